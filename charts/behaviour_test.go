@@ -32,13 +32,13 @@ func convertTo[T any](t *testing.T, u *unstructured.Unstructured) *T {
 }
 
 // renderValues renders the chart with the given values and returns the objects. The default cluster name is "shop".
-func renderValues(t *testing.T, values string, o options) []*unstructured.Unstructured {
+func renderValues(t *testing.T, values string, o renderOptions) []*unstructured.Unstructured {
 	t.Helper()
 	v := parseValues(t, values)
 	if v["clusterName"] == nil {
 		v["clusterName"] = "shop"
 	}
-	return objects(t, render(t, v, o))
+	return parseObjects(t, render(t, v, o))
 }
 
 func hasKind(all []*unstructured.Unstructured, kind string) bool {
@@ -52,7 +52,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range valuesFiles(t) {
-		d := convertTo[appsv1.Deployment](t, findObject(t, objects(t, render(t, readValues(t, name), options{})), "Deployment", ""))
+		d := convertTo[appsv1.Deployment](t, findObject(t, parseObjects(t, render(t, readValues(t, name), renderOptions{})), "Deployment", ""))
 		if d.Spec.Template.Spec.HostNetwork {
 			continue // set by the values
 		}
@@ -69,10 +69,10 @@ func TestPodsAreRestricted(t *testing.T) {
 func TestObjectsHaveReleaseLabels(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		values := readValues(t, name)
-		for _, u := range objects(t, render(t, values, options{})) {
+		for _, u := range parseObjects(t, render(t, values, renderOptions{})) {
 			l := u.GetLabels()
 			helm := values["creator"] == nil
-			if l["app.kubernetes.io/instance"] != release || l["app.kubernetes.io/version"] == "" || l["app.kubernetes.io/name"] == "" {
+			if l["app.kubernetes.io/instance"] != releaseName || l["app.kubernetes.io/version"] == "" || l["app.kubernetes.io/name"] == "" {
 				t.Errorf("%s: %s %s: the labels are %v", name, u.GetKind(), u.GetName(), l)
 			}
 			if (l["app.kubernetes.io/managed-by"] == "Helm") != helm || (l["helm.sh/chart"] != "") != helm {
@@ -82,9 +82,9 @@ func TestObjectsHaveReleaseLabels(t *testing.T) {
 	}
 }
 
-// TestNames checks that names of objects derive from the release name as in the chart of
+// TestNamesDeriveFromReleaseName checks that names of objects derive from the release name as in the chart of
 // aws-load-balancer-controller.
-func TestNames(t *testing.T) {
+func TestNamesDeriveFromReleaseName(t *testing.T) {
 	for want, o := range map[string]struct{ release, values string }{
 		"lbs-aws-load-balancer-controller": {"lbs", ""},
 		"my-aws-load-balancer-controller":  {"my-aws-load-balancer-controller", ""},
@@ -94,7 +94,7 @@ func TestNames(t *testing.T) {
 		strings.Repeat("a", 60) + "-aw":    {strings.Repeat("a", 60), ""},
 		strings.Repeat("b", 62):            {"lbs", "{fullnameOverride: " + strings.Repeat("b", 62) + "-c}"},
 	} {
-		all := renderValues(t, o.values, options{release: o.release})
+		all := renderValues(t, o.values, renderOptions{release: o.release})
 		d := findObject(t, all, "Deployment", "")
 		if d.GetName() != want || findObject(t, all, "ServiceAccount", "").GetName() != want {
 			t.Errorf("%v: the Deployment is %s, not %s", o, d.GetName(), want)
@@ -103,7 +103,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%v: the selector has the instance %s", o, got)
 		}
 	}
-	long := renderValues(t, "{nameOverride: "+strings.Repeat("n", 50)+"}", options{})
+	long := renderValues(t, "{nameOverride: "+strings.Repeat("n", 50)+"}", renderOptions{})
 	if name := findObject(t, long, "Service", "").GetName(); name != strings.Repeat("n", 42)+"-webhook-service" {
 		t.Errorf("the Service of the webhooks is %s", name)
 	}
@@ -112,13 +112,13 @@ func TestNames(t *testing.T) {
 // TestOldKubernetesGetsOnlyKnownObjects checks that the chart renders only API versions and fields that the version
 // of Kubernetes supports.
 func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
-	old := renderValues(t, "{autoscaling: {enabled: true}}", options{kubernetes: "v1.22.17"})
+	old := renderValues(t, "{autoscaling: {enabled: true}}", renderOptions{kubernetes: "v1.22.17"})
 	if v := findObject(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
 		t.Errorf("the HorizontalPodAutoscaler has the version %s", v)
 	}
 	for _, version := range []string{"v1.22.17", "v1.27.9", "v1.28.0-eks-1234567", "v1.37.0"} {
 		conditions := 0
-		for _, w := range convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, renderValues(t, "{}", options{kubernetes: version}), "ValidatingWebhookConfiguration", "")).Webhooks {
+		for _, w := range convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, renderValues(t, "{}", renderOptions{kubernetes: version}), "ValidatingWebhookConfiguration", "")).Webhooks {
 			conditions += len(w.MatchConditions)
 		}
 		if (conditions > 0) != (version >= "v1.28") {
@@ -130,13 +130,13 @@ func TestOldKubernetesGetsOnlyKnownObjects(t *testing.T) {
 // TestMetricsAddressIsRendered checks that the address "0" disables everything about metrics, and that the port of
 // an IPv6 address is read correctly.
 func TestMetricsAddressIsRendered(t *testing.T) {
-	off := renderValues(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, options{})
+	off := renderValues(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, renderOptions{})
 	d := convertTo[appsv1.Deployment](t, findObject(t, off, "Deployment", ""))
 	if len(d.Spec.Template.Spec.Containers[0].Ports) != 1 || len(d.Spec.Template.Annotations) > 0 || hasKind(off, "ServiceMonitor") {
 		t.Errorf("without metrics there are ports %v and annotations %v", d.Spec.Template.Spec.Containers[0].Ports, d.Spec.Template.Annotations)
 	}
 	for address, port := range map[string]string{":8081": "8081", "[::1]:9": "9", "10.0.0.1:80": "80", "": "8080"} {
-		d := convertTo[appsv1.Deployment](t, findObject(t, renderValues(t, fmt.Sprintf("{metricsBindAddr: %q}", address), options{}), "Deployment", ""))
+		d := convertTo[appsv1.Deployment](t, findObject(t, renderValues(t, fmt.Sprintf("{metricsBindAddr: %q}", address), renderOptions{}), "Deployment", ""))
 		if got := d.Spec.Template.Annotations["prometheus.io/port"]; got != port || fmt.Sprint(d.Spec.Template.Spec.Containers[0].Ports[1].ContainerPort) != port {
 			t.Errorf("%q: the port is %s", address, got)
 		}
@@ -153,7 +153,7 @@ func TestDisruptionBudgetNeedsTwoReplicas(t *testing.T) {
 		"{podDisruptionBudget: {maxUnavailable: 1}, replicaCount: 2, autoscaling: {enabled: true, minReplicas: 1}}": false,
 		"{}": false,
 	} {
-		if got := hasKind(renderValues(t, values, options{}), "PodDisruptionBudget"); got != want {
+		if got := hasKind(renderValues(t, values, renderOptions{}), "PodDisruptionBudget"); got != want {
 			t.Errorf("%s: there is a budget: %v", values, got)
 		}
 	}
@@ -173,7 +173,7 @@ func TestValuesMayBeText(t *testing.T) {
 		"{webhooks: off}":                 `{webhooks: "off"}`,
 		"{extraArgs: {log-level: debug}}": "{extraArgs: [--log-level=debug]}",
 	} {
-		x, y := findObject(t, renderValues(t, a, options{}), "Deployment", ""), findObject(t, renderValues(t, b, options{}), "Deployment", "")
+		x, y := findObject(t, renderValues(t, a, renderOptions{}), "Deployment", ""), findObject(t, renderValues(t, b, renderOptions{}), "Deployment", "")
 		if d := cmp.Diff(x.Object, y.Object); d != "" {
 			t.Errorf("%s and %s differ:\n%s", a, b, d)
 		}
@@ -184,23 +184,23 @@ func TestValuesMayBeText(t *testing.T) {
 // API server must not call webhooks that are not served.
 func TestWebhooksCanBeDisabled(t *testing.T) {
 	for _, values := range []string{"{webhooks: off}", `{webhooks: "off"}`, "{webhooks: false}"} {
-		all := renderValues(t, values, options{})
+		all := renderValues(t, values, renderOptions{})
 		if hasKind(all, "MutatingWebhookConfiguration") || hasKind(all, "ValidatingWebhookConfiguration") {
 			t.Errorf("%s: there are webhook configurations", values)
 		}
-		if args := arguments(t, map[string]any{"clusterName": "shop", "webhooks": parseValues(t, values)["webhooks"]}); !slices.Contains(args, "--webhooks=off") {
+		if args := renderedArguments(t, map[string]any{"clusterName": "shop", "webhooks": parseValues(t, values)["webhooks"]}); !slices.Contains(args, "--webhooks=off") {
 			t.Errorf("%s: the arguments are %v", values, args)
 		}
 	}
-	if args := arguments(t, map[string]any{"clusterName": "shop", "drift": false}); !slices.Contains(args, "--drift=off") {
+	if args := renderedArguments(t, map[string]any{"clusterName": "shop", "drift": false}); !slices.Contains(args, "--drift=off") {
 		t.Errorf("drift: off does not arrive: %v", args)
 	}
 }
 
-// cluster answers the lookup function of templates from objects in memory.
-type cluster struct{ dynamic.Interface }
+// lookupClient answers the lookup function of templates from objects in memory.
+type lookupClient struct{ dynamic.Interface }
 
-func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+func (c lookupClient) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
 	gv, err := schema.ParseGroupVersion(version)
 	return c.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
 }
@@ -212,14 +212,14 @@ func TestWebhookCertificateSource(t *testing.T) {
 	secret := func(labels, annotations map[string]string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Secret",
-			"metadata": map[string]any{"name": "aws-load-balancer-tls", "namespace": namespace},
+			"metadata": map[string]any{"name": "aws-load-balancer-tls", "namespace": releaseNamespace},
 			"data":     map[string]any{"ca.crt": encoded("authority"), "tls.crt": encoded("certificate"), "tls.key": encoded("secret-key")},
 		}}
 		u.SetLabels(labels)
 		u.SetAnnotations(annotations)
 		return u
 	}
-	ofHelm := map[string]string{"meta.helm.sh/release-name": release}
+	ofHelm := map[string]string{"meta.helm.sh/release-name": releaseName}
 	for name, c := range map[string]struct {
 		found                      *unstructured.Unstructured
 		values                     string
@@ -241,8 +241,8 @@ func TestWebhookCertificateSource(t *testing.T) {
 			}
 			values := parseValues(t, c.values)
 			values["clusterName"] = "shop"
-			text := render(t, values, options{lookup: cluster{client}})
-			all := objects(t, text)
+			text := render(t, values, renderOptions{lookup: lookupClient{client}})
+			all := parseObjects(t, text)
 			if got := hasKind(all, "Secret"); got != c.rendered {
 				t.Errorf("the Secret is rendered: %v", got)
 			}
@@ -279,7 +279,7 @@ func TestWebhookCertificateSource(t *testing.T) {
 // feature gate is on, so that users can write GlobalAccelerators while the gate is off.
 func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, `"true"`: true, `"1"`: true, "false": false, `"false"`: false, "null": false} {
-		all := renderValues(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", options{})
+		all := renderValues(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", renderOptions{})
 		hooks := convertTo[admissionv1.ValidatingWebhookConfiguration](t, findObject(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
 		if got := slices.ContainsFunc(hooks, func(w admissionv1.ValidatingWebhook) bool { return w.Name == "vglobalaccelerator.aga.k8s.aws" }); got != want {
 			t.Errorf("gate %s: the webhook is there: %t", value, got)
@@ -290,10 +290,10 @@ func TestAcceleratorWebhookFollowsFeatureGate(t *testing.T) {
 // TestWebhooksMatchConfig checks that the chart renders the same webhooks as config/webhook, so that tests of one
 // are also valid for the other.
 func TestWebhooksMatchConfig(t *testing.T) {
-	all := renderValues(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", options{})
+	all := renderValues(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", renderOptions{})
 	var mutating []admissionv1.MutatingWebhook
 	var validating []admissionv1.ValidatingWebhook
-	for _, doc := range strings.Split(string(read(t, "../config/webhook/manifests.yaml"))+"\n---\nkind: MutatingWebhookConfiguration\n"+string(read(t, "../config/webhook/target-control.yaml")), "\n---\n") {
+	for _, doc := range strings.Split(string(readFile(t, "../config/webhook/manifests.yaml"))+"\n---\nkind: MutatingWebhookConfiguration\n"+string(readFile(t, "../config/webhook/target-control.yaml")), "\n---\n") {
 		doc = strings.NewReplacer("values: [fulcrum]", "values: [aws-load-balancer-controller]", "kube-system:fulcrum'", "kube-system:aws-load-balancer-controller'").Replace(doc)
 		var head struct{ Kind string }
 		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
@@ -329,7 +329,7 @@ func TestWebhooksMatchConfig(t *testing.T) {
 
 // TestRightsMatchConfig checks that the chart grants each permission of config/rbac, and no other.
 func TestRightsMatchConfig(t *testing.T) {
-	all := renderValues(t, "{}", options{})
+	all := renderValues(t, "{}", renderOptions{})
 	var granted, needed []string
 	for _, u := range all {
 		switch u.GetKind() {
@@ -350,13 +350,13 @@ func TestRightsMatchConfig(t *testing.T) {
 		t.Errorf("-config +chart:\n%s", d)
 	}
 	secrets := func(values string) bool {
-		role := convertTo[rbacv1.ClusterRole](t, findObject(t, renderValues(t, values, options{}), "ClusterRole", ""))
+		role := convertTo[rbacv1.ClusterRole](t, findObject(t, renderValues(t, values, renderOptions{}), "ClusterRole", ""))
 		return slices.Contains(singleRights(role.Rules), "list secrets  []")
 	}
 	if secrets("{}") || !secrets("{clusterSecretsPermissions: {allowAllSecrets: true}}") {
 		t.Error("Secrets of the cluster may be read by default, or not where the value allows it")
 	}
-	other := findObject(t, renderValues(t, "{leaderElectionID: mine, nameOverride: lbc}", options{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
+	other := findObject(t, renderValues(t, "{leaderElectionID: mine, nameOverride: lbc}", renderOptions{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
 	if !strings.Contains(fmt.Sprint(other.Object), "[mine]") {
 		t.Errorf("the right to the lease does not follow its name: %v", other.Object)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// TestContract compares the rendered chart with the files in testdata/contract. These files are written by hand:
-// names, selectors, arguments and webhooks as in the chart of aws-load-balancer-controller, so that an upgrade
+// TestRenderedChartMatchesContract compares the rendered chart with the files in testdata/contract. These files are written
+// by hand: names, selectors, arguments and webhooks as in the chart of aws-load-balancer-controller, so that an upgrade
 // changes objects in place. The flag -update does not change them.
-func TestContract(t *testing.T) {
+func TestRenderedChartMatchesContract(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, u := range objects(t, render(t, readValues(t, name), options{})) {
+			for _, u := range parseObjects(t, render(t, readValues(t, name), renderOptions{})) {
 				got = append(got, contractLines(t, u)...)
 			}
 			want := readContract(t, name)
@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 func readContract(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
-	for line := range strings.Lines(string(read(t, filepath.Join("testdata", "contract", name+".txt")))) {
+	for line := range strings.Lines(string(readFile(t, filepath.Join("testdata", "contract", name+".txt")))) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -147,7 +147,7 @@ func contractLines(t *testing.T, u *unstructured.Unstructured) []string {
 func TestArgumentsAreAccepted(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			c, err := parse(arguments(t, readValues(t, name)))
+			c, err := parseArguments(renderedArguments(t, readValues(t, name)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,9 +158,9 @@ func TestArgumentsAreAccepted(t *testing.T) {
 	}
 }
 
-func arguments(t *testing.T, values map[string]any) []string {
+func renderedArguments(t *testing.T, values map[string]any) []string {
 	t.Helper()
-	d := findObject(t, objects(t, render(t, values, options{})), "Deployment", "")
+	d := findObject(t, parseObjects(t, render(t, values, renderOptions{})), "Deployment", "")
 	var out []string
 	for _, a := range fieldAt[[]any](t, d.Object, "spec", "template", "spec", "containers", 0, "args") {
 		out = append(out, a.(string))
@@ -168,18 +168,18 @@ func arguments(t *testing.T, values map[string]any) []string {
 	return out
 }
 
-func parse(args []string) (config.Config, error) {
+func parseArguments(args []string) (config.Config, error) {
 	c := config.Default()
 	fs := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
-	c.Bind(fs)
+	c.AddFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return c, err
 	}
 	return c, c.Validate()
 }
 
-// withoutValue has the flags that no value of the chart sets, with the reason.
-var withoutValue = map[string]string{
+// flagsWithoutValue has the flags that no value of the chart sets, with the reason.
+var flagsWithoutValue = map[string]string{
 	"aws-vpc-tag-key":     "deprecated, without effect",
 	"webhook-name-prefix": "follows nameOverride",
 	"shadow":              "a shadow runs beside a release and is none",
@@ -221,12 +221,12 @@ func TestEveryFlagHasAValue(t *testing.T) {
 	}
 	c := config.Default()
 	fs := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
-	c.Bind(fs)
+	c.AddFlags(fs)
 	fs.VisitAll(func(f *pflag.Flag) {
 		value, ok := values[f.Name]
 		delete(values, f.Name)
 		if !ok {
-			if withoutValue[f.Name] == "" {
+			if flagsWithoutValue[f.Name] == "" {
 				t.Errorf("no value sets --%s; add it to charts/fulcrum: files/flags.yaml, values.yaml and values.schema.json", f.Name)
 			}
 			return
@@ -248,10 +248,10 @@ func TestEveryFlagHasAValue(t *testing.T) {
 			at = below
 		}
 		at[steps[len(steps)-1]] = given
-		args := arguments(t, tree)
+		args := renderedArguments(t, tree)
 		seen := config.Default()
 		got := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
-		seen.Bind(got)
+		seen.AddFlags(got)
 		if err := got.Parse(args); err != nil {
 			t.Errorf("%s: %v", value, err)
 			return

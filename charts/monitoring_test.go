@@ -24,21 +24,21 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// rule is an alert of files/alerts.yaml.
-type rule struct {
+// alertRule is an alert of files/alerts.yaml.
+type alertRule struct {
 	Alert, Expr, For    string
 	Labels, Annotations map[string]string
 }
 
-func alerts(t *testing.T) []rule {
+func readAlerts(t *testing.T) []alertRule {
 	t.Helper()
 	var file struct {
 		Groups []struct {
 			Name  string
-			Rules []rule
+			Rules []alertRule
 		}
 	}
-	if err := yaml.UnmarshalStrict(read(t, "fulcrum/files/alerts.yaml"), &file); err != nil {
+	if err := yaml.UnmarshalStrict(readFile(t, "fulcrum/files/alerts.yaml"), &file); err != nil {
 		t.Fatal(err)
 	}
 	if len(file.Groups) != 1 || len(file.Groups[0].Rules) < 8 {
@@ -50,7 +50,7 @@ func alerts(t *testing.T) []rule {
 // TestAlertsAreValid checks that Prometheus accepts the alerts, and that each alert says what is wrong and what to
 // do.
 func TestAlertsAreValid(t *testing.T) {
-	groups, faults := rulefmt.Parse(read(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	groups, faults := rulefmt.Parse(readFile(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, f := range faults {
 		t.Error(f)
 	}
@@ -58,7 +58,7 @@ func TestAlertsAreValid(t *testing.T) {
 		t.Fatal("no alerts")
 	}
 	seen := map[string]bool{}
-	for _, r := range alerts(t) {
+	for _, r := range readAlerts(t) {
 		if seen[r.Alert] {
 			t.Errorf("%s is there twice", r.Alert)
 		}
@@ -74,13 +74,13 @@ func TestAlertsAreValid(t *testing.T) {
 		checkMetrics(t, r.Alert, r.Expr)
 	}
 	// The chart installs exactly the rules that are checked above.
-	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
+	rendered := parseObjects(t, render(t, readValues(t, "service-monitor"), renderOptions{}))
 	got, err := yaml.Marshal(fieldAt[any](t, findObject(t, rendered, "PrometheusRule", "").Object, "spec"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want any
-	if err := yaml.Unmarshal(read(t, "fulcrum/files/alerts.yaml"), &want); err != nil {
+	if err := yaml.Unmarshal(readFile(t, "fulcrum/files/alerts.yaml"), &want); err != nil {
 		t.Fatal(err)
 	}
 	text, err := yaml.Marshal(want)
@@ -105,7 +105,7 @@ type dashboard struct {
 
 // TestDashboardIsValid checks that panels do not overlap and that their expressions use metrics that exist.
 func TestDashboardIsValid(t *testing.T) {
-	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
+	rendered := parseObjects(t, render(t, readValues(t, "service-monitor"), renderOptions{}))
 	text := fieldAt[string](t, findObject(t, rendered, "ConfigMap", "aws-load-balancer-controller-dashboard").Object, "data", "fulcrum.json")
 	var d dashboard
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -150,7 +150,7 @@ func checkMetrics(t *testing.T, where, expr string) {
 		}
 		name := s.Name
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-			if base := strings.TrimSuffix(name, suffix); own[base] != nil && own[base].histogram || isRegistered(base) {
+			if base := strings.TrimSuffix(name, suffix); own[base] != nil && own[base].isHistogram || isRegistered(base) {
 				name = base
 			}
 		}
@@ -171,8 +171,8 @@ func checkMetrics(t *testing.T, where, expr string) {
 // documentedMetric is a row of docs/metrics.md. A test of internal/controller checks that the first table of the
 // page matches the metrics that the controller registers.
 type documentedMetric struct {
-	histogram bool
-	labels    []string
+	isHistogram bool
+	labels      []string
 }
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\|")
@@ -180,8 +180,8 @@ var metricRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogr
 func documentedMetrics(t *testing.T) map[string]*documentedMetric {
 	t.Helper()
 	out := map[string]*documentedMetric{}
-	for _, m := range metricRow.FindAllStringSubmatch(string(read(t, "../docs/metrics.md")), -1) {
-		row := &documentedMetric{histogram: m[2] == "histogram"}
+	for _, m := range metricRow.FindAllStringSubmatch(string(readFile(t, "../docs/metrics.md")), -1) {
+		row := &documentedMetric{isHistogram: m[2] == "histogram"}
 		for l := range strings.SplitSeq(m[3], ",") {
 			row.labels = append(row.labels, strings.Trim(l, " `"))
 		}

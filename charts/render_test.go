@@ -26,11 +26,11 @@ import (
 var update = flag.Bool("update", false, "rewrite golden files and what is generated")
 
 const (
-	dir       = "fulcrum"
-	release   = "aws-load-balancer-controller"
-	namespace = "kube-system"
-	// kubernetes is the default Kubernetes version of renderings.
-	kubernetes = "v1.37.0"
+	chartDir         = "fulcrum"
+	releaseName      = "aws-load-balancer-controller"
+	releaseNamespace = "kube-system"
+	// kubernetesVersion is the default Kubernetes version of renderings.
+	kubernetesVersion = "v1.37.0"
 )
 
 // valuesFiles returns the names of the values files in testdata/values. Each describes a different kind of
@@ -53,7 +53,7 @@ func valuesFiles(t *testing.T) []string {
 
 func readValues(t *testing.T, name string) map[string]any {
 	t.Helper()
-	return parseValues(t, string(read(t, filepath.Join("testdata", "values", name+".yaml"))))
+	return parseValues(t, string(readFile(t, filepath.Join("testdata", "values", name+".yaml"))))
 }
 
 func parseValues(t *testing.T, text string) map[string]any {
@@ -65,7 +65,7 @@ func parseValues(t *testing.T, text string) map[string]any {
 	return out
 }
 
-func read(t *testing.T, path string) []byte {
+func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -76,29 +76,29 @@ func read(t *testing.T, path string) []byte {
 
 func loadChart(t *testing.T) *chart.Chart {
 	t.Helper()
-	c, err := loader.Load(dir)
+	c, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// options are the options of a rendering. The zero value is a first installation in a cluster of the default
+// renderOptions are the options of a rendering. The zero value is a first installation in a cluster of the default
 // version.
-type options struct {
+type renderOptions struct {
 	kubernetes string
 	release    string
 	lookup     engine.ClientProvider
 }
 
-// manifests renders the chart as "helm template" does, and returns all documents in the order of their files.
-func manifests(t *testing.T, values map[string]any, o options) (string, error) {
+// renderManifests renders the chart as "helm template" does, and returns all documents in the order of their files.
+func renderManifests(t *testing.T, values map[string]any, o renderOptions) (string, error) {
 	t.Helper()
 	if o.kubernetes == "" {
-		o.kubernetes = kubernetes
+		o.kubernetes = kubernetesVersion
 	}
 	if o.release == "" {
-		o.release = release
+		o.release = releaseName
 	}
 	version, err := common.ParseKubeVersion(o.kubernetes)
 	if err != nil {
@@ -107,7 +107,7 @@ func manifests(t *testing.T, values map[string]any, o options) (string, error) {
 	capabilities := common.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
 	c := loadChart(t)
-	all, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: o.release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
+	all, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: o.release, Namespace: releaseNamespace, Revision: 1, IsInstall: true}, capabilities)
 	if err != nil {
 		return "", err
 	}
@@ -139,17 +139,17 @@ func manifests(t *testing.T, values map[string]any, o options) (string, error) {
 }
 
 // render returns the manifests, and fails the test on an error.
-func render(t *testing.T, values map[string]any, o options) string {
+func render(t *testing.T, values map[string]any, o renderOptions) string {
 	t.Helper()
-	out, err := manifests(t, values, o)
+	out, err := renderManifests(t, values, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// objects parses rendered manifests. A duplicate key is an error.
-func objects(t *testing.T, rendered string) []*unstructured.Unstructured {
+// parseObjects parses rendered manifests. A duplicate key is an error.
+func parseObjects(t *testing.T, rendered string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	for _, doc := range strings.Split(rendered, "---\n") {
@@ -230,12 +230,12 @@ func checkGolden(t *testing.T, path, got string) {
 	t.Errorf("%s differs; go test -update rewrites it (-is +should be):\n%s", path, cmp.Diff(string(want), got))
 }
 
-// TestGolden compares the rendering of each values file with its golden file.
-func TestGolden(t *testing.T) {
+// TestRenderedChartMatchesGoldenFiles compares the rendering of each values file with its golden file.
+func TestRenderedChartMatchesGoldenFiles(t *testing.T) {
 	for _, name := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			rendered := render(t, readValues(t, name), options{})
-			objects(t, rendered)
+			rendered := render(t, readValues(t, name), renderOptions{})
+			parseObjects(t, rendered)
 			checkGolden(t, filepath.Join("testdata", "golden", name+".yaml"), rendered)
 		})
 	}
@@ -243,12 +243,12 @@ func TestGolden(t *testing.T) {
 
 // TestHelmLintPasses checks that helm lint reports nothing.
 func TestHelmLintPasses(t *testing.T) {
-	version, err := common.ParseKubeVersion(kubernetes)
+	version, err := common.ParseKubeVersion(kubernetesVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range valuesFiles(t) {
-		for _, m := range lint.RunAll(dir, readValues(t, name), namespace, lint.WithKubeVersion(version)).Messages {
+		for _, m := range lint.RunAll(chartDir, readValues(t, name), releaseNamespace, lint.WithKubeVersion(version)).Messages {
 			if m.Severity > support.InfoSev {
 				t.Errorf("%s: %s", name, m)
 			}

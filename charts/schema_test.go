@@ -55,7 +55,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		`{}`:                  {"clusterName is not set"},
 		`{clusterName: null}`: {"clusterName is not set"},
 	} {
-		rendered, err := manifests(t, parseValues(t, values), options{})
+		rendered, err := renderManifests(t, parseValues(t, values), renderOptions{})
 		if err == nil {
 			t.Errorf("%s is accepted:\n%.200s", values, rendered)
 			continue
@@ -70,18 +70,18 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 
 // TestSchemaAndValuesAgree checks that values.yaml and the schema have the same keys.
 func TestSchemaAndValuesAgree(t *testing.T) {
-	var schema node
-	if err := json.Unmarshal(read(t, "fulcrum/values.schema.json"), &schema); err != nil {
+	var schema schemaNode
+	if err := json.Unmarshal(readFile(t, "fulcrum/values.schema.json"), &schema); err != nil {
 		t.Fatal(err)
 	}
 	delete(schema.Properties, "global")
 	delete(schema.Properties, "enabled")
 	var doc yamlv3.Node
-	if err := yamlv3.Unmarshal(read(t, "fulcrum/values.yaml"), &doc); err != nil {
+	if err := yamlv3.Unmarshal(readFile(t, "fulcrum/values.yaml"), &doc); err != nil {
 		t.Fatal(err)
 	}
-	var compare func(path string, s node, m *yamlv3.Node)
-	compare = func(path string, s node, m *yamlv3.Node) {
+	var compare func(path string, s schemaNode, m *yamlv3.Node)
+	compare = func(path string, s schemaNode, m *yamlv3.Node) {
 		var keys []string
 		for i := 0; i < len(m.Content); i += 2 {
 			key := m.Content[i].Value
@@ -101,9 +101,9 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	compare("values", schema, doc.Content[0])
 }
 
-// node is a part of a JSON schema.
-type node struct {
-	Properties           map[string]node
+// schemaNode is a part of a JSON schema.
+type schemaNode struct {
+	Properties           map[string]schemaNode
 	AdditionalProperties any
 }
 
@@ -111,7 +111,7 @@ type node struct {
 // values that are not set in this way.
 func TestEmptyValuesAreAccepted(t *testing.T) {
 	var doc yamlv3.Node
-	if err := yamlv3.Unmarshal(read(t, "fulcrum/values.yaml"), &doc); err != nil {
+	if err := yamlv3.Unmarshal(readFile(t, "fulcrum/values.yaml"), &doc); err != nil {
 		t.Fatal(err)
 	}
 	values := map[string]any{}
@@ -122,11 +122,11 @@ func TestEmptyValuesAreAccepted(t *testing.T) {
 		}
 	}
 	values["clusterName"] = "shop"
-	if got, want := render(t, values, options{}), render(t, map[string]any{"clusterName": "shop"}, options{}); got != want {
+	if got, want := render(t, values, renderOptions{}), render(t, map[string]any{"clusterName": "shop"}, renderOptions{}); got != want {
 		t.Errorf("empty values change the rendering:\n%s", cmp.Diff(want, got))
 	}
 	for _, empty := range []string{"region", "vpcId", "logLevel", "metricsBindAddr", "defaultLoadBalancerScheme", "syncPeriod", "ingressMaxConcurrentReconciles", "backendSecurityGroup", "awsApiEndpoints", "serviceTargetENISGTags", "dnsPolicy"} {
-		if got, want := render(t, map[string]any{"clusterName": "shop", empty: ""}, options{}), render(t, map[string]any{"clusterName": "shop"}, options{}); got != want {
+		if got, want := render(t, map[string]any{"clusterName": "shop", empty: ""}, renderOptions{}), render(t, map[string]any{"clusterName": "shop"}, renderOptions{}); got != want {
 			t.Errorf("%s: \"\" changes the rendering:\n%s", empty, cmp.Diff(want, got))
 		}
 	}

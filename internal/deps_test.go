@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-const module = "github.com/fulcrum-lb/fulcrum/"
+const modulePath = "github.com/fulcrum-lb/fulcrum/"
 
 // layer has the packages that a package may import; imports of tests are not checked.
 type layer struct {
-	// own are patterns of packages of this module. A package with api may also import the API types below api/.
-	own []string
-	api bool
-	// pure packages do no input or output, do not log, and do not read the clock.
-	pure bool
+	// ownPackages are patterns of packages of this module. A package with api may also import the API types below api/.
+	ownPackages  []string
+	mayImportAPI bool
+	// isPure packages do no input or output, do not log, and do not read the clock.
+	isPure bool
 	// libraries lists the entries of clientLibraries that the package may import.
 	libraries []string
 }
@@ -35,171 +35,171 @@ var clientLibraries = []string{
 // impureImports may not be imported by pure packages.
 var impureImports = []string{"net/http", "os", "os/exec", "log", "log/slog", "math/rand", "math/rand/v2", "net"}
 
-var core = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/plan/network", "internal/plan"}
+var corePackages = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/plan/network", "internal/plan"}
 
-// frontend has the packages that the translation of one kind of object may import.
-var frontend = layer{pure: true, api: true,
-	own: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, core...)}
+// frontendLayer has the packages that the translation of one kind of object may import.
+var frontendLayer = layer{isPure: true, mayImportAPI: true,
+	ownPackages: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, corePackages...)}
 
-// line are the packages for the stages of a run (view, translate, observe, plan, apply, report) and their composition.
-var line = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
+// stagePackages are the packages for the stages of a run (view, translate, observe, plan, apply, report) and their composition.
+var stagePackages = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
 // layers has the allowed imports of each package. A package that is not listed is an error, so that its author has to
 // decide on its layer.
 var layers = map[string]layer{
-	"internal/finding":         {pure: true},
-	"internal/finding/failure": {pure: true, own: core[:1]},
-	"internal/engine/repeat":   {pure: true},
-	"internal/engine/refused":  {pure: true, own: append([]string{"internal/finding/failure"}, core...)},
-	"internal/model":           {pure: true, own: core[:1]},
-	"internal/observed":        {pure: true, own: core[:2]},
-	"internal/naming":          {pure: true, own: core[:3]},
-	"internal/version":         {pure: true},
-	"internal/plan/network":    {pure: true, own: core[:4]},
+	"internal/finding":         {isPure: true},
+	"internal/finding/failure": {isPure: true, ownPackages: corePackages[:1]},
+	"internal/engine/repeat":   {isPure: true},
+	"internal/engine/refused":  {isPure: true, ownPackages: append([]string{"internal/finding/failure"}, corePackages...)},
+	"internal/model":           {isPure: true, ownPackages: corePackages[:1]},
+	"internal/observed":        {isPure: true, ownPackages: corePackages[:2]},
+	"internal/naming":          {isPure: true, ownPackages: corePackages[:3]},
+	"internal/version":         {isPure: true},
+	"internal/plan/network":    {isPure: true, ownPackages: corePackages[:4]},
 	// This package handles private keys.
-	"internal/model/certificate":  {pure: true, own: core[:2]},
-	"internal/plan":               {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
-	"internal/translate/settings": {pure: true, api: true, own: core[:2]},
+	"internal/model/certificate":  {isPure: true, ownPackages: corePackages[:2]},
+	"internal/plan":               {isPure: true, ownPackages: append([]string{"internal/plan/equal"}, corePackages[:4]...)},
+	"internal/translate/settings": {isPure: true, mayImportAPI: true, ownPackages: corePackages[:2]},
 	// controller-runtime defines the interface of all Kubernetes objects; the imported package makes no connection.
-	"internal/cluster": {pure: true, api: true, own: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
+	"internal/cluster": {isPure: true, mayImportAPI: true, ownPackages: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
 	// Parts of the plan; each may import only parts above it.
-	"internal/plan/durations":      {pure: true},
-	"internal/plan/equal":          {pure: true, own: core[:3]},
-	"internal/plan/overlap":        {pure: true, own: core[:2]},
-	"internal/plan/draft":          {pure: true, own: parts("equal")},
-	"internal/plan/resolved":       {pure: true, own: parts("draft", "equal", "overlap")},
-	"internal/plan/authority":      {pure: true, own: parts("equal")},
-	"internal/plan/owners":         {pure: true, own: parts("draft", "equal", "overlap", "resolved")},
-	"internal/plan/traffic":        {pure: true, own: parts("draft", "equal", "owners", "resolved")},
-	"internal/plan/accelerators":   {pure: true, own: parts("draft", "resolved")},
-	"internal/plan/handover":       {pure: true, own: append([]string{"internal/migrate/check"}, parts("equal")...)},
-	"internal/plan/addons":         {pure: true, own: parts("draft")},
-	"internal/plan/securitygroups": {pure: true, own: parts("draft", "resolved")},
-	"internal/plan/loadbalancers":  {pure: true, own: parts("draft", "equal", "owners", "resolved", "targetgroups")},
-	"internal/plan/certificates":   {pure: true, own: parts("draft", "equal", "owners", "resolved")},
-	"internal/plan/targetgroups":   {pure: true, own: parts("draft", "equal", "owners", "resolved")},
-	"internal/plan/rules":          {pure: true, own: parts("draft", "equal", "overlap", "owners", "resolved", "traffic")},
-	"internal/plan/listeners":      {pure: true, own: parts("certificates", "draft", "equal", "owners", "resolved", "rules", "targetgroups", "traffic")},
-	"internal/plan/replacement":    {pure: true, own: parts("draft", "equal", "listeners", "loadbalancers", "owners", "resolved", "targetgroups", "traffic")},
-	"internal/plan/document":       {pure: true, own: parts("draft", "equal", "owners", "resolved", "securitygroups", "targetgroups")},
-	"internal/plan/planner":        {pure: true, own: parts("*")},
+	"internal/plan/durations":      {isPure: true},
+	"internal/plan/equal":          {isPure: true, ownPackages: corePackages[:3]},
+	"internal/plan/overlap":        {isPure: true, ownPackages: corePackages[:2]},
+	"internal/plan/draft":          {isPure: true, ownPackages: planPackages("equal")},
+	"internal/plan/resolved":       {isPure: true, ownPackages: planPackages("draft", "equal", "overlap")},
+	"internal/plan/authority":      {isPure: true, ownPackages: planPackages("equal")},
+	"internal/plan/owners":         {isPure: true, ownPackages: planPackages("draft", "equal", "overlap", "resolved")},
+	"internal/plan/traffic":        {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved")},
+	"internal/plan/accelerators":   {isPure: true, ownPackages: planPackages("draft", "resolved")},
+	"internal/plan/handover":       {isPure: true, ownPackages: append([]string{"internal/migrate/check"}, planPackages("equal")...)},
+	"internal/plan/addons":         {isPure: true, ownPackages: planPackages("draft")},
+	"internal/plan/securitygroups": {isPure: true, ownPackages: planPackages("draft", "resolved")},
+	"internal/plan/loadbalancers":  {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved", "targetgroups")},
+	"internal/plan/certificates":   {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved")},
+	"internal/plan/targetgroups":   {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved")},
+	"internal/plan/rules":          {isPure: true, ownPackages: planPackages("draft", "equal", "overlap", "owners", "resolved", "traffic")},
+	"internal/plan/listeners":      {isPure: true, ownPackages: planPackages("certificates", "draft", "equal", "owners", "resolved", "rules", "targetgroups", "traffic")},
+	"internal/plan/replacement":    {isPure: true, ownPackages: planPackages("draft", "equal", "listeners", "loadbalancers", "owners", "resolved", "targetgroups", "traffic")},
+	"internal/plan/document":       {isPure: true, ownPackages: planPackages("draft", "equal", "owners", "resolved", "securitygroups", "targetgroups")},
+	"internal/plan/planner":        {isPure: true, ownPackages: planPackages("*")},
 
-	"internal/translate/members":       {pure: true, own: append([]string{"internal/translate/settings"}, core...)},
-	"internal/translate/assemble":      {pure: true, own: append([]string{"internal/model/certificate", "internal/translate/members", "internal/plan/equal", "internal/translate/settings"}, core...)},
-	"internal/cluster/ownership":       {pure: true, own: append([]string{"internal/cluster"}, core...)},
-	"internal/translate/gatewayconfig": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/translate/settings"}, core...)},
-	"internal/translate/unserved":      {pure: true, api: true, own: append([]string{"internal/cluster", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
-	"internal/translate/gatewayclass":  {pure: true, api: true, own: []string{"internal/translate/attach", "internal/cluster", "internal/finding", "internal/translate/gatewayconfig", "internal/cluster/ownership"}},
-	"internal/translate/attach":        {pure: true, own: append([]string{"internal/cluster"}, core[:2]...)},
-	"internal/plan/targets":            {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
-	"internal/plan/bindingplan":        {pure: true, api: true, own: append([]string{"internal/cluster", "internal/finding/failure", "internal/plan/targets"}, core...)},
-	"internal/engine/checkpoint":       {pure: true, own: core[:2]},
-	"internal/engine/imports":          {pure: true, own: core},
-	"internal/engine/resync":           {pure: true, own: append([]string{"internal/engine/repeat"}, core...)},
-	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/engine/refused", "internal/finding/failure", "internal/plan/document", "internal/plan/handover", "internal/plan/planner",
-		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, core...)},
-	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
-	"internal/translate/report": {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
+	"internal/translate/members":       {isPure: true, ownPackages: append([]string{"internal/translate/settings"}, corePackages...)},
+	"internal/translate/assemble":      {isPure: true, ownPackages: append([]string{"internal/model/certificate", "internal/translate/members", "internal/plan/equal", "internal/translate/settings"}, corePackages...)},
+	"internal/cluster/ownership":       {isPure: true, ownPackages: append([]string{"internal/cluster"}, corePackages...)},
+	"internal/translate/gatewayconfig": {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/translate/settings"}, corePackages...)},
+	"internal/translate/unserved":      {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/translate/gatewayconfig", "internal/translate/settings"}, corePackages...)},
+	"internal/translate/gatewayclass":  {isPure: true, mayImportAPI: true, ownPackages: []string{"internal/translate/attach", "internal/cluster", "internal/finding", "internal/translate/gatewayconfig", "internal/cluster/ownership"}},
+	"internal/translate/attach":        {isPure: true, ownPackages: append([]string{"internal/cluster"}, corePackages[:2]...)},
+	"internal/plan/targets":            {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster"}, corePackages...)},
+	"internal/plan/bindingplan":        {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/finding/failure", "internal/plan/targets"}, corePackages...)},
+	"internal/engine/checkpoint":       {isPure: true, ownPackages: corePackages[:2]},
+	"internal/engine/imports":          {isPure: true, ownPackages: corePackages},
+	"internal/engine/resync":           {isPure: true, ownPackages: append([]string{"internal/engine/repeat"}, corePackages...)},
+	"internal/engine": {isPure: true, ownPackages: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/engine/refused", "internal/finding/failure", "internal/plan/document", "internal/plan/handover", "internal/plan/planner",
+		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, corePackages...)},
+	"internal/engine/bindings":  {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, corePackages...)},
+	"internal/translate/report": {isPure: true, ownPackages: append([]string{"internal/cluster", "internal/engine"}, corePackages...)},
 	// Checks of a GlobalAccelerator without other objects; both admission and translation use them.
-	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},
+	"internal/translate/accelerator/rules": {isPure: true, mayImportAPI: true, ownPackages: corePackages[:1]},
 
-	"internal/translate/accelerator": {pure: true, api: true, own: append([]string{"internal/translate/accelerator/rules"}, frontend.own...)},
-	"internal/translate/ingress":     frontend,
-	"internal/translate/service":     frontend,
-	"internal/translate/gateway":     {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
-	"internal/translate/gateway/status": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
-		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, core...)},
+	"internal/translate/accelerator": {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/translate/accelerator/rules"}, frontendLayer.ownPackages...)},
+	"internal/translate/ingress":     frontendLayer,
+	"internal/translate/service":     frontendLayer,
+	"internal/translate/gateway":     {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/translate/gateway/status"}, frontendLayer.ownPackages...)},
+	"internal/translate/gateway/status": {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
+		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, corePackages...)},
 
-	"internal/migrate/check": {pure: true, own: append([]string{"internal/migrate/match", "internal/plan/equal"}, core...)},
-	"internal/migrate/match": {pure: true, own: core[:2]},
-	"internal/migrate":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/migrate/check", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
+	"internal/migrate/check": {isPure: true, ownPackages: append([]string{"internal/migrate/match", "internal/plan/equal"}, corePackages...)},
+	"internal/migrate/match": {isPure: true, ownPackages: corePackages[:2]},
+	"internal/migrate":       {isPure: true, mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/engine", "internal/migrate/check", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, corePackages...)},
 
-	"internal/cloud/drift":     {own: core[:2], libraries: []string{"github.com/go-logr/"}},
-	"internal/cloud/durations": {pure: true},
+	"internal/cloud/drift":     {ownPackages: corePackages[:2], libraries: []string{"github.com/go-logr/"}},
+	"internal/cloud/durations": {isPure: true},
 
-	"internal/cloud/services":  {pure: true},
-	"internal/cloud/ratelimit": {own: []string{"internal/cloud/services"}},
-	"internal/cloud/cache":     {pure: true},
-	"internal/cloud/sdk": {own: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/cloud/drift",
+	"internal/cloud/services":  {isPure: true},
+	"internal/cloud/ratelimit": {ownPackages: []string{"internal/cloud/services"}},
+	"internal/cloud/cache":     {isPure: true},
+	"internal/cloud/sdk": {ownPackages: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/cloud/drift",
 		"internal/finding/failure", "internal/finding", "internal/observed"}, libraries: []string{"github.com/aws/"}},
-	"internal/cloud/convert": {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
-	"internal/cloud/certificates": {own: append([]string{"internal/model/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
-		"internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/enis": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
-		"internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/inventory": {own: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/sdk"}, core...)},
-	"internal/cloud/observe": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/sdk"}, core...),
+	"internal/cloud/convert": {isPure: true, ownPackages: corePackages[:3], libraries: []string{"github.com/aws/"}},
+	"internal/cloud/certificates": {ownPackages: append([]string{"internal/model/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
+		"internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/enis": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
+		"internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/inventory": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/sdk"}, corePackages...)},
+	"internal/cloud/observe": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/sdk"}, corePackages...),
 		libraries: []string{"github.com/aws/"}},
-	"internal/cloud/targets": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit", "internal/cloud/sdk",
-		"internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/facts": {own: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
-		"internal/cloud/targets", "internal/engine"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/accelerators": {own: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, core...),
+	"internal/cloud/targets": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit", "internal/cloud/sdk",
+		"internal/engine/bindings"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/facts": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
+		"internal/cloud/targets"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/accelerators": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, corePackages...),
 		libraries: []string{"github.com/aws/"}},
-	"internal/cloud/apply": {own: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit",
-		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine", "internal/engine/bindings", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud": {own: append([]string{"internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
-		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...)},
-	"internal/cloud/checks":   {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/kube/durations": {pure: true},
-	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
+	"internal/cloud/apply": {ownPackages: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit",
+		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine/bindings", "internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud": {ownPackages: append([]string{"internal/finding/failure", "internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
+		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, corePackages...)},
+	"internal/cloud/checks":   {ownPackages: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/kube/durations": {isPure: true},
+	"internal/kube": {mayImportAPI: true, ownPackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
-	"internal/controller/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
-	"internal/controller/queue": {own: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},
+	"internal/controller/config": {ownPackages: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
+	"internal/controller/queue": {ownPackages: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
-	"internal/controller": {api: true, own: append([]string{"internal/controller/*", "internal/webhook/serving"}, line...),
+	"internal/controller": {mayImportAPI: true, ownPackages: append([]string{"internal/controller/*", "internal/webhook/serving"}, stagePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 	// The command line: each package may import only packages above it. Packages that read input and write output do
 	// not import the commands.
-	"internal/cli/output": {own: append([]string{"internal/cluster"}, core...), libraries: []string{"github.com/spf13/"}},
-	"internal/cli/input": {own: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
-		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report", "internal/translate/settings", "internal/translate/unserved"}, core...),
+	"internal/cli/output": {ownPackages: append([]string{"internal/cluster"}, corePackages...), libraries: []string{"github.com/spf13/"}},
+	"internal/cli/input": {ownPackages: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
+		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report", "internal/translate/settings", "internal/translate/unserved"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/spf13/"}},
-	"internal/cli/migrate": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/finding/failure", "internal/migrate", "internal/migrate/check",
-		"internal/plan/handover", "internal/translate/settings"}, core...),
+	"internal/cli/migrate": {mayImportAPI: true, ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/finding/failure", "internal/migrate", "internal/migrate/check",
+		"internal/plan/handover", "internal/translate/settings"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/orphans": {own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cloud/sdk", "internal/cluster", "internal/controller", "internal/engine", "internal/kube"}, core...),
+	"internal/cli/orphans": {ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cloud/sdk", "internal/cluster", "internal/controller", "internal/engine", "internal/kube"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/tree": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/plan/targets"}, core...),
+	"internal/cli/tree": {mayImportAPI: true, ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/plan/targets"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/explain": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved"}, core...),
+	"internal/cli/explain": {mayImportAPI: true, ownPackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "github.com/spf13/"}},
-	"internal/cli/doctor": {api: true, own: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
-		"internal/controller/config", "internal/translate/gatewayconfig"}, core...), libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/spf13/"}},
-	"internal/cli/console": {own: []string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/finding"}, libraries: []string{"github.com/spf13/"}},
-	"internal/cli": {own: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, core...),
+	"internal/cli/doctor": {mayImportAPI: true, ownPackages: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
+		"internal/controller/config", "internal/translate/gatewayconfig"}, corePackages...), libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/spf13/"}},
+	"internal/cli/console": {ownPackages: []string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/finding"}, libraries: []string{"github.com/spf13/"}},
+	"internal/cli": {ownPackages: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, corePackages...),
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// The package webhook makes no call to AWS and reads no Secret; its subpackages have Kubernetes clients.
-	"internal/webhook": {api: true, own: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
-		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, core...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/webhook/*": {api: true, own: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, core...),
+	"internal/webhook": {mayImportAPI: true, ownPackages: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
+		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, corePackages...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
+	"internal/webhook/*": {mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 
 	// The emulator is an independent implementation of AWS, so it shares no code with the product.
-	"internal/emulator":       {own: []string{"internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/emulator/*":     {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/emulator/*/*":   {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/emulator/*/*/*": {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator":       {ownPackages: []string{"internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*":     {ownPackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*/*":   {ownPackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*/*/*": {ownPackages: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 
-	"internal/cli/reference": {pure: true, own: []string{"config/crd", "internal/controller/config", "internal/finding", "internal/translate/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
+	"internal/cli/reference": {isPure: true, ownPackages: []string{"config/crd", "internal/controller/config", "internal/finding", "internal/translate/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
 
 	// Only tests use it.
-	"internal/test/plantest":   {pure: true, own: core},
-	"internal/test/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, core...)},
+	"internal/test/plantest":   {isPure: true, ownPackages: corePackages},
+	"internal/test/enginetest": {ownPackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, corePackages...)},
 
 	// Only tests use these packages, which combine all parts.
 	"internal/test/goldentest": {},
-	"internal/test/cases":      {api: true, own: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
-	"internal/test/reference":  {api: true, own: append([]string{"internal/cluster", "internal/plan/document"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/test/takeover":   {api: true, own: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/cases":      {mayImportAPI: true, ownPackages: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/reference":  {mayImportAPI: true, ownPackages: append([]string{"internal/cluster", "internal/plan/document"}, corePackages...), libraries: []string{"github.com/aws/"}},
+	"internal/test/takeover":   {mayImportAPI: true, ownPackages: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/properties": {},
 	"internal/test/seeds":      {},
-	"internal/test/testclock":  {pure: true},
+	"internal/test/testclock":  {isPure: true},
 	"internal/test/ingressgen": {},
 	"internal/test/adversary":  {},
-	"internal/test/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
+	"internal/test/harness":    {mayImportAPI: true, ownPackages: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
 // durationTables are the packages that declare durations, with the packages that may use them.
@@ -209,9 +209,9 @@ var durationTables = map[string][]string{
 	"internal/kube/durations":  {"internal/kube", "internal/controller", "internal/controller/*", "internal/webhook", "internal/webhook/*", "internal/cli", "internal/cli/*"},
 }
 
-// parts returns core and the given packages below internal/plan.
-func parts(below ...string) []string {
-	out := slices.Clone(core)
+// planPackages returns core and the given packages below internal/plan.
+func planPackages(below ...string) []string {
+	out := slices.Clone(corePackages)
 	for _, p := range below {
 		out = append(out, "internal/plan/"+p)
 	}
@@ -237,17 +237,17 @@ func TestImportRules(t *testing.T) {
 			return nil
 		}
 		used[name] = true
-		rules.own = slices.Clone(rules.own)
+		rules.ownPackages = slices.Clone(rules.ownPackages)
 		for table, users := range durationTables {
 			if matches(users, pkg) {
-				rules.own = append(rules.own, table)
+				rules.ownPackages = append(rules.ownPackages, table)
 			}
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), p, nil, 0)
 		if err != nil {
 			return err
 		}
-		for _, fault := range rules.faults(file) {
+		for _, fault := range rules.importFaults(file) {
 			t.Errorf("internal/%s: %s", filepath.ToSlash(p), fault)
 		}
 		return nil
@@ -274,7 +274,7 @@ func layerOf(pkg string) (string, layer, bool) {
 	return "", layer{}, false
 }
 
-func (l layer) faults(f *ast.File) []string {
+func (l layer) importFaults(f *ast.File) []string {
 	var out []string
 	for _, i := range f.Imports {
 		p, err := strconv.Unquote(i.Path.Value)
@@ -282,8 +282,8 @@ func (l layer) faults(f *ast.File) []string {
 			out = append(out, err.Error())
 			continue
 		}
-		if own, ok := strings.CutPrefix(p, module); ok {
-			if strings.HasPrefix(own, "api/") && l.api || matches(l.own, own) {
+		if own, ok := strings.CutPrefix(p, modulePath); ok {
+			if strings.HasPrefix(own, "api/") && l.mayImportAPI || matches(l.ownPackages, own) {
 				continue
 			}
 			out = append(out, "must not import "+own)
@@ -295,7 +295,7 @@ func (l layer) faults(f *ast.File) []string {
 			}) {
 			out = append(out, "must not import "+p)
 		}
-		if l.pure && slices.Contains(impureImports, p) {
+		if l.isPure && slices.Contains(impureImports, p) {
 			out = append(out, "is pure and must not import "+p)
 		}
 	}
@@ -308,10 +308,10 @@ func (l layer) faults(f *ast.File) []string {
 			return true
 		}
 		x, ok := s.X.(*ast.Ident)
-		if ok && l.pure && x.Name == "time" && slices.Contains([]string{"Now", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Since", "Until"}, s.Sel.Name) {
+		if ok && l.isPure && x.Name == "time" && slices.Contains([]string{"Now", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Since", "Until"}, s.Sel.Name) {
 			out = append(out, "is pure and must not look at the clock: time."+s.Sel.Name)
 		}
-		if ok && l.pure && x.Name == "clock" && s.Sel.Name == "RealClock" {
+		if ok && l.isPure && x.Name == "clock" && s.Sel.Name == "RealClock" {
 			out = append(out, "is pure and must be given its clock: clock."+s.Sel.Name)
 		}
 		return true

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mostDurations is the maximum number of durations in the product. Before adding a duration, use one of the tables if
+// maxDurations is the maximum number of durations in the product. Before adding a duration, use one of the tables if
 // it fits.
-const mostDurations = 70
+const maxDurations = 70
 
 // TestDurationsAreDeclaredInTables checks that durations are declared in the documented tables, and how many there are at most.
 func TestDurationsAreDeclaredInTables(t *testing.T) {
@@ -32,8 +32,8 @@ func TestDurationsAreDeclaredInTables(t *testing.T) {
 	for _, f := range faults {
 		t.Error(f)
 	}
-	if n == 0 || n > mostDurations {
-		t.Errorf("the tables have %d durations, at most %d; use one that is there", n, mostDurations)
+	if n == 0 || n > maxDurations {
+		t.Errorf("the tables have %d durations, at most %d; use one that is there", n, maxDurations)
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// mostFunctionFields is the maximum number of struct fields of function type in the program. Such a field is set after
+// maxFunctionFields is the maximum number of struct fields of function type in the program. Such a field is set after
 // its struct was created, so the reader of the type does not see what it calls. Parts that call each other use an
 // interface or the concrete value. Functions remain at the edges of the program and in tables. Lower the number when
 // fields are removed.
-const mostFunctionFields = 31
+const maxFunctionFields = 31
 
-// noProgram are the folders whose code is not part of the program.
-var noProgram = []string{"../charts", "../ecosystem", "../internal/emulator", "../internal/test", "../local", "../tools"}
+// nonProgramFolders are the folders whose code is not part of the program.
+var nonProgramFolders = []string{"../charts", "../ecosystem", "../internal/emulator", "../internal/test", "../local", "../tools"}
 
 func TestFunctionFieldsAreLimited(t *testing.T) {
 	fset := token.NewFileSet()
@@ -29,7 +29,7 @@ func TestFunctionFieldsAreLimited(t *testing.T) {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && (slices.Contains(noProgram, filepath.ToSlash(p)) || name == "testdata" || name == "bin" || strings.HasPrefix(name, ".git")) {
+		if d.IsDir() && (slices.Contains(nonProgramFolders, filepath.ToSlash(p)) || name == "testdata" || name == "bin" || strings.HasPrefix(name, ".git")) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -45,8 +45,8 @@ func TestFunctionFieldsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) > mostFunctionFields {
-		t.Errorf("%d struct fields are functions, at most %d; use an interface or a value in place of a new one:\n%s", len(found), mostFunctionFields, strings.Join(found, "\n"))
+	if len(found) > maxFunctionFields {
+		t.Errorf("%d struct fields are functions, at most %d; use an interface or a value in place of a new one:\n%s", len(found), maxFunctionFields, strings.Join(found, "\n"))
 	}
 }
 

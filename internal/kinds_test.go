@@ -14,23 +14,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kindless are the packages that process all kinds of stacks. They use properties of a kind (internal/model/kind.go)
-// and name no kind, so that a new kind needs only a row in that table and a frontend.
-var kindless = []string{"cli", "engine", "plan", "translate/assemble"}
+// kindIndependentPackages are the packages that process all kinds of stacks. They use properties of a kind
+// (internal/model/kind.go) and name no kind, so that a new kind needs only a row in that table and a frontend.
+var kindIndependentPackages = []string{"cli", "engine", "plan", "translate/assemble"}
 
-// kindful are subpackages of these that handle certain kinds.
-var kindful = []string{
+// kindSpecificPackages are subpackages of these that handle certain kinds.
+var kindSpecificPackages = []string{
 	"cli/doctor",  // observes AWS for an invented stack, and counts certificates by the flag of their kind
 	"cli/migrate", // translates Ingresses and Services to Gateways
 }
 
 func TestStagesDoNotCompareKindsByName(t *testing.T) {
-	for _, root := range kindless {
+	for _, root := range kindIndependentPackages {
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
-			if d.IsDir() && slices.Contains(kindful, filepath.ToSlash(p)) {
+			if d.IsDir() && slices.Contains(kindSpecificPackages, filepath.ToSlash(p)) {
 				return fs.SkipDir
 			}
 			if d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {

@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// shortestLimit is the shortest time limit in real time that a test may use. Even on a busy machine, only a hang
+// minTimeLimit is the shortest time limit in real time that a test may use. Even on a busy machine, only a hang
 // exceeds it.
-const shortestLimit = time.Minute
+const minTimeLimit = time.Minute
 
 // brief is the name of a duration that may be shorter: the time that a test waits for an event that must not or need
 // not happen. On a slow machine such a test does not fail.
 const brief = "brief"
 
-// virtualTime are the packages in which all tests run in virtual time. In other packages, tests of files that import
+// virtualTimePackages are the packages in which all tests run in virtual time. In other packages, tests of files that import
 // synctest do.
-var virtualTime = []string{"internal/test/adversary", "internal/test/harness"}
+var virtualTimePackages = []string{"internal/test/adversary", "internal/test/harness"}
 
 // TestNoTestDependsOnTheSpeedOfTheMachine checks that time limits in tests are in virtual time, or are so long that
 // only a hang exceeds them. A test with a shorter limit could fail on a slow machine without a fault of the program.
@@ -56,14 +56,14 @@ func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, files := range folders {
-		if slices.Contains(virtualTime, dir) {
+		if slices.Contains(virtualTimePackages, dir) {
 			continue
 		}
-		c := limitCheck{consts: constants(files)}
+		c := limitCheck{consts: constantValues(files)}
 		for _, file := range files {
-			if !imports(file, "testing/synctest") {
+			if !importsPackage(file, "testing/synctest") {
 				ast.Inspect(file, func(n ast.Node) bool {
-					for _, fault := range c.faults(n) {
+					for _, fault := range c.tooShortLimits(n) {
 						t.Errorf("%s: %s", fset.Position(n.Pos()), fault)
 					}
 					return true
@@ -85,8 +85,8 @@ func TestNoScriptDependsOnTheSpeedOfTheMachine(t *testing.T) {
 			return err
 		}
 		for _, found := range regexp.MustCompile(`(?m)^await -for=(\S+).*`).FindAllSubmatch(text, -1) {
-			if d, err := time.ParseDuration(string(found[1])); err != nil || d < shortestLimit {
-				t.Errorf("%s: %s: want %s or more", p, found[0], shortestLimit)
+			if d, err := time.ParseDuration(string(found[1])); err != nil || d < minTimeLimit {
+				t.Errorf("%s: %s: want %s or more", p, found[0], minTimeLimit)
 			}
 		}
 		return nil
@@ -122,21 +122,21 @@ func TestShortLimitsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(code, err)
 		}
-		c := limitCheck{consts: constants([]*ast.File{file})}
+		c := limitCheck{consts: constantValues([]*ast.File{file})}
 		var got []string
-		ast.Inspect(file, func(n ast.Node) bool { got = append(got, c.faults(n)...); return true })
+		ast.Inspect(file, func(n ast.Node) bool { got = append(got, c.tooShortLimits(n)...); return true })
 		if len(got) != want {
 			t.Errorf("%s: %v, want %d", code, got, want)
 		}
 	}
 }
 
-func imports(file *ast.File, name string) bool {
+func importsPackage(file *ast.File, name string) bool {
 	return slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(name) })
 }
 
-// constants returns the expressions of the constants of a package, by name.
-func constants(files []*ast.File) map[string]ast.Expr {
+// constantValues returns the expressions of the constants of a package, by name.
+func constantValues(files []*ast.File) map[string]ast.Expr {
 	out := map[string]ast.Expr{}
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -159,29 +159,29 @@ func constants(files []*ast.File) map[string]ast.Expr {
 // limitCheck finds time limits in the files of a package.
 type limitCheck struct{ consts map[string]ast.Expr }
 
-// durationAt has the functions that take a time limit, and the index of this argument.
-var durationAt = map[string]int{
+// durationArgument has the functions that take a time limit, and the index of this argument.
+var durationArgument = map[string]int{
 	"WithTimeout": 1, "WithTimeoutCause": 1, "After": 0, "NewTimer": 0, "DialTimeout": 2, "Eventually": 1, "eventually": 1,
 }
 
-// faults returns the time limits in a node, not in its children, that are too short.
-func (c limitCheck) faults(n ast.Node) (out []string) {
+// tooShortLimits returns the time limits in a node, not in its children, that are too short.
+func (c limitCheck) tooShortLimits(n ast.Node) (out []string) {
 	report := func(what string, e ast.Expr) {
 		if _, bare := e.(*ast.BasicLit); bare {
 			return // a number without a unit is no time.Duration
 		}
-		if d, ok := c.duration(e); ok && d > 0 && d < shortestLimit {
-			out = append(out, fmt.Sprintf("%s: %s is a limit that a slow machine misses; use virtual time, %s or more, or a constant named %q where nothing depends on it", what, d, shortestLimit, brief))
+		if d, ok := c.duration(e); ok && d > 0 && d < minTimeLimit {
+			out = append(out, fmt.Sprintf("%s: %s is a limit that a slow machine misses; use virtual time, %s or more, or a constant named %q where nothing depends on it", what, d, minTimeLimit, brief))
 		}
 	}
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		name := called(n)
-		if at, ok := durationAt[name]; ok && at < len(n.Args) {
+		name := calledName(n)
+		if at, ok := durationArgument[name]; ok && at < len(n.Args) {
 			report(name, n.Args[at])
 		}
 		if strings.HasPrefix(name, "Set") && strings.HasSuffix(name, "Deadline") || name == "WithDeadline" {
-			report(name, fromNow(n.Args[len(n.Args)-1]))
+			report(name, durationFromNow(n.Args[len(n.Args)-1]))
 		}
 	case *ast.KeyValueExpr:
 		if isTimeout(n.Key) {
@@ -196,13 +196,13 @@ func (c limitCheck) faults(n ast.Node) (out []string) {
 				report("Timeout", n.Rhs[i])
 			}
 			if id, ok := left.(*ast.Ident); ok && id.Name == "deadline" {
-				report("deadline", fromNow(n.Rhs[i]))
+				report("deadline", durationFromNow(n.Rhs[i]))
 			}
 		}
 	case *ast.BinaryExpr:
 		// an elapsed time that is compared with a limit
 		if n.Op == token.GTR || n.Op == token.GEQ {
-			if called(n.X) == "Since" {
+			if calledName(n.X) == "Since" {
 				report("elapsed time", n.Y)
 			}
 		}
@@ -210,15 +210,15 @@ func (c limitCheck) faults(n ast.Node) (out []string) {
 		// if took := time.Since(start); took > limit
 		init, ok := n.Init.(*ast.AssignStmt)
 		cond, also := n.Cond.(*ast.BinaryExpr)
-		if ok && also && called(init.Rhs[0]) == "Since" && (cond.Op == token.GTR || cond.Op == token.GEQ) {
+		if ok && also && calledName(init.Rhs[0]) == "Since" && (cond.Op == token.GTR || cond.Op == token.GEQ) {
 			report("elapsed time", cond.Y)
 		}
 	}
 	return out
 }
 
-// called returns the name of the function or method that an expression calls.
-func called(e ast.Expr) string {
+// calledName returns the name of the function or method that an expression calls.
+func calledName(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return ""
@@ -232,13 +232,13 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// fromNow returns the argument of time.Now().Add(duration).
-func fromNow(e ast.Expr) ast.Expr {
+// durationFromNow returns the argument of time.Now().Add(duration).
+func durationFromNow(e ast.Expr) ast.Expr {
 	add, ok := e.(*ast.CallExpr)
-	if !ok || called(add) != "Add" || len(add.Args) != 1 {
+	if !ok || calledName(add) != "Add" || len(add.Args) != 1 {
 		return nil
 	}
-	if of, ok := add.Fun.(*ast.SelectorExpr); !ok || called(of.X) != "Now" {
+	if of, ok := add.Fun.(*ast.SelectorExpr); !ok || calledName(of.X) != "Now" {
 		return nil
 	}
 	return add.Args[0]
@@ -255,7 +255,7 @@ func isTimeout(e ast.Expr) bool {
 	return false
 }
 
-var units = map[string]time.Duration{
+var durationUnits = map[string]time.Duration{
 	"Nanosecond": 1, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour,
 }
 
@@ -271,7 +271,7 @@ func (c limitCheck) duration(e ast.Expr) (time.Duration, bool) {
 		}
 		return c.duration(value)
 	case *ast.SelectorExpr:
-		d, ok := units[e.Sel.Name]
+		d, ok := durationUnits[e.Sel.Name]
 		return d, ok
 	case *ast.BasicLit:
 		n, err := strconv.ParseInt(e.Value, 0, 64)

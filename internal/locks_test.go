@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mostLocks is the maximum number of types with a mutex, not counting those of packages cloud and kube, which cache the
+// maxLocks is the maximum number of types with a mutex, not counting those of packages cloud and kube, which cache the
 // state of AWS and Kubernetes.
-const mostLocks = 20
+const maxLocks = 20
 
 // TestLocksAreListed: ARCHITECTURE.md lists every type that has a mutex, and no other.
 func TestLocksAreListed(t *testing.T) {
-	got, err := locks(".")
+	got, err := mutexTypes(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,19 +30,19 @@ func TestLocksAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lockRows(string(text))
+	want := documentedMutexTypes(string(text))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types with a lock (-ARCHITECTURE.md +code):\n%s", diff)
 	}
 	own := slices.DeleteFunc(slices.Clone(got), func(of string) bool { return strings.HasPrefix(of, "cloud/") || strings.HasPrefix(of, "kube.") })
-	if len(own) > mostLocks {
-		t.Errorf("%d types have a lock, at most %d: %q", len(own), mostLocks, own)
+	if len(own) > maxLocks {
+		t.Errorf("%d types have a lock, at most %d: %q", len(own), maxLocks, own)
 	}
 }
 
-// lockRows returns the types in the table of ARCHITECTURE.md, sorted. A name without a package belongs to the package
-// of the name before it.
-func lockRows(text string) (out []string) {
+// documentedMutexTypes returns the types in the table of ARCHITECTURE.md, sorted. A name without a package belongs to the
+// package of the name before it.
+func documentedMutexTypes(text string) (out []string) {
 	_, text, _ = strings.Cut(text, "\n## What is locked\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	name := regexp.MustCompile("`([^`]+)`")
@@ -65,8 +65,8 @@ func lockRows(text string) (out []string) {
 	return out
 }
 
-// locks returns the types of the product that have a mutex, sorted.
-func locks(root string) (out []string, err error) {
+// mutexTypes returns the types of the product that have a mutex, sorted.
+func mutexTypes(root string) (out []string, err error) {
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

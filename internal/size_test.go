@@ -18,17 +18,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// limits are the maximum sizes of a package, a file and a type. Larger ones have several subjects and should be split.
-type limits struct {
-	methods int // of a type, including methods in its tests
-	file    int // lines of a file that is neither a test nor generated
-	pkg     int // lines of all such files in a directory, including comments
-	// larger has the sizes of types and packages that exceed the maximum and are still to be split. They may only
+// sizeLimits are the maximum sizes of a package, a file and a type. Larger ones have several subjects and should be split.
+type sizeLimits struct {
+	maxMethods      int // of a type, including methods in its tests
+	maxFileLines    int // lines of a file that is neither a test nor generated
+	maxPackageLines int // lines of all such files in a directory, including comments
+	// exceptions has the sizes of types and packages that exceed the maximum and are still to be split. They may only
 	// become smaller. Remove an entry once its size is within the maximum.
-	larger map[string]int
+	exceptions map[string]int
 }
 
-var bounds = limits{methods: 25, file: 500, pkg: 4000, larger: map[string]int{
+var productLimits = sizeLimits{maxMethods: 25, maxFileLines: 500, maxPackageLines: 4000, exceptions: map[string]int{
 	"internal/emulator/dataplane": 6800,
 	"internal/emulator/elbv2":     6300,
 
@@ -51,7 +51,7 @@ var bounds = limits{methods: 25, file: 500, pkg: 4000, larger: map[string]int{
 }}
 
 func TestTypesAndFilesStaySmall(t *testing.T) {
-	faults, err := bounds.tooLarge("..")
+	faults, err := productLimits.tooLarge("..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTypesAndFilesStaySmall(t *testing.T) {
 }
 
 // tooLarge returns the types with too many methods, and the files and packages with too many lines.
-func (b limits) tooLarge(root string) ([]string, error) {
+func (b sizeLimits) tooLarge(root string) ([]string, error) {
 	var faults []string
 	methods := map[string]int{}  // by directory, package and receiver
 	packages := map[string]int{} // lines, by directory
@@ -91,48 +91,48 @@ func (b limits) tooLarge(root string) ([]string, error) {
 		rel = filepath.ToSlash(rel)
 		if !strings.HasSuffix(name, "_test.go") && !ast.IsGenerated(file) {
 			n := bytes.Count(text, []byte("\n"))
-			if packages[path.Dir(rel)] += n; n > b.file {
-				faults = append(faults, fmt.Sprintf("%s has %d lines, at most %d; split it by subject", rel, n, b.file))
+			if packages[path.Dir(rel)] += n; n > b.maxFileLines {
+				faults = append(faults, fmt.Sprintf("%s has %d lines, at most %d; split it by subject", rel, n, b.maxFileLines))
 			}
 		}
 		for _, decl := range file.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
-				methods[fmt.Sprintf("%s: type %s.%s", path.Dir(rel), file.Name.Name, receiver(fn.Recv.List[0].Type))]++
+				methods[fmt.Sprintf("%s: type %s.%s", path.Dir(rel), file.Name.Name, receiverName(fn.Recv.List[0].Type))]++
 			}
 		}
 		return nil
 	})
-	faults = append(faults, b.above(methods, b.methods, "methods")...)
-	faults = append(faults, b.above(packages, b.pkg, "lines")...)
-	for _, of := range slices.Sorted(maps.Keys(b.larger)) {
-		if methods[of] <= b.methods && packages[of] <= b.pkg {
+	faults = append(faults, b.oversizeFaults(methods, b.maxMethods, "methods")...)
+	faults = append(faults, b.oversizeFaults(packages, b.maxPackageLines, "lines")...)
+	for _, of := range slices.Sorted(maps.Keys(b.exceptions)) {
+		if methods[of] <= b.maxMethods && packages[of] <= b.maxPackageLines {
 			faults = append(faults, of+" is small; take it out of the map of those that are larger")
 		}
 	}
 	return faults, err
 }
 
-// above returns a fault for each size that exceeds both the maximum and the size in larger.
-func (b limits) above(sizes map[string]int, most int, what string) (faults []string) {
+// oversizeFaults returns a fault for each size that exceeds both the maximum and the size in exceptions.
+func (b sizeLimits) oversizeFaults(sizes map[string]int, most int, what string) (faults []string) {
 	for _, of := range slices.Sorted(maps.Keys(sizes)) {
-		if n, most := sizes[of], max(most, b.larger[of]); n > most {
+		if n, most := sizes[of], max(most, b.exceptions[of]); n > most {
 			faults = append(faults, fmt.Sprintf("%s has %d %s, at most %d; split it by subject", of, n, what, most))
 		}
 	}
 	return faults
 }
 
-// receiver returns the name of the receiver type of a method.
-func receiver(e ast.Expr) string {
+// receiverName returns the name of the receiver type of a method.
+func receiverName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
-		return receiver(e.X)
+		return receiverName(e.X)
 	case *ast.ParenExpr:
-		return receiver(e.X)
+		return receiverName(e.X)
 	case *ast.IndexExpr:
-		return receiver(e.X)
+		return receiverName(e.X)
 	case *ast.IndexListExpr:
-		return receiver(e.X)
+		return receiverName(e.X)
 	case *ast.Ident:
 		return e.Name
 	}
@@ -158,8 +158,8 @@ func TestTooLargeTypesAndFilesAreFound(t *testing.T) {
 		}
 		return text
 	}
-	b := limits{methods: 60, file: 500, pkg: 1500, larger: map[string]int{"b: type a.wider": 62, "b: type a.widest": 62, "c": 1502, "d": 1600}}
-	long := "package a\n" + strings.Repeat("//\n", b.file)
+	b := sizeLimits{maxMethods: 60, maxFileLines: 500, maxPackageLines: 1500, exceptions: map[string]int{"b: type a.wider": 62, "b: type a.widest": 62, "c": 1502, "d": 1600}}
+	long := "package a\n" + strings.Repeat("//\n", b.maxFileLines)
 	write("a/wide.go", methodsOf("a", "wide", "f", 40))
 	write("a/pointers.go", methodsOf("a", "*wide", "g", 20))
 	write("a/wide_test.go", methodsOf("a", "wide", "h", 1))

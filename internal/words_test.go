@@ -17,15 +17,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// word has the replacement for a word, and where the word is not allowed.
-type word struct {
-	instead  string
-	anywhere bool // also in comments and in names of tests; otherwise only in other declared names
+// oddWord has the replacement for a word, and where the word is not allowed.
+type oddWord struct {
+	replacement string
+	inComments  bool // also in comments and in names of tests; otherwise only in other declared names
 }
 
 // readWords reads testdata/words.txt.
-func readWords(text string) (map[string]word, error) {
-	words := map[string]word{}
+func readWords(text string) (map[string]oddWord, error) {
+	words := map[string]oddWord{}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -36,7 +36,7 @@ func readWords(text string) (map[string]word, error) {
 			return nil, fmt.Errorf("words: %q is not of the form \"any WORD...: INSTEAD\" or \"name WORD...: INSTEAD\"", line)
 		}
 		for _, w := range of[1:] {
-			words[w] = word{strings.TrimSpace(instead), of[0] == "any"}
+			words[w] = oddWord{strings.TrimSpace(instead), of[0] == "any"}
 		}
 	}
 	return words, nil
@@ -65,12 +65,12 @@ func TestWords(t *testing.T) {
 
 // oddWords finds words in the names of Go files, in declared names, in comments, and in the last column of the
 // glossary.
-func oddWords(root string, words map[string]word) ([]string, error) {
+func oddWords(root string, words map[string]oddWord) ([]string, error) {
 	var faults []string
 	find := func(at, what, name string, sentence bool) {
 		for _, w := range splitWords(name) {
-			if odd, ok := words[w]; ok && (odd.anywhere || !sentence) {
-				faults = append(faults, fmt.Sprintf("%s: %s has %q; write: %s", at, what, w, odd.instead))
+			if odd, ok := words[w]; ok && (odd.inComments || !sentence) {
+				faults = append(faults, fmt.Sprintf("%s: %s has %q; write: %s", at, what, w, odd.replacement))
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func oddWords(root string, words map[string]word) ([]string, error) {
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			for _, id := range declared(n) {
+			for _, id := range declaredNames(n) {
 				find(at(id.Pos()), id.Name, id.Name, strings.HasPrefix(id.Name, "Test"))
 			}
 			return true
@@ -132,8 +132,8 @@ func oddWords(root string, words map[string]word) ([]string, error) {
 // glossaryRow matches a table row with three columns. The third column of the glossary has other names for the term.
 var glossaryRow = regexp.MustCompile(`^\| ([^|]+) \|[^|]*\|([^|]*)\|$`)
 
-// declared returns the names that a node declares.
-func declared(n ast.Node) []*ast.Ident {
+// declaredNames returns the names that a node declares.
+func declaredNames(n ast.Node) []*ast.Ident {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
 		return []*ast.Ident{n.Name}
@@ -144,15 +144,15 @@ func declared(n ast.Node) []*ast.Ident {
 	case *ast.Field:
 		return n.Names
 	case *ast.AssignStmt:
-		return defined(n.Tok, n.Lhs...)
+		return assignedNames(n.Tok, n.Lhs...)
 	case *ast.RangeStmt:
-		return defined(n.Tok, n.Key, n.Value)
+		return assignedNames(n.Tok, n.Key, n.Value)
 	}
 	return nil
 }
 
-// defined returns the names on the left side of a short variable declaration.
-func defined(tok token.Token, left ...ast.Expr) []*ast.Ident {
+// assignedNames returns the names on the left side of a short variable declaration.
+func assignedNames(tok token.Token, left ...ast.Expr) []*ast.Ident {
 	var names []*ast.Ident
 	for _, e := range left {
 		if id, ok := e.(*ast.Ident); ok && tok == token.DEFINE {

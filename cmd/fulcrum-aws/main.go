@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 		fmt.Print(version.Current().Text("fulcrum-aws"))
 		return nil
 	}
-	if _, ok := store.AWSPartitionNamed(*partition); !ok {
+	if _, ok := store.AWSPartitionByName(*partition); !ok {
 		return fmt.Errorf("--partition must be %s, not %q", partitionNames(), *partition)
 	}
 	options := emulator.Options{Seed: *seed, Account: *account, Partition: *partition}

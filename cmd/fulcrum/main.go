@@ -16,7 +16,7 @@ func main() {
 	// The first signal stops the process gracefully, the second signal at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, output.Environment{
-		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: terminalWidth,
+		Program: os.Args[0], IsTerminal: term.IsTerminal(int(os.Stdout.Fd())), Width: terminalWidth,
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))
 }

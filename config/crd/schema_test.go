@@ -87,15 +87,15 @@ func TestSchemaMatchesContract(t *testing.T) {
 			for _, c := range v.Columns {
 				fmt.Fprintf(&out, "column %s %s %s %d\n", c.Name, c.JSONPath, c.Type, c.Priority)
 			}
-			fields(&out, "", v.Schema.OpenAPIV3Schema, false)
+			writeFields(&out, "", v.Schema.OpenAPIV3Schema, false)
 		}
 		out.WriteString("\n")
 	}
 	goldentest.Page(t, "testdata/schema.txt", out.String())
 }
 
-// fields writes one line for each field, in order of path.
-func fields(out *strings.Builder, path string, s schema, required bool) {
+// writeFields writes one line for each field, in order of path.
+func writeFields(out *strings.Builder, path string, s schema, required bool) {
 	var say []string
 	add := func(format string, v any) {
 		text := fmt.Sprint(v)
@@ -138,12 +138,12 @@ func fields(out *strings.Builder, path string, s schema, required bool) {
 		fmt.Fprintln(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", path, s.Type, strings.Join(say, ", "))))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		fields(out, strings.TrimPrefix(path+"."+name, "."), s.Properties[name], slices.Contains(s.Required, name))
+		writeFields(out, strings.TrimPrefix(path+"."+name, "."), s.Properties[name], slices.Contains(s.Required, name))
 	}
 	if s.Items != nil {
-		fields(out, path+"[]", *s.Items, false)
+		writeFields(out, path+"[]", *s.Items, false)
 	}
 	if s.AdditionalProperties != nil {
-		fields(out, path+"{}", *s.AdditionalProperties, false)
+		writeFields(out, path+"{}", *s.AdditionalProperties, false)
 	}
 }

@@ -12,21 +12,21 @@ var files embed.FS
 //go:embed policy.json
 var Policy []byte
 
-// Optional has the additional permissions of features. Each statement is named after its feature.
+// OptionalPolicy has the additional permissions of features. Each statement is named after its feature.
 //
 //go:embed optional.json
-var Optional []byte
+var OptionalPolicy []byte
 
-// Targets has the permissions of an installation that creates no load balancers, and only registers targets in target
+// TargetsPolicy has the permissions of an installation that creates no load balancers, and only registers targets in target
 // groups of TargetGroupBindings.
 //
 //go:embed targets.json
-var Targets []byte
+var TargetsPolicy []byte
 
-// Accelerators has the additional permissions for GlobalAccelerators, in the only partition that has the service.
+// AcceleratorsPolicy has the additional permissions for GlobalAccelerators, in the only partition that has the service.
 //
 //go:embed accelerators.json
-var Accelerators []byte
+var AcceleratorsPolicy []byte
 
 // PolicyOf returns the policy that every installation in an AWS partition needs.
 func PolicyOf(partition string) ([]byte, error) {

@@ -2,30 +2,30 @@ package rights
 
 // The scenarios in which the permissions in AWS are used.
 const (
-	Ingress         Scenario = "an Ingress from its creation to its deletion"
-	Settings        Scenario = "an Ingress whose settings change"
-	Nodes           Scenario = "targets that are nodes"
-	PodNetworks     Scenario = "targets that are pods with their own ENIs"
-	Networks        Scenario = "subnets without tags, and address types"
-	Addresses       Scenario = "a Service with Elastic IP addresses"
-	PeeredIPv6      Scenario = "targets with IPv6 addresses"
-	Pools           Scenario = "pools of addresses"
-	Cognito         Scenario = "authentication by Cognito"
-	IAMCertificate  Scenario = "a certificate of IAM"
-	Certificates    Scenario = "certificates that are found by host"
-	TrustStores     Scenario = "client certificates"
-	Capacity        Scenario = "reserved capacity"
-	WebACLs         Scenario = "a web ACL"
-	ClassicWebACLs  Scenario = "a web ACL of WAF Classic"
-	Protection      Scenario = "Shield Advanced"
-	OwnCertificates Scenario = "certificates that the controller requests"
-	PrivateCA       Scenario = "certificates that a private CA issues"
-	Imports         Scenario = "TLS Secrets"
-	FirstGeneration Scenario = "resources that alb-ingress-controller v1 has created"
-	Tagging         Scenario = "resources that the tagging API finds"
-	OtherAccounts   Scenario = "a target group of another account"
-	// Checks is the scenario of the permissions that only a command of the CLI uses. Its test is in internal/cli.
-	Checks Scenario = "internal/cli TestDoctorSimulatesPolicies"
+	ScenarioIngress         Scenario = "an Ingress from its creation to its deletion"
+	ScenarioSettings        Scenario = "an Ingress whose settings change"
+	ScenarioNodes           Scenario = "targets that are nodes"
+	ScenarioPodNetworks     Scenario = "targets that are pods with their own ENIs"
+	ScenarioNetworks        Scenario = "subnets without tags, and address types"
+	ScenarioAddresses       Scenario = "a Service with Elastic IP addresses"
+	ScenarioPeeredIPv6      Scenario = "targets with IPv6 addresses"
+	ScenarioPools           Scenario = "pools of addresses"
+	ScenarioCognito         Scenario = "authentication by Cognito"
+	ScenarioIAMCertificate  Scenario = "a certificate of IAM"
+	ScenarioCertificates    Scenario = "certificates that are found by host"
+	ScenarioTrustStores     Scenario = "client certificates"
+	ScenarioCapacity        Scenario = "reserved capacity"
+	ScenarioWebACLs         Scenario = "a web ACL"
+	ScenarioClassicWebACLs  Scenario = "a web ACL of WAF Classic"
+	ScenarioProtection      Scenario = "Shield Advanced"
+	ScenarioOwnCertificates Scenario = "certificates that the controller requests"
+	ScenarioPrivateCA       Scenario = "certificates that a private CA issues"
+	ScenarioImports         Scenario = "TLS Secrets"
+	ScenarioFirstGeneration Scenario = "resources that alb-ingress-controller v1 has created"
+	ScenarioTagging         Scenario = "resources that the tagging API finds"
+	ScenarioOtherAccounts   Scenario = "a target group of another account"
+	// ScenarioDoctor is the scenario of the permissions that only a command of the CLI uses. Its test is in internal/cli.
+	ScenarioDoctor Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
 
 // The features that need further permissions.
@@ -37,20 +37,20 @@ const (
 	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
-// Doctor is the CLI command with a separate statement. The controller does not need the statement.
-const Doctor = "fulcrum doctor"
+// DoctorCommand is the CLI command with a separate statement. The controller does not need the statement.
+const DoctorCommand = "fulcrum doctor"
 
 // The conditions on the tag of the cluster.
 var (
-	requested    = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
-	notRequested = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
-	own          = Condition{"Null", "aws:ResourceTag/" + clusterTag, []string{"false"}}
-	ownedByV1    = Condition{"Null", "aws:ResourceTag/ingress.k8s.aws/cluster", []string{"false"}}
+	requestHasClusterTag   = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
+	requestLacksClusterTag = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
+	resourceHasClusterTag  = Condition{"Null", "aws:ResourceTag/" + clusterTag, []string{"false"}}
+	resourceHasV1Tag       = Condition{"Null", "aws:ResourceTag/ingress.k8s.aws/cluster", []string{"false"}}
 )
 
 var (
-	securityGroups = []string{"ec2:*:*:security-group/*"}
-	balancers      = []string{
+	securityGroups               = []string{"ec2:*:*:security-group/*"}
+	targetGroupsAndLoadBalancers = []string{
 		"elasticloadbalancing:*:*:targetgroup/*/*",
 		"elasticloadbalancing:*:*:loadbalancer/net/*/*",
 		"elasticloadbalancing:*:*:loadbalancer/app/*/*",
@@ -61,12 +61,12 @@ var (
 		"elasticloadbalancing:*:*:listener-rule/net/*/*/*/*",
 		"elasticloadbalancing:*:*:listener-rule/app/*/*/*/*",
 	}
-	targetGroups = balancers[:1]
+	targetGroups = targetGroupsAndLoadBalancers[:1]
 )
 
-// forTargets are the actions for targets of TargetGroupBindings and for the security group rules that admit traffic to
+// targetActions are the actions for targets of TargetGroupBindings and for the security group rules that admit traffic to
 // these targets.
-var forTargets = []string{
+var targetActions = []string{
 	"ec2:AuthorizeSecurityGroupIngress",
 	"ec2:DescribeInstances",
 	"ec2:DescribeNetworkInterfaces",
@@ -79,252 +79,252 @@ var forTargets = []string{
 	"elasticloadbalancing:RegisterTargets",
 }
 
-// AWS is the table of permissions in AWS.
-var AWS = []Statement{
+// AWSStatements is the table of permissions in AWS.
+var AWSStatements = []Statement{
 	{
 		Sid:       "ServiceLinkedRole",
 		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"elasticloadbalancing.amazonaws.com"}}},
 		Actions: []Action{
-			{"iam:CreateServiceLinkedRole", "allow Elastic Load Balancing to create its service-linked role when an account gets its first load balancer", Ingress},
+			{"iam:CreateServiceLinkedRole", "allow Elastic Load Balancing to create its service-linked role when an account gets its first load balancer", ScenarioIngress},
 		},
 	},
 	{
 		Sid: "Read",
 		Actions: []Action{
-			{"acm:DescribeCertificate", "read the names of certificates that have more names than ListCertificates returns, to find the certificates for a host", Certificates},
-			{"acm:ListCertificates", "find certificates for a host", Certificates},
-			{"acm:ListTagsForCertificate", "exclude certificates that were imported for another load balancer", Certificates},
-			{"ec2:DescribeAvailabilityZones", "choose subnets: one in each zone, and none in a zone that does not support the load balancer", Ingress},
-			{"ec2:DescribeInstances", "find the security groups of nodes, which also apply to the pods on them", Nodes},
-			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods that have their own ENIs", PodNetworks},
-			{"ec2:DescribeRouteTables", "distinguish public and private subnets that have no role tag", Networks},
-			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", Ingress},
-			{"ec2:DescribeSubnets", "choose subnets", Ingress},
-			{"ec2:DescribeVpcs", "read the address ranges of the VPC", Networks},
-			{"elasticloadbalancing:DescribeCapacityReservation", "compare reserved capacity", Capacity},
-			{"elasticloadbalancing:DescribeListenerAttributes", "compare attributes of listeners", Settings},
-			{"elasticloadbalancing:DescribeListenerCertificates", "compare certificates of listeners", Settings},
-			{"elasticloadbalancing:DescribeListeners", "compare listeners", Ingress},
-			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", Settings},
-			{"elasticloadbalancing:DescribeLoadBalancers", "find and compare load balancers", Ingress},
-			{"elasticloadbalancing:DescribeRules", "compare listener rules", Ingress},
-			{"elasticloadbalancing:DescribeTags", "determine which resources belong to the cluster, and which object a resource belongs to", Ingress},
-			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", Settings},
-			{"elasticloadbalancing:DescribeTargetGroups", "find and compare target groups", Ingress},
-			{"elasticloadbalancing:DescribeTargetHealth", "compare targets, and show their health on pods", Ingress},
-			{"elasticloadbalancing:DescribeTrustStores", "find trust stores by name", TrustStores},
+			{"acm:DescribeCertificate", "read the names of certificates that have more names than ListCertificates returns, to find the certificates for a host", ScenarioCertificates},
+			{"acm:ListCertificates", "find certificates for a host", ScenarioCertificates},
+			{"acm:ListTagsForCertificate", "exclude certificates that were imported for another load balancer", ScenarioCertificates},
+			{"ec2:DescribeAvailabilityZones", "choose subnets: one in each zone, and none in a zone that does not support the load balancer", ScenarioIngress},
+			{"ec2:DescribeInstances", "find the security groups of nodes, which also apply to the pods on them", ScenarioNodes},
+			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods that have their own ENIs", ScenarioPodNetworks},
+			{"ec2:DescribeRouteTables", "distinguish public and private subnets that have no role tag", ScenarioNetworks},
+			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", ScenarioIngress},
+			{"ec2:DescribeSubnets", "choose subnets", ScenarioIngress},
+			{"ec2:DescribeVpcs", "read the address ranges of the VPC", ScenarioNetworks},
+			{"elasticloadbalancing:DescribeCapacityReservation", "compare reserved capacity", ScenarioCapacity},
+			{"elasticloadbalancing:DescribeListenerAttributes", "compare attributes of listeners", ScenarioSettings},
+			{"elasticloadbalancing:DescribeListenerCertificates", "compare certificates of listeners", ScenarioSettings},
+			{"elasticloadbalancing:DescribeListeners", "compare listeners", ScenarioIngress},
+			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", ScenarioSettings},
+			{"elasticloadbalancing:DescribeLoadBalancers", "find and compare load balancers", ScenarioIngress},
+			{"elasticloadbalancing:DescribeRules", "compare listener rules", ScenarioIngress},
+			{"elasticloadbalancing:DescribeTags", "determine which resources belong to the cluster, and which object a resource belongs to", ScenarioIngress},
+			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", ScenarioSettings},
+			{"elasticloadbalancing:DescribeTargetGroups", "find and compare target groups", ScenarioIngress},
+			{"elasticloadbalancing:DescribeTargetHealth", "compare targets, and show their health on pods", ScenarioIngress},
+			{"elasticloadbalancing:DescribeTrustStores", "find trust stores by name", ScenarioTrustStores},
 		},
 	},
 	{
 		Sid: "AskedByElasticLoadBalancing",
 		Actions: []Action{
-			{"cognito-idp:DescribeUserPoolClient", "let Elastic Load Balancing check the client of a user pool", Cognito},
-			{"ec2:DescribeAccountAttributes", "let Elastic Load Balancing see the account's network when a load balancer is created", Ingress},
-			{"ec2:DescribeAddresses", "let Elastic Load Balancing find Elastic IP addresses", Addresses},
-			{"ec2:DescribeCoipPools", "let Elastic Load Balancing see customer-owned addresses", Pools},
-			{"ec2:DescribeInternetGateways", "let Elastic Load Balancing check that the VPC of an internet-facing load balancer has an internet gateway", Ingress},
-			{"ec2:DescribeIpamPools", "let Elastic Load Balancing see IPAM pools", Pools},
-			{"ec2:DescribeVpcPeeringConnections", "let Elastic Load Balancing check whether IPv6 targets are in a peered VPC", PeeredIPv6},
-			{"ec2:GetCoipPoolUsage", "let Elastic Load Balancing see which customer-owned addresses are free", Pools},
-			{"ec2:GetSecurityGroupsForVpc", "let Elastic Load Balancing read the security groups of a load balancer", Ingress},
-			{"elasticloadbalancing:SetWebAcl", "let WAF associate a web ACL with a load balancer", WebACLs},
-			{"iam:GetServerCertificate", "let Elastic Load Balancing use a certificate of IAM", IAMCertificate},
-			{"iam:ListServerCertificates", "let Elastic Load Balancing find a certificate of IAM", IAMCertificate},
-			{"waf-regional:GetWebACL", "let WAF Classic return the web ACL of a load balancer", ClassicWebACLs},
-			{"wafv2:GetWebACL", "let WAF return the web ACL of a load balancer", WebACLs},
+			{"cognito-idp:DescribeUserPoolClient", "let Elastic Load Balancing check the client of a user pool", ScenarioCognito},
+			{"ec2:DescribeAccountAttributes", "let Elastic Load Balancing see the account's network when a load balancer is created", ScenarioIngress},
+			{"ec2:DescribeAddresses", "let Elastic Load Balancing find Elastic IP addresses", ScenarioAddresses},
+			{"ec2:DescribeCoipPools", "let Elastic Load Balancing see customer-owned addresses", ScenarioPools},
+			{"ec2:DescribeInternetGateways", "let Elastic Load Balancing check that the VPC of an internet-facing load balancer has an internet gateway", ScenarioIngress},
+			{"ec2:DescribeIpamPools", "let Elastic Load Balancing see IPAM pools", ScenarioPools},
+			{"ec2:DescribeVpcPeeringConnections", "let Elastic Load Balancing check whether IPv6 targets are in a peered VPC", ScenarioPeeredIPv6},
+			{"ec2:GetCoipPoolUsage", "let Elastic Load Balancing see which customer-owned addresses are free", ScenarioPools},
+			{"ec2:GetSecurityGroupsForVpc", "let Elastic Load Balancing read the security groups of a load balancer", ScenarioIngress},
+			{"elasticloadbalancing:SetWebAcl", "let WAF associate a web ACL with a load balancer", ScenarioWebACLs},
+			{"iam:GetServerCertificate", "let Elastic Load Balancing use a certificate of IAM", ScenarioIAMCertificate},
+			{"iam:ListServerCertificates", "let Elastic Load Balancing find a certificate of IAM", ScenarioIAMCertificate},
+			{"waf-regional:GetWebACL", "let WAF Classic return the web ACL of a load balancer", ScenarioClassicWebACLs},
+			{"wafv2:GetWebACL", "let WAF return the web ACL of a load balancer", ScenarioWebACLs},
 		},
 	},
 	{
 		Sid: "AddOns",
 		Actions: []Action{
-			{"shield:CreateProtection", "protect a load balancer with Shield Advanced", Protection},
-			{"shield:DeleteProtection", "remove the Shield Advanced protection of a load balancer", Protection},
-			{"shield:DescribeProtection", "read the Shield Advanced protection of a load balancer, to compare it with the desired state", Protection},
-			{"shield:GetSubscriptionState", "check whether the account has Shield Advanced", Protection},
-			{"waf-regional:AssociateWebACL", "associate a web ACL of WAF Classic with a load balancer", ClassicWebACLs},
-			{"waf-regional:DisassociateWebACL", "disassociate a web ACL of WAF Classic from a load balancer", ClassicWebACLs},
-			{"waf-regional:GetWebACLForResource", "read which WAF Classic web ACL a load balancer has, to compare it with the desired state", ClassicWebACLs},
-			{"wafv2:AssociateWebACL", "associate a web ACL with a load balancer", WebACLs},
-			{"wafv2:DisassociateWebACL", "disassociate a web ACL from a load balancer", WebACLs},
-			{"wafv2:GetWebACLForResource", "read which web ACL a load balancer has, to compare it with the desired state", WebACLs},
-			{"wafv2:ListWebACLs", "find a web ACL by its name", WebACLs},
+			{"shield:CreateProtection", "protect a load balancer with Shield Advanced", ScenarioProtection},
+			{"shield:DeleteProtection", "remove the Shield Advanced protection of a load balancer", ScenarioProtection},
+			{"shield:DescribeProtection", "read the Shield Advanced protection of a load balancer, to compare it with the desired state", ScenarioProtection},
+			{"shield:GetSubscriptionState", "check whether the account has Shield Advanced", ScenarioProtection},
+			{"waf-regional:AssociateWebACL", "associate a web ACL of WAF Classic with a load balancer", ScenarioClassicWebACLs},
+			{"waf-regional:DisassociateWebACL", "disassociate a web ACL of WAF Classic from a load balancer", ScenarioClassicWebACLs},
+			{"waf-regional:GetWebACLForResource", "read which WAF Classic web ACL a load balancer has, to compare it with the desired state", ScenarioClassicWebACLs},
+			{"wafv2:AssociateWebACL", "associate a web ACL with a load balancer", ScenarioWebACLs},
+			{"wafv2:DisassociateWebACL", "disassociate a web ACL from a load balancer", ScenarioWebACLs},
+			{"wafv2:GetWebACLForResource", "read which web ACL a load balancer has, to compare it with the desired state", ScenarioWebACLs},
+			{"wafv2:ListWebACLs", "find a web ACL by its name", ScenarioWebACLs},
 		},
 	},
 	{
 		Sid: "RulesOfNodesAndPods",
 		Actions: []Action{
-			{"ec2:AuthorizeSecurityGroupIngress", "admit traffic from clients to load balancers, and from load balancers to nodes and pods", Ingress},
-			{"ec2:RevokeSecurityGroupIngress", "remove security group rules that are no longer needed", Ingress},
+			{"ec2:AuthorizeSecurityGroupIngress", "admit traffic from clients to load balancers, and from load balancers to nodes and pods", ScenarioIngress},
+			{"ec2:RevokeSecurityGroupIngress", "remove security group rules that are no longer needed", ScenarioIngress},
 		},
 	},
 	{
 		Sid: "CreateSecurityGroups",
 		Actions: []Action{
-			{"ec2:CreateSecurityGroup", "create the security groups of load balancers", Ingress},
+			{"ec2:CreateSecurityGroup", "create the security groups of load balancers", ScenarioIngress},
 		},
 	},
 	{
 		Sid:       "TagNewSecurityGroups",
 		Resources: securityGroups,
-		Condition: []Condition{{"StringEquals", "ec2:CreateAction", []string{"CreateSecurityGroup"}}, requested},
+		Condition: []Condition{{"StringEquals", "ec2:CreateAction", []string{"CreateSecurityGroup"}}, requestHasClusterTag},
 		Actions: []Action{
-			{"ec2:CreateTags", "tag security groups when they are created", Ingress},
+			{"ec2:CreateTags", "tag security groups when they are created", ScenarioIngress},
 		},
 	},
 	{
 		Sid:       "TagOwnSecurityGroups",
 		Resources: securityGroups,
-		Condition: []Condition{notRequested, own},
+		Condition: []Condition{requestLacksClusterTag, resourceHasClusterTag},
 		Actions: []Action{
-			{"ec2:CreateTags", "change tags of security groups that the controller has created", Settings},
-			{"ec2:DeleteTags", "remove tags of security groups that the controller has created", Settings},
+			{"ec2:CreateTags", "change tags of security groups that the controller has created", ScenarioSettings},
+			{"ec2:DeleteTags", "remove tags of security groups that the controller has created", ScenarioSettings},
 		},
 	},
 	{
 		Sid:       "DeleteOwnSecurityGroups",
-		Condition: []Condition{own},
+		Condition: []Condition{resourceHasClusterTag},
 		Actions: []Action{
-			{"ec2:DeleteSecurityGroup", "delete security groups that the controller has created", Ingress},
+			{"ec2:DeleteSecurityGroup", "delete security groups that the controller has created", ScenarioIngress},
 		},
 	},
 	{
 		Sid:       "Create",
-		Condition: []Condition{requested},
+		Condition: []Condition{requestHasClusterTag},
 		Actions: []Action{
-			{"elasticloadbalancing:CreateLoadBalancer", "make load balancers", Ingress},
-			{"elasticloadbalancing:CreateTargetGroup", "make target groups", Ingress},
+			{"elasticloadbalancing:CreateLoadBalancer", "make load balancers", ScenarioIngress},
+			{"elasticloadbalancing:CreateTargetGroup", "make target groups", ScenarioIngress},
 		},
 	},
 	{
 		Sid:       "TagNew",
-		Resources: balancers,
-		Condition: []Condition{{"StringEquals", "elasticloadbalancing:CreateAction", []string{"CreateTargetGroup", "CreateLoadBalancer"}}, requested},
+		Resources: targetGroupsAndLoadBalancers,
+		Condition: []Condition{{"StringEquals", "elasticloadbalancing:CreateAction", []string{"CreateTargetGroup", "CreateLoadBalancer"}}, requestHasClusterTag},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "tag load balancers and target groups when they are created", Ingress},
+			{"elasticloadbalancing:AddTags", "tag load balancers and target groups when they are created", ScenarioIngress},
 		},
 	},
 	{
 		Sid:       "TagOwn",
-		Resources: balancers,
-		Condition: []Condition{notRequested, own},
+		Resources: targetGroupsAndLoadBalancers,
+		Condition: []Condition{requestLacksClusterTag, resourceHasClusterTag},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "change tags of load balancers and target groups that the controller has created", Settings},
-			{"elasticloadbalancing:RemoveTags", "remove tags of load balancers and target groups that the controller has created", Settings},
+			{"elasticloadbalancing:AddTags", "change tags of load balancers and target groups that the controller has created", ScenarioSettings},
+			{"elasticloadbalancing:RemoveTags", "remove tags of load balancers and target groups that the controller has created", ScenarioSettings},
 		},
 	},
 	{
 		Sid:       "TagListenersAndRules",
 		Resources: listenersAndRules,
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "tag listeners and rules", Ingress},
-			{"elasticloadbalancing:RemoveTags", "remove tags of listeners and rules", Settings},
+			{"elasticloadbalancing:AddTags", "tag listeners and rules", ScenarioIngress},
+			{"elasticloadbalancing:RemoveTags", "remove tags of listeners and rules", ScenarioSettings},
 		},
 	},
 	{
 		Sid: "ListenersAndRules",
 		Actions: []Action{
-			{"elasticloadbalancing:AddListenerCertificates", "add certificates to listeners", Settings},
-			{"elasticloadbalancing:CreateListener", "make listeners", Ingress},
-			{"elasticloadbalancing:CreateRule", "make listener rules", Ingress},
-			{"elasticloadbalancing:DeleteListener", "delete listeners", Ingress},
-			{"elasticloadbalancing:DeleteRule", "delete listener rules", Ingress},
-			{"elasticloadbalancing:ModifyListener", "change listeners", Settings},
-			{"elasticloadbalancing:ModifyRule", "change listener rules", Ingress},
-			{"elasticloadbalancing:RemoveListenerCertificates", "remove certificates from listeners", Settings},
-			{"elasticloadbalancing:SetRulePriorities", "order listener rules", Ingress},
+			{"elasticloadbalancing:AddListenerCertificates", "add certificates to listeners", ScenarioSettings},
+			{"elasticloadbalancing:CreateListener", "make listeners", ScenarioIngress},
+			{"elasticloadbalancing:CreateRule", "make listener rules", ScenarioIngress},
+			{"elasticloadbalancing:DeleteListener", "delete listeners", ScenarioIngress},
+			{"elasticloadbalancing:DeleteRule", "delete listener rules", ScenarioIngress},
+			{"elasticloadbalancing:ModifyListener", "change listeners", ScenarioSettings},
+			{"elasticloadbalancing:ModifyRule", "change listener rules", ScenarioIngress},
+			{"elasticloadbalancing:RemoveListenerCertificates", "remove certificates from listeners", ScenarioSettings},
+			{"elasticloadbalancing:SetRulePriorities", "order listener rules", ScenarioIngress},
 		},
 	},
 	{
 		Sid:       "ChangeOwn",
-		Condition: []Condition{own},
+		Condition: []Condition{resourceHasClusterTag},
 		Actions: []Action{
-			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers that the controller has created", Ingress},
-			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that the controller has created", Ingress},
-			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", Capacity},
-			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", Pools},
-			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", Settings},
-			{"elasticloadbalancing:ModifyLoadBalancerAttributes", "change attributes of load balancers", Settings},
-			{"elasticloadbalancing:ModifyTargetGroup", "change health checks", Settings},
-			{"elasticloadbalancing:ModifyTargetGroupAttributes", "change attributes of target groups", Settings},
-			{"elasticloadbalancing:SetIpAddressType", "change the address type of a load balancer", Networks},
-			{"elasticloadbalancing:SetSecurityGroups", "change the security groups of a load balancer", Settings},
-			{"elasticloadbalancing:SetSubnets", "change the subnets of a load balancer", Networks},
+			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers that the controller has created", ScenarioIngress},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that the controller has created", ScenarioIngress},
+			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", ScenarioCapacity},
+			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", ScenarioPools},
+			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", ScenarioSettings},
+			{"elasticloadbalancing:ModifyLoadBalancerAttributes", "change attributes of load balancers", ScenarioSettings},
+			{"elasticloadbalancing:ModifyTargetGroup", "change health checks", ScenarioSettings},
+			{"elasticloadbalancing:ModifyTargetGroupAttributes", "change attributes of target groups", ScenarioSettings},
+			{"elasticloadbalancing:SetIpAddressType", "change the address type of a load balancer", ScenarioNetworks},
+			{"elasticloadbalancing:SetSecurityGroups", "change the security groups of a load balancer", ScenarioSettings},
+			{"elasticloadbalancing:SetSubnets", "change the subnets of a load balancer", ScenarioNetworks},
 		},
 	},
 	{
 		Sid:       "Targets",
 		Resources: targetGroups,
 		Actions: []Action{
-			{"elasticloadbalancing:DeregisterTargets", "deregister targets from target groups", Ingress},
-			{"elasticloadbalancing:RegisterTargets", "register targets in target groups", Ingress},
+			{"elasticloadbalancing:DeregisterTargets", "deregister targets from target groups", ScenarioIngress},
+			{"elasticloadbalancing:RegisterTargets", "register targets in target groups", ScenarioIngress},
 		},
 	},
 
 	{
 		Sid: "WithEnableCertificateManagement", Feature: gateCertificates,
 		Actions: []Action{
-			{"acm:AddTagsToCertificate", "tag certificates when they are requested", OwnCertificates},
-			{"route53:ChangeResourceRecordSets", "create and remove the DNS records that validate certificates", OwnCertificates},
-			{"route53:ListHostedZones", "find the hosted zone of a host", OwnCertificates},
+			{"acm:AddTagsToCertificate", "tag certificates when they are requested", ScenarioOwnCertificates},
+			{"route53:ChangeResourceRecordSets", "create and remove the DNS records that validate certificates", ScenarioOwnCertificates},
+			{"route53:ListHostedZones", "find the hosted zone of a host", ScenarioOwnCertificates},
 		},
 	},
 	{
-		Sid: "RequestWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{requested},
-		Actions: []Action{{"acm:RequestCertificate", "request certificates", OwnCertificates}},
+		Sid: "RequestWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{requestHasClusterTag},
+		Actions: []Action{{"acm:RequestCertificate", "request certificates", ScenarioOwnCertificates}},
 	},
 	{
-		Sid: "DeleteWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{own},
-		Actions: []Action{{"acm:DeleteCertificate", "delete requested certificates that are no longer used", OwnCertificates}},
+		Sid: "DeleteWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{resourceHasClusterTag},
+		Actions: []Action{{"acm:DeleteCertificate", "delete requested certificates that are no longer used", ScenarioOwnCertificates}},
 	},
 	{
 		// ACM requests end-entity certificates from a private CA, never certificates of another CA.
 		Sid: "IssueWithEnableCertificateManagement", Feature: gateCertificates,
 		Condition: []Condition{{"StringLike", "acm-pca:TemplateArn", []string{"arn:*:acm-pca:::template/EndEntityCertificate/V*"}}},
-		Actions:   []Action{{"acm-pca:IssueCertificate", "allow ACM to issue requested certificates with a private CA", PrivateCA}},
+		Actions:   []Action{{"acm-pca:IssueCertificate", "allow ACM to issue requested certificates with a private CA", ScenarioPrivateCA}},
 	},
 	{
 		Sid: "PrivateCAWithEnableCertificateManagement", Feature: gateCertificates,
 		Actions: []Action{
-			{"acm-pca:GetCertificate", "let ACM fetch the certificates that a private CA has issued", PrivateCA},
-			{"acm-pca:ListPermissions", "let ACM check whether it may renew certificates of a private CA", PrivateCA},
+			{"acm-pca:GetCertificate", "let ACM fetch the certificates that a private CA has issued", ScenarioPrivateCA},
+			{"acm-pca:ListPermissions", "let ACM check whether it may renew certificates of a private CA", ScenarioPrivateCA},
 		},
 	},
 	{
-		Sid: "ImportWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{requested},
+		Sid: "ImportWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{requestHasClusterTag},
 		Actions: []Action{
-			{"acm:AddTagsToCertificate", "tag certificates when they are imported", Imports},
-			{"acm:ImportCertificate", "import the certificate of a Secret", Imports},
+			{"acm:AddTagsToCertificate", "tag certificates when they are imported", ScenarioImports},
+			{"acm:ImportCertificate", "import the certificate of a Secret", ScenarioImports},
 		},
 	},
 	{
-		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{own},
+		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{resourceHasClusterTag},
 		Actions: []Action{
-			{"acm:DeleteCertificate", "delete an imported certificate that is no longer used", Imports},
-			{"acm:GetCertificate", "compare an imported certificate with its Secret", Imports},
-			{"acm:ImportCertificate", "import a renewed certificate under the same ARN", Imports},
+			{"acm:DeleteCertificate", "delete an imported certificate that is no longer used", ScenarioImports},
+			{"acm:GetCertificate", "compare an imported certificate with its Secret", ScenarioImports},
+			{"acm:ImportCertificate", "import a renewed certificate under the same ARN", ScenarioImports},
 		},
 	},
 	{
-		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{ownedByV1},
-		Actions: []Action{{"ec2:CreateTags", "add the tag of the cluster to security groups that are taken over", FirstGeneration}},
+		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{resourceHasV1Tag},
+		Actions: []Action{{"ec2:CreateTags", "add the tag of the cluster to security groups that are taken over", ScenarioFirstGeneration}},
 	},
 	{
-		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{ownedByV1},
+		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{resourceHasV1Tag},
 		Actions: []Action{
-			{"elasticloadbalancing:AddTags", "add the tag of the cluster to load balancers and target groups that are taken over", FirstGeneration},
-			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that no object uses", FirstGeneration},
+			{"elasticloadbalancing:AddTags", "add the tag of the cluster to load balancers and target groups that are taken over", ScenarioFirstGeneration},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that no object uses", ScenarioFirstGeneration},
 		},
 	},
 	{
 		Sid: "WithEnableRGTAPI", Feature: gateTagging,
-		Actions: []Action{{"tag:GetResources", "find the resources of the cluster by their tags", Tagging}},
+		Actions: []Action{{"tag:GetResources", "find the resources of the cluster by their tags", ScenarioTagging}},
 	},
 	{
 		Sid: "WithRolesOfOtherAccounts", Feature: fieldRole,
-		Actions: []Action{{"sts:AssumeRole", "manage targets in target groups of another account", OtherAccounts}},
+		Actions: []Action{{"sts:AssumeRole", "manage targets in target groups of another account", ScenarioOtherAccounts}},
 	},
 	{
-		Sid: "WithDoctor", Feature: Doctor,
-		Actions: []Action{{"iam:SimulatePrincipalPolicy", "check permissions that can only be tested by a change; the user of the command needs it, not the controller", Checks}},
+		Sid: "WithDoctor", Feature: DoctorCommand,
+		Actions: []Action{{"iam:SimulatePrincipalPolicy", "check permissions that can only be tested by a change; the user of the command needs it, not the controller", ScenarioDoctor}},
 	},
 }

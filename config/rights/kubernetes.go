@@ -9,10 +9,10 @@ type Role struct {
 	Name string
 	// Namespaced reports whether the role is a Role in the namespace of the controller, not a ClusterRole.
 	Namespaced bool
-	// Feature is the feature that needs the role, empty if every installation needs the role. Why is the comment
-	// before the role in the file.
-	Feature, Why string
-	Rules        []Rule
+	// Feature is the feature that needs the role, empty if every installation needs the role. Reason is the comment before
+	// the role in the file.
+	Feature, Reason string
+	Rules           []Rule
 }
 
 // Rule has verbs on resources of one API group.
@@ -22,8 +22,8 @@ type Rule struct {
 	// Names are the names of the objects of the rule, nil for all objects.
 	Names []string
 	Verbs []string
-	// Why is the purpose of the verbs, as the end of the sentence "It is needed to …".
-	Why string
+	// Reason is the purpose of the verbs, as the end of the sentence "It is needed to …".
+	Reason string
 }
 
 // Namespace and ServiceAccount are the namespace and the service account of the controller in config/rbac.
@@ -32,17 +32,17 @@ const (
 	ServiceAccount = "fulcrum"
 )
 
-// definitions is the resource name of CustomResourceDefinitions.
-const definitions = "customresourcedefinitions"
+// crdResource is the resource name of CustomResourceDefinitions.
+const crdResource = "customresourcedefinitions"
 
-// Test returns the name of the test that fails if a rule of the role lacks a verb.
-func (r Role) Test(rule Rule, resource, verb string) string {
+// TestName returns the name of the test that fails if a rule of the role lacks a verb.
+func (r Role) TestName(rule Rule, resource, verb string) string {
 	switch {
 	case verb == "list" || verb == "watch":
 		return "internal/kube TestWithoutListOrWatch/" + resource + "/" + verb
 	case resource == "leases":
 		return "internal/kube TestWithoutVerbOfTheLease/leases/" + verb
-	case resource == definitions && r.Name == "fulcrum-accelerators":
+	case resource == crdResource && r.Name == "fulcrum-accelerators":
 		return "internal/kube TestDefinition"
 	case rule.Group == "apiextensions.k8s.io":
 		return "internal/kube TestWithoutVerbOfTheVersions/" + resource + "/" + verb
@@ -56,13 +56,13 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 	return "internal/test/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 }
 
-// Kubernetes is the table of permissions in Kubernetes. The permissions of the ClusterRole fulcrum and of the
+// KubernetesRoles is the table of permissions in Kubernetes. The permissions of the ClusterRole fulcrum and of the
 // lease are a subset of the permissions of other controllers of AWS load balancers, so that their roles suffice for
 // a migration.
-var Kubernetes = []Role{
+var KubernetesRoles = []Role{
 	{
 		File: "clusterrole.yaml", Name: "fulcrum",
-		Why: "Permissions of the controller in the whole cluster. They are a subset of the permissions of earlier\n" +
+		Reason: "Permissions of the controller in the whole cluster. They are a subset of the permissions of earlier\n" +
 			"controllers of this kind, so the role of an existing installation suffices too.\n" +
 			"They do not include Secrets: for each OIDC client secret, create a Role in its namespace that grants\n" +
 			"get, list and watch on the name of the Secret.",
@@ -95,7 +95,7 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "role.yaml", Name: "fulcrum-leader-election", Namespaced: true,
-		Why: "Leader election, in the namespace of the controller. Earlier controllers of this kind use a Lease with\n" +
+		Reason: "Leader election, in the namespace of the controller. Earlier controllers of this kind use a Lease with\n" +
 			"the same name, so that two controllers never write at the same time. The Secrets store the state that was\n" +
 			"last applied. With them, a controller that starts need not compare all resources with AWS at once, notices\n" +
 			"client secrets that changed while it was down, and removes resources that Ingresses no longer use.",
@@ -108,7 +108,7 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "shared-targets.yaml", Name: "fulcrum-shared-targets", Feature: "spec.multiClusterTargetGroup of a TargetGroupBinding",
-		Why: "Records of the targets that this cluster has registered in target groups that several clusters share. Each\n" +
+		Reason: "Records of the targets that this cluster has registered in target groups that several clusters share. Each\n" +
 			"record is in the namespace of its TargetGroupBinding. Not needed if no binding has multiClusterTargetGroup.",
 		Rules: []Rule{
 			{"", []string{"configmaps"}, nil, []string{"create", "delete", "get", "update"}, "record the targets that this cluster has registered"},
@@ -116,10 +116,10 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "gateway-versions.yaml", Name: "fulcrum-gateway-versions", Feature: "condition SupportedVersion of GatewayClasses",
-		Why: "The CRDs of the Gateway API have the installed version in an annotation. Without this file Gateways are\n" +
+		Reason: "The CRDs of the Gateway API have the installed version in an annotation. Without this file Gateways are\n" +
 			"also served, but the condition is Unknown.",
 		Rules: []Rule{
-			{"apiextensions.k8s.io", []string{definitions}, []string{
+			{"apiextensions.k8s.io", []string{crdResource}, []string{
 				"gatewayclasses.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io",
 				"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "referencegrants.gateway.networking.k8s.io",
 				"tcproutes.gateway.networking.k8s.io", "tlsroutes.gateway.networking.k8s.io", "udproutes.gateway.networking.k8s.io",
@@ -128,17 +128,17 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "accelerators.yaml", Name: "fulcrum-accelerators", Feature: "GlobalAccelerators",
-		Why: "Additional permissions for GlobalAccelerators. The ClusterRole fulcrum has the permissions to read Services,\n" +
+		Reason: "Additional permissions for GlobalAccelerators. The ClusterRole fulcrum has the permissions to read Services,\n" +
 			"Ingresses, Gateways and ReferenceGrants. Not needed if the feature gate GlobalAcceleratorController is off.",
 		Rules: []Rule{
 			{"aga.k8s.aws", []string{"globalaccelerators"}, nil, []string{"get", "list", "patch", "watch"}, "read GlobalAccelerators, and set their finalizers"},
 			{"aga.k8s.aws", []string{"globalaccelerators/status"}, nil, []string{"patch"}, "write addresses, names and conditions of accelerators into the status"},
-			{"apiextensions.k8s.io", []string{definitions}, []string{"globalaccelerators.aga.k8s.aws"}, []string{"get"}, "keep accelerators when the definition of GlobalAccelerators is deleted"},
+			{"apiextensions.k8s.io", []string{crdResource}, []string{"globalaccelerators.aga.k8s.aws"}, []string{"get"}, "keep accelerators when the definition of GlobalAccelerators is deleted"},
 		},
 	},
 	{
 		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Namespaced: true, Feature: "webhooks with a certificate that the controller creates",
-		Why: "Additional permissions for the admission webhooks. The controller also works without the first two roles if\n" +
+		Reason: "Additional permissions for the admission webhooks. The controller also works without the first two roles if\n" +
 			"you provide the certificate and the CA bundle.",
 		Rules: []Rule{
 			{"", []string{"secrets"}, nil, []string{"create"}, "create the Secret of the certificate"},
@@ -154,7 +154,7 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "webhook.yaml", Name: "fulcrum-server-ids", Namespaced: true, Feature: "QUIC server IDs",
-		Why: "Worker numbers of QUIC server IDs.",
+		Reason: "Worker numbers of QUIC server IDs.",
 		Rules: []Rule{
 			{"", []string{"configmaps"}, nil, []string{"create"}, "create the ConfigMap of the next rule"},
 			{"", []string{"configmaps"}, []string{"quic-server-id-worker-tracker"}, []string{"get", "update"}, "claim a worker number"},
@@ -162,15 +162,15 @@ var Kubernetes = []Role{
 	},
 	{
 		File: "webhook.yaml", Name: "fulcrum-target-control", Feature: "target control agents in pods",
-		Why:   "Configuration of the target control agent.",
-		Rules: []Rule{{"elbv2.k8s.aws", []string{"albtargetcontrolconfigs"}, nil, []string{"get"}, "read the configuration of the agent that is injected into a pod"}},
+		Reason: "Configuration of the target control agent.",
+		Rules:  []Rule{{"elbv2.k8s.aws", []string{"albtargetcontrolconfigs"}, nil, []string{"get"}, "read the configuration of the agent that is injected into a pod"}},
 	},
 }
 
 // RoleFiles returns the names of the files in config/rbac with roles, in the order of the table.
 func RoleFiles() []string {
 	var out []string
-	for _, r := range Kubernetes {
+	for _, r := range KubernetesRoles {
 		if !slices.Contains(out, r.File) {
 			out = append(out, r.File)
 		}
@@ -178,9 +178,9 @@ func RoleFiles() []string {
 	return out
 }
 
-// WithoutVerb returns the table Kubernetes without one verb on a resource in one role.
+// WithoutVerb returns the table KubernetesRoles without one verb on a resource in one role.
 func WithoutVerb(role, resource, verb string) []Role {
-	out := slices.Clone(Kubernetes)
+	out := slices.Clone(KubernetesRoles)
 	for i, r := range out {
 		if r.Name != role {
 			continue

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Tables returns the part of docs/permissions.md that lists the permissions.
-func Tables() string {
+// PermissionTables returns the part of docs/permissions.md that lists the permissions.
+func PermissionTables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nThe controller needs each row of the tables. The last column names the part of the test that fails without the permission; the full name is " +
 		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`.\n")
-	writeStatements(&b, AWS, "optional.json")
-	writeStatements(&b, Accelerators, AcceleratorsFile)
+	writeStatements(&b, AWSStatements, "optional.json")
+	writeStatements(&b, AcceleratorStatements, AcceleratorsFile)
 	b.WriteString("\n## Rights in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` take away one verb after the other.\n")
-	for _, r := range Kubernetes {
+	for _, r := range KubernetesRoles {
 		fmt.Fprintf(&b, "\n### %s `%s` in `%s`", r.kind(), r.Name, r.File)
 		if r.Feature != "" {
 			fmt.Fprintf(&b, ", for %s", r.Feature)
@@ -28,14 +28,14 @@ func Tables() string {
 			if rule.Names != nil {
 				resources += " named " + strings.Join(rule.Names, ", ")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", group, resources, strings.Join(rule.Verbs, ", "), rule.Why)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", group, resources, strings.Join(rule.Verbs, ", "), rule.Reason)
 		}
 	}
 	return b.String()
 }
 
-// writeStatements writes a table for each statement, with a title for each feature. file is the name of the policy file with the
-// statements of the features.
+// writeStatements writes a table for each statement, with a title for each feature. file is the name of the policy file with
+// the statements of the features.
 func writeStatements(b *strings.Builder, table []Statement, file string) {
 	feature := "none"
 	for _, s := range table {
@@ -49,7 +49,7 @@ func writeStatements(b *strings.Builder, table []Statement, file string) {
 		}
 		fmt.Fprintf(b, "\n`%s`, on %s%s:\n\n| Action | Needed to | Tested by |\n|---|---|---|\n", s.Sid, s.resourcesText(), s.conditionsText())
 		for _, a := range s.Actions {
-			fmt.Fprintf(b, "| `%s` | %s | %s |\n", a.Name, a.Why, a.Scenario)
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", a.Name, a.Reason, a.Scenario)
 		}
 	}
 }

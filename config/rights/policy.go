@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// document is the JSON of an IAM policy, with fields in the usual order.
-type document struct {
+// policyDocument is the JSON of an IAM policy, with fields in the usual order.
+type policyDocument struct {
 	Version   string
-	Statement []statement
+	Statement []policyStatement
 }
 
-type statement struct {
+type policyStatement struct {
 	Sid       string
 	Effect    string
-	Action    oneOrMore
-	Resource  oneOrMore
-	Condition map[string]map[string]oneOrMore `json:",omitempty"`
+	Action    stringOrList
+	Resource  stringOrList
+	Condition map[string]map[string]stringOrList `json:",omitempty"`
 }
 
-// oneOrMore is a list of strings. In JSON, a list of one string is a plain string.
-type oneOrMore []string
+// stringOrList is a list of strings. In JSON, a list of one string is a plain string.
+type stringOrList []string
 
 // MarshalJSON implements [json.Marshaler].
-func (o oneOrMore) MarshalJSON() ([]byte, error) {
+func (o stringOrList) MarshalJSON() ([]byte, error) {
 	if len(o) == 1 {
 		return json.Marshal(o[0])
 	}
@@ -33,44 +33,44 @@ func (o oneOrMore) MarshalJSON() ([]byte, error) {
 
 // Policy returns the IAM policy that every installation in a partition needs.
 func Policy(partition string) []byte {
-	return render(AWS, partition, func(s Statement) bool { return s.Feature == "" }, nil)
+	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" }, nil)
 }
 
-// Optional returns the IAM policy with the statements of the features. Each statement is named after its feature. The
+// OptionalPolicy returns the IAM policy with the statements of the features. Each statement is named after its feature. The
 // policy has no ARN, so it is the same in every partition.
-func Optional() []byte {
-	return render(AWS, Partitions[0], func(s Statement) bool { return s.Feature != "" }, nil)
+func OptionalPolicy() []byte {
+	return renderPolicy(AWSStatements, Partitions[0], func(s Statement) bool { return s.Feature != "" }, nil)
 }
 
-// Targets returns the IAM policy of an installation that creates no load balancers, and only registers targets in target
+// TargetsPolicy returns the IAM policy of an installation that creates no load balancers, and only registers targets in target
 // groups of TargetGroupBindings.
-func Targets(partition string) []byte {
-	return render(AWS, partition, func(s Statement) bool { return s.Feature == "" },
-		func(_ Statement, a Action) bool { return !slices.Contains(forTargets, a.Name) })
+func TargetsPolicy(partition string) []byte {
+	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" },
+		func(_ Statement, a Action) bool { return !slices.Contains(targetActions, a.Name) })
 }
 
-// ForTargets returns the actions of the policy Targets, in ascending order.
-func ForTargets() []string { return slices.Clone(forTargets) }
+// TargetActions returns the actions of TargetsPolicy, in ascending order.
+func TargetActions() []string { return slices.Clone(targetActions) }
 
-// TargetsFile is the name of the file in config/iam with the policy Targets.
+// TargetsFile is the name of the file in config/iam with TargetsPolicy.
 const TargetsFile = "targets.json"
 
-// Without returns the IAM policy of a partition without one permission, or the whole policy if sid is empty. The policy
+// PolicyWithout returns the IAM policy of a partition without one permission, or the whole policy if sid is empty. The policy
 // has the statements that every installation needs and those of the given features.
-func Without(partition, sid, action string, features ...string) []byte {
-	return render(AWS, partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
+func PolicyWithout(partition, sid, action string, features ...string) []byte {
+	return renderPolicy(AWSStatements, partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }
 
-// render returns an IAM policy with the statements of a table for which in is true, except for the actions for
+// renderPolicy returns an IAM policy with the statements of a table for which in is true, except for the actions for
 // which without is true. If without is nil, the policy has all actions.
-func render(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
-	d := document{Version: "2012-10-17"}
+func renderPolicy(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
+	d := policyDocument{Version: "2012-10-17"}
 	for _, s := range table {
 		if !in(s) {
 			continue
 		}
-		out := statement{Sid: s.Sid, Effect: "Allow", Resource: oneOrMore{"*"}}
+		out := policyStatement{Sid: s.Sid, Effect: "Allow", Resource: stringOrList{"*"}}
 		for _, a := range s.Actions {
 			if without == nil || !without(s, a) {
 				out.Action = append(out.Action, a.Name)
@@ -87,10 +87,10 @@ func render(table []Statement, partition string, in func(Statement) bool, withou
 		}
 		for _, c := range s.Condition {
 			if out.Condition == nil {
-				out.Condition = map[string]map[string]oneOrMore{}
+				out.Condition = map[string]map[string]stringOrList{}
 			}
 			if out.Condition[c.Operator] == nil {
-				out.Condition[c.Operator] = map[string]oneOrMore{}
+				out.Condition[c.Operator] = map[string]stringOrList{}
 			}
 			out.Condition[c.Operator][c.Key] = c.Values
 		}

@@ -37,8 +37,8 @@ type Condition struct {
 // Action is an AWS permission of a statement.
 type Action struct {
 	Name string
-	// Why is the purpose of the permission, as the end of the sentence "It is needed to …".
-	Why string
+	// Reason is the purpose of the permission, as the end of the sentence "It is needed to …".
+	Reason string
 	// Scenario is the part of the test that uses the permission.
 	Scenario Scenario
 }
@@ -80,7 +80,7 @@ func (s Statement) ExampleResources(partition, region, account string) []string 
 // internal/test/harness/permissions_test.go.
 type Scenario string
 
-// Test returns the name of the test that fails without an action of a statement.
-func (s Statement) Test(a Action) string {
+// TestName returns the name of the test that fails without an action of a statement.
+func (s Statement) TestName(a Action) string {
 	return "internal/test/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
 }

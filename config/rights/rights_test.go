@@ -18,10 +18,10 @@ import (
 
 //go:generate go test -run TestFilesAreUpToDate . -update
 
-// files returns the content of the generated files, by relative path.
-func files(t *testing.T) map[string][]byte {
+// generatedFiles returns the content of the generated files, by relative path.
+func generatedFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	out := map[string][]byte{"../iam/optional.json": rights.Optional(), "../iam/" + rights.TargetsFile: rights.Targets("aws"), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile(),
+	out := map[string][]byte{"../iam/optional.json": rights.OptionalPolicy(), "../iam/" + rights.TargetsFile: rights.TargetsPolicy("aws"), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile(),
 		"../iam/" + rights.AcceleratorsFile: rights.AcceleratorPolicy("", "")}
 	for _, p := range rights.Partitions {
 		out["../iam/"+rights.PolicyFile(p)] = rights.Policy(p)
@@ -38,12 +38,12 @@ func files(t *testing.T) map[string][]byte {
 	if !found {
 		t.Fatalf("%s has no place for the tables", page)
 	}
-	out[page] = append(bytes.Clone(before), rights.Tables()...)
+	out[page] = append(bytes.Clone(before), rights.PermissionTables()...)
 	return out
 }
 
 func TestFilesAreUpToDate(t *testing.T) {
-	want := files(t)
+	want := generatedFiles(t)
 	for name, content := range want {
 		goldentest.Page(t, name, string(content))
 	}
@@ -95,12 +95,12 @@ func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
 			t.Errorf("%s:\n%s", p, d)
 		}
 	}
-	if regexp.MustCompile(`arn:[^*]`).Match(rights.Optional()) {
+	if regexp.MustCompile(`arn:[^*]`).Match(rights.OptionalPolicy()) {
 		t.Error("the statements of the features have ARNs of a partition, so that they differ between partitions")
 	}
 }
 
-// TestTargetsPageListsPolicy checks that docs/targets-only.md lists the actions of the policy Targets.
+// TestTargetsPageListsPolicy checks that docs/targets-only.md lists the actions of TargetsPolicy.
 func TestTargetsPageListsPolicy(t *testing.T) {
 	text, err := os.ReadFile("../../docs/targets-only.md")
 	if err != nil {
@@ -110,40 +110,40 @@ func TestTargetsPageListsPolicy(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9]+:[A-Za-z]+)` \\|").FindAllSubmatch(text, -1) {
 		listed = append(listed, string(row[1]))
 	}
-	if d := cmp.Diff(rights.ForTargets(), listed); d != "" {
+	if d := cmp.Diff(rights.TargetActions(), listed); d != "" {
 		t.Errorf("actions (-policy +page):\n%s", d)
 	}
-	for _, a := range rights.ForTargets() {
-		if !bytes.Contains(rights.Targets("aws"), []byte(`"`+a+`"`)) {
+	for _, a := range rights.TargetActions() {
+		if !bytes.Contains(rights.TargetsPolicy("aws"), []byte(`"`+a+`"`)) {
 			t.Errorf("the policy lacks %s", a)
 		}
 	}
 }
 
-func TestRowsAreComplete(t *testing.T) {
+func TestPermissionsHaveReasonAndTest(t *testing.T) {
 	sids, names := map[string]bool{}, map[string]bool{}
-	for _, s := range slices.Concat(rights.AWS, rights.Accelerators) {
+	for _, s := range slices.Concat(rights.AWSStatements, rights.AcceleratorStatements) {
 		if sids[s.Sid] || !regexp.MustCompile(`^[A-Za-z0-9]+$`).MatchString(s.Sid) {
 			t.Errorf("statement id %q is taken, or has other characters than letters and digits", s.Sid)
 		}
 		sids[s.Sid] = true
 		for i, a := range s.Actions {
-			if a.Why == "" || a.Scenario == "" || strings.HasSuffix(a.Why, ".") {
-				t.Errorf("%s %s: why %q, tested by %q", s.Sid, a.Name, a.Why, a.Scenario)
+			if a.Reason == "" || a.Scenario == "" || strings.HasSuffix(a.Reason, ".") {
+				t.Errorf("%s %s: why %q, tested by %q", s.Sid, a.Name, a.Reason, a.Scenario)
 			}
 			if i > 0 && s.Actions[i-1].Name >= a.Name {
 				t.Errorf("%s: %s is not in order", s.Sid, a.Name)
 			}
 		}
 	}
-	for _, r := range rights.Kubernetes {
+	for _, r := range rights.KubernetesRoles {
 		for _, rule := range r.Rules {
-			if rule.Why == "" {
+			if rule.Reason == "" {
 				t.Errorf("%s %v: no reason", r.Name, rule.Resources)
 			}
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					test := r.Test(rule, resource, verb)
+					test := r.TestName(rule, resource, verb)
 					if names[test] && verb != "create" {
 						t.Errorf("%s is there twice", test)
 					}

@@ -39,7 +39,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 		objects["owner"], vpcs["owner"] = w.objects, w.vpc
 		endpoints := emulatorFlags(t, w.em, w.vpc)[3:]
 		regions := map[string]string{"owner": harness.Region, "guest": harness.SecondRegion}
-		name := acceleratorAddresses(w)
+		name := acceleratorAddressReplacer(w)
 		var out []goldentest.File
 		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {
 			in, command, _ := strings.Cut(line, ": ")
@@ -55,7 +55,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 			}
 			out = append(out, goldentest.File{Name: fmt.Sprintf("%d.txt", i+1), Text: fmt.Sprintf("$ fulcrum %s   (in the cluster of the %s)\n%sexit code %d\n", command, in, stdout, code)})
 		}
-		if n := w.em.Calls().Mutating(); n > 0 {
+		if n := w.em.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)
 		}
 		return out

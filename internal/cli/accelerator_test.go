@@ -40,7 +40,7 @@ func TestCommandsShowAccelerators(t *testing.T) {
 		file := filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
 		flags := append(emulatorFlags(t, w.em, w.vpc), "-f", file, acceleratorGate)
 		var out []goldentest.File
-		name := acceleratorAddresses(w)
+		name := acceleratorAddressReplacer(w)
 		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {
 			code, stdout, stderr := run(t, append(strings.Fields(name.Replace(line)), flags...)...)
 			if stderr != "" {
@@ -51,15 +51,15 @@ func TestCommandsShowAccelerators(t *testing.T) {
 			}
 			out = append(out, goldentest.File{Name: fmt.Sprintf("%d.txt", i+1), Text: fmt.Sprintf("$ fulcrum %s\n%sexit code %d\n", line, stdout, code)})
 		}
-		if n := w.em.Calls().Mutating(); n > 0 {
+		if n := w.em.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)
 		}
 		return out
 	})
 }
 
-// acceleratorAddresses replaces DNSNAME and ADDRESS by the DNS name and the first address of the only accelerator.
-func acceleratorAddresses(w clusterState) *strings.Replacer {
+// acceleratorAddressReplacer replaces DNSNAME and ADDRESS by the DNS name and the first address of the only accelerator.
+func acceleratorAddressReplacer(w clusterState) *strings.Replacer {
 	if a := onlyAccelerator(w.em); a != nil {
 		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
 	}
@@ -84,7 +84,7 @@ func TestOrphansHaveAccelerators(t *testing.T) {
 		r.Settle(30 * time.Minute)
 	})
 	_, config := serveCluster(t, classYAML)
-	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans", acceleratorGate}, emulatorFlags(t, w.em, w.vpc)...)...)
+	code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans", acceleratorGate}, emulatorFlags(t, w.em, w.vpc)...)...)
 	if code != 0 || !strings.Contains(out, "GlobalAccelerator shop/edge\n  arn:aws:globalaccelerator::"+harness.Account+":accelerator/") {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
@@ -101,12 +101,12 @@ func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	_, flags := startEmulator(t)
 	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
 	for _, command := range []string{"tree", "get", "explain"} {
-		code, out, stderr := runWith(t, edgeYAML, nil, append([]string{command, "globalaccelerator/edge", "-n=shop", "-f=-"}, flags...)...)
+		code, out, stderr := runWithInput(t, edgeYAML, nil, append([]string{command, "globalaccelerator/edge", "-n=shop", "-f=-"}, flags...)...)
 		if code != 0 || !strings.Contains(out, why) {
 			t.Errorf("%s of a file: exit %d: %s%s", command, code, stderr, out)
 		}
 		_, config := serveCluster(t, classYAML)
-		code, out, stderr = runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{command, "globalaccelerator/edge", "-n=shop"}, flags...)...)
+		code, out, stderr = runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append([]string{command, "globalaccelerator/edge", "-n=shop"}, flags...)...)
 		if code != 1 || !strings.Contains(stderr, why) {
 			t.Errorf("%s of a cluster: exit %d: %s%s", command, code, stderr, out)
 		}

@@ -30,13 +30,13 @@ import (
 
 // apiServer is a fake API server. It fails the test on any write request.
 type apiServer struct {
-	t       *testing.T
-	objects map[schema.GroupVersion]map[string][]cluster.Object // by plural name
-	kinds   map[schema.GroupVersion][]metav1.APIResource
-	denied  map[string]bool // plural names of kinds that reads are forbidden for
-	only    string          // the only namespace that may be read; all if empty
-	mu      sync.Mutex
-	reads   map[string]int
+	t                  *testing.T
+	objects            map[schema.GroupVersion]map[string][]cluster.Object // by plural name
+	kinds              map[schema.GroupVersion][]metav1.APIResource
+	forbiddenResources map[string]bool // plural names of kinds that reads are forbidden for
+	onlyNamespace      string          // the only namespace that may be read; all if empty
+	mu                 sync.Mutex
+	reads              map[string]int
 }
 
 // serveCluster starts an API server with the objects in text, and returns a kubeconfig for it. The kubeconfig has the
@@ -56,7 +56,7 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 		t.Fatal(err)
 	}
 	for _, o := range l.Objects {
-		a.add(o)
+		a.addObject(o)
 	}
 	core := schema.GroupVersion{Version: "v1"}
 	a.kinds[core] = append(a.kinds[core], metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"list"}})
@@ -67,7 +67,7 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	text = strings.ReplaceAll(kubeconfigOf(strings.TrimPrefix(server.URL, "http://")), "contexts: [", "contexts: [{name: shop, context: {cluster: c, user: u, namespace: shop}}, {name: other, context: {cluster: gone, user: u}}, ")
-	text = strings.Replace(text, "clusters: [", `clusters: [{name: gone, cluster: {server: "http://`+refusedAddress(t)+`"}}, `, 1)
+	text = strings.Replace(text, "clusters: [", `clusters: [{name: gone, cluster: {server: "http://`+unusedAddress(t)+`"}}, `, 1)
 	return a, filepath.Join(writeTempFiles(t, map[string]string{"config": text}), "config")
 }
 
@@ -80,7 +80,7 @@ func resourceOf(k cluster.Kind) string {
 	return name + "s"
 }
 
-func (a *apiServer) add(o cluster.Object) {
+func (a *apiServer) addObject(o cluster.Object) {
 	kind, _ := cluster.KindOf(o)
 	typ, _ := cluster.TypeOf(kind)
 	o.GetObjectKind().SetGroupVersionKind(typ.GVK)
@@ -102,21 +102,21 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case r.URL.Path == "/version":
-		a.answer(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.2"})
+		a.writeAnswer(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.2"})
 	case r.URL.Path == "/api":
-		a.answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
+		a.writeAnswer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
 	case r.URL.Path == "/apis":
-		a.answer(w, a.groups())
+		a.writeAnswer(w, a.apiGroups())
 	case parts[0] == "api":
-		a.version(w, schema.GroupVersion{Version: parts[1]}, parts[2:])
+		a.serveVersion(w, schema.GroupVersion{Version: parts[1]}, parts[2:])
 	case len(parts) >= 3:
-		a.version(w, schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:])
+		a.serveVersion(w, schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:])
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func (a *apiServer) groups() metav1.APIGroupList {
+func (a *apiServer) apiGroups() metav1.APIGroupList {
 	out := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	for gv := range a.kinds {
 		if gv.Group == "" {
@@ -128,8 +128,8 @@ func (a *apiServer) groups() metav1.APIGroupList {
 	return out
 }
 
-// version answers a request for an API version; rest is the part of the path after the version.
-func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest []string) {
+// serveVersion answers a request for an API version; rest is the part of the path after the version.
+func (a *apiServer) serveVersion(w http.ResponseWriter, gv schema.GroupVersion, rest []string) {
 	namespace := ""
 	if len(rest) >= 3 && rest[0] == "namespaces" {
 		namespace, rest = rest[1], rest[2:]
@@ -138,11 +138,11 @@ func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest 
 	switch {
 	case byName == nil:
 		http.Error(w, "no such version", http.StatusNotFound)
-	case len(rest) > 0 && (a.denied[rest[0]] || a.only != "" && namespace != a.only):
+	case len(rest) > 0 && (a.forbiddenResources[rest[0]] || a.onlyNamespace != "" && namespace != a.onlyNamespace):
 		w.WriteHeader(http.StatusForbidden)
-		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Details: &metav1.StatusDetails{Group: gv.Group, Kind: rest[0]}, Code: http.StatusForbidden})
+		a.writeAnswer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Details: &metav1.StatusDetails{Group: gv.Group, Kind: rest[0]}, Code: http.StatusForbidden})
 	case len(rest) == 0:
-		a.answer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
+		a.writeAnswer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
 	case len(rest) == 1:
 		items := []cluster.Object{}
 		for _, o := range byName[rest[0]] {
@@ -150,20 +150,20 @@ func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest 
 				items = append(items, o)
 			}
 		}
-		a.answer(w, map[string]any{"kind": a.kindOf(gv, rest[0]) + "List", "apiVersion": gv.String(), "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+		a.writeAnswer(w, map[string]any{"kind": a.kindOf(gv, rest[0]) + "List", "apiVersion": gv.String(), "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
 	default:
 		for _, o := range byName[rest[0]] {
 			if o.GetName() == rest[1] && (namespace == "" || o.GetNamespace() == namespace) {
-				a.answer(w, o)
+				a.writeAnswer(w, o)
 				return
 			}
 		}
 		w.WriteHeader(http.StatusNotFound)
-		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+		a.writeAnswer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
 	}
 }
 
-func (a *apiServer) answer(w http.ResponseWriter, v any) {
+func (a *apiServer) writeAnswer(w http.ResponseWriter, v any) {
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		a.t.Error(err)
 	}
@@ -178,8 +178,8 @@ func (a *apiServer) kindOf(gv schema.GroupVersion, name string) string {
 	return ""
 }
 
-// event adds an event about an object to the API server.
-func (a *apiServer) event(namespace, kind, name, class, reason, message, last string, count int32) {
+// addEvent adds an event about an object to the API server.
+func (a *apiServer) addEvent(namespace, kind, name, class, reason, message, last string, count int32) {
 	at, err := time.Parse(time.RFC3339, last)
 	if err != nil {
 		a.t.Fatal(err)
@@ -192,8 +192,8 @@ func (a *apiServer) event(namespace, kind, name, class, reason, message, last st
 	})
 }
 
-// manifest adds the object in a YAML text, which may be of any kind.
-func (a *apiServer) manifest(t *testing.T, text string) {
+// addManifest adds the object in a YAML text, which may be of any kind.
+func (a *apiServer) addManifest(t *testing.T, text string) {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
@@ -210,8 +210,8 @@ func (a *apiServer) manifest(t *testing.T, text string) {
 	a.objects[gv][name] = append(a.objects[gv][name], o)
 }
 
-// webhooks adds two webhook configurations whose CA expires at the given time, and the endpoints of their Service.
-func (a *apiServer) webhooks(t *testing.T, expires time.Time, ready bool) {
+// addWebhooks adds two webhook configurations whose CA expires at the given time, and the endpoints of their Service.
+func (a *apiServer) addWebhooks(t *testing.T, expires time.Time, ready bool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -224,7 +224,7 @@ func (a *apiServer) webhooks(t *testing.T, expires time.Time, ready bool) {
 	}
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	for _, w := range []struct{ kind, name, policy string }{{"MutatingWebhookConfiguration", "mpod", "Ignore"}, {"ValidatingWebhookConfiguration", "vingress", "Fail"}} {
-		a.manifest(t, fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
+		a.addManifest(t, fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: %s
 metadata: {name: aws-load-balancer-webhook}
 webhooks:
@@ -233,7 +233,7 @@ webhooks:
     clientConfig: {caBundle: %q, service: {name: aws-load-balancer-webhook-service, namespace: kube-system}}
 `, w.kind, w.name, w.policy, ca))
 	}
-	a.manifest(t, fmt.Sprintf(`apiVersion: discovery.k8s.io/v1
+	a.addManifest(t, fmt.Sprintf(`apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: hook, namespace: kube-system, labels: {kubernetes.io/service-name: aws-load-balancer-webhook-service}}
 addressType: IPv4

@@ -99,7 +99,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 		"no such flag": {ingressYAML, []string{"--offlin"}, output.ExitFailed, nil, []string{`did you mean "--offline"`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, out, stderr := runWith(t, tc.text, env, slices.Concat([]string{"plan", "--offline", "-f=-"}, tc.args)...)
+			code, out, stderr := runWithInput(t, tc.text, env, slices.Concat([]string{"plan", "--offline", "-f=-"}, tc.args)...)
 			if code != tc.code {
 				t.Errorf("exit %d, want %d: %s%s", code, tc.code, stderr, out)
 			}
@@ -120,16 +120,16 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 			}
 		})
 	}
-	code, out, _ := runWith(t, serviceYAML+"---\n"+ingressYAML, env, "plan", "--offline", "-f=-", "-o=json")
+	code, out, _ := runWithInput(t, serviceYAML+"---\n"+ingressYAML, env, "plan", "--offline", "-f=-", "-o=json")
 	var doc PlanDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Assumed) < 5 || doc.Summary.Create == 0 {
 		t.Errorf("exit %d, %v: %+v", code, err, doc)
 	}
-	code, out, stderr := runWith(t, serviceYAML+"---\n"+everything, env, "explain", "request", "https://shop.example.com/cart", "--offline", "-f=-")
+	code, out, stderr := runWithInput(t, serviceYAML+"---\n"+everything, env, "explain", "request", "https://shop.example.com/cart", "--offline", "-f=-")
 	if code != 0 || !strings.Contains(out, "-> forward to shop/web-web:80") {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	if code, _, stderr = runWith(t, "", env, "plan", "--offline"); code != output.ExitFailed || !strings.Contains(stderr, "--offline needs the objects of files; name them with -f") {
+	if code, _, stderr = runWithInput(t, "", env, "plan", "--offline"); code != output.ExitFailed || !strings.Contains(stderr, "--offline needs the objects of files; name them with -f") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -44,15 +44,15 @@ func TestEveryCommandShowsUnattachedObjects(t *testing.T) {
 		"plan": {true, true}, "tree": {true, true}, "plan -n bank": {true, true}, "plan -n infra": {true, true}, "plan -n shop": {false, true}, "tree -n shop": {false, true},
 		"explain httproute/web -n shop": {false, true}, "explain grpcroute/grpc -n bank": {true, true}, "tree gateway/edge -n infra": {true, true}, "tree service/web -n shop": {false, true},
 	} {
-		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
 		if got := [2]bool{strings.Contains(out, route), strings.Contains(out, listener)}; got != shown || code == 1 || strings.Count(out, route) > 1 {
 			t.Errorf("%s: exit %d, route and listener shown %t: %s%s", args, code, got, stderr, out)
 		}
 	}
-	if code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-n=infra", "--flags-from=none"}, flags)...); code != 0 || !strings.Contains(out, "3 errors") /* and one about node ports */ {
+	if code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-n=infra", "--flags-from=none"}, flags)...); code != 0 || !strings.Contains(out, "3 errors") /* and one about node ports */ {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	if code, out, stderr := runWith(t, objects, nil, "plan", "--offline", "-f=-"); code != output.ExitObjectErrors || !strings.Contains(out, route) {
+	if code, out, stderr := runWithInput(t, objects, nil, "plan", "--offline", "-f=-"); code != output.ExitObjectErrors || !strings.Contains(out, route) {
 		t.Errorf("offline: exit %d: %s%s", code, stderr, out)
 	}
 }

@@ -114,21 +114,21 @@ func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
 	args := slices.Concat([]string{"plan", "-o=json", "-f=-"}, flags)
 	text := classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML
-	code, out, stderr := runWith(t, text, map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}, args...)
+	code, out, stderr := runWithInput(t, text, map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}, args...)
 	if code != 2 || !strings.Contains(out, `"cluster": "prod"`) {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	code, _, stderr = runWith(t, text, nil, args...)
+	code, _, stderr = runWithInput(t, text, nil, args...)
 	if want := "--cluster-name must be given; use the name that the controller has in its flags, or set FULCRUM_CLUSTER_NAME"; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	if code, _, _ = runWith(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
+	if code, _, _ = runWithInput(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
 		t.Errorf("the controller: exit %d", code)
 	}
 }
 
 // The flag --version prints the same as the command "version".
-func TestVersionFlag(t *testing.T) {
+func TestVersionFlagEqualsVersionCommand(t *testing.T) {
 	_, command, _ := run(t, "version")
 	code, flag, stderr := run(t, "--version")
 	if code != 0 || flag != command || !strings.HasPrefix(flag, "fulcrum ") {

@@ -29,11 +29,11 @@ func TestWrongClusterNameIsReported(t *testing.T) {
 	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	reported := func(command ...string) string {
-		_, out, stderr := runWith(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
+		_, out, stderr := runWithInput(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
 		return out + stderr
 	}
 	const unknown = `--cluster-name "rog" matches no subnet tag in the VPC; these tags name `
-	if _, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "matches no subnet tag") {
+	if _, out, stderr := runWithInput(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "matches no subnet tag") {
 		t.Errorf("the name is right: %s%s", out, stderr)
 	}
 	tagSubnets(em, "elsewhere")

@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 			}
 			fmt.Fprintln(&out)
 		}
-		if n := em.Calls().Mutating(); n > 0 {
+		if n := em.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)
 		}
 		return []goldentest.File{{Name: "output.txt", Text: out.String()}}

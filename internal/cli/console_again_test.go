@@ -50,9 +50,9 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 		if n := next(); n.Reads != 1 || len(n.Stacks) != 1 {
 			t.Fatalf("at first: %+v", n)
 		}
-		drift(t, em, []string{"add-listener"})
-		writes := em.Calls().Mutating() // calls made by the test
-		if code, _, body := p.ask("/api/again?after=5", nil); code != http.StatusNoContent {
+		applyDrift(t, em, []string{"add-listener"})
+		writes := em.Calls().CountMutating() // calls made by the test
+		if code, _, body := p.sendRequest("/api/again?after=5", nil); code != http.StatusNoContent {
 			t.Fatalf("asked to read AWS again: %d %s", code, body)
 		}
 		n := next()
@@ -62,10 +62,10 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 		if len(n.Stacks) != 1 || !slices.ContainsFunc(n.Stacks[0].LoadBalancers[0].Listeners, func(l tree.Listener) bool { return l.Port == 8080 }) {
 			t.Errorf("what was changed in AWS is not shown: %+v", n)
 		}
-		if code, _, _ := p.ask("/api/again?after=-1", nil); code != http.StatusBadRequest {
+		if code, _, _ := p.sendRequest("/api/again?after=-1", nil); code != http.StatusBadRequest {
 			t.Errorf("a number of calls below zero: %d", code)
 		}
-		if n := em.Calls().Mutating(); n != writes {
+		if n := em.Calls().CountMutating(); n != writes {
 			t.Errorf("%d calls that change something, of which %d are the test's", n, writes)
 		}
 		return nil

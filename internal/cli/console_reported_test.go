@@ -18,12 +18,12 @@ func TestConsoleShowsWarningsOfController(t *testing.T) {
 		t.Helper()
 		server, config := serveCluster(t, classYAML+"\n---\n"+namespaceYAML+"\n---\n"+serviceYAML+"\n---\n"+ingressYAML)
 		at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
-		server.event("shop", "Ingress", "web", "Warning", "FailedDeployModel", "AccessDenied: not authorized to perform <b>x</b>", at(10*time.Minute), 3)
-		server.event("shop", "Ingress", "web", "Warning", "FailedDeployModel", "QuotaReached: rule: AWS refuses 3 rules", at(2*time.Hour), 1)
-		server.event("shop", "Ingress", "gone", "Warning", "FailedDeployModel", "AccessDenied: m", at(time.Minute), 1)
-		server.event("shop", "Service", "web", "Warning", "FailedBuildModel", "ValueInvalid: m", at(10*time.Minute), 1)
-		server.event("shop", "Service", "web", "Normal", "SuccessfullyReconciled", "Successfully reconciled", at(time.Minute), 1)
-		server.event("shop", "Ingress", "web", "Warning", "Sync", "of another controller", at(time.Minute), 1)
+		server.addEvent("shop", "Ingress", "web", "Warning", "FailedDeployModel", "AccessDenied: not authorized to perform <b>x</b>", at(10*time.Minute), 3)
+		server.addEvent("shop", "Ingress", "web", "Warning", "FailedDeployModel", "QuotaReached: rule: AWS refuses 3 rules", at(2*time.Hour), 1)
+		server.addEvent("shop", "Ingress", "gone", "Warning", "FailedDeployModel", "AccessDenied: m", at(time.Minute), 1)
+		server.addEvent("shop", "Service", "web", "Warning", "FailedBuildModel", "ValueInvalid: m", at(10*time.Minute), 1)
+		server.addEvent("shop", "Service", "web", "Normal", "SuccessfullyReconciled", "Successfully reconciled", at(time.Minute), 1)
+		server.addEvent("shop", "Ingress", "web", "Warning", "Sync", "of another controller", at(time.Minute), 1)
 		for i, o := range server.objects[schema.GroupVersion{Version: "v1"}]["events"] {
 			e := o.(*corev1.Event)
 			e.Source.Component, e.ReportingController = "ingress", "ingress"
@@ -34,10 +34,10 @@ func TestConsoleShowsWarningsOfController(t *testing.T) {
 				e.Source.Component, e.ReportingController = "nginx-ingress-controller", ""
 			}
 		}
-		server.denied = map[string]bool{"events": denied}
+		server.forbiddenResources = map[string]bool{"events": denied}
 		p := startConsole(t, append([]string{"-n", "shop", "--kubeconfig=" + config, "--flags-from=none"}, flags...)...)
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-			_, _, event := p.ask("/api/looks", nil)
+			_, _, event := p.sendRequest("/api/looks", nil)
 			var news struct {
 				Reported struct {
 					Failed string

@@ -18,15 +18,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// page is a client of a console that sends requests as a browser does.
-type page struct {
+// pageClient is a client of a console that sends requests as a browser does.
+type pageClient struct {
 	t     *testing.T
 	url   string
 	token string
 }
 
 // startConsole serves a console until the test ends.
-func startConsole(t *testing.T, args ...string) page {
+func startConsole(t *testing.T, args ...string) pageClient {
 	t.Helper()
 	out, in := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
@@ -50,11 +50,11 @@ func startConsole(t *testing.T, args ...string) page {
 	go io.Copy(io.Discard, lines)
 	at := strings.TrimSpace(strings.TrimPrefix(line, "console: "))
 	at, token, _ := strings.Cut(at, "#token=")
-	return page{t, strings.TrimSuffix(at, "/"), token}
+	return pageClient{t, strings.TrimSuffix(at, "/"), token}
 }
 
-// ask sends a request as the page does; change may modify the request.
-func (p page) ask(path string, change func(*http.Request)) (int, http.Header, string) {
+// sendRequest sends a request as the page does; change may modify the request.
+func (p pageClient) sendRequest(path string, change func(*http.Request)) (int, http.Header, string) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 			}
 			return decodeDocument(t, out)
 		}
-		_, _, event := p.ask("/api/looks", nil)
+		_, _, event := p.sendRequest("/api/looks", nil)
 		var news struct {
 			Cluster string
 			Stacks  []any
@@ -146,7 +146,7 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 			"request?url=" + url.QueryEscape("http://x.invalid/"):  {"explain", "request", "http://x.invalid/"},
 			"request?url=http://shop.example.com/api&header=x%3A1": {"explain", "request", "http://shop.example.com/api", "-H", "x:1"},
 		} {
-			code, _, body := p.ask("/api/command/"+path, nil)
+			code, _, body := p.sendRequest("/api/command/"+path, nil)
 			var a struct {
 				Command  string
 				Document any
@@ -164,11 +164,11 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 			}
 		}
 		// Here the console reads files, which do not contain which controller owns a load balancer.
-		if code, _, body := p.ask("/api/command/status", nil); code != http.StatusBadRequest || !strings.Contains(body, "start it without --filename") {
+		if code, _, body := p.sendRequest("/api/command/status", nil); code != http.StatusBadRequest || !strings.Contains(body, "start it without --filename") {
 			t.Errorf("status of files: %d: %s", code, body)
 		}
 		// If a command fails, the page gets its error message as the answer.
-		if _, _, body := p.ask("/api/command/orphans", nil); !strings.Contains(body, "leave them out to compare the cluster with AWS") {
+		if _, _, body := p.sendRequest("/api/command/orphans", nil); !strings.Contains(body, "leave them out to compare the cluster with AWS") {
 			t.Errorf("orphans of files: %s", body)
 		}
 		return nil
@@ -218,7 +218,7 @@ func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 		"the page itself":            {"/app.js", nil, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, head, body := p.ask(tc.path, tc.change)
+			code, head, body := p.sendRequest(tc.path, tc.change)
 			if code != tc.code {
 				t.Errorf("status %d, want %d: %s", code, tc.code, body)
 			}
@@ -244,7 +244,7 @@ func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
-	_, _, event := p.ask("/api/looks", nil)
+	_, _, event := p.sendRequest("/api/looks", nil)
 	var news struct{ Failed, Since string }
 	if err := json.Unmarshal([]byte(event), &news); err != nil {
 		t.Fatalf("%v: %s", err, event)
@@ -264,7 +264,7 @@ func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 		{"kind": {"ingress"}, "name": {"web"}, "namespace": {"shop --record=/tmp/x"}},
 		{"kind": {"ingress"}, "name": {"'; touch x; '"}},
 	} {
-		_, _, body := p.ask("/api/command/explain?"+q.Encode(), nil)
+		_, _, body := p.sendRequest("/api/command/explain?"+q.Encode(), nil)
 		var a struct {
 			Command, Notes string
 			Exit           int

@@ -56,7 +56,7 @@ func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []stri
 		if strings.Contains(text, "name: globalaccelerators.aga.k8s.aws") && edit != nil {
 			text = edit(text)
 		}
-		server.manifest(t, text)
+		server.addManifest(t, text)
 	}
 	_, out := runDoctor(t, config, flags)
 	for _, w := range want {
@@ -144,7 +144,7 @@ func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			em, flags := startEmulator(t)
-			restrictCredentials(t, em, rights.Policy("aws"), rights.Optional(), rights.AcceleratorPolicy(c.sid, c.action))
+			restrictCredentials(t, em, rights.Policy("aws"), rights.OptionalPolicy(), rights.AcceleratorPolicy(c.sid, c.action))
 			checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, c.want, nil)
 		})
 	}

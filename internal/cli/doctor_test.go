@@ -43,7 +43,7 @@ func emulatorState(t *testing.T, em *emulator.Emulator) string {
 // runDoctor runs doctor against a cluster and returns its exit code and output.
 func runDoctor(t *testing.T, config string, flags []string, more ...string) (code int, out string) {
 	t.Helper()
-	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor"}, more, flags)...)
+	code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor"}, more, flags)...)
 	return code, out + stderr
 }
 
@@ -55,9 +55,9 @@ func (a *apiServer) addHealthyCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, doc := range docs {
-		a.manifest(t, string(doc))
+		a.addManifest(t, string(doc))
 	}
-	a.manifest(t, fmt.Sprintf(`apiVersion: coordination.k8s.io/v1
+	a.addManifest(t, fmt.Sprintf(`apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {namespace: kube-system, name: aws-load-balancer-controller-leader}
 spec: {holderIdentity: fulcrum-0, renewTime: %q}
@@ -65,11 +65,11 @@ spec: {holderIdentity: fulcrum-0, renewTime: %q}
 }
 
 // doctor reports no error about a healthy cluster, and changes neither the cluster nor AWS.
-func TestDoctorOfAHealthyCluster(t *testing.T) {
+func TestDoctorReportsNoErrorForHealthyCluster(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
-	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
+	server.addWebhooks(t, time.Now().Add(365*24*time.Hour), true)
 	before := emulatorState(t, em)
 	code, out := runDoctor(t, config, flags)
 	for _, want := range []string{
@@ -97,7 +97,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 
 // While AWS does not answer or fails, doctor reports the outage, and does not advise changing credentials or
 // permissions.
-func TestDoctorDuringAnOutage(t *testing.T) {
+func TestDoctorReportsAnOutage(t *testing.T) {
 	const brief = 50 * time.Millisecond // short, because no call is answered within any timeout
 	for name, outage := range map[string]fault.Action{
 		"refused": {Reset: true},
@@ -145,9 +145,9 @@ func TestDoctorReportsFaults(t *testing.T) {
 		case strings.Contains(text, "name: ingressclassparams.elbv2.k8s.aws"):
 			text = strings.Replace(text, "              ipamConfiguration:", "              otherConfiguration:", 1)
 		}
-		server.manifest(t, text)
+		server.addManifest(t, text)
 	}
-	server.webhooks(t, time.Now().Add(-time.Hour), false)
+	server.addWebhooks(t, time.Now().Add(-time.Hour), false)
 	em.Faults().Add(fault.Rule{Operation: "DescribeRules", Action: fault.Action{Deny: true}})
 	em.Faults().Add(fault.Rule{Operation: "CreateSecurityGroup", Action: fault.Action{Deny: true}})
 	code, out := runDoctor(t, config, flags)
@@ -167,7 +167,7 @@ func TestDoctorReportsFaults(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit %d", code)
 	}
-	_, asJSON, _ := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor", "-o=json"}, flags)...)
+	_, asJSON, _ := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor", "-o=json"}, flags)...)
 	var doc doctor.Document
 	if err := json.Unmarshal([]byte(asJSON), &doc); err != nil || doc.Errors != 4 || len(doc.Checks) < 10 {
 		t.Errorf("%v, %d errors", err, doc.Errors)
@@ -182,11 +182,11 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
-	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
-	server.denied = map[string]bool{"customresourcedefinitions": true, "endpointslices": true}
+	server.addWebhooks(t, time.Now().Add(365*24*time.Hour), true)
+	server.forbiddenResources = map[string]bool{"customresourcedefinitions": true, "endpointslices": true}
 	em.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancers", Action: fault.Action{Deny: true}})
 	_, out := runDoctor(t, config, flags)
-	server.denied = nil
+	server.forbiddenResources = nil
 	_, more := runDoctor(t, config, flags)
 	const balancers = "as the right to call \"Elastic Load Balancing v2 DescribeLoadBalancers\" is missing, see \"permissions\"\n"
 	for _, want := range []string{
@@ -218,7 +218,7 @@ func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
-	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
+	server.addWebhooks(t, time.Now().Add(365*24*time.Hour), true)
 	em.Faults().Add(fault.Rule{Operation: "DescribeSubnets", Action: fault.Action{Error: &store.Error{Code: "InvalidRequest", Message: "not today", Status: 400}}})
 	_, out := runDoctor(t, config, flags)
 	if n := strings.Count(out, "not today"); n != 1 {
@@ -227,11 +227,11 @@ func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 }
 
 // If neither the API server nor AWS answers, doctor reports this and exits.
-func TestDoctorWithoutAPIServerAndAWS(t *testing.T) {
+func TestDoctorReportsUnreachableAPIServerAndAWS(t *testing.T) {
 	_, flags := startEmulator(t)
-	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(refusedAddress(t))}), "config")
+	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(unusedAddress(t))}), "config")
 	flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--aws-api-endpoints") })
-	t.Setenv("AWS_ENDPOINT_URL", "http://"+refusedAddress(t))
+	t.Setenv("AWS_ENDPOINT_URL", "http://"+unusedAddress(t))
 	t.Setenv("AWS_REGION", os.Getenv("AWS_REGION"))
 	code, out := runDoctor(t, config, flags, "--aws-max-retries=1")
 	if code != 1 || !strings.Contains(out, "error   kubernetes   the API server at ") || !strings.Contains(out, "error   discovery    AWS does not answer at ") {
@@ -263,12 +263,12 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 		want     []string
 		calls    int
 	}{
-		"all is granted": {[][]byte{rights.Policy("aws"), rights.Optional()},
+		"all is granted": {[][]byte{rights.Policy("aws"), rights.OptionalPolicy()},
 			[]string{"53 of 53 actions that change AWS are allowed in a simulation of the policies of arn:aws:iam::"}, 22},
-		"one is missing": {[][]byte{rights.Without("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
+		"one is missing": {[][]byte{rights.PolicyWithout("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
 			[]string{"warning permissions  a simulation of its policies denies elasticloadbalancing:ModifyRule to arn:aws:iam::", "which is needed to change listener rules; grant it to the role",
 				"52 of 53 actions that change AWS are allowed"}, 22},
-		"one is missing with the tag of the cluster": {[][]byte{rights.Without("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
+		"one is missing with the tag of the cluster": {[][]byte{rights.PolicyWithout("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
 			[]string{"denies elasticloadbalancing:AddTags to arn:aws:iam::", "needed to change tags of load balancers and target groups"}, 22},
 		"simulation is not granted": {[][]byte{rights.Policy("aws")},
 			[]string{"53 actions change AWS and were not simulated: ", "; grant iam:SimulatePrincipalPolicy to the caller, so that doctor can simulate them"}, 1},

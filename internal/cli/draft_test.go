@@ -82,7 +82,7 @@ func TestPlanAndTreeShowMissingResourcesAndCreateNone(t *testing.T) {
 			}
 			out = append(out, goldentest.File{Name: o.name, Text: strings.ReplaceAll(stdout, file, "cluster.yaml")})
 		}
-		if n := em.Calls().Mutating(); n > 0 {
+		if n := em.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)
 		}
 		return out

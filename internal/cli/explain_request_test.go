@@ -29,7 +29,7 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, among them "},
 		"none.example.com": {nil, "\n13 load balancers take any host on this port, among them "},
 	} {
-		code, out, stderr := runWith(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)
+		code, out, stderr := runWithInput(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)
 		if code != 0 || !strings.Contains(out, want.line) || strings.Count(out, "load balancer k8s-") != len(want.blocks) {
 			t.Errorf("%s: exit %d: %s%s", host, code, stderr, out)
 		}
@@ -39,11 +39,11 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 			}
 		}
 	}
-	_, out, _ := runWith(t, strings.Join(append(objects[:3:3], nlb(0, "")), "---\n"), nil, slices.Concat([]string{"explain", "request", "http://none.example.com/", "-f=-"}, flags)...)
+	_, out, _ := runWithInput(t, strings.Join(append(objects[:3:3], nlb(0, "")), "---\n"), nil, slices.Concat([]string{"explain", "request", "http://none.example.com/", "-f=-"}, flags)...)
 	if !strings.Contains(out, "Service shop/lb-0: network load balancer") || strings.Contains(out, "any host") {
 		t.Errorf("the only one: %s", out)
 	}
-	if _, out, _ = runWith(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://mail.example.com/", "-f=-", "-o=json"}, flags)...); !strings.Contains(out, `"named": "annotation external-dns.alpha.kubernetes.io/hostname of Service shop/lb-12"`) {
+	if _, out, _ = runWithInput(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://mail.example.com/", "-f=-", "-o=json"}, flags)...); !strings.Contains(out, `"named": "annotation external-dns.alpha.kubernetes.io/hostname of Service shop/lb-12"`) {
 		t.Error(out)
 	}
 }
@@ -62,7 +62,7 @@ func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 		"shop.example.com": "\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com of port 443\n  default action",
 		"none.example.com": "\n3 load balancers take any host on this port: ",
 	} {
-		code, out, stderr := runWith(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/cart", "-f=-", "--offline"}, flags)...)
+		code, out, stderr := runWithInput(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/cart", "-f=-", "--offline"}, flags)...)
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "Location: https://shop.example.com:443/cart\n") != (host == "shop.example.com") {
 			t.Errorf("%s: exit %d: %s%s", host, code, stderr, out)
 		}
@@ -78,7 +78,7 @@ func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 	}
 	class := strings.NewReplacer("{name: alb}", "{name: broken}", "ingress.k8s.aws/alb", "ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}").Replace(classYAML)
 	objects := strings.Join([]string{class, serviceYAML, held("held", "*.example.com"), held("other", "other.example.net")}, "---\n")
-	_, out, stderr := runWith(t, objects, nil, slices.Concat([]string{"explain", "request", "http://shop.example.com/", "-f=-"}, flags)...)
+	_, out, stderr := runWithInput(t, objects, nil, slices.Concat([]string{"explain", "request", "http://shop.example.com/", "-f=-"}, flags)...)
 	if !strings.Contains(out, "# Ingress shop/held is held") || strings.Contains(out, "shop/other") {
 		t.Errorf("%s%s", stderr, out)
 	}
@@ -106,7 +106,7 @@ func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 			"No rule for https on port 443 names host \"served.example.com\": one object names it and is not served there.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
 		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},
 	} {
-		code, out, stderr := runWith(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)
+		code, out, stderr := runWithInput(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)
 		rest := out
 		for _, w := range want { // in this order
 			_, after, found := strings.Cut(rest, w)
@@ -120,7 +120,7 @@ func TestExplainRequestReportsUnservedHostFirst(t *testing.T) {
 			t.Errorf("%s: %s", url, out)
 		}
 	}
-	_, out, _ := runWith(t, objects, nil, slices.Concat([]string{"explain", "request", "http://mistyped.example.com/", "-f=-", "-o=json"}, flags)...)
+	_, out, _ := runWithInput(t, objects, nil, slices.Concat([]string{"explain", "request", "http://mistyped.example.com/", "-f=-", "-o=json"}, flags)...)
 	if !strings.Contains(out, `"unserved": {`) || !strings.Contains(out, `"field": "spec.rules[0].host"`) {
 		t.Errorf("the document has no unserved host: %s", out)
 	}

@@ -34,11 +34,11 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	}
 	em.Calls().Reset()
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
-	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-"}, flags)...)
+	code, out, stderr := runWithInput(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-"}, flags)...)
 	if want := "      not " + *made.Subnet.SubnetId + " us-west-2a: it is tagged for other clusters only\n"; code != 0 || !strings.Contains(out, want) {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	code, out, stderr = runWith(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-", "-o=json"}, flags)...)
+	code, out, stderr = runWithInput(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-", "-o=json"}, flags)...)
 	var doc explain.Document
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -47,7 +47,7 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	if len(subnets.Refused) != 1 || subnets.Refused[0].ID != *made.Subnet.SubnetId || len(subnets.Chosen) != 3 || subnets.How != "discovered" {
 		t.Errorf("%+v", subnets)
 	}
-	if n := em.Calls().Mutating(); n > 0 {
+	if n := em.Calls().CountMutating(); n > 0 {
 		t.Errorf("%d calls that change something", n)
 	}
 }
@@ -70,10 +70,10 @@ metadata: {name: web, namespace: shop}
 spec: {targetGroupARN: "@", targetType: ip, serviceRef: {name: web, port: 80}}
 status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, message: "AWS denies elasticloadbalancing:RegisterTargets", lastTransitionTime: "2026-01-02T03:04:05Z"}]}
 `, "@", "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/1")}, "---\n"))
-	server.event("shop", "Ingress", "web", "Warning", "AccessDenied", "AccessDenied: AWS denies elasticloadbalancing:CreateRule", "2026-01-02T03:04:05Z", 7)
-	server.event("shop", "Ingress", "web", "Warning", "QuotaExceeded", "QuotaExceeded: no more rules", "2026-01-02T03:00:00Z", 1)
-	server.event("shop", "Ingress", "web", "Normal", "SuccessfullyReconciled", "done", "2026-01-02T04:04:05Z", 1)
-	server.event("shop", "Ingress", "other", "Warning", "AccessDenied", "another one", "2026-01-02T04:04:05Z", 1)
+	server.addEvent("shop", "Ingress", "web", "Warning", "AccessDenied", "AccessDenied: AWS denies elasticloadbalancing:CreateRule", "2026-01-02T03:04:05Z", 7)
+	server.addEvent("shop", "Ingress", "web", "Warning", "QuotaExceeded", "QuotaExceeded: no more rules", "2026-01-02T03:00:00Z", 1)
+	server.addEvent("shop", "Ingress", "web", "Normal", "SuccessfullyReconciled", "done", "2026-01-02T04:04:05Z", 1)
+	server.addEvent("shop", "Ingress", "other", "Warning", "AccessDenied", "another one", "2026-01-02T04:04:05Z", 1)
 	for object, want := range map[string]string{
 		"ingress/web": "\nwarnings of the controller, the last first\n" +
 			"  2026-01-02T03:04:05Z event AccessDenied (7 times): AccessDenied: AWS denies elasticloadbalancing:CreateRule\n" +
@@ -83,7 +83,7 @@ status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, messa
 			"  2026-01-02T03:04:06Z parent ListenerSet shop/set condition ResolvedRefs BackendNotFound: no Service\n",
 		"tgb/web": "  2026-01-02T03:04:05Z condition Ready AccessDenied: AWS denies elasticloadbalancing:RegisterTargets\n",
 	} {
-		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.HasSuffix(out, want) {
 			t.Errorf("exit %d: %s%s", code, stderr, out)
 		}

@@ -83,13 +83,13 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 			service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "selector: {app: web}, ports: [{port: 80, nodePort: 30080}]", 1)
 			server, config := serveCluster(t, strings.Join([]string{classYAML, service, ingressYAML}, "---\n"))
 			for _, text := range tc.server {
-				server.manifest(t, text)
+				server.addManifest(t, text)
 			}
-			server.denied = map[string]bool{}
+			server.forbiddenResources = map[string]bool{}
 			for _, kind := range tc.denied {
-				server.denied[kind] = true
+				server.forbiddenResources[kind] = true
 			}
-			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o=json"}, tc.args, flags)...)
+			code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o=json"}, tc.args, flags)...)
 			if tc.fails != "" {
 				if code != output.ExitFailed || !strings.Contains(stderr, tc.fails) {
 					t.Errorf("exit %d: %s", code, stderr)
@@ -123,9 +123,9 @@ func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
-	server.manifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":`+string(list)+`}`))
+	server.addManifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":`+string(list)+`}`))
 	for _, command := range [][]string{{"plan"}, {"tree"}, {"orphans"}, {"doctor"}, {"explain", "ingress/web", "-n=shop"}, {"explain", "request", "http://x.example"}} {
-		_, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append(slices.Concat(command, mine), "-o=json")...)
+		_, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append(slices.Concat(command, mine), "-o=json")...)
 		if !strings.Contains(out, `"cluster": "`+harness.ClusterName+`"`) || !strings.HasPrefix(stderr, "# with the flags of the controller that holds Lease ingress/") {
 			t.Errorf("%s: %s%s", command, stderr, out)
 		}

@@ -77,7 +77,7 @@ func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T)
 		r.Settle(3 * time.Minute)
 	})
 	_, config := serveCluster(t, w.objects)
-	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-o=json", "--flags-from=none"}, emulatorFlags(t, w.em, w.vpc))...)
+	code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-o=json", "--flags-from=none"}, emulatorFlags(t, w.em, w.vpc))...)
 	var doc tree.GetDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.LoadBalancers) != 2 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stderr, out)

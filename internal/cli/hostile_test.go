@@ -29,7 +29,7 @@ func TestManifestsCannotSendControlCharactersToTerminal(t *testing.T) {
 	}
 	for name, text := range objects {
 		for _, command := range [][]string{{"plan"}, {"tree"}, {"tree", "-o=dot"}, {"plan", "-o=json"}, {"plan", "-o=yaml"}, {"explain", "ingress/web", "-n=shop"}} {
-			_, out, stderr := runWith(t, whole+"---\n"+text, nil, slices.Concat(command, []string{"-f=-", "--files-only"}, flags)...)
+			_, out, stderr := runWithInput(t, whole+"---\n"+text, nil, slices.Concat(command, []string{"-f=-", "--files-only"}, flags)...)
 			for _, s := range []string{out, stderr} {
 				if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }); i >= 0 {
 					t.Errorf("%s, %v: %q", name, command, s[max(0, i-60):min(len(s), i+40)])

@@ -18,7 +18,7 @@ func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
     alb.ingress.kubernetes.io/frontend-nlb-scheme: internal
 `
 	in := filepath.Join(t.TempDir(), "in.yaml")
-	if err := os.WriteFile(in, []byte(strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", annotations)), 0o644); err != nil {
+	if err := os.WriteFile(in, []byte(strings.ReplaceAll(storefrontYAML, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", annotations)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	migrated := func(want int, says []string, args ...string) string {

@@ -12,9 +12,9 @@ import (
 
 // With --in-place the Gateway has the annotation that adopts the load balancer of the Ingresses, and the report names
 // the obstacles that the objects show.
-func TestMigrateInPlace(t *testing.T) {
+func TestMigrateInPlaceAdoptsLoadBalancer(t *testing.T) {
 	t.Parallel()
-	plain := strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")
+	plain := strings.ReplaceAll(storefrontYAML, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")
 	annotated := func(of string) string {
 		return strings.Replace(plain, "    alb.ingress.kubernetes.io/target-type: ip\n", "    alb.ingress.kubernetes.io/target-type: ip\n    "+of+"\n", 1)
 	}

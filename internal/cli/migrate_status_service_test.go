@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// mailGateway is a Gateway that adopts the load balancer of Service shop/mail.
-const mailGateway = `
+// mailGatewayYAML is a Gateway that adopts the load balancer of Service shop/mail.
+const mailGatewayYAML = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: aws-nlb}
@@ -49,7 +49,7 @@ func TestMigrateStatusOfAService(t *testing.T) {
 			w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 				r.Apply(service)
 				r.Settle(20 * time.Minute)
-				r.Apply(mailGateway)
+				r.Apply(mailGatewayYAML)
 				r.Settle(20 * time.Minute)
 				if tc.adopt {
 					editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	edgeGateway = "edge-grp-gw-"
-	unmarked    = "    alb.ingress.kubernetes.io/waf-acl-id: classic\n"
+	edgeGatewayPrefix    = "edge-grp-gw-"
+	classicWAFAnnotation = "    alb.ingress.kubernetes.io/waf-acl-id: classic\n"
 )
 
 // inPlaceManifests returns the Ingresses of the storefront, and their translation by migrate --in-place.
 func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	t.Helper()
-	ingresses = classYAML + "---\n" + strings.ReplaceAll(storefront, unmarked, "")
+	ingresses = classYAML + "---\n" + strings.ReplaceAll(storefrontYAML, classicWAFAnnotation, "")
 	in := filepath.Join(t.TempDir(), "in.yaml")
 	if err := os.WriteFile(in, []byte(ingresses), 0o644); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 
 // migrate status shows each state of a handover with its obstacles and the command for the next step. If the state
 // cannot be determined, it shows the reason.
-func TestMigrateStatus(t *testing.T) {
+func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
 	shadow := func(t *testing.T, r *harness.Harness) {
@@ -107,24 +107,24 @@ func TestMigrateStatus(t *testing.T) {
 		code    int
 		shows   []string
 	}{
-		"no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.InIngress,
+		"no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.StateNotRequested,
 			shows: []string{"fulcrum migrate --from-cluster --in-place --group=edge --kubeconfig=", "--cluster-name="}},
 		"no Gateway, with a frontend NLB": {through: func(t *testing.T, r *harness.Harness) {
 			r.Apply(strings.Replace(ingresses, "group.name: edge\n", "group.name: edge\n    alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\"\n", 1))
 			settle(t, r)
-		}, state: handover.InIngress, shows: []string{"it has a frontend NLB, which a Gateway cannot take over", "fulcrum migrate --from-cluster --group=edge --kubeconfig="}},
-		"shadow": {through: shadow, state: handover.Shadow, code: 2, shows: []string{"there is no obstacle", "kubectl annotate gateway " + edgeGateway, "-n shop --overwrite gateway.k8s.aws/dry-run- --kubeconfig="}},
+		}, state: handover.StateNotRequested, shows: []string{"it has a frontend NLB, which a Gateway cannot take over", "fulcrum migrate --from-cluster --group=edge --kubeconfig="}},
+		"shadow": {through: shadow, state: handover.StateShadow, code: 2, shows: []string{"there is no obstacle", "kubectl annotate gateway " + edgeGatewayPrefix, "-n shop --overwrite gateway.k8s.aws/dry-run- --kubeconfig="}},
 		"shadow, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
 			settle(t, r)
-		}, state: handover.Shadow, code: 2, shows: []string{"obstacle: ", "GET http://shop.example.com:80/", "--in-place --group=edge"}},
+		}, state: handover.StateShadow, code: 2, shows: []string{"obstacle: ", "GET http://shop.example.com:80/", "--in-place --group=edge"}},
 		"refused, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
 			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
-		}, state: handover.Refused, code: 2, shows: []string{"obstacle: ", "--check"}},
+		}, state: handover.StateRefused, code: 2, shows: []string{"obstacle: ", "--check"}},
 		"refused, as it is mistyped": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			editGateway(t, r, func(a map[string]string) {
@@ -132,56 +132,56 @@ func TestMigrateStatus(t *testing.T) {
 				a[naming.AdoptAnnotation] = "edge"
 			})
 			settle(t, r)
-		}, rows: 2, state: handover.Refused, code: 2, shows: []string{`"edge" is not a load balancer that can be taken over`}},
+		}, rows: 2, state: handover.StateRefused, code: 2, shows: []string{`"edge" is not a load balancer that can be taken over`}},
 		"not begun yet": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
-		}, state: handover.Adopting, code: 2, shows: []string{"fulcrum plan gateway/" + edgeGateway, "gateway.k8s.aws/dry-run=true"}},
+		}, state: handover.StateAdopting, code: 2, shows: []string{"fulcrum plan gateway/" + edgeGatewayPrefix, "gateway.k8s.aws/dry-run=true"}},
 		"adopting": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			addGroupTags(t, r.Emulator, model.StackID{Kind: model.Ingress, Name: "edge"})
-		}, state: handover.Adopting, code: 2, shows: []string{"wait until the controller"}},
-		"adopted": {through: adopt, state: handover.Adopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
-		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again) }, state: handover.GivingBack, code: 2,
+		}, state: handover.StateAdopting, code: 2, shows: []string{"wait until the controller"}},
+		"adopted": {through: adopt, state: handover.StateAdopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
+		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again) }, state: handover.StateGivingBack, code: 2,
 			shows: []string{"wait until the load balancer is given back", "fulcrum plan ingress/web -n shop"}},
 		"the annotation is removed": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			editGateway(t, r, func(a map[string]string) { delete(a, naming.AdoptAnnotation) })
-		}, state: handover.GivingBack, code: 2, shows: []string{"IngressGroup edge"}},
-		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again); settle(t, r) }, state: handover.Shadow, code: 2},
-		"released": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); remove(t, r); settle(t, r) }, state: handover.Released, code: 2,
+		}, state: handover.StateGivingBack, code: 2, shows: []string{"IngressGroup edge"}},
+		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again); settle(t, r) }, state: handover.StateShadow, code: 2},
+		"released": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); remove(t, r); settle(t, r) }, state: handover.StateReleased, code: 2,
 			shows: []string{"fulcrum.dev/adopt- --kubeconfig="}},
-		"the API server has no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.InIngress,
+		"the API server has no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.StateNotRequested,
 			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway"}},
-		"adopted, and kind Gateway is gone": {through: adopt, state: handover.Indeterminate, code: 1,
-			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway shop/" + edgeGateway}},
-		"routes may not be listed": {through: shadow, state: handover.Indeterminate, code: 1, flags: []string{"-n", "shop"},
-			server: func(a *apiServer) { a.denied = map[string]bool{"httproutes": true} }, shows: []string{"not known: you may not list HTTPRoute; bind the rules"}},
-		"of one namespace": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"-n", "shop"},
-			server: func(a *apiServer) { a.only = "shop" }, shows: []string{"you may not list "}},
-		"another cluster name": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--cluster-name=other"},
+		"adopted, and kind Gateway is gone": {through: adopt, state: handover.StateIndeterminate, code: 1,
+			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway shop/" + edgeGatewayPrefix}},
+		"routes may not be listed": {through: shadow, state: handover.StateIndeterminate, code: 1, flags: []string{"-n", "shop"},
+			server: func(a *apiServer) { a.forbiddenResources = map[string]bool{"httproutes": true} }, shows: []string{"not known: you may not list HTTPRoute; bind the rules"}},
+		"of one namespace": {through: adopt, state: handover.StateIndeterminate, code: 1, flags: []string{"-n", "shop"},
+			server: func(a *apiServer) { a.onlyNamespace = "shop" }, shows: []string{"you may not list "}},
+		"another cluster name": {through: adopt, state: handover.StateIndeterminate, code: 1, flags: []string{"--cluster-name=other"},
 			shows: []string{`shows the load balancer "`, `AWS has none with the tags of cluster "other" for IngressGroup edge`}},
-		"no Gateway, another cluster name": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.Indeterminate, code: 1,
+		"no Gateway, another cluster name": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.StateIndeterminate, code: 1,
 			flags: []string{"--cluster-name=other"}, shows: []string{"check --cluster-name"}},
 		"taken out of management": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			r.Apply(strings.Replace(ingresses, "ingressClassName: alb", "ingressClassName: nginx", 1))
-		}, state: handover.Indeterminate, code: 1, shows: []string{"Ingress shop/web has the finalizer of the controller"}},
+		}, state: handover.StateIndeterminate, code: 1, shows: []string{"Ingress shop/web has the finalizer of the controller"}},
 		"adopted, and its configuration is missing": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			r.Apply(strings.Replace(gateways, "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: ", "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: not-", 1))
 			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
-		}, state: handover.Adopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
-		"the gate is off": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},
+		}, state: handover.StateAdopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
+		"the gate is off": {through: adopt, state: handover.StateIndeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},
 			shows: []string{"feature gate ALBGatewayAPI is off"}},
-		"an outage": {through: adopt, state: handover.Indeterminate, code: 1,
+		"an outage": {through: adopt, state: handover.StateIndeterminate, code: 1,
 			aws: func(flags []string) []string {
 				out := slices.Clone(flags)
 				for i, f := range out {
 					if rest, ok := strings.CutPrefix(f, "--aws-api-endpoints="); ok {
 						at, _, _ := strings.Cut(rest[strings.Index(rest, "http://")+len("http://"):], ",")
-						out[i] = strings.ReplaceAll(f, at, refusedAddress(t))
+						out[i] = strings.ReplaceAll(f, at, unusedAddress(t))
 					}
 				}
 				return append(out, "--aws-max-retries=1")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const storefront = `
+const storefrontYAML = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -54,10 +54,10 @@ func TestMigrateFiles(t *testing.T) {
 		}
 		return stdout
 	}
-	write(storefront)
+	write(storefrontYAML)
 	migrated(3, "would have no web ACL", "-f", in, "--output-dir", out)
 	migrated(2, "would have no web ACL", "-f", in, "--check")
-	write(strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", ""))
+	write(strings.ReplaceAll(storefrontYAML, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", ""))
 	text := migrated(0, "all are answered alike", "-f", in, "--output-dir", out)
 	for _, says := range []string{"IngressGroup edge (shop/web)", "Ingress shop/nginx is served by another controller", `IngressClass "alb" is not among the manifests`, "gateway-resources.yaml: 5 objects"} {
 		if !strings.Contains(text, says) {
@@ -77,9 +77,9 @@ func TestMigrateFiles(t *testing.T) {
 	}
 	migrated(0, `"requests": `, "-f", in, "--check", "-o", "json")
 	migrated(0, "| Ingress shop/web | alb.ingress.kubernetes.io/group.name | Gateway |", "-f", in, "--check", "-o", "markdown")
-	write(strings.ReplaceAll(storefront, "namespace: shop", "namespace: ../../shop"))
+	write(strings.ReplaceAll(storefrontYAML, "namespace: shop", "namespace: ../../shop"))
 	migrated(1, "is not a valid name", "-f", in, "--output-dir", out, "--split=namespace")
-	write(strings.Replace(storefront, "  annotations:\n", "  annotations:\n    external-dns.alpha.kubernetes.io/hostname: shop.example.com\n", 1))
+	write(strings.Replace(storefrontYAML, "  annotations:\n", "  annotations:\n    external-dns.alpha.kubernetes.io/hostname: shop.example.com\n", 1))
 	migrated(3, "annotations of other programs are not carried over: external-dns.alpha.kubernetes.io/hostname", "-f", in, "--output-dir", out)
 	write("apiVersion: v1\nkind: Service\nmetadata: {namespace: shop, name: web}\nspec: {ports: [{port: 80}]}\n")
 	migrated(1, "no Ingress to translate", "-f", in)
@@ -175,7 +175,7 @@ func TestMigrateRefusesFlags(t *testing.T) {
 func TestMigrateNotesConfiguredServices(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
-	web := strings.ReplaceAll(strings.Split(storefront, "---\napiVersion: networking")[0], "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")
+	web := strings.ReplaceAll(strings.Split(storefrontYAML, "---\napiVersion: networking")[0], "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")
 	api := strings.NewReplacer("name: web", "name: api", "group.name: edge", "group.name: inner", "shop.example.com", "api.example.com").Replace(web)
 	configuration := `---
 apiVersion: gateway.k8s.aws/v1

@@ -10,9 +10,9 @@ import (
 func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
-	server.only = "bank"
+	server.onlyNamespace = "bank"
 	run := func(args ...string) (int, string, string) {
-		return runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
+		return runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	reported := []string{
 		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "may be shown as deleted, which the controller does not do",
@@ -46,7 +46,7 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
 		}
 	}
-	server.only = ""
+	server.onlyNamespace = ""
 	if _, out, stderr := run("plan", "-n", "bank"); strings.Contains(out+stderr, "not read") || strings.Contains(out+stderr, "were read") {
 		t.Errorf("with all rights: %s%s", stderr, out)
 	}
@@ -61,8 +61,8 @@ func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 		"in a group": {grouped, `you may list the Ingresses of namespace "bank" alone, and the IngressGroup may have members in others`},
 	} {
 		server, config := serveCluster(t, strings.Join([]string{classYAML, replaceNames(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))
-		server.only = "bank"
-		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, "migrate", "--from-cluster", "-n", "bank", "--check", "--flags-from=none")
+		server.onlyNamespace = "bank"
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, "migrate", "--from-cluster", "-n", "bank", "--check", "--flags-from=none")
 		if code != 2 || !strings.Contains(out, tt.want) {
 			t.Errorf("%s: exit %d: %s%s", name, code, stderr, out)
 		}
@@ -74,7 +74,7 @@ func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
 	run := func(args ...string) (int, string, string) {
-		return runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
+		return runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	for args, want := range map[string]string{
 		"plan ingress/web -n shop --watch-namespace=bank": `was not read, as the controller watches namespace "bank" alone (--watch-namespace)`,
@@ -85,7 +85,7 @@ func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 			t.Errorf("%s: exit %d: %s, want %q", args, code, stderr, want)
 		}
 	}
-	server.denied = map[string]bool{"ingresses": true}
+	server.forbiddenResources = map[string]bool{"ingresses": true}
 	for _, command := range []string{"plan", "tree", "get", "explain"} {
 		code, _, stderr := run(command, "ingress/web", "-n", "shop")
 		if want := `Ingress shop/web does not exist or may not be read, as you may not list objects of kind Ingress in namespace "shop"`; code != 1 || !strings.Contains(stderr, want) {
@@ -106,7 +106,7 @@ func TestCommandsShowWatchedNamespace(t *testing.T) {
 	pay := replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
 	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, pay, spaces}, "---\n"))
 	run := func(stdin string, args ...string) (int, string) {
-		code, out, stderr := runWith(t, stdin, map[string]string{"KUBECONFIG": config}, slices.Concat(args, flags)...)
+		code, out, stderr := runWithInput(t, stdin, map[string]string{"KUBECONFIG": config}, slices.Concat(args, flags)...)
 		return code, out + stderr
 	}
 	for _, args := range []string{"plan -n shop", "tree -n shop", "get -n shop", "orphans -n shop", "explain request http://web.example.com/ -n shop"} {
@@ -135,8 +135,8 @@ func TestOrphansRequiresRightToListOwners(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, kind := range []string{"ingresses", "services", "gateways"} {
-		server.denied = map[string]bool{kind: true}
-		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"orphans", "-n=shop", "--flags-from=none"}, flags)...)
+		server.forbiddenResources = map[string]bool{kind: true}
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"orphans", "-n=shop", "--flags-from=none"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, `in namespace "shop", whose load balancers would seem to be orphans; bind the rules of config/rbac`) {
 			t.Errorf("%s: exit %d: %s%s", kind, code, stderr, out)
 		}

@@ -37,8 +37,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// runWith runs a command line with standard input and environment variables.
-func runWith(t *testing.T, stdin string, env map[string]string, args ...string) (code int, stdout, stderr string) {
+// runWithInput runs a command line with standard input and environment variables.
+func runWithInput(t *testing.T, stdin string, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = Run(t.Context(), output.Environment{
@@ -83,7 +83,7 @@ func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 		{"standard input", all, []string{"-f", "-"}},
 		{"both", ingressYAML, []string{"-f", file("1.yaml"), "-f", "-", "-f", file("2.yml")}},
 	} {
-		code, out, stderr := runWith(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
+		code, out, stderr := runWithInput(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
 		if code != output.ExitChanges {
 			t.Fatalf("%s: exit %d: %s", tc.name, code, stderr)
 		}
@@ -104,8 +104,8 @@ func TestADirectoryWithoutManifestsIsAnError(t *testing.T) {
 	}
 }
 
-// refusedAddress returns an address on which nothing listens.
-func refusedAddress(t *testing.T) string {
+// unusedAddress returns an address on which nothing listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,7 +129,7 @@ users: [{name: u, user: {}}]
 // answer, the command fails, also if files are given.
 func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
-	first, second := refusedAddress(t), refusedAddress(t)
+	first, second := unusedAddress(t), unusedAddress(t)
 	dir := writeTempFiles(t, map[string]string{"first": kubeconfigOf(first), "second": kubeconfigOf(second), "empty": "", "objects/web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
 	path := func(name string) string { return filepath.Join(dir, name) }
 	tests := map[string]struct {
@@ -152,7 +152,7 @@ func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 				if command == "orphans" && slices.Contains(tc.args, "-f") {
 					continue
 				}
-				code, _, stderr := runWith(t, "", map[string]string{"KUBECONFIG": tc.kubeconfig}, slices.Concat([]string{command}, tc.args, flags)...)
+				code, _, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": tc.kubeconfig}, slices.Concat([]string{command}, tc.args, flags)...)
 				if code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 					t.Errorf("exit %d: %s", code, stderr)
 				}
@@ -160,28 +160,28 @@ func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 		})
 	}
 	t.Run("files only", func(t *testing.T) {
-		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only", "-f", path("objects")}, flags)...)
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only", "-f", path("objects")}, flags)...)
 		if code != output.ExitChanges || !strings.Contains(out, "+ create load-balancer") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
 	home := writeTempFiles(t, map[string]string{".kube/config": kubeconfigOf(first)})
 	t.Run("home", func(t *testing.T) {
-		code, _, stderr := runWith(t, "", map[string]string{"HOME": home}, slices.Concat([]string{"plan"}, flags)...)
+		code, _, stderr := runWithInput(t, "", map[string]string{"HOME": home}, slices.Concat([]string{"plan"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, `the API server at "http://`+first+`" does not answer: `) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
-		code, _, stderr = runWith(t, "", map[string]string{"HOME": home, "KUBECONFIG": path("second")}, slices.Concat([]string{"plan"}, flags)...)
+		code, _, stderr = runWithInput(t, "", map[string]string{"HOME": home, "KUBECONFIG": path("second")}, slices.Concat([]string{"plan"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, second) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
-		code, _, stderr = runWith(t, "", map[string]string{"HOME": dir}, slices.Concat([]string{"plan"}, flags)...)
+		code, _, stderr = runWithInput(t, "", map[string]string{"HOME": dir}, slices.Concat([]string{"plan"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, `.kube/config" cannot be read either`) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
 	t.Run("controller", func(t *testing.T) {
-		code, _, stderr := runWith(t, "", map[string]string{"HOME": home}, "--cluster-name=c")
+		code, _, stderr := runWithInput(t, "", map[string]string{"HOME": home}, "--cluster-name=c")
 		if code != 1 || !strings.Contains(stderr, "neither --kubeconfig nor KUBECONFIG is set") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
@@ -197,7 +197,7 @@ func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	})
 	url := serveEmulator(t, em)
 	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
-	nowhere := "http://" + refusedAddress(t)
+	nowhere := "http://" + unusedAddress(t)
 	for name, env := range map[string]map[string]string{
 		"one for all":    {"AWS_ENDPOINT_URL": url, "AWS_REGION": harness.Region},
 		"default region": {"AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": harness.Region},
@@ -208,7 +208,7 @@ func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 				t.Setenv(k, v)
 			}
 			for _, command := range []string{"plan", "tree"} {
-				code, out, stderr := runWith(t, "", env, slices.Concat([]string{command, "-f", dir}, flags)...)
+				code, out, stderr := runWithInput(t, "", env, slices.Concat([]string{command, "-f", dir}, flags)...)
 				if code == output.ExitFailed || !strings.Contains(out, "load-balancer") && !strings.Contains(out, "load balancer") {
 					t.Errorf("%s: exit %d: %s%s", command, code, stderr, out)
 				}
@@ -221,17 +221,17 @@ func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 func TestUnreachableAWSIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
-	nowhere := "http://" + refusedAddress(t)
+	nowhere := "http://" + unusedAddress(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--aws-api-endpoints") })
 	t.Setenv("AWS_ENDPOINT_URL", nowhere)
-	code, _, stderr := runWith(t, "", nil, slices.Concat([]string{"plan", "-f", dir, "--aws-max-retries=1"}, flags)...)
+	code, _, stderr := runWithInput(t, "", nil, slices.Concat([]string{"plan", "-f", dir, "--aws-max-retries=1"}, flags)...)
 	if code != 1 || !strings.Contains(stderr, `AWS does not answer at "`+nowhere+`/": dial tcp`) || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
 	t.Setenv("AWS_ENDPOINT_URL", elsewhere.URL)
-	code, _, stderr = runWith(t, "", nil, slices.Concat([]string{"plan", "-f", dir}, flags)...)
+	code, _, stderr = runWithInput(t, "", nil, slices.Concat([]string{"plan", "-f", dir}, flags)...)
 	if code != 1 || !strings.Contains(stderr, `AWS refuses the call "Elastic Load Balancing v2 DescribeLoadBalancers"`) || strings.Contains(stderr, "RequestID") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -242,7 +242,7 @@ func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	_, flags := startEmulator(t)
 	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, second}, "---\n")
-	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
+	code, out, stderr := runWithInput(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
 	var doc PlanDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 2 {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -257,7 +257,7 @@ func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 			t.Errorf("%s: %d steps", s.ID, len(s.Steps))
 		}
 	}
-	code, out, stderr = runWith(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
+	code, out, stderr = runWithInput(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Stacks) != 0 {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, stderr)
 	}
@@ -281,7 +281,7 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			code, out, stderr := runWith(t, tc.text, nil, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)...)
+			code, out, stderr := runWithInput(t, tc.text, nil, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)...)
 			if code != tc.code || !strings.Contains(out+stderr, tc.want) || strings.Contains(out, "plan:") {
 				t.Errorf("exit %d: %s%s", code, out, stderr)
 			}
@@ -289,7 +289,7 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	}
 	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, command := range []string{"plan", "tree"} {
-		code, out, stderr := runWith(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
+		code, out, stderr := runWithInput(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
 		if code != output.ExitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that is read; nothing is shown; give files with one of ingress, service") {
 			t.Errorf("%s: exit %d: %s%s", command, code, out, stderr)
 		}
@@ -305,7 +305,7 @@ func TestMissingRegionOrVPCIsReported(t *testing.T) {
 	for flag, want := range map[string]string{"--aws-region": "Error: AWS region not set; set --aws-region,", "--aws-vpc-id": "Error: VPC not set; set --aws-vpc-id"} {
 		rest := slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, flag) })
 		env := map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL}
-		code, _, stderr := runWith(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)
+		code, _, stderr := runWithInput(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)
 		if code != 1 || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("exit %d: %s", code, stderr)
 		}

@@ -28,7 +28,7 @@ func TestOrphansRefusesFiles(t *testing.T) {
 
 // For one namespace the command orphans lists only the load balancers of objects of that namespace. It lists no load
 // balancers of IngressGroups, because their members may be in other namespaces.
-func TestOrphansOfANamespace(t *testing.T) {
+func TestOrphansListsOnlyOrphansOfNamespace(t *testing.T) {
 	em, flags := startEmulator(t)
 	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), subnetsOf(t, em)
 	for name, id := range map[string]model.StackID{
@@ -52,7 +52,7 @@ func TestOrphansOfANamespace(t *testing.T) {
 		if namespace != "" {
 			args = append(args, "-n="+namespace)
 		}
-		code, out, errs := runWith(t, "", map[string]string{"KUBECONFIG": config}, args...)
+		code, out, errs := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, args...)
 		var got []string
 		for line := range strings.Lines(out) {
 			if id, ok := strings.CutPrefix(line, "Ingress "); ok {

@@ -31,7 +31,7 @@ func doctorOutput(t *testing.T) string {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	server.addHealthyCluster(t)
-	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
+	server.addWebhooks(t, time.Now().Add(365*24*time.Hour), true)
 	_, out := runDoctor(t, config, flags)
 	return regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(out, "https://10.0.0.1:443")
 }
@@ -43,7 +43,7 @@ func orphansOutput(t *testing.T) (out string) {
 		em, vpc, _ := runCase(t, c)
 		_, config := serveCluster(t, classYAML)
 		var code int
-		code, out, _ = runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, emulatorFlags(t, em, vpc)...)...)
+		code, out, _ = runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, emulatorFlags(t, em, vpc)...)...)
 		if code != 0 {
 			t.Errorf("exit %d", code)
 		}

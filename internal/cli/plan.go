@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// newPlan returns the command plan.
-func newPlan(env output.Environment) *cobra.Command {
+// newPlanCommand returns the command plan.
+func newPlanCommand(env output.Environment) *cobra.Command {
 	p := &planCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "plan [KIND/NAME ...]", Short: "Show what the controller would change in AWS, and change nothing",
@@ -65,7 +65,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if err := p.form.Check(); err != nil {
 		return err
 	}
-	ctx, out, notes := cmd.Context(), p.form.Out(), p.form.Notes()
+	ctx, out, notes := cmd.Context(), p.form.Out(), p.form.NotesWriter()
 	if err := p.Parse(args, p.NamespaceOfObjects()); err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	doc := PlanDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, shared: map[plan.StepID]bool{}}
 	err = p.EachDraft(ctx, store, func(draft engine.Draft) error {
 		leaving := tree.LeavingMembersOf(draft, p.Config, p.Env.Time())
-		unshown, repeated := doc.add(draft, leaving)
-		if p.form.Text() {
+		unshown, repeated := doc.addStack(draft, leaving)
+		if p.form.IsText() {
 			showSteps(out, draft, unshown, repeated, leaving)
 		}
 		return nil
@@ -90,7 +90,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	doc.addBindings(targets)
-	if p.form.Text() {
+	if p.form.IsText() {
 		showSummary(out, doc, cmd.Root().CommandPath())
 		if len(doc.Stacks)+len(doc.Bindings) == 0 {
 			p.ReportUnserved(out, store)
@@ -98,14 +98,14 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 		showBindings(out, targets)
 		input.ShowUnserved(out, &p.Source, store)
 	} else {
-		if p.Assumed != nil {
-			doc.Assumed = p.Assumed.Facts
+		if p.AssumedAWS != nil {
+			doc.Assumed = p.AssumedAWS.Facts
 		}
 		for _, n := range targets.Notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
 		}
 		input.ShowUnserved(notes, &p.Source, store)
-		err = p.form.Document(doc)
+		err = p.form.PrintDocument(doc)
 	}
 	switch {
 	case err != nil:
@@ -124,7 +124,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 // showSteps prints the plan of a stack. unshown is the plan without the steps in repeated. These change resources that
 // load balancers share, and were printed with an earlier stack.
 func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
-	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.Object(), d.Stack.ID)
+	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
 	tree.ShowLeavingMembers(w, leaving)
 	tree.ShowOtherEndpointGroups(w, "# ", tree.OtherEndpointGroupsOf(d))
@@ -135,7 +135,7 @@ func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.S
 		fmt.Fprintln(w)
 		return
 	}
-	fmt.Fprintln(w, unshown.TextWith(plan.NamesOf(d.Have)))
+	fmt.Fprintln(w, unshown.TextWith(plan.ResourceNamesOf(d.Have)))
 }
 
 // showSummary prints the number of steps and of findings of all stacks. program is the command line that help names, such
@@ -149,6 +149,6 @@ func showSummary(w io.Writer, doc PlanDocument, program string) {
 	}
 	fmt.Fprintf(w, "plan: %s\n", doc.Summary)
 	if doc.Errors+doc.Warnings > 0 {
-		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", output.Amount(doc.Errors, "error"), output.Amount(doc.Warnings, "warning"), program)
+		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", output.CountWithNoun(doc.Errors, "error"), output.CountWithNoun(doc.Warnings, "warning"), program)
 	}
 }

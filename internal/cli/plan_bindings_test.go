@@ -42,7 +42,7 @@ func TestDeregistrationsArePlannedOnlyForCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := cluster.FromYAML(nil, data)
+		store, err := cluster.MemoryFromYAML(nil, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestDeregistrationsArePlannedOnlyForCluster(t *testing.T) {
 			if leaves != live || noted == live {
 				t.Errorf("cluster %v:\n%s", live, text.String())
 			}
-			if n := em.Calls().Mutating(); n > 0 {
+			if n := em.Calls().CountMutating(); n > 0 {
 				t.Errorf("%d calls that change something", n)
 			}
 		}

@@ -55,9 +55,9 @@ type planStack struct {
 	Result *document.Document `json:"result"`
 }
 
-// add adds the plan of a stack. It returns the plan without the steps that an earlier stack shares, and their ids.
-func (doc *PlanDocument) add(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
-	names := plan.NamesOf(d.Have)
+// addStack adds the plan of a stack. It returns the plan without the steps that an earlier stack shares, and their ids.
+func (doc *PlanDocument) addStack(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
+	names := plan.ResourceNamesOf(d.Have)
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: output.Findings(d.Findings), Steps: []output.Step{},
 		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: leaving, Others: tree.OtherEndpointGroupsOf(d), Result: d.Describe(),

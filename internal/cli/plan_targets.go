@@ -21,10 +21,10 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 		}
 		fmt.Fprintf(w, "# TargetGroupBinding %s\n", b.Key)
 		output.ShowFindings(w, b.Findings)
-		fmt.Fprintln(w, planOrNoChanges(bindingplan.Text(b.Items)))
+		fmt.Fprintln(w, planOrNoChanges(bindingplan.ItemsText(b.Items)))
 	}
 	if len(p.Rules) > 0 {
-		fmt.Fprintf(w, "# rules of the security groups of nodes and pods, for all TargetGroupBindings\n%s\n", bindingplan.Text(p.Rules))
+		fmt.Fprintf(w, "# rules of the security groups of nodes and pods, for all TargetGroupBindings\n%s\n", bindingplan.ItemsText(p.Rules))
 	}
 	if n := countTargets(p); n != (targetsSummary{}) {
 		fmt.Fprintln(w, n)
@@ -53,8 +53,8 @@ type targetsSummary struct {
 	Other int `json:"other"`
 }
 
-// add counts the items of a plan.
-func (s *targetsSummary) add(items []bindingplan.Item) {
+// countItems counts the items of a plan.
+func (s *targetsSummary) countItems(items []bindingplan.PlanItem) {
 	for _, i := range items {
 		switch i.Verb {
 		case "register":
@@ -80,9 +80,9 @@ func (s targetsSummary) String() string {
 // countTargets returns the summary of the plans of all bindings.
 func countTargets(p input.BindingPlans) (s targetsSummary) {
 	for _, b := range p.Bindings {
-		s.add(b.Items)
+		s.countItems(b.Items)
 	}
-	s.add(p.Rules)
+	s.countItems(p.Rules)
 	return s
 }
 

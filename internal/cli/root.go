@@ -34,7 +34,7 @@ func Run(ctx context.Context, env output.Environment) int {
 	if isNamed(env.Program, lbcMigrate) {
 		env.Args, env.Program = migrateArguments(env.Args), "fulcrum"
 	}
-	root := newRoot(env)
+	root := newRootCommand(env)
 	root.SetArgs(append([]string{}, env.Args...)) // never nil: cobra would read the arguments of the process
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
@@ -58,9 +58,9 @@ func Run(ctx context.Context, env output.Environment) int {
 	return output.ExitFailed
 }
 
-// newRoot returns the command "fulcrum", which runs the controller, with all other commands below it. Under the name of
+// newRootCommand returns the command "fulcrum", which runs the controller, with all other commands below it. Under the name of
 // the kubectl plugin it prints its help instead.
-func newRoot(env output.Environment) *cobra.Command {
+func newRootCommand(env output.Environment) *cobra.Command {
 	cfg := config.Default()
 	root := &cobra.Command{
 		Use:   "fulcrum",
@@ -77,7 +77,7 @@ func newRoot(env output.Environment) *cobra.Command {
 		root.Long = "kubectl fulcrum shows what the controller Fulcrum does for Kubernetes objects, would do, and why. It changes nothing."
 		root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	} else {
-		cfg.Bind(root.Flags())
+		cfg.AddFlags(root.Flags())
 	}
 	root.Version = version.Current().Version
 	root.SetVersionTemplate(version.Current().Text("fulcrum"))
@@ -85,6 +85,6 @@ func newRoot(env output.Environment) *cobra.Command {
 	root.SetHelpCommand(output.NewHelp(root))
 	translate := migrate.New(env)
 	translate.AddCommand(console.NewMigration(env, Run))
-	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env), translate)
+	root.AddCommand(console.New(env, Run), newVersionCommand(env), newPlanCommand(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env), translate)
 	return root
 }

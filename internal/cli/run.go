@@ -28,7 +28,7 @@ func runController(ctx context.Context, env output.Environment, cfg config.Confi
 	if _, err := input.CloudConfig(cfg, env); err != nil {
 		return fail("invalid configuration", err)
 	}
-	for _, s := range cfg.Unsupported() {
+	for _, s := range cfg.UnsupportedFlags() {
 		setup.Info("ignored unsupported setting", "setting", s)
 	}
 	for _, id := range sdk.UnknownServices(cfg.AWS.Endpoints) {

@@ -65,11 +65,11 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 		"ingress/classless -n bank": broken[1:2],
 	} {
 		t.Run(args, func(t *testing.T) {
-			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, strings.Fields(args), flags)...)
+			code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, strings.Fields(args), flags)...)
 			if d := cmp.Diff(want, plannedStacks(t, out)); d != "" {
 				t.Errorf("exit %d: %s%s", code, stderr, d)
 			}
-			_, out, stderr = runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"tree"}, strings.Fields(args), flags)...)
+			_, out, stderr = runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"tree"}, strings.Fields(args), flags)...)
 			for _, id := range append(broken, "Ingress shop/web", "Service infra/dns") {
 				if shown := strings.Contains("\n"+out, "\n"+id); shown != slices.Contains(want, id) {
 					t.Errorf("tree shows %s: %v: %s%s", id, shown, out, stderr)
@@ -81,12 +81,12 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 		"ingress/theirs": `IngressClass nginx has the controller "k8s.io/ingress-nginx", which is another one`,
 		"ingress/moved":  `IngressClass taken has the controller "example.com/other", which is another one`,
 	} {
-		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "bank") {
 			t.Errorf("%s: exit %d: %s%s", object, code, stderr, out)
 		}
 	}
-	_, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", "ingress/web", "-n=shop"}, flags)...)
+	_, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", "ingress/web", "-n=shop"}, flags)...)
 	if strings.Contains(out, "bank") || !strings.Contains(out, "load balancer of Ingress shop/web") {
 		t.Error(out, stderr)
 	}
@@ -102,7 +102,7 @@ func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
   managedFields: [{time: "2025-01-01T00:00:00Z", fieldsV1: {"f:spec": {"f:ingressClassName": {}}}}, {time: "2025-01-01T00:00:01Z", fieldsV1: {"f:metadata": {"f:finalizers": {}}}}]`, 1))
 	}
 	_, config := serveCluster(t, strings.Join(objects, "---\n"))
-	_, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, flags)...)
+	_, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, flags)...)
 	if strings.Count(out, "# error RemovalNotTrusted") != 3 || strings.Contains(out, "release finalizer") {
 		t.Error(stderr, out)
 	}

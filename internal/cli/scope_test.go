@@ -51,7 +51,7 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaceYAML}, "---\n"))
 	files := writeTempFiles(t, map[string]string{"shop.yaml": serviceYAML + "---\n" + ingressYAML})
 	look := func(args string) (int, string) {
-		code, _, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
+		code, _, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
 		return code, stderr
 	}
 	for _, command := range []string{"plan", "plan -o json", "tree", "get", "explain request http://shop.example.com/", "plan -f " + files} {
@@ -69,7 +69,7 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	if code, stderr := look("plan --offline -f " + files + " -n xxxx"); code != 1 || !strings.Contains(stderr, `no object of the files is in namespace "xxxx"; check -n`) {
 		t.Errorf("without a cluster: exit %d: %s", code, stderr)
 	}
-	server.only = "none"
+	server.onlyNamespace = "none"
 	if code, stderr := look("plan -n none"); code == 1 {
 		t.Errorf("with rights in one namespace: exit %d: %s", code, stderr)
 	}
@@ -112,7 +112,7 @@ func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 		"files of one namespace":         {[]string{file("new.yaml"), file("service.yaml"), "-n", "shop"}, []string{shop}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, tc.args, flags)...)
+			code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, tc.args, flags)...)
 			if d := cmp.Diff(tc.want, plannedStacks(t, out)); d != "" || code != output.ExitChanges && len(tc.want) > 0 || code != 0 && len(tc.want) == 0 {
 				t.Errorf("exit %d: %s%s", code, stderr, d)
 			}
@@ -123,7 +123,7 @@ func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 		"ingress/web --context=shpo": `has no context "shpo" (did you mean "shop"?)`,
 		"--context=other":            "does not answer",
 	} {
-		code, _, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "--flags-from=none"}, strings.Fields(args), flags)...)
+		code, _, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "--flags-from=none"}, strings.Fields(args), flags)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
 		}
@@ -135,8 +135,8 @@ func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	for _, command := range []string{"plan", "tree"} {
-		_, asJSON, _ := runWith(t, text, nil, slices.Concat([]string{command, "-o=json", "-f=-"}, flags)...)
-		_, asYAML, _ := runWith(t, text, nil, slices.Concat([]string{command, "-o=yaml", "-f=-"}, flags)...)
+		_, asJSON, _ := runWithInput(t, text, nil, slices.Concat([]string{command, "-o=json", "-f=-"}, flags)...)
+		_, asYAML, _ := runWithInput(t, text, nil, slices.Concat([]string{command, "-o=yaml", "-f=-"}, flags)...)
 		converted, err := yaml.YAMLToJSON([]byte(asYAML))
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestOnlyTerminalsGetColours(t *testing.T) {
 		var out, errs bytes.Buffer
 		Run(t.Context(), output.Environment{
 			Args: slices.Concat([]string{"plan", "-f=-", "-o", tc.output}, flags), Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs,
-			Terminal: tc.terminal, Getenv: func(k string) string { return tc.env[k] },
+			IsTerminal: tc.terminal, Getenv: func(k string) string { return tc.env[k] },
 		})
 		if got := strings.Contains(out.String(), "\x1b["); got != tc.coloured || out.Len() == 0 {
 			t.Errorf("%+v: colours %v: %s%s", tc, got, errs.String(), out.String())
@@ -227,7 +227,7 @@ func TestShellCompletionWorks(t *testing.T) {
 		"plan|--kubeconfig=/nonexistent|ingress/": "",
 	} {
 		t.Run(args, func(t *testing.T) {
-			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"__complete"}, strings.Split(args, "|")...)...)
+			code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"__complete"}, strings.Split(args, "|")...)...)
 			var got []string
 			for line := range strings.Lines(out) {
 				if line = strings.TrimSpace(line); !strings.HasPrefix(line, ":") {
@@ -251,7 +251,7 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 		var out, errs bytes.Buffer
 		Run(t.Context(), output.Environment{
 			Args: slices.Concat([]string{"plan", "-f=-"}, flags), Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs,
-			Terminal: terminal, Width: func() int { return width }, Getenv: func(k string) string { return map[string]string{"NO_COLOR": "1"}[k] },
+			IsTerminal: terminal, Width: func() int { return width }, Getenv: func(k string) string { return map[string]string{"NO_COLOR": "1"}[k] },
 		})
 		return out.String()
 	}
@@ -275,7 +275,7 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")
-	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)
+	code, out, stderr := runWithInput(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)
 	if code != output.ExitChanges || strings.Count(out, "+ create backend-security-group/") != 1 || strings.Count(out, "# create backend-security-group/backend-sg is shown above; load balancers share it\n") != 1 {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}

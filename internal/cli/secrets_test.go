@@ -54,10 +54,10 @@ func TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported(t *testing.T) {
 			} else {
 				var config string
 				server, config = serveCluster(t, text)
-				server.denied = map[string]bool{"secrets": c.denied}
+				server.forbiddenResources = map[string]bool{"secrets": c.denied}
 				args = append(args, "--kubeconfig", config)
 			}
-			code, out, stderr := runWith(t, text, nil, args...)
+			code, out, stderr := runWithInput(t, text, nil, args...)
 			if code == 1 {
 				t.Fatalf("exit %d: %s%s", code, out, stderr)
 			}

@@ -46,7 +46,7 @@ func TestCommandsShowResourcesInAWS(t *testing.T) {
 			t.Errorf("exit %d, %v: %s", code, err, stderr)
 		}
 		checkRecording(t, filepath.Dir(objects), flags, out)
-		if n := em.Calls().Mutating(); n > 0 {
+		if n := em.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)
 		}
 		return out
@@ -80,7 +80,7 @@ func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objec
 		}
 		time.Sleep(10 * time.Minute) // virtual time, in which AWS completes the changes
 		for line := range strings.Lines(c.Text("drift.txt")) {
-			drift(t, r.Emulator, strings.Fields(line))
+			applyDrift(t, r.Emulator, strings.Fields(line))
 		}
 		if edit := c.Text("edit.yaml"); edit != "" {
 			r.Apply(edit)
@@ -132,8 +132,8 @@ func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T,
 	return out
 }
 
-// drift makes a change in AWS as another user would.
-func drift(t *testing.T, em *emulator.Emulator, words []string) {
+// applyDrift makes a change in AWS as another user would.
+func applyDrift(t *testing.T, em *emulator.Emulator, words []string) {
 	t.Helper()
 	if len(words) == 0 {
 		return

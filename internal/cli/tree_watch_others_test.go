@@ -48,10 +48,10 @@ spec:
 // otherControllerRun has the state of an emulator before and after the controller creates the last of twelve load
 // balancers.
 type otherControllerRun struct {
-	em            *emulator.Emulator
-	vpc           string
-	before, after []byte
-	without, with string // objects without and with the last Ingress
+	em                                  *emulator.Emulator
+	vpc                                 string
+	stateBefore, stateAfter             []byte
+	objectsWithoutLast, objectsWithLast string // objects without and with the last Ingress
 }
 
 func runTwelveIngresses(t *testing.T) otherControllerRun {
@@ -80,17 +80,17 @@ func runTwelveIngresses(t *testing.T) otherControllerRun {
 		}
 		r.Apply(objects)
 		settle()
-		out.before, out.without = state(r.Emulator), objectsText(t, r.Store)
+		out.stateBefore, out.objectsWithoutLast = state(r.Emulator), objectsText(t, r.Store)
 		r.Apply(nthIngress(11))
 		settle()
-		out.with = objectsText(t, r.Store)
+		out.objectsWithLast = objectsText(t, r.Store)
 	})
-	out.em, out.vpc, out.after = w.em, w.vpc, state(w.em)
-	out.set(t, out.before)
+	out.em, out.vpc, out.stateAfter = w.em, w.vpc, state(w.em)
+	out.restoreState(t, out.stateBefore)
 	return out
 }
 
-func (o otherControllerRun) set(t *testing.T, state []byte) {
+func (o otherControllerRun) restoreState(t *testing.T, state []byte) {
 	t.Helper()
 	o.em.Store().Lock()
 	defer o.em.Store().Unlock()
@@ -101,11 +101,11 @@ func (o otherControllerRun) set(t *testing.T, state []byte) {
 
 // watchOutput is the output of a watch after each refresh, with the number of calls to AWS of the refresh.
 type watchOutput struct {
-	out   []string
-	calls []int
+	outputs []string
+	calls   []int
 }
 
-func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after func(look int)) watchOutput {
+func (o otherControllerRun) runWatch(t *testing.T, objects string, looks int, after func(look int)) watchOutput {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -117,12 +117,12 @@ func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after
 		Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
 		Clock: testclock.FromVariable(&now),
 		Wait: func(ctx context.Context, d time.Duration) error {
-			got.out, got.calls = append(got.out, out.String()), append(got.calls, o.em.Calls().Total())
+			got.outputs, got.calls = append(got.outputs, out.String()), append(got.calls, o.em.Calls().Total())
 			out.Reset()
-			if now = now.Add(d); len(got.out) == looks {
+			if now = now.Add(d); len(got.outputs) == looks {
 				cancel()
 			} else if after != nil {
-				after(len(got.out))
+				after(len(got.outputs))
 			}
 			o.em.Calls().Reset()
 			return ctx.Err()
@@ -137,40 +137,40 @@ func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after
 // A watch shows a load balancer that the controller creates within a minute.
 func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	o := runTwelveIngresses(t)
-	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
-	got := o.watch(t, objects, 16, func(look int) {
+	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"
+	got := o.runWatch(t, objects, 16, func(look int) {
 		if look == 1 {
-			o.set(t, o.after)
+			o.restoreState(t, o.stateAfter)
 		}
 	})
-	if !strings.Contains(got.out[0], "missing") {
-		t.Fatalf("at first nothing is missing:\n%s", got.out[0])
+	if !strings.Contains(got.outputs[0], "missing") {
+		t.Fatalf("at first nothing is missing:\n%s", got.outputs[0])
 	}
 	shown := 0
-	for i, out := range got.out[1:] {
+	for i, out := range got.outputs[1:] {
 		if strings.Contains(out, "Ingress shop/web-11\n  was + ") && !strings.Contains(out, "now + ") {
 			shown = i + 1
 			break
 		}
 	}
 	if shown == 0 || shown > 13 {
-		t.Errorf("the load balancer is shown by look %d of one each 5 s\n%s", shown, strings.Join(got.out[1:], "---\n"))
+		t.Errorf("the load balancer is shown by look %d of one each 5 s\n%s", shown, strings.Join(got.outputs[1:], "---\n"))
 	}
 }
 
 // When an object changes, only its load balancer is read again.
 func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	o := runTwelveIngresses(t)
-	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.without}) + "/objects.yaml"
-	got := o.watch(t, objects, 4, func(look int) {
+	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithoutLast}) + "/objects.yaml"
+	got := o.runWatch(t, objects, 4, func(look int) {
 		if look == 2 {
-			o.set(t, o.after)
-			if err := os.WriteFile(objects, []byte(o.with), 0o600); err != nil {
+			o.restoreState(t, o.stateAfter)
+			if err := os.WriteFile(objects, []byte(o.objectsWithLast), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
-	if out := got.out[2]; !strings.Contains(out, "Ingress shop/web-11\n") || strings.Contains(out, "missing") {
+	if out := got.outputs[2]; !strings.Contains(out, "Ingress shop/web-11\n") || strings.Contains(out, "missing") {
 		t.Errorf("a new Ingress with a load balancer:\n%s", out)
 	}
 	if quiet := got.calls[1]; got.calls[2] > quiet+15 || // 21 calls; 90 if all load balancers were read again
@@ -183,7 +183,7 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 // after a minute.
 func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	o := runTwelveIngresses(t)
-	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
+	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cmd := &cobra.Command{}
 	v := tree.NewView(cmd, output.Environment{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Clock: testclock.FromVariable(&now)})
@@ -207,7 +207,7 @@ func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	if _, calls := look(2 * time.Minute); calls > 20 {
 		t.Errorf("a look after two minutes takes %d calls", calls)
 	}
-	o.set(t, o.after)
+	o.restoreState(t, o.stateAfter)
 	if text, calls := look(61 * time.Second); strings.Contains(text, "missing") || calls > 35 {
 		t.Errorf("a load balancer that others made, by %d calls:\n%s", calls, text)
 	}

@@ -36,9 +36,9 @@ func TestWatchShowsChanges(t *testing.T) {
 				now = now.Add(d)
 				switch len(shown) {
 				case 2:
-					drift(t, em, []string{"deregister", "10.0.132.10"})
+					applyDrift(t, em, []string{"deregister", "10.0.132.10"})
 					// The rule is shown with the deregistration, although cached rules are not a minute old.
-					drift(t, em, []string{"delete-rule", "80", "1"})
+					applyDrift(t, em, []string{"delete-rule", "80", "1"})
 					em.Calls().Reset()
 				case 4:
 					cancel()

@@ -17,8 +17,8 @@ type VersionDocument struct {
 	Built string `json:"built"`
 }
 
-// newVersion returns the command version.
-func newVersion(env output.Environment) *cobra.Command {
+// newVersionCommand returns the command version.
+func newVersionCommand(env output.Environment) *cobra.Command {
 	var form output.Form
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: output.NoArguments}
 	form.Bind(cmd, env)
@@ -27,8 +27,8 @@ func newVersion(env output.Environment) *cobra.Command {
 			return err
 		}
 		b := version.Current()
-		if !form.Text() {
-			return form.Document(VersionDocument{b.Version, b.Commit, b.Date})
+		if !form.IsText() {
+			return form.PrintDocument(VersionDocument{b.Version, b.Commit, b.Date})
 		}
 		_, err := io.WriteString(form.Out(), b.Text("fulcrum"))
 		return err

@@ -23,13 +23,13 @@ import (
 // documented rate limits of AWS.
 func newRateLimitedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	r := newHarnessOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
-	r.em.Faults().SetLimits(fault.Documented(1))
+	r.em.Faults().SetLimits(fault.DocumentedLimits(1))
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: 30 * time.Millisecond}})
 	return r
 }
 
-// run applies plans of a stack until no step is left; it sleeps when the rate limiter postpones a call.
-func (r *harness) run(ctx context.Context, want model.Stack) error {
+// applyUntilConverged applies plans of a stack until no step is left; it sleeps when the rate limiter postpones a call.
+func (r *harness) applyUntilConverged(ctx context.Context, want model.Stack) error {
 	for {
 		questions := want.Questions()
 		var p plan.Plan
@@ -38,7 +38,7 @@ func (r *harness) run(ctx context.Context, want model.Stack) error {
 			if err != nil {
 				return err
 			}
-			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Questions) == 0 {
+			if p, _ = planner.Make(want, have, r.planOptions(), plan.Memory{}); len(p.Questions) == 0 {
 				break
 			}
 			questions = append(questions, p.Questions...)
@@ -46,7 +46,7 @@ func (r *harness) run(ctx context.Context, want model.Stack) error {
 		known := maps.Clone(p.KnownIDs)
 		todo, wait := 0, time.Duration(0)
 		for _, s := range p.Steps {
-			if plan.InKubernetes(s.Do) {
+			if plan.WritesToKubernetes(s.Do) {
 				continue
 			}
 			todo++
@@ -80,12 +80,12 @@ func manyStacks(n int) []model.Stack {
 	return out
 }
 
-func (r *harness) runAll(stacks []model.Stack) {
+func (r *harness) applyAllUntilConverged(stacks []model.Stack) {
 	r.t.Helper()
 	var wg sync.WaitGroup
 	errs := make([]error, len(stacks))
 	for i, w := range stacks {
-		wg.Go(func() { errs[i] = r.run(r.ctx, w) })
+		wg.Go(func() { errs[i] = r.applyUntilConverged(r.ctx, w) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -100,11 +100,11 @@ func TestFiftyStacksConvergeConcurrently(t *testing.T) {
 		r.em.Store().Config.Quotas["application-load-balancers"] = 100
 		r.em.Store().Unlock()
 		start := time.Now()
-		r.runAll(manyStacks(50))
+		r.applyAllUntilConverged(manyStacks(50))
 		took := time.Since(start)
 		total := r.em.Calls().Total()
 		throttled := 0
-		for _, n := range r.em.Faults().Throttled() {
+		for _, n := range r.em.Faults().ThrottledCalls() {
 			throttled += n
 		}
 		t.Logf("%d calls, %d throttled, %v; %.2f calls each", total, throttled, took, float64(total)/50)
@@ -134,22 +134,22 @@ func TestRestartWithManyLoadBalancers(t *testing.T) {
 		r.cfg.TokenBuckets = []ratelimit.TokenBucket{}
 		r.restart()
 		stacks := manyStacks(n)
-		r.runAll(stacks)
+		r.applyAllUntilConverged(stacks)
 		r.restart()
 		r.em.Calls().Reset()
 		// The first run of one stack reads the lists and the details of that stack.
-		if err := r.run(r.ctx, stacks[0]); err != nil {
+		if err := r.applyUntilConverged(r.ctx, stacks[0]); err != nil {
 			t.Fatal(err)
 		}
 		if total := r.em.Calls().Total(); total > 1+1+1+(3*n+19)/20+3 {
 			t.Errorf("%d calls:\n%s", total, r.takeCallCounts())
 		}
 		r.takeCallCounts()
-		r.runAll(stacks)
+		r.applyAllUntilConverged(stacks)
 		if got := r.takeCallCounts(); got != strings.Join([]string{fmt.Sprintf("DescribeListeners %d", n-1), fmt.Sprintf("DescribeRules %d", n-1), fmt.Sprintf("DescribeTags %d", n-1)}, "\n") {
 			t.Errorf("calls for the others:\n%s", got)
 		}
-		r.runAll(stacks)
+		r.applyAllUntilConverged(stacks)
 		if got := r.takeCallCounts(); got != "" {
 			t.Errorf("calls for a second look at all:\n%s", got)
 		}

@@ -27,7 +27,7 @@ func TestPostponedReadsKeepTheirPlaceInTheQueue(t *testing.T) {
 			return err
 		},
 		"use": func(_ *Cloud, g bindings.TargetGroups) error {
-			_, err := g.InUse(t.Context(), arn)
+			_, err := g.IsInUse(t.Context(), arn)
 			return err
 		},
 		"owner": func(_ *Cloud, g bindings.TargetGroups) error {
@@ -51,11 +51,11 @@ func TestPostponedReadsKeepTheirPlaceInTheQueue(t *testing.T) {
 			if _, err := l.Begin(t.Context(), services.ELB, "DescribeRules"); err != nil { // takes the only token
 				t.Fatal(err)
 			}
-			var put *ratelimit.Postponed
+			var put *ratelimit.PostponedError
 			if err := read(c, c.TargetGroupsOf(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
 				t.Fatalf("the read is not postponed: %v", err)
 			}
-			if !put.Reserved {
+			if !put.KeepsPosition {
 				t.Error("its position is not kept")
 			}
 		})

@@ -56,14 +56,14 @@ func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 		"another listener": func(s *model.Stack) {
 			l := s.LoadBalancer.Listeners[0]
 			l.Port = 8080
-			l.Rules = []model.Rule{rule(member, "/c", "api")}
+			l.Rules = []model.Rule{forwardRule(member, "/c", "api")}
 			s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
 		},
 		"default action": func(s *model.Stack) {
 			s.LoadBalancer.Listeners[0].Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "closed"}}
 		},
 		"rule on top": func(s *model.Stack) {
-			r := rule(member, "/first", "shop")
+			r := forwardRule(member, "/first", "shop")
 			s.LoadBalancer.Listeners[0].Rules = append([]model.Rule{r}, s.LoadBalancer.Listeners[0].Rules...)
 		},
 		"rules swapped": func(s *model.Stack) {
@@ -102,11 +102,11 @@ func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			r.checkConverges(desiredStack(web))
-			r.checkConverges(desiredStack(web, edit))
-			r.checkConverges(desiredStack(web))
+			r.checkConverges(desiredStack(webStack))
+			r.checkConverges(desiredStack(webStack, edit))
+			r.checkConverges(desiredStack(webStack))
 			r = newHarness(t)
-			r.checkConverges(desiredStack(web, edit))
+			r.checkConverges(desiredStack(webStack, edit))
 		})
 	}
 }

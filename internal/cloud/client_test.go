@@ -13,8 +13,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -23,42 +23,42 @@ func TestFenceStopsWritesButNotReads(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		c.Fence = l
 	})
-	p, _, _ := r.makePlan(desiredStack(web))
+	p, _, _ := r.makePlan(desiredStack(webStack))
 	l.setLost()
 	err := r.apply(p)
-	if r.cloud.Class(err) != engine.Fenced {
+	if r.cloud.Class(err) != failure.Fenced {
 		t.Errorf("got %v", err)
 	}
-	if n := r.em.Calls().Mutating(); n != 0 {
+	if n := r.em.Calls().CountMutating(); n != 0 {
 		t.Errorf("%d mutating calls left the process", n)
 	}
 	r.cloud.Forget()
-	r.makePlan(desiredStack(web))
+	r.makePlan(desiredStack(webStack))
 	l.lost.Store(false)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 }
 
-// recordedCalls records calls and attempts of calls to AWS.
-type recordedCalls struct {
-	calls, requests []cloud.Call
-	requested       func(c cloud.Call) // called after each attempt, if not nil
+// callRecorder records calls and attempts of calls to AWS.
+type callRecorder struct {
+	calls, attempts []cloud.Call
+	afterAttempt    func(c cloud.Call) // called after each attempt, if not nil
 }
 
 // RecordCall implements sdk.CallRecorder.
-func (r *recordedCalls) RecordCall(c cloud.Call) { r.calls = append(r.calls, c) }
+func (r *callRecorder) RecordCall(c cloud.Call) { r.calls = append(r.calls, c) }
 
 // RecordAttempt implements sdk.CallRecorder.
-func (r *recordedCalls) RecordAttempt(c cloud.Call) {
-	if r.requests = append(r.requests, c); r.requested != nil {
-		r.requested(c)
+func (r *callRecorder) RecordAttempt(c cloud.Call) {
+	if r.attempts = append(r.attempts, c); r.afterAttempt != nil {
+		r.afterAttempt(c)
 	}
 }
 
 func TestCallsAreReported(t *testing.T) {
-	of := &recordedCalls{}
+	of := &callRecorder{}
 	r := newHarness(t, func(c *cloud.Config) { c.Calls = of })
-	r.makePlan(desiredStack(web))
-	calls, requests := of.calls, of.requests
+	r.makePlan(desiredStack(webStack))
+	calls, requests := of.calls, of.attempts
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
 		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
 	}
@@ -84,13 +84,13 @@ func (a userAgentRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-func TestUserAgent(t *testing.T) {
+func TestCallsSendTheUserAgentOfTheController(t *testing.T) {
 	check := userAgentRecorder{seen: map[string]bool{}}
 	r := newHarness(t, func(c *cloud.Config) {
 		check.next = c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: check}
 	})
-	r.makePlan(desiredStack(web))
+	r.makePlan(desiredStack(webStack))
 	if diff := cmp.Diff(map[string]bool{"elbv2.k8s.aws/test": true}, check.seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -108,7 +108,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 	}
 }
 
-func TestVPCByTags(t *testing.T) {
+func TestVPCIsFoundByTags(t *testing.T) {
 	r := newHarness(t)
 	r.cfg.VPC = ""
 	r.cfg.VPCTags = map[string]string{"Name": "nobody"}
@@ -125,10 +125,10 @@ func TestVPCByTags(t *testing.T) {
 	}
 }
 
-func TestRegionAndVPCFromTheInstance(t *testing.T) {
+func TestRegionAndVPCAreReadFromInstanceMetadata(t *testing.T) {
 	r := newHarness(t)
 	must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
-		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0], InstanceType: ec2types.InstanceTypeM5Large,
+		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.privateSubnets[0], InstanceType: ec2types.InstanceTypeM5Large,
 	}))(t)
 	r.clock.Advance(time.Minute)
 	r.cfg.VPC, r.cfg.Region = "", ""
@@ -150,14 +150,14 @@ func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 				r.clock.Advance(time.Hour)
 				_, err = r.cloud.Observe(r.ctx, other, nil)
 			}}})
-			p, _, _ := r.makePlan(desiredStack(web))
+			p, _, _ := r.makePlan(desiredStack(webStack))
 			if err := r.apply(p); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.checkNoSteps(desiredStack(web))
+			r.checkNoSteps(desiredStack(webStack))
 			r.checkCounts(1, 2)
 		})
 	}

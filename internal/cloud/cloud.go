@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -116,17 +117,17 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.Rates() }
 
 // Class implements engine.Cloud.
-func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
+func (c *Cloud) Class(err error) failure.Class { return sdk.ClassOf(err) }
 
-// ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
+// CountImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
 // stacks. It reads the tags of at most limit imported certificates of the account. unseen is the number of the others.
-func (c *Cloud) ImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
-	return c.certificates.Imported(ctx, limit)
+func (c *Cloud) CountImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
+	return c.certificates.CountImportedByKind(ctx, limit)
 }
 
 // Forget empties all caches, as a restart does.
 func (c *Cloud) Forget() {
-	c.inv.Write(c.inv.Reset)
+	c.inv.WithWriteLock(c.inv.Reset)
 	c.client.ForgetFaults()
 	c.facts.Reset()
 	c.accelerators.Reset()

@@ -56,12 +56,12 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 				var attempts []time.Duration
 				r := newHarnessOn(t, nil, func(c *cloud.Config) {
 					c.MaxAttempts = 10
-					c.Calls = &recordedCalls{requested: func(c cloud.Call) { attempts = append(attempts, c.Duration) }}
+					c.Calls = &callRecorder{afterAttempt: func(c cloud.Call) { attempts = append(attempts, c.Duration) }}
 				})
 				edit(r)
 				r.restart()
 				start := time.Now()
-				_, err := r.cloud.Observe(r.ctx, web, nil)
+				_, err := r.cloud.Observe(r.ctx, webStack, nil)
 				if took := time.Since(start); err == nil || took != time.Minute {
 					t.Errorf("want an error after a minute, got %v after %v", err, took)
 				}
@@ -89,7 +89,7 @@ func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
 		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 1, Action: fault.Action{Hang: true, Lose: true}})
-		if err := r.converge(desiredStack(web)); err != nil {
+		if err := r.converge(desiredStack(webStack)); err != nil {
 			t.Fatal(err)
 		}
 		r.checkCounts(1, 2)
@@ -126,7 +126,7 @@ func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 					ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
 					defer cancel()
 					time.Sleep(time.Second) // until another run has started the read
-					if _, err := r.cloud.Observe(ctx, web, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
+					if _, err := r.cloud.Observe(ctx, webStack, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
 						t.Errorf("a caller that waits for another user's reading cannot give up: %v after %v", err, time.Since(start))
 					}
 				})
@@ -153,7 +153,7 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 		r.em.Faults().Add(fault.Rule{Service: "sts", Count: 2, Action: fault.Action{Hang: true}})
 		start := time.Now()
 		for time.Since(start) < 5*time.Minute {
-			if _, err := r.cloud.Observe(r.ctx, web, nil); err == nil {
+			if _, err := r.cloud.Observe(r.ctx, webStack, nil); err == nil {
 				break
 			}
 			time.Sleep(time.Second)
@@ -168,7 +168,7 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil)
-		want := desiredStack(web, withListeners(41))
+		want := desiredStack(webStack, withListeners(41))
 		if err := r.converge(want); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 		r.em.Calls().Reset()
 		r.em.Faults().Add(fault.Rule{Operation: "DescribeTags", Skip: 1, Count: 1, Action: fault.Action{Hang: true}})
 		for n, faults := range []int{1, 0} {
-			have := must(r.cloud.Observe(r.ctx, web, want.Questions()))(t)
+			have := must(r.cloud.Observe(r.ctx, webStack, want.Questions()))(t)
 			if len(have.Facts.Faults) != faults {
 				t.Errorf("reading %d: want %d faults, got %v", n, faults, have.Facts.Faults)
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -57,7 +57,7 @@ func (r *dnsHarness) readFacts(questions ...model.Question) observed.Facts {
 	return must(r.cloud.Observe(r.ctx, dnsStack, questions))(r.t).Facts
 }
 
-func (r *dnsHarness) apply(a plan.Action) (plan.Result, error) {
+func (r *dnsHarness) apply(a plan.Action) (plan.StepResult, error) {
 	return r.cloud.Apply(r.ctx, dnsStack, plan.Step{Do: a}, nil)
 }
 
@@ -90,9 +90,9 @@ func (r *dnsHarness) hasRecord(domain string) bool {
 
 func TestHostedZonesAreCached(t *testing.T) {
 	r := newDNSHarness(t)
-	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}, At: r.clock.Now()}
+	want := &observed.HostedZones{Zones: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}, ListedAt: r.clock.Now()}
 	for range 3 {
-		if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).Zones); diff != "" {
+		if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).HostedZones); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		r.clock.Advance(2 * time.Minute)
@@ -100,15 +100,15 @@ func TestHostedZonesAreCached(t *testing.T) {
 	if n := r.em.Calls().Count("ListHostedZones"); n != 1 {
 		t.Errorf("%d lists within five minutes", n)
 	}
-	if got := r.readFacts(model.AskHostedZones{}, model.AskHostedZones{Recent: true}).Zones; got.At != r.clock.Now() {
-		t.Errorf("read again: of %s", got.At)
+	if got := r.readFacts(model.AskHostedZones{}, model.AskHostedZones{Recent: true}).HostedZones; got.ListedAt != r.clock.Now() {
+		t.Errorf("read again: of %s", got.ListedAt)
 	}
 	r.clock.Advance(6 * time.Minute)
 	for i := range 3 {
 		r.createZone(fmt.Sprintf("z%d.test", i))
 	}
 	r.em.Store().Config.PageSize = 1
-	if got := r.readFacts(model.AskHostedZones{}).Zones.List; len(got) != 4 {
+	if got := r.readFacts(model.AskHostedZones{}).HostedZones.Zones; len(got) != 4 {
 		t.Errorf("later, by pages: %v", got)
 	}
 }
@@ -129,12 +129,12 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 	for range 2 { // the second call finds the record
 		must(r.apply(rec))(t)
 	}
-	want.Made = true
+	want.RecentlyCreated = true
 	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
 	r.clock.Advance(time.Minute)
-	if got := get(); got.Status != observed.Issued || len(got.Records) > 0 {
+	if got := get(); got.Status != observed.CertificateIssued || len(got.Records) > 0 {
 		t.Errorf("issued: %+v", got)
 	}
 	r.clock.Advance(10 * time.Minute)
@@ -156,7 +156,7 @@ func TestMissingRecordIsCreatedAgainLater(t *testing.T) {
 		made  bool
 	}{{9 * time.Minute, true}, {2 * time.Minute, false}} {
 		r.clock.Advance(c.after)
-		if got := r.readFacts(model.AskOwnCertificates{}).OwnCertificates[0].Records[0].Made; got != c.made {
+		if got := r.readFacts(model.AskOwnCertificates{}).OwnCertificates[0].Records[0].RecentlyCreated; got != c.made {
 			t.Errorf("made is %t after another %s", got, c.after)
 		}
 	}
@@ -166,7 +166,7 @@ func TestRoute53RefusesRecords(t *testing.T) {
 	r := newDNSHarness(t)
 	r.readFacts(model.AskHostedZones{})
 	rec := createRecordStep(r.zone, "example.org") // not in the zone
-	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
+	if _, err := r.apply(rec); r.cloud.Class(err) != failure.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
 		t.Errorf("another zone: %v", err)
 	}
 	other := createRecordStep(r.zone, "a.example.com")
@@ -175,11 +175,11 @@ func TestRoute53RefusesRecords(t *testing.T) {
 			Name: &other.Name, Type: "TXT", TTL: aws.Int64(1), ResourceRecords: []dnstypes.ResourceRecord{{Value: aws.String(`"x"`)}},
 		}}},
 	}}))(t)
-	if _, err := r.apply(other); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "conflicting") {
+	if _, err := r.apply(other); r.cloud.Class(err) != failure.Invalid || !strings.Contains(err.Error(), "conflicting") {
 		t.Errorf("a conflict: %v", err)
 	}
 	rec.Zone = "Z0GONE"
-	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Gone {
+	if _, err := r.apply(rec); r.cloud.Class(err) != failure.Gone {
 		t.Errorf("a zone that went: %v", err)
 	}
 	r.readFacts(model.AskHostedZones{})
@@ -195,7 +195,7 @@ func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	for range 2 {
 		_, err := r.apply(rec)
 		var reason interface{ Reason() finding.Reason }
-		if r.cloud.Class(err) != engine.Denied || !errors.As(err, &reason) || reason.Reason() != finding.CertificatePending || !strings.Contains(err.Error(), rec.Name+" CNAME "+rec.Value) {
+		if r.cloud.Class(err) != failure.Denied || !errors.As(err, &reason) || reason.Reason() != finding.CertificatePending || !strings.Contains(err.Error(), rec.Name+" CNAME "+rec.Value) {
 			t.Errorf("want the record in a denial, got %v", err)
 		}
 	}
@@ -204,12 +204,12 @@ func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	}
 	want := &observed.Fault{Reason: finding.AccessDenied, Action: "route53:ChangeResourceRecordSets",
 		Message: `AWS denies "route53:ChangeResourceRecordSets" (AccessDenied) for hosted zone ` + r.zone}
-	if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).Zones.Locked); diff != "" {
+	if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).HostedZones.WriteFault); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r.em.Faults().ClearRules()
 	r.clock.Advance(5 * time.Minute)
-	if locked := r.readFacts(model.AskHostedZones{}).Zones.Locked; locked != nil {
+	if locked := r.readFacts(model.AskHostedZones{}).HostedZones.WriteFault; locked != nil {
 		t.Errorf("still locked: %v", locked)
 	}
 	must(r.apply(rec))(t)
@@ -223,16 +223,16 @@ func TestHostedZonesCannotBeListed(t *testing.T) {
 		err  *store.Error
 		want observed.Fault
 	}{
-		"denied":    {&store.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: `AWS denies "route53:ListHostedZones" (AccessDenied)`, Again: time.Minute}},
-		"throttled": {&store.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{Again: 5 * time.Second}},
-		"broken":    {&store.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: `AWS answers "route53:ListHostedZones" with "InternalFailure: oh"`, Again: 5 * time.Second}},
+		"denied":    {&store.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: `AWS denies "route53:ListHostedZones" (AccessDenied)`, RetryAfter: time.Minute}},
+		"throttled": {&store.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{RetryAfter: 5 * time.Second}},
+		"broken":    {&store.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: `AWS answers "route53:ListHostedZones" with "InternalFailure: oh"`, RetryAfter: 5 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Action = "route53:ListHostedZones"
 			r := newDNSHarness(t)
 			r.em.Faults().Add(fault.Rule{Operation: "ListHostedZones", Action: fault.Action{Error: c.err}})
 			for range 2 {
-				if diff := cmp.Diff(&c.want, r.readFacts(model.AskHostedZones{}).Zones.Fault); diff != "" {
+				if diff := cmp.Diff(&c.want, r.readFacts(model.AskHostedZones{}).HostedZones.Fault); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}
@@ -241,7 +241,7 @@ func TestHostedZonesCannotBeListed(t *testing.T) {
 			}
 			r.em.Faults().ClearRules()
 			r.clock.Advance(5 * time.Minute)
-			if z := r.readFacts(model.AskHostedZones{}).Zones; z.Fault != nil || len(z.List) != 1 {
+			if z := r.readFacts(model.AskHostedZones{}).HostedZones; z.Fault != nil || len(z.Zones) != 1 {
 				t.Errorf("later: %+v", z)
 			}
 		})
@@ -259,14 +259,14 @@ func TestRemovalOfRecords(t *testing.T) {
 	gone := func(rec plan.CreateRecord) plan.DeleteRecord {
 		return plan.DeleteRecord{Certificate: own.ARN, CreateRecord: rec}
 	}
-	if _, err := r.apply(gone(a)); r.cloud.Class(err) != engine.Conflict {
+	if _, err := r.apply(gone(a)); r.cloud.Class(err) != failure.Conflict {
 		t.Errorf("of a certificate whose records are not known: %v", err)
 	}
 	v := r.readFacts(model.AskOwnCertificates{}, model.AskValidation{ARN: own.ARN}).Validations[own.ARN]
-	if len(v.Records) != 2 || v.InUse || !v.Records[0].Seen {
+	if len(v.Records) != 2 || v.InUse || !v.Records[0].SeenByACM {
 		t.Errorf("validation: %+v", v)
 	}
-	if _, err := r.apply(gone(createRecordStep(r.zone, "c.example.com"))); r.cloud.Class(err) != engine.Conflict {
+	if _, err := r.apply(gone(createRecordStep(r.zone, "c.example.com"))); r.cloud.Class(err) != failure.Conflict {
 		t.Errorf("of no certificate: %v", err)
 	}
 	for range 2 { // the second call does not find the record

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// NotifyOutside sets the notifier of changes that others make in AWS.
-func (c *Cloud) NotifyOutside(n drift.Notifier) {
-	c.inv.Write(func() { c.inv.Foreign.Notifier = n })
+// SetDriftNotifier sets the notifier of changes that others make in AWS.
+func (c *Cloud) SetDriftNotifier(n drift.Notifier) {
+	c.inv.WithWriteLock(func() { c.inv.OutsideChanges.Notifier = n })
 }
 
 // ReadRate returns how many read calls per second to Elastic Load Balancing the rate limiter admits now.

@@ -16,15 +16,15 @@ import (
 
 // CheckIndexes compares the indexes of the inventory with a scan of all its entries.
 func (c *Cloud) CheckIndexes() (err error) {
-	due := c.reader.Tags.Untagged()
+	due := c.reader.Tags.TagsToRead()
 	slices.Sort(due)
-	c.inv.Read(func() { err = checkIndexes(c.reader, due) })
+	c.inv.WithReadLock(func() { err = checkIndexes(c.reader, due) })
 	return err
 }
 
 func checkIndexes(r *observe.Reader, due []string) error {
 	v := r.Inv
-	for _, err := range []error{checkTableIndex(v.LoadBalancers), checkTableIndex(v.TargetGroups), checkTableIndex(v.SecurityGroups), checkUses(v)} {
+	for _, err := range []error{checkTableIndex(v.LoadBalancers), checkTableIndex(v.TargetGroups), checkTableIndex(v.SecurityGroups), checkTargetGroupUses(v)} {
 		if err != nil {
 			return err
 		}
@@ -41,12 +41,12 @@ func checkIndexes(r *observe.Reader, due []string) error {
 		found := [][]string{sortedIDs(r.Inv.StackLoadBalancers(id)), sortedIDs(r.Inv.StackTargetGroups(id)), sortedIDs(r.Inv.StackSecurityGroups(id))}
 		scanned := [][]string{
 			sortedIDs(inventory.Filter(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
-				return e.Seen.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.Seen.Tags)
+				return e.Seen.VPC == r.VPC && naming.BelongsToStack(r.Config.Cluster, id, e.Seen.Tags)
 			})),
 			sortedIDs(inventory.Filter(v.TargetGroups.All(), func(e *inventory.TargetGroup) bool {
-				return e.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.Seen.Tags)
+				return e.VPC == r.VPC && naming.BelongsToStack(r.Config.Cluster, id, e.Seen.Tags)
 			})),
-			sortedIDs(inventory.Filter(v.SecurityGroups.All(), func(e *inventory.SecurityGroup) bool { return naming.Belongs(r.Config.Cluster, id, e.Seen.Tags) })),
+			sortedIDs(inventory.Filter(v.SecurityGroups.All(), func(e *inventory.SecurityGroup) bool { return naming.BelongsToStack(r.Config.Cluster, id, e.Seen.Tags) })),
 		}
 		if d := cmp.Diff(scanned, found); d != "" {
 			return fmt.Errorf("stack %s (-scanned +found):\n%s", id, d)
@@ -54,15 +54,15 @@ func checkIndexes(r *observe.Reader, due []string) error {
 	}
 	for id := range v.SecurityGroups.All() {
 		users := sortedIDs(inventory.Filter(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
-			return naming.Owns(r.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.SecurityGroups, id)
+			return naming.BelongsToCluster(r.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.SecurityGroups, id)
 		}))
-		if d := cmp.Diff(users, sortedIDs(v.LoadBalancers.Having(inventory.BySecurityGroup, id))); d != "" {
+		if d := cmp.Diff(users, sortedIDs(v.LoadBalancers.EntriesWithKey(inventory.BySecurityGroup, id))); d != "" {
 			return fmt.Errorf("users of security group %s (-scanned +found):\n%s", id, d)
 		}
 	}
 	for _, e := range v.TargetGroups.All() {
 		named := sortedIDs(inventory.Filter(v.TargetGroups.All(), func(o *inventory.TargetGroup) bool { return o.Seen.Name == e.Seen.Name }))
-		if d := cmp.Diff(named, sortedIDs(v.TargetGroups.Having(inventory.ByName, e.Seen.Name))); d != "" {
+		if d := cmp.Diff(named, sortedIDs(v.TargetGroups.EntriesWithKey(inventory.ByName, e.Seen.Name))); d != "" {
 			return fmt.Errorf("target groups of name %s (-scanned +found):\n%s", e.Seen.Name, d)
 		}
 	}
@@ -80,7 +80,7 @@ func checkTableIndex[E any](t *inventory.Table[E]) error {
 			want[k] = append(want[k], id)
 		}
 	}
-	for k, ids := range t.ByKey {
+	for k, ids := range t.IDsByKey {
 		have[k] = slices.Sorted(maps.Keys(ids))
 	}
 	for _, ids := range want {
@@ -92,8 +92,8 @@ func checkTableIndex[E any](t *inventory.Table[E]) error {
 	return nil
 }
 
-// checkUses compares the counted uses of target groups, and the parents of listeners and rules, with a scan.
-func checkUses(v *inventory.Inventory) error {
+// checkTargetGroupUses compares the counted uses of target groups, and the parents of listeners and rules, with a scan.
+func checkTargetGroupUses(v *inventory.Inventory) error {
 	parent := map[string]string{}
 	for arn, e := range v.LoadBalancers.All() {
 		fresh := &inventory.LoadBalancer{}
@@ -102,10 +102,10 @@ func checkUses(v *inventory.Inventory) error {
 			for r := range le.Rules {
 				parent[r] = l
 			}
-			fresh.CountListener(le, 1)
+			fresh.AddListenerUses(le, 1)
 		}
-		if !maps.Equal(fresh.Uses, e.Uses) {
-			return fmt.Errorf("%s uses %v, counted are %v", arn, fresh.Uses, e.Uses)
+		if !maps.Equal(fresh.TargetGroupUses, e.TargetGroupUses) {
+			return fmt.Errorf("%s uses %v, counted are %v", arn, fresh.TargetGroupUses, e.TargetGroupUses)
 		}
 	}
 	if d := cmp.Diff(parent, v.Parent); d != "" {
@@ -116,7 +116,7 @@ func checkUses(v *inventory.Inventory) error {
 
 // scanUntagged returns the resources whose tags are due to be read, by a scan instead of the index.
 func scanUntagged(r *observe.Reader) (out []string) {
-	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.FailedBefore(observe.TagsListed) != nil)
+	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.EarlierFailure(observe.TaggedResourceList) != nil)
 	for arn, e := range r.Inv.LoadBalancers.All() {
 		if e.Seen.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.IsFresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)

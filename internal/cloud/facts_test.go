@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -24,14 +24,14 @@ import (
 
 func (r *harness) readFacts(qs ...model.Question) observed.Facts {
 	r.t.Helper()
-	have, err := r.cloud.Observe(r.ctx, web, qs)
+	have, err := r.cloud.Observe(r.ctx, webStack, qs)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return have.Facts
 }
 
-func subnetsNamed(refs ...string) model.AskSubnets {
+func askNamedSubnets(refs ...string) model.AskSubnets {
 	return model.AskSubnets{Refs: strings.Join(refs, ","), Choice: model.SubnetsNamed{Refs: refs}}
 }
 
@@ -46,7 +46,7 @@ func subnetIDs(a observed.SubnetAnswer) []string {
 
 func TestSubnets(t *testing.T) {
 	r := newHarness(t)
-	slices.Sort(r.private)
+	slices.Sort(r.privateSubnets)
 	tagged := func(k string, vs ...string) model.AskSubnets {
 		return model.AskSubnets{Tags: k + strings.Join(vs, "|"), Choice: model.SubnetsTagged{Tags: map[string][]string{k: vs}}}
 	}
@@ -58,13 +58,13 @@ func TestSubnets(t *testing.T) {
 		want    []string
 		missing []string
 	}{
-		"public by role":       {q: discover(model.InternetFacing), want: r.public},
-		"internal by role":     {q: discover(model.Internal), want: r.private},
-		"by tag":               {q: tagged("Name", "public-a", "public-b"), want: r.public},
-		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.private},
-		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.public},
-		"by id and name":       {q: subnetsNamed(r.public[0], "private-a"), want: nil},
-		"missing":              {q: subnetsNamed("subnet-1", "unknown", r.public[0]), want: r.public[:1], missing: []string{"subnet-1", "unknown"}},
+		"public by role":       {q: discover(model.InternetFacing), want: r.publicSubnets},
+		"internal by role":     {q: discover(model.Internal), want: r.privateSubnets},
+		"by tag":               {q: tagged("Name", "public-a", "public-b"), want: r.publicSubnets},
+		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.privateSubnets},
+		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.publicSubnets},
+		"by id and name":       {q: askNamedSubnets(r.publicSubnets[0], "private-a"), want: nil},
+		"missing":              {q: askNamedSubnets("subnet-1", "unknown", r.publicSubnets[0]), want: r.publicSubnets[:1], missing: []string{"subnet-1", "unknown"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,11 +94,11 @@ func TestSubnets(t *testing.T) {
 
 func TestSubnetsByReachability(t *testing.T) {
 	r := newHarness(t)
-	slices.Sort(r.private)
-	for _, s := range slices.Concat(r.public, r.private) {
+	slices.Sort(r.privateSubnets)
+	for _, s := range slices.Concat(r.publicSubnets, r.privateSubnets) {
 		must(r.ec2.DeleteTags(r.ctx, &ec2.DeleteTagsInput{Resources: []string{s}, Tags: []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb")}, {Key: aws.String("kubernetes.io/role/internal-elb")}}}))(t)
 	}
-	for scheme, want := range map[model.Scheme][]string{model.InternetFacing: r.public, model.Internal: r.private} {
+	for scheme, want := range map[model.Scheme][]string{model.InternetFacing: r.publicSubnets, model.Internal: r.privateSubnets} {
 		q := model.AskSubnets{Discover: scheme, Choice: model.SubnetsDiscovered{}}
 		a := r.readFacts(q).Subnets[q.Key()]
 		if diff := cmp.Diff(want, subnetIDs(a)); diff != "" || !a.ByReachability {
@@ -110,23 +110,23 @@ func TestSubnetsByReachability(t *testing.T) {
 // A missing subnet is read again, because a user may be about to create it.
 func TestMissingSubnetIsReadAgain(t *testing.T) {
 	r := newHarness(t)
-	r.readFacts(subnetsNamed("public-a"))
+	r.readFacts(askNamedSubnets("public-a"))
 	r.clock.Advance(20 * time.Second)
-	if a := r.readFacts(subnetsNamed("late")).Subnets[subnetsNamed("late").Key()]; len(a.Missing) != 1 {
+	if a := r.readFacts(askNamedSubnets("late")).Subnets[askNamedSubnets("late").Key()]; len(a.Missing) != 1 {
 		t.Fatalf("got %v", a)
 	}
-	r.subnet("a", "10.0.64.0/20", "late", "x")
+	r.createSubnet("a", "10.0.64.0/20", "late", "x")
 	r.clock.Advance(31 * time.Second)
-	if a := r.readFacts(subnetsNamed("late-a")).Subnets[subnetsNamed("late-a").Key()]; len(a.Missing) != 0 {
+	if a := r.readFacts(askNamedSubnets("late-a")).Subnets[askNamedSubnets("late-a").Key()]; len(a.Missing) != 0 {
 		t.Errorf("got %v", a)
 	}
 }
 
 func TestSecurityGroupsByIDAndName(t *testing.T) {
 	r := newHarness(t)
-	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "unknown"}}
-	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "unknown"}}
-	if diff := cmp.Diff(want, r.readFacts(q).Groups[q.Key()]); diff != "" {
+	q := model.AskNamedSecurityGroups{Refs: "x", List: []string{r.nodeSecurityGroup, "nodes-sg", "sg-123", "unknown"}}
+	want := observed.SecurityGroupAnswer{ByID: []string{r.nodeSecurityGroup}, ByName: map[string][]string{"nodes-sg": {r.nodeSecurityGroup}}, Missing: []string{"sg-123", "unknown"}}
+	if diff := cmp.Diff(want, r.readFacts(q).SecurityGroups[q.Key()]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.em.Calls().Reset()
@@ -145,7 +145,7 @@ func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 		}))(t)
 	}
 	q := model.AskNamedSecurityGroups{Refs: "y", List: []string{"web-o*", "web-*"}}
-	got := r.readFacts(q).Groups[q.Key()]
+	got := r.readFacts(q).SecurityGroups[q.Key()]
 	if len(got.ByName["web-o*"]) != 2 || !slices.Equal(got.Missing, []string{"web-*"}) {
 		t.Errorf("got %v", got)
 	}
@@ -164,16 +164,16 @@ func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 		}))(t).GroupId)
 	}
 	slices.Sort(groups)
-	if g := r.readFacts(model.AskBackendSecurityGroup{}).BackendGroup; g.ID != groups[0] {
+	if g := r.readFacts(model.AskBackendSecurityGroup{}).BackendSecurityGroup; g.ID != groups[0] {
 		t.Errorf("no security group has the tag: %s, want %s", g.ID, groups[0])
 	}
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
-		Name: aws.String("old"), Subnets: r.public, SecurityGroups: []string{groups[2]},
+		Name: aws.String("old"), Subnets: r.publicSubnets, SecurityGroups: []string{groups[2]},
 		Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)}},
 	}))(t)
 	r.restart()
-	if f := r.readFacts(model.AskBackendSecurityGroup{}); f.BackendGroup.ID != groups[2] || f.BackendGroupUsers != 1 {
-		t.Errorf("one is carried: %s with %d users, want %s", f.BackendGroup.ID, f.BackendGroupUsers, groups[2])
+	if f := r.readFacts(model.AskBackendSecurityGroup{}); f.BackendSecurityGroup.ID != groups[2] || f.BackendSecurityGroupUsers != 1 {
+		t.Errorf("one is carried: %s with %d users, want %s", f.BackendSecurityGroup.ID, f.BackendSecurityGroupUsers, groups[2])
 	}
 }
 
@@ -195,11 +195,11 @@ func TestTargetGroupByName(t *testing.T) {
 
 func TestResourcesOfOtherOwnersAreNotAdopted(t *testing.T) {
 	r := newHarness(t)
-	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.public, SecurityGroups: []string{r.nodes}}))(t)
-	p, _, _ := r.makePlan(desiredStack(web))
+	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.publicSubnets, SecurityGroups: []string{r.nodeSecurityGroup}}))(t)
+	p, _, _ := r.makePlan(desiredStack(webStack))
 	err := r.apply(p)
 	var reason interface{ Reason() finding.Reason }
-	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
+	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != failure.Invalid {
 		t.Errorf("got %v", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false
 	r = newHarness(t, func(c *cloud.Config) {
-		c.Calls = &recordedCalls{requested: func(call cloud.Call) {
+		c.Calls = &callRecorder{afterAttempt: func(call cloud.Call) {
 			if !named || call.Operation != "CreateTargetGroup" {
 				return
 			}
@@ -222,7 +222,7 @@ func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 			}
 		}}
 	})
-	p, _, _ := r.makePlan(desiredStack(web))
+	p, _, _ := r.makePlan(desiredStack(webStack))
 	makeGroup := func(c *cloud.Cloud) error {
 		i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { _, is := s.Do.(plan.CreateTargetGroup); return is })
 		_, err := c.Apply(r.ctx, p.Stack, p.Steps[i], plan.KnownIDs{})
@@ -239,26 +239,26 @@ func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	named = true
 	err = makeGroup(r.cloud)
 	var reason interface{ Reason() finding.Reason }
-	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
+	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != failure.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if _, have, _ := r.makePlan(desiredStack(web)); len(have.TargetGroups) != 0 {
+	if _, have, _ := r.makePlan(desiredStack(webStack)); len(have.TargetGroups) != 0 {
 		t.Errorf("taken for the stack's: %+v", have.TargetGroups)
 	}
 }
 
 func TestLoadBalancersOfOtherVPCsAndClustersAreIgnored(t *testing.T) {
 	r := newHarness(t)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	r.cfg.Cluster = "other"
 	r.restart()
-	have, err := r.cloud.Observe(r.ctx, web, nil)
+	have, err := r.cloud.Observe(r.ctx, webStack, nil)
 	if err != nil || len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups) != 0 {
 		t.Errorf("another cluster sees %+v, %v", have, err)
 	}
 	r.cfg.Cluster, r.cfg.VPC = cluster, "vpc-123"
 	r.restart()
-	have, err = r.cloud.Observe(r.ctx, web, nil)
+	have, err = r.cloud.Observe(r.ctx, webStack, nil)
 	if err != nil || len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups) != 0 {
 		t.Errorf("another VPC sees %+v, %v", have, err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // fullStack returns a desired state whose creation makes nearly every kind of call.
 func fullStack() model.Stack {
-	return desiredStack(web, func(s *model.Stack) {
+	return desiredStack(webStack, func(s *model.Stack) {
 		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
 		s.TargetGroups[0].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
 		g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
@@ -36,7 +36,7 @@ func changedStack() model.Stack {
 	s.TargetGroups[0].HealthCheck.Path = "/healthz"
 	l := &s.LoadBalancer.Listeners[0]
 	l.Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain"}}
-	l.Rules = []model.Rule{rule(s.Members[0].Ref, "/new", "api"), l.Rules[1], l.Rules[0]}
+	l.Rules = []model.Rule{forwardRule(s.Members[0].Ref, "/new", "api"), l.Rules[1], l.Rules[0]}
 	g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	g.Group.Ingress = g.Group.Ingress[:1]
 	s.LoadBalancer.SecurityGroups = g
@@ -65,7 +65,7 @@ func (r *harness) converge(want model.Stack) error {
 				last = err
 				break
 			}
-			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Questions) == 0 {
+			if p, _ = planner.Make(want, have, r.planOptions(), plan.Memory{}); len(p.Questions) == 0 {
 				ok = true
 				break
 			}
@@ -76,7 +76,7 @@ func (r *harness) converge(want model.Stack) error {
 		}
 		todo := 0
 		for _, s := range p.Steps {
-			if !plan.InKubernetes(s.Do) {
+			if !plan.WritesToKubernetes(s.Do) {
 				todo++
 			}
 		}
@@ -158,7 +158,7 @@ func TestDeletionSucceedsAfterAFailureOfAnyCall(t *testing.T) {
 					}
 					return fault.Action{}
 				})
-				if err := r.converge(deletedStack(web)); err != nil {
+				if err := r.converge(deletedStack(webStack)); err != nil {
 					t.Fatalf("call %d: %v", n, err)
 				}
 				r.em.Faults().SetHook(nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -38,18 +38,18 @@ func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 			r.em.Faults().Add(fault.Rule{Operation: "ListCertificates", Action: c.action})
 			q := model.AskCertificates{}
 			read := func() *observed.Fault {
-				have := must(r.cloud.Observe(r.ctx, web, []model.Question{q}))(t)
+				have := must(r.cloud.Observe(r.ctx, webStack, []model.Question{q}))(t)
 				if f := have.Facts.Fault(q); (f == nil) != have.Facts.CertificatesAsked {
 					t.Errorf("fault %v, asked %v", f, have.Facts.CertificatesAsked)
 				}
 				return have.Facts.Fault(q)
 			}
 			for n, wait := range c.want {
-				if f := read(); f == nil || f.Again != wait || f.Reason != c.reason || f.Action != "acm:ListCertificates" {
+				if f := read(); f == nil || f.RetryAfter != wait || f.Reason != c.reason || f.Action != "acm:ListCertificates" {
 					t.Fatalf("failure %d: %+v", n+1, f)
 				}
 				r.clock.Advance(wait - time.Second)
-				if f := read(); f == nil || f.Again != time.Second {
+				if f := read(); f == nil || f.RetryAfter != time.Second {
 					t.Fatalf("before the next try: %+v", f)
 				}
 				if got := r.em.Calls().Count("ListCertificates"); got != n+1 {
@@ -70,12 +70,12 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
 			r := newHarness(t)
-			r.checkConverges(desiredStack(web))
+			r.checkConverges(desiredStack(webStack))
 			r.restart()
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
 			r.takeCallCounts()
 			for range 5 {
-				if _, err := r.cloud.Observe(r.ctx, web, nil); r.cloud.Class(err) != engine.Denied {
+				if _, err := r.cloud.Observe(r.ctx, webStack, nil); r.cloud.Class(err) != failure.Denied {
 					t.Errorf("want a denial, got %v", err)
 				}
 			}
@@ -84,7 +84,7 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 			}
 			r.em.Faults().ClearRules()
 			r.clock.Advance(time.Minute)
-			must(r.cloud.Observe(r.ctx, web, nil))(t)
+			must(r.cloud.Observe(r.ctx, webStack, nil))(t)
 		})
 	}
 }
@@ -100,10 +100,10 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 		c.TokenBuckets = paces
 	})
 	q := []model.Question{model.AskCertificates{}}
-	must(r.cloud.Observe(r.ctx, web, q))(t)
+	must(r.cloud.Observe(r.ctx, webStack, q))(t)
 	r.clock.Advance(2 * time.Minute)
 	var later interface{ RetryAfter() time.Duration }
-	if _, err := r.cloud.Observe(r.ctx, web, q); !asPostponed(err, &later) || later.RetryAfter() <= 0 {
+	if _, err := r.cloud.Observe(r.ctx, webStack, q); !asPostponed(err, &later) || later.RetryAfter() <= 0 {
 		t.Errorf("want an error that says when to try again, got %v", err)
 	}
 }
@@ -113,7 +113,7 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 func TestTagsAreReadWithoutTheTaggingService(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	if calls := r.takeCallCounts(); !strings.Contains(calls, "DescribeTags") {
 		t.Errorf("calls:\n%s", calls)
 	}

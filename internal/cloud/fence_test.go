@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -38,12 +38,12 @@ func (l *lease) setLost() { l.lost.Store(true) }
 func (r *harness) createLoadBalancer(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 	var subnets []plan.SubnetMapping
-	for _, id := range r.public {
+	for _, id := range r.publicSubnets {
 		subnets = append(subnets, plan.SubnetMapping{Subnet: id})
 	}
-	_, err := r.cloud.Apply(r.ctx, web, plan.Step{ID: "create", Address: a, Verb: plan.Create, Do: plan.CreateLoadBalancer{
+	_, err := r.cloud.Apply(r.ctx, webStack, plan.Step{ID: "create", Address: a, Verb: plan.Create, Do: plan.CreateLoadBalancer{
 		Name: name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: subnets,
-		SecurityGroups: []plan.GroupID{{ID: r.nodes}}, Tags: naming.ResourceTags(cluster, web, model.LoadBalancerID, nil),
+		SecurityGroups: []plan.SecurityGroupRef{{ID: r.nodeSecurityGroup}}, Tags: naming.ResourceTags(cluster, webStack, model.LoadBalancerID, nil),
 	}}, plan.KnownIDs{})
 	return err
 }
@@ -172,8 +172,8 @@ func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 				r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l })
 				c.edit(r, l)
 				err := r.createLoadBalancer("web")
-				if got := r.cloud.Class(err); got != engine.Fenced {
-					t.Errorf("want class %v, got %v: %v", engine.Fenced, got, err)
+				if got := r.cloud.Class(err); got != failure.Fenced {
+					t.Errorf("want class %v, got %v: %v", failure.Fenced, got, err)
 				}
 				if n := r.countAttempts(operation); n != c.want {
 					t.Errorf("want %d attempts on the wire, got %d", c.want, n)

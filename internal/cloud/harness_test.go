@@ -47,10 +47,10 @@ type harness struct {
 	elb *elb.Client
 	ec2 *ec2.Client
 
-	vpc     string
-	public  []string // subnets in availability zones a and b
-	private []string
-	nodes   string // security group of the nodes
+	vpc               string
+	publicSubnets     []string // subnets in availability zones a and b
+	privateSubnets    []string
+	nodeSecurityGroup string // security group of the nodes
 }
 
 // newHarness returns a harness with a manual clock. Calls that create the network are not counted.
@@ -113,13 +113,13 @@ func (r *harness) createNetwork() {
 		RouteTableId: table.RouteTable.RouteTableId, GatewayId: igw.InternetGateway.InternetGatewayId, DestinationCidrBlock: aws.String("0.0.0.0/0"),
 	}))(t)
 	for i, zone := range []string{"a", "b"} {
-		p := r.subnet(zone, fmt.Sprintf("10.0.%d.0/20", 16*i), "public", "kubernetes.io/role/elb")
+		p := r.createSubnet(zone, fmt.Sprintf("10.0.%d.0/20", 16*i), "public", "kubernetes.io/role/elb")
 		must(r.ec2.AssociateRouteTable(r.ctx, &ec2.AssociateRouteTableInput{RouteTableId: table.RouteTable.RouteTableId, SubnetId: &p}))(t)
-		r.public = append(r.public, p)
-		r.private = append(r.private, r.subnet(zone, fmt.Sprintf("10.0.%d.0/20", 128+16*i), "private", "kubernetes.io/role/internal-elb"))
+		r.publicSubnets = append(r.publicSubnets, p)
+		r.privateSubnets = append(r.privateSubnets, r.createSubnet(zone, fmt.Sprintf("10.0.%d.0/20", 128+16*i), "private", "kubernetes.io/role/internal-elb"))
 	}
-	slices.Sort(r.public)
-	r.nodes = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
+	slices.Sort(r.publicSubnets)
+	r.nodeSecurityGroup = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String("nodes"), Description: aws.String("nodes"), VpcId: &r.vpc,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{
 			{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")}, {Key: aws.String("Name"), Value: aws.String("nodes-sg")},
@@ -127,9 +127,9 @@ func (r *harness) createNetwork() {
 	}))(t).GroupId
 }
 
-func (r *harness) subnet(zone, cidr, name, role string) string {
+func (r *harness) createSubnet(zone, cidr, name, role string) string {
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
-	six := strings.Replace(*vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "00::/56", fmt.Sprintf("%02x::/64", len(r.public)*2+len(r.private)), 1)
+	six := strings.Replace(*vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "00::/56", fmt.Sprintf("%02x::/64", len(r.publicSubnets)*2+len(r.privateSubnets)), 1)
 	out := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{
 		VpcId: &r.vpc, Ipv6CidrBlock: &six, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSubnet, Tags: []ec2types.Tag{
@@ -149,8 +149,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// options returns the plan options of the harness.
-func (r *harness) options() plan.Options {
+// planOptions returns the plan options of the harness.
+func (r *harness) planOptions() plan.Options {
 	return plan.Options{Cluster: cluster, VPC: r.vpc, RuleTags: true, SubnetClusterCheck: true}
 }
 
@@ -163,7 +163,7 @@ func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding
 		if err != nil {
 			r.t.Fatalf("observe: %v", err)
 		}
-		p, found := planner.Make(want, have, r.options(), plan.Memory{})
+		p, found := planner.Make(want, have, r.planOptions(), plan.Memory{})
 		if err := r.cloud.CheckIndexes(); err != nil {
 			r.t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func (r *harness) makePlan(want model.Stack) (plan.Plan, observed.Stack, finding
 func (r *harness) apply(p plan.Plan) error {
 	known := maps.Clone(p.KnownIDs)
 	for _, s := range p.Steps {
-		if plan.InKubernetes(s.Do) || s.Waits() {
+		if plan.WritesToKubernetes(s.Do) || s.Waits() {
 			continue
 		}
 		res, err := r.cloud.Apply(r.ctx, p.Stack, s, known)
@@ -226,7 +226,7 @@ var equateEmpty = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String(
 func (r *harness) observe(want model.Stack) observed.Stack {
 	r.t.Helper()
 	_, have, _ := r.makePlan(want)
-	have.Facts = observed.Facts{BackendGroup: have.Facts.BackendGroup}
+	have.Facts = observed.Facts{BackendSecurityGroup: have.Facts.BackendSecurityGroup}
 	return have
 }
 
@@ -234,7 +234,7 @@ func (r *harness) checkNoSteps(want model.Stack) {
 	r.t.Helper()
 	p, _, _ := r.makePlan(want)
 	for _, s := range p.Steps {
-		if !plan.InKubernetes(s.Do) {
+		if !plan.WritesToKubernetes(s.Do) {
 			r.t.Errorf("still to do: %s (%s) %v", s.ID, s.Why, s.Changes)
 		}
 	}
@@ -252,7 +252,7 @@ func (r *harness) takeCallCounts() string {
 	return strings.Join(out, "\n")
 }
 
-var web = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+var webStack = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 
 // desiredStack returns the desired state of a load balancer with one HTTP listener and two target groups.
 func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
@@ -268,7 +268,7 @@ func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 			Tags: map[string]string{"team": "blue"},
 			Listeners: []model.Listener{{
 				Port: 80, Members: []finding.Ref{member}, Default: []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}},
-				Rules: []model.Rule{rule(member, "/a", "api"), rule(member, "/b", "shop")},
+				Rules: []model.Rule{forwardRule(member, "/a", "api"), forwardRule(member, "/b", "shop")},
 			}},
 		},
 		TargetGroups: []model.TargetGroup{targetGroup(id, member, "api"), targetGroup(id, member, "shop")},
@@ -279,7 +279,7 @@ func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 	return s
 }
 
-func rule(member finding.Ref, path, service string) model.Rule {
+func forwardRule(member finding.Ref, path, service string) model.Rule {
 	return model.Rule{
 		Member: member, Conditions: []model.Condition{model.PathPattern{Values: []string{path}}},
 		Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: service}}}}},

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// certificate imports a self-signed certificate into ACM and returns its ARN.
-func (r *harness) certificate(names ...string) string {
+// importCertificate imports a self-signed certificate into ACM and returns its ARN.
+func (r *harness) importCertificate(names ...string) string {
 	r.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -61,21 +61,21 @@ func withHTTPS(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stac
 func TestCertificateChangesConverge(t *testing.T) {
 	r := newHarness(t)
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
-	a, b, c := r.certificate("a.example.com"), r.certificate("b.example.com", "*.example.com"), r.certificate("c.test")
+	a, b, c := r.importCertificate("a.example.com"), r.importCertificate("b.example.com", "*.example.com"), r.importCertificate("c.test")
 	given := func(arns ...string) model.Stack {
-		return desiredStack(web, withHTTPS(model.CertARNs{Member: member, ARNs: arns}, nil))
+		return desiredStack(webStack, withHTTPS(model.CertARNs{Member: member, ARNs: arns}, nil))
 	}
 	r.checkConverges(given(a, b))
 	r.checkConverges(given(b, c)) // another default certificate; c is added, a is removed
-	r.checkConverges(desiredStack(web, withHTTPS(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
+	r.checkConverges(desiredStack(webStack, withHTTPS(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
 	r.checkConverges(given(c))
-	r.checkConverges(desiredStack(web, withHTTPS(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack, withHTTPS(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))
+	r.checkConverges(desiredStack(webStack))
 }
 
 func TestCertificatesOfTheRegion(t *testing.T) {
 	r := newHarness(t)
-	a, b := r.certificate("a.example.com", "*.a.example.com"), r.certificate("b.test")
+	a, b := r.importCertificate("a.example.com", "*.a.example.com"), r.importCertificate("b.test")
 	r.takeCallCounts()
 	got := map[string]string{}
 	for _, x := range r.readFacts(model.AskCertificates{}).Certificates {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// changes makes random changes to an inventory by the functions that reads and writes use.
-type changes struct {
+// changeGenerator makes random changes to an inventory by the functions that reads and writes use.
+type changeGenerator struct {
 	*rand.Rand
 	c   *Cloud
 	now time.Time
@@ -28,11 +28,11 @@ type changes struct {
 // inventory with a full scan.
 func TestIndexesMatchAFullScan(t *testing.T) {
 	for seed := range uint64(60) {
-		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+		x := &changeGenerator{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&x.now)}
 		x.c = buildCloud(&sdk.Client{Config: cfg, VPC: "vpc-1"})
 		for step := range 200 {
-			what := x.step()
+			what := x.applyRandomChange()
 			if err := x.c.CheckIndexes(); err != nil {
 				t.Fatalf("seed %d, step %d, %s: %v", seed, step, what, err)
 			}
@@ -40,8 +40,8 @@ func TestIndexesMatchAFullScan(t *testing.T) {
 	}
 }
 
-// step makes one random change and returns its description.
-func (x *changes) step() string {
+// applyRandomChange makes one random change and returns its description.
+func (x *changeGenerator) applyRandomChange() string {
 	v := x.c.inv
 	lb, group, sg := x.id("lb", 5), x.id("tg", 6), x.id("sg", 4)
 	listener := fmt.Sprintf("%s/%d", lb, x.IntN(2))
@@ -61,7 +61,7 @@ func (x *changes) step() string {
 			v.TargetGroups.Edit(group, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt = x.tags(), x.now })
 		}},
 		{"old tags are read", func() {
-			for _, arn := range x.c.reader.Tags.Untagged() {
+			for _, arn := range x.c.reader.Tags.TagsToRead() {
 				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = x.now })
 				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = x.now })
 			}
@@ -69,19 +69,19 @@ func (x *changes) step() string {
 		}},
 		{"tags are put", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.Tags.TagsChanged(kind, id, "", nil, x.tags(), nil)
+			_ = x.c.writer.Tags.FinishTagChange(kind, id, "", nil, x.tags(), nil)
 		}},
 		{"tags are removed", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.Tags.TagsChanged(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
+			_ = x.c.writer.Tags.FinishTagChange(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
 		}},
 		{"putting tags fails", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.Tags.TagsChanged(kind, id, "", sdk.Failed(engine.Gone, id, "it is gone"), x.tags(), nil)
+			_ = x.c.writer.Tags.FinishTagChange(kind, id, "", sdk.NewError(failure.Gone, id, "it is gone"), x.tags(), nil)
 		}},
 		{"a load balancer is made", func() {
 			v.DropLoadBalancer(lb)
-			v.LoadBalancers.Put(lb, &inventory.LoadBalancer{Seen: x.loadBalancer(lb), TagsAt: x.now, Made: x.now, Written: x.now})
+			v.LoadBalancers.Put(lb, &inventory.LoadBalancer{Seen: x.loadBalancer(lb), TagsAt: x.now, MadeAt: x.now, WrittenAt: x.now})
 		}},
 		{"security groups are set", func() {
 			v.LoadBalancers.Edit(lb, func(e *inventory.LoadBalancer) { e.Seen.SecurityGroups = []string{sg} })
@@ -135,9 +135,9 @@ func (x *changes) step() string {
 	return pick.what
 }
 
-func (x *changes) id(kind string, n int) string { return fmt.Sprintf("%s-%d", kind, x.IntN(n)) }
+func (x *changeGenerator) id(kind string, n int) string { return fmt.Sprintf("%s-%d", kind, x.IntN(n)) }
 
-func (x *changes) resource(lb, group, sg string) (plan.ResourceKind, string) {
+func (x *changeGenerator) resource(lb, group, sg string) (plan.ResourceKind, string) {
 	switch x.IntN(3) {
 	case 0:
 		return plan.LoadBalancer, lb
@@ -148,14 +148,14 @@ func (x *changes) resource(lb, group, sg string) (plan.ResourceKind, string) {
 }
 
 // tags returns random tags: of one of a few stacks, mostly of this cluster, in the current or the legacy form, or none.
-func (x *changes) tags() map[string]string {
+func (x *changeGenerator) tags() map[string]string {
 	cluster := []string{"rig", "rig", "other"}[x.IntN(3)]
 	id := model.StackID{Kind: []model.Kind{model.Ingress, model.Service}[x.IntN(2)], Name: x.id("stack", 3)}
 	switch x.IntN(6) {
 	case 0:
 		return nil
 	case 1:
-		return naming.BackendGroupTags(cluster, nil)
+		return naming.BackendSecurityGroupTags(cluster, nil)
 	case 2:
 		tags := naming.LegacyStackTags(cluster, id)
 		tags[naming.ResourceTag(id.Kind)] = "x"
@@ -168,13 +168,15 @@ func (x *changes) tags() map[string]string {
 	return naming.ResourceTags(cluster, id, "x", nil)
 }
 
-func (x *changes) vpc() string { return []string{"vpc-1", "vpc-1", "vpc-1", "vpc-2"}[x.IntN(4)] }
+func (x *changeGenerator) vpc() string {
+	return []string{"vpc-1", "vpc-1", "vpc-1", "vpc-2"}[x.IntN(4)]
+}
 
-func (x *changes) loadBalancer(arn string) observed.LoadBalancer {
+func (x *changeGenerator) loadBalancer(arn string) observed.LoadBalancer {
 	return observed.LoadBalancer{ARN: arn, VPC: x.vpc(), Tags: x.tags(), SecurityGroups: []string{x.id("sg", 4)}}
 }
 
-func (x *changes) loadBalancers() map[string]inventory.FoundLoadBalancer {
+func (x *changeGenerator) loadBalancers() map[string]inventory.FoundLoadBalancer {
 	out := map[string]inventory.FoundLoadBalancer{}
 	for range x.IntN(5) {
 		lb := x.loadBalancer(x.id("lb", 5))
@@ -184,7 +186,7 @@ func (x *changes) loadBalancers() map[string]inventory.FoundLoadBalancer {
 	return out
 }
 
-func (x *changes) targetGroups() map[string]inventory.FoundTargetGroup {
+func (x *changeGenerator) targetGroups() map[string]inventory.FoundTargetGroup {
 	out := map[string]inventory.FoundTargetGroup{}
 	for range x.IntN(6) {
 		g := observed.TargetGroup{ARN: x.id("tg", 6), LoadBalancers: []string{x.id("lb", 5)}}
@@ -194,7 +196,7 @@ func (x *changes) targetGroups() map[string]inventory.FoundTargetGroup {
 	return out
 }
 
-func (x *changes) securityGroups() map[string]observed.SecurityGroup {
+func (x *changeGenerator) securityGroups() map[string]observed.SecurityGroup {
 	out := map[string]observed.SecurityGroup{}
 	for range x.IntN(4) {
 		id := x.id("sg", 4)
@@ -203,7 +205,7 @@ func (x *changes) securityGroups() map[string]observed.SecurityGroup {
 	return out
 }
 
-func (x *changes) actions() []model.Action {
+func (x *changeGenerator) actions() []model.Action {
 	if x.IntN(3) == 0 {
 		return []model.Action{model.FixedResponse{}}
 	}
@@ -214,11 +216,11 @@ func (x *changes) actions() []model.Action {
 	return []model.Action{f}
 }
 
-func (x *changes) rule(listener string) observed.Rule {
+func (x *changeGenerator) rule(listener string) observed.Rule {
 	return observed.Rule{ARN: fmt.Sprintf("%s/rule-%d", listener, x.IntN(3)), Actions: x.actions()}
 }
 
-func (x *changes) listener(arn string) *inventory.Listener {
+func (x *changeGenerator) listener(arn string) *inventory.Listener {
 	le := &inventory.Listener{Seen: observed.Listener{ARN: arn, Default: x.actions()}, Rules: map[string]observed.Rule{}}
 	for range x.IntN(3) {
 		r := x.rule(arn)

@@ -12,7 +12,7 @@ import (
 
 func TestCreateMakesFewReadsAndRecordsItsWrites(t *testing.T) {
 	r := newHarness(t)
-	want := desiredStack(web)
+	want := desiredStack(webStack)
 	p, _, found := r.makePlan(want)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
@@ -46,17 +46,17 @@ func TestCreateMakesFewReadsAndRecordsItsWrites(t *testing.T) {
 
 func TestUnchangedStackMakesNoCallsWithinTheRefreshPeriod(t *testing.T) {
 	r := newHarness(t)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	r.takeCallCounts()
 	for range 8 {
 		r.clock.Advance(time.Minute)
-		r.checkNoSteps(desiredStack(web))
+		r.checkNoSteps(desiredStack(webStack))
 	}
 	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(5 * time.Minute)
-	r.checkNoSteps(desiredStack(web))
+	r.checkNoSteps(desiredStack(webStack))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1", "DescribeTags 1", "DescribeTargetGroups 1",
 	}, "\n")
@@ -67,14 +67,14 @@ func TestUnchangedStackMakesNoCallsWithinTheRefreshPeriod(t *testing.T) {
 
 func TestDeletionLeavesNoResources(t *testing.T) {
 	r := newHarness(t)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	for range 10 {
-		p, _, _ := r.makePlan(deletedStack(web))
+		p, _, _ := r.makePlan(deletedStack(webStack))
 		_ = r.apply(p) // fails with "in use" while network interfaces (ENIs) still exist
 		r.clock.Advance(10 * time.Second)
 	}
 	r.cloud.Forget()
-	_, have, _ := r.makePlan(deletedStack(web))
+	_, have, _ := r.makePlan(deletedStack(webStack))
 	if n := len(have.LoadBalancers) + len(have.TargetGroups) + len(have.SecurityGroups); n != 0 {
 		t.Errorf("left behind: %+v", have)
 	}

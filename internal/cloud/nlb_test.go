@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-var nlb = model.StackID{Kind: model.Service, Namespace: "shop", Name: "nlb"}
+var nlbStack = model.StackID{Kind: model.Service, Namespace: "shop", Name: "nlb"}
 
 // desiredNLB returns the desired state of an NLB that serves TCP on port 80 and UDP on port 53.
 func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 	s := model.Stack{
-		ID: nlb, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
+		ID: nlbStack, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
 		LoadBalancer: &model.LoadBalancer{
 			Type: model.Network, Name: "k8s-shop-nlb", Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "k8s-shop-nlb-sg", Description: "managed"}},
@@ -31,12 +31,12 @@ func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 	return s
 }
 
-var serviceRef = finding.Ref{Kind: "Service", Namespace: nlb.Namespace, Name: nlb.Name}
+var serviceRef = finding.Ref{Kind: "Service", Namespace: nlbStack.Namespace, Name: nlbStack.Name}
 
 // withPort adds a listener with its own target group, or replaces the listener on this port.
 func withPort(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.Stack) {
 	return func(s *model.Stack) {
-		id := fmt.Sprintf("%s:%d", nlb, port)
+		id := fmt.Sprintf("%s:%d", nlbStack, port)
 		l := model.Listener{
 			Port: port, BaseProtocol: base, TLS: tls, Members: []finding.Ref{serviceRef}, DefaultOf: finding.Origin{Object: serviceRef},
 			Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}}},
@@ -69,9 +69,9 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 		})
 	}
 	for name, edit := range map[string]func(r *harness) func(*model.Stack){
-		"TLS": func(r *harness) func(*model.Stack) { return secured(80, "", r.certificate("a.example.com")) },
+		"TLS": func(r *harness) func(*model.Stack) { return secured(80, "", r.importCertificate("a.example.com")) },
 		"TLS in place of UDP": func(r *harness) func(*model.Stack) {
-			return secured(53, "HTTP2Optional", r.certificate("a.example.com"), r.certificate("b.example.com"))
+			return secured(53, "HTTP2Optional", r.importCertificate("a.example.com"), r.importCertificate("b.example.com"))
 		},
 		"TCP beside UDP":   func(*harness) func(*model.Stack) { return withPort(53, model.TCPUDP, nil) },
 		"another listener": func(*harness) func(*model.Stack) { return withPort(443, model.TCP, nil) },
@@ -136,11 +136,11 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 			change := edit(r)
 			r.checkConverges(desiredNLB())
 			r.checkConverges(desiredNLB(change))
-			if lb := r.observe(desiredNLB(change)).Live(model.LoadBalancerID); lb == nil || lb.Type != "network" {
+			if lb := r.observe(desiredNLB(change)).LiveLoadBalancer(model.LoadBalancerID); lb == nil || lb.Type != "network" {
 				t.Fatalf("got %+v", lb)
 			}
 			r.checkConverges(desiredNLB())
-			gone := deletedStack(nlb)
+			gone := deletedStack(nlbStack)
 			for range 10 {
 				p, _, _ := r.makePlan(gone)
 				_ = r.apply(p) // fails with "in use" while network interfaces (ENIs) still exist
@@ -156,11 +156,13 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 
 func TestALPNPolicyIsChangedOnlyIfItDiffers(t *testing.T) {
 	r := newHarness(t)
-	certificate := r.certificate("a.example.com")
+	certificate := r.importCertificate("a.example.com")
 	with := func(alpn string) model.Stack {
 		return desiredNLB(withPort(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))
 	}
-	live := func() observed.Listener { return r.observe(with("")).Live(model.LoadBalancerID).Listeners[1] }
+	live := func() observed.Listener {
+		return r.observe(with("")).LiveLoadBalancer(model.LoadBalancerID).Listeners[1]
+	}
 	for _, c := range []struct{ alpn, want string }{{"HTTP2Optional", "HTTP2Optional"}, {"", "HTTP2Optional"}, {"HTTP1Only", "HTTP1Only"}, {"None", "None"}} {
 		r.checkConverges(with(c.alpn))
 		if got := live().ALPN; got != c.want && (got != "" || c.want != "None") {

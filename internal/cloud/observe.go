@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/apply"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -20,14 +20,14 @@ import (
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
 	if sdk.IsGone(err) && (c.reader.Invalidate(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Invalidate(id)) {
-		err = sdk.Wrap(engine.NotReady, "observe", err)
+		err = sdk.Wrap(failure.NotReady, "observe", err)
 	}
 	return out, err
 }
 
 func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	faults := observe.Faults{}
-	out, err := c.reader.Stack(ctx, id, questions, faults)
+	out, err := c.reader.ObserveStack(ctx, id, questions, faults)
 	if err != nil {
 		return observed.Stack{}, err
 	}
@@ -38,7 +38,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 		}
 	}
 	for _, q := range questions {
-		err := c.answer(ctx, id, &out, q, observe.ComparisonIn(questions).Since)
+		err := c.answerQuestion(ctx, id, &out, q, observe.ComparisonIn(questions).Since)
 		if err := faults.Note(q, err); err != nil {
 			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 		}
@@ -46,13 +46,13 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 	return out, nil
 }
 
-// answer enters the answer to a question.
-func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
+// answerQuestion enters the answer to a question.
+func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	switch q := q.(type) {
 	case model.AskLoadBalancers:
 		out.Facts.Endpoints[q.Key()], err = c.accelerators.LoadBalancers(ctx, q)
 	case model.AskAcceleratorsOf:
-		out.Facts.Accelerators[q.ARN] = c.accelerators.WithEndpoint(q.ARN)
+		out.Facts.Accelerators[q.ARN] = c.accelerators.AcceleratorsWithEndpoint(q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
 		// Their answers are in the accelerators.
 	default:
@@ -64,7 +64,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 // Apply implements engine.Cloud. Each step is one write, or two where AWS has no single call for
 // it. The result of a write is entered in the inventory; a resource that a failed write may have
 // changed is forgotten, so that the next observation reads it.
-func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
+func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	ctx = callerForStack(ctx, id)
 	if plan.IsAcceleratorPart(s.Address.Kind) {
 		return c.accelerators.Apply(ctx, id, s, known)

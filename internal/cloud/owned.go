@@ -15,27 +15,27 @@ import (
 // Owned lists the load balancers, target groups, security groups and managed certificates that carry the tags of the
 // cluster and of a stack of the kind, by stack. It answers from the caches while they are fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
-	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.ForOrphans)
+	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.CauseOrphans)
 	if kind.HasAccelerator() {
-		return c.accelerators.Owned(ctx)
+		return c.accelerators.OwnedAccelerators(ctx)
 	}
-	if err := c.reader.List(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
+	if err := c.reader.RefreshLists(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
 		return nil, err
 	}
-	certificates, err := c.certificates.Owned(ctx)
+	certificates, err := c.certificates.OwnedCertificates(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := map[model.StackID][]string{}
 	note := func(id, vpc string, tags map[string]string) {
 		value := tags[naming.StackTag(kind)]
-		if vpc != c.client.VPC || value == "" || !naming.Owns(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
+		if vpc != c.client.VPC || value == "" || !naming.BelongsToCluster(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
 			return
 		}
 		of := inventory.StackOf(kind, value)
 		out[of] = append(out[of], id)
 	}
-	c.inv.Read(func() {
+	c.inv.WithReadLock(func() {
 		for arn, e := range c.inv.LoadBalancers.All() {
 			note(arn, e.Seen.VPC, e.Seen.Tags)
 		}
@@ -56,7 +56,9 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 }
 
 // Owns reports whether tags mark a resource of the cluster.
-func (c *Cloud) Owns(tags map[string]string) bool { return naming.Owns(c.client.Config.Cluster, tags) }
+func (c *Cloud) Owns(tags map[string]string) bool {
+	return naming.BelongsToCluster(c.client.Config.Cluster, tags)
+}
 
 // Resources are all load balancers and target groups of the region, and the ids of the security groups of the cluster.
 type Resources struct {
@@ -67,10 +69,10 @@ type Resources struct {
 
 // Resources lists the resources. It answers from the inventory while that is fresh.
 func (c *Cloud) Resources(ctx context.Context) (out Resources, err error) {
-	if err := c.reader.List(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
+	if err := c.reader.RefreshLists(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
 		return Resources{}, err
 	}
-	c.inv.Read(func() {
+	c.inv.WithReadLock(func() {
 		for _, e := range c.inv.LoadBalancers.All() {
 			out.LoadBalancers = append(out.LoadBalancers, e.Seen)
 		}

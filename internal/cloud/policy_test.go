@@ -72,7 +72,7 @@ func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted := map[string]bool{}
-	for _, p := range [][]byte{iam.Policy, iam.Optional, iam.Accelerators} {
+	for _, p := range [][]byte{iam.Policy, iam.OptionalPolicy, iam.AcceleratorsPolicy} {
 		var policy struct {
 			Statement []struct{ Action any }
 		}

@@ -25,7 +25,7 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t, func(c *cloud.Config) { c.Clock = nil })
-			want := desiredStack(web, withListeners(listeners))
+			want := desiredStack(webStack, withListeners(listeners))
 			if err := r.converge(want); err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 			}
 			r.em.Faults().Add(fault.Rule{Operation: c.operation, Skip: skip, Count: 1, Action: fault.Action{Error: refused}})
 			ask := []model.Question{model.AskSubnets{Choice: model.SubnetsTagged{}}}
-			first, err := r.cloud.Observe(r.ctx, web, ask)
+			first, err := r.cloud.Observe(r.ctx, webStack, ask)
 			if err == nil && len(first.Facts.Faults) == 0 {
 				t.Fatal("the first reading did not fail")
 			}
@@ -46,7 +46,7 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 				t.Log("fault in", key)
 			}
 			r.em.Faults().Reset()
-			have, err := r.cloud.Observe(r.ctx, web, ask)
+			have, err := r.cloud.Observe(r.ctx, webStack, ask)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 			r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = tagging })
 			const stacks = 7
 			for n := range stacks {
-				id := web
+				id := webStack
 				id.Name = fmt.Sprintf("web%d", n)
 				if err := r.converge(desiredStack(id)); err != nil {
 					t.Fatal(err)
@@ -101,7 +101,7 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 			})
 			for range 4 * stacks {
 				before := calls
-				_, err := r.cloud.Observe(r.ctx, web, nil)
+				_, err := r.cloud.Observe(r.ctx, webStack, nil)
 				if done := !failed && calls > before; done && err == nil {
 					break
 				}

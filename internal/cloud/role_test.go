@@ -14,15 +14,15 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 const otherAccount = "999988887777"
 
-// createForeignTargetGroup creates a target group in another account, and a role that may register targets in it.
-func (r *harness) createForeignTargetGroup() (bindings.Account, string) {
+// createTargetGroupInOtherAccount creates a target group in another account, and a role that may register targets in it.
+func (r *harness) createTargetGroupInOtherAccount() (bindings.Account, string) {
 	r.t.Helper()
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+otherAccount, "secret", ""),
@@ -41,7 +41,7 @@ func (r *harness) createForeignTargetGroup() (bindings.Account, string) {
 
 func TestARoleIsAssumedAgainBeforeItsCredentialsExpire(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.createForeignTargetGroup()
+	account, arn := r.createTargetGroupInOtherAccount()
 	r.takeCallCounts()
 	read := func() {
 		t.Helper()
@@ -68,7 +68,7 @@ func TestARoleIsAssumedAgainBeforeItsCredentialsExpire(t *testing.T) {
 
 func TestAccountsDoNotShareCachedTargetGroups(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.createForeignTargetGroup()
+	account, arn := r.createTargetGroupInOtherAccount()
 	if err := r.cloud.TargetGroupsOf(account).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,18 +87,18 @@ func TestAccountsDoNotShareCachedTargetGroups(t *testing.T) {
 
 func TestARefusalIsCached(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.createForeignTargetGroup()
+	account, arn := r.createTargetGroupInOtherAccount()
 	account.ExternalID = "guess-work"
 	r.takeCallCounts()
 	ask := func() {
 		t.Helper()
 		for range 3 {
 			_, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0)
-			if err == nil || r.cloud.Class(err) != engine.Denied {
+			if err == nil || r.cloud.Class(err) != failure.Denied {
 				t.Fatalf("error %v", err)
 			}
 			_, err = r.cloud.TargetGroupsOf(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
-			if err == nil || r.cloud.Class(err) != engine.Gone {
+			if err == nil || r.cloud.Class(err) != failure.Gone {
 				t.Fatalf("error %v", err)
 			}
 		}
@@ -116,11 +116,11 @@ func TestARefusalIsCached(t *testing.T) {
 
 func TestErrorsOfAssumeRoleDoNotContainTheExternalID(t *testing.T) {
 	r := newHarness(t)
-	account, arn := r.createForeignTargetGroup()
+	account, arn := r.createTargetGroupInOtherAccount()
 	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
 		account.ExternalID = model.Secret(word)
 		_, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0)
-		if err == nil || r.cloud.Class(err) != engine.Denied {
+		if err == nil || r.cloud.Class(err) != failure.Denied {
 			t.Fatalf("error %v, class %v", err, r.cloud.Class(err))
 		}
 		if len(word) > 1 && strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), word) {
@@ -133,7 +133,7 @@ func TestAnInvisibleVPCIsCached(t *testing.T) {
 	r := newHarness(t)
 	r.takeCallCounts()
 	for range 2 {
-		if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000"); r.cloud.Class(err) != engine.Gone {
+		if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000"); r.cloud.Class(err) != failure.Gone {
 			t.Fatalf("error %v", err)
 		}
 	}
@@ -149,10 +149,10 @@ func TestAnInvisibleVPCIsCached(t *testing.T) {
 
 func TestAWSRequiresAvailabilityZones(t *testing.T) {
 	r := newHarness(t)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	arn := r.groupARN("api")
 	err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
-	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != engine.Invalid {
+	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != failure.Invalid {
 		t.Errorf("error %v", err)
 	}
 	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "100.64.0.1", Port: 80, Zone: "all"}}); err != nil {

@@ -71,7 +71,7 @@ func TestTaggingServiceMissesNewResources(t *testing.T) {
 				t.Errorf("a restart after a change makes the calls %s", got)
 			}
 			r.restart()
-			if err := r.converge(deletedStack(web)); err != nil {
+			if err := r.converge(deletedStack(webStack)); err != nil {
 				t.Fatal(err)
 			}
 			r.checkCounts(0, 0)
@@ -86,13 +86,13 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
-	if err := r.converge(deletedStack(web)); err != nil {
+	if err := r.converge(deletedStack(webStack)); err != nil {
 		t.Fatal(err)
 	}
 	r.takeMutatingCalls()
 	for range 3 {
 		r.restart()
-		r.checkNoSteps(deletedStack(web))
+		r.checkNoSteps(deletedStack(webStack))
 		r.clock.Advance(2 * time.Minute)
 	}
 	if got := r.takeMutatingCalls(); got != "" {
@@ -131,7 +131,7 @@ func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 			}
 		}
 		r.checkCounts(1, 2)
-		if err := r.converge(deletedStack(web)); err != nil {
+		if err := r.converge(deletedStack(webStack)); err != nil {
 			t.Fatalf("call %d, deletion: %v", n, err)
 		}
 		r.checkCounts(0, 0)
@@ -171,11 +171,11 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 		Name: aws.String("theirs"), VpcId: &vpc, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(80), Tags: tags,
 	}))(t)
 	r.clock.Advance(time.Hour)
-	if err := r.converge(deletedStack(web)); err != nil {
+	if err := r.converge(deletedStack(webStack)); err != nil {
 		t.Fatal(err)
 	}
 	r.checkCounts(0, 1)
-	_, have, _ := r.makePlan(deletedStack(web))
+	_, have, _ := r.makePlan(deletedStack(webStack))
 	if len(have.TargetGroups) > 0 {
 		t.Errorf("taken for the cluster's: %+v", have.TargetGroups)
 	}
@@ -187,20 +187,20 @@ func TestTaggingServiceSavesCalls(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	for i := range 30 {
 		name := fmt.Sprintf("theirs-%d", i)
-		lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.public}))(t).LoadBalancers[0]
+		lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.publicSubnets}))(t).LoadBalancers[0]
 		g := must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
 			Name: &name, VpcId: &r.vpc, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(80),
 		}))(t).TargetGroups[0]
 		must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP",
 			DefaultActions: []elbtypes.Action{{Type: "forward", TargetGroupArn: g.TargetGroupArn}}}))(t)
 	}
-	if err := r.converge(desiredStack(web)); err != nil {
+	if err := r.converge(desiredStack(webStack)); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
 	r.restart()
 	r.takeCallCounts()
-	r.checkNoSteps(desiredStack(web))
+	r.checkNoSteps(desiredStack(webStack))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1",
 		"DescribeTags 1", // for listeners and rules

@@ -13,13 +13,13 @@ import (
 
 func TestANewTargetGroupIsNotRead(t *testing.T) {
 	r := newHarness(t)
-	p, _, _ := r.makePlan(desiredStack(web))
+	p, _, _ := r.makePlan(desiredStack(webStack))
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
 	}
 	arn := r.groupARN("api")
 	r.takeCallCounts()
-	if got := r.states(arn, time.Hour); len(got) != 0 {
+	if got := r.targetStates(arn, time.Hour); len(got) != 0 {
 		t.Errorf("targets of a new group: %v", got)
 	}
 	if got := r.takeCallCounts(); got != "" {
@@ -28,10 +28,10 @@ func TestANewTargetGroupIsNotRead(t *testing.T) {
 	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.states(arn, time.Hour); got["10.0.128.10"] != "initial" {
+	if got := r.targetStates(arn, time.Hour); got["10.0.128.10"] != "initial" {
 		t.Errorf("after registering: %v", got)
 	}
-	r.states(arn, 0)
+	r.targetStates(arn, 0)
 	if got := r.takeCallCounts(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
 		t.Errorf("calls:\n%s", got)
 	}

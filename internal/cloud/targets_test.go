@@ -10,8 +10,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
@@ -20,7 +20,7 @@ import (
 // groupARN returns the ARN of a target group of the desired state in AWS.
 func (r *harness) groupARN(id string) string {
 	r.t.Helper()
-	_, have, _ := r.makePlan(desiredStack(web))
+	_, have, _ := r.makePlan(desiredStack(webStack))
 	for _, g := range have.TargetGroups {
 		if g.ResourceID == id {
 			return g.ARN
@@ -30,7 +30,7 @@ func (r *harness) groupARN(id string) string {
 	return ""
 }
 
-func (r *harness) states(arn string, age time.Duration) map[string]string {
+func (r *harness) targetStates(arn string, age time.Duration) map[string]string {
 	r.t.Helper()
 	h, err := r.cloud.TargetGroupsOf(bindings.Account{}).TargetHealth(r.ctx, arn, age)
 	if err != nil {
@@ -45,23 +45,23 @@ func (r *harness) states(arn string, age time.Duration) map[string]string {
 
 func TestCachedTargetsIncludeOwnWrites(t *testing.T) {
 	r := newHarness(t)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	arn := r.groupARN("api")
 	r.takeCallCounts()
-	if got := r.states(arn, time.Minute); len(got) != 0 {
+	if got := r.targetStates(arn, time.Minute); len(got) != 0 {
 		t.Fatalf("got %v", got)
 	}
 	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}, {ID: "10.0.128.11", Port: 8080}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"10.0.128.10": "initial", "10.0.128.11": "initial"}, r.states(arn, time.Minute)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"10.0.128.10": "initial", "10.0.128.11": "initial"}, r.targetStates(arn, time.Minute)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if got := r.takeCallCounts(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(10 * time.Second)
-	if diff := cmp.Diff(map[string]string{"10.0.128.10": "healthy", "10.0.128.11": "healthy"}, r.states(arn, time.Second)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"10.0.128.10": "healthy", "10.0.128.11": "healthy"}, r.targetStates(arn, time.Second)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	h := must(r.cloud.TargetGroupsOf(bindings.Account{}).TargetHealth(r.ctx, arn, time.Hour))(t)
@@ -70,17 +70,17 @@ func TestCachedTargetsIncludeOwnWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"10.0.128.10": "draining", "10.0.128.11": "healthy"}
-	if diff := cmp.Diff(want, r.states(arn, time.Hour)); diff != "" {
+	if diff := cmp.Diff(want, r.targetStates(arn, time.Hour)); diff != "" {
 		t.Errorf("remembered: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(want, r.states(arn, 0)); diff != "" {
+	if diff := cmp.Diff(want, r.targetStates(arn, 0)); diff != "" {
 		t.Errorf("there: -want +got:\n%s", diff)
 	}
 }
 
 func TestTargetGroupOfAnyOwner(t *testing.T) {
 	r := newHarness(t)
-	r.checkConverges(desiredStack(web))
+	r.checkConverges(desiredStack(webStack))
 	arn := r.groupARN("api")
 	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
 	for _, q := range [][2]string{{arn, ""}, {"", "k8s-web-api"}} {
@@ -93,14 +93,14 @@ func TestTargetGroupOfAnyOwner(t *testing.T) {
 		}
 	}
 	_, err := r.cloud.TargetGroupsOf(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
-	if r.cloud.Class(err) != engine.Gone {
+	if r.cloud.Class(err) != failure.Gone {
 		t.Errorf("got %v", err)
 	}
 	ranges := must(r.cloud.VPCRanges(r.ctx, r.vpc))(t)
 	if len(ranges) != 2 || ranges[0] != "10.0.0.0/16" {
 		t.Errorf("got %v", ranges)
 	}
-	if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000001"); r.cloud.Class(err) != engine.Gone {
+	if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000001"); r.cloud.Class(err) != failure.Gone {
 		t.Errorf("got %v", err)
 	}
 }
@@ -108,17 +108,17 @@ func TestTargetGroupOfAnyOwner(t *testing.T) {
 func TestENIsOfInstancesAndAddresses(t *testing.T) {
 	r := newHarness(t)
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
-		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0],
-		SecurityGroupIds: []string{r.nodes}, InstanceType: ec2types.InstanceTypeM5Large,
+		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.privateSubnets[0],
+		SecurityGroupIds: []string{r.nodeSecurityGroup}, InstanceType: ec2types.InstanceTypeM5Large,
 	}))(t)
 	id, eni := *run.Instances[0].InstanceId, *run.Instances[0].NetworkInterfaces[0].NetworkInterfaceId
 	own := *run.Instances[0].PrivateIpAddress
 	r.em.Calls().Reset()
 	q := bindings.ENIQuery{Instances: []string{id, "i-00000000000000001"}, IDs: []string{eni}, Addresses: []string{own, "10.0.0.99"}}
 	got := must(r.cloud.ENIs(r.ctx, q))(t)
-	want := network.ENI{ID: eni, Addresses: []string{own}, Groups: []network.ENIGroup{{ID: r.nodes}}}
+	want := network.ENI{ID: eni, Addresses: []string{own}, SecurityGroups: []network.ENISecurityGroup{{ID: r.nodeSecurityGroup}}}
 	if diff := cmp.Diff(bindings.ENIs{
-		OfInstance: map[string][]network.ENI{id: {want}}, ByID: map[string]network.ENI{eni: want}, ByAddress: map[string]network.ENI{own: want},
+		ByInstance: map[string][]network.ENI{id: {want}}, ByID: map[string]network.ENI{eni: want}, ByAddress: map[string]network.ENI{own: want},
 	}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -132,9 +132,9 @@ func TestENIsOfInstancesAndAddresses(t *testing.T) {
 	if got := r.takeCallCounts(); got != "" {
 		t.Errorf("calls for what is known:\n%s", got)
 	}
-	q.Carried = map[string][]string{id: {"10.0.128.77"}}
+	q.ExpectedAddresses = map[string][]string{id: {"10.0.128.77"}}
 	got = must(r.cloud.ENIs(r.ctx, q))(t)
-	if _, ok := network.ENIOf("10.0.128.77", got.OfInstance[id]); !ok {
+	if _, ok := network.ENIOf("10.0.128.77", got.ByInstance[id]); !ok {
 		t.Errorf("the new address is not seen: %v", got)
 	}
 	if got := r.takeCallCounts(); got != "DescribeInstances 1" {
@@ -145,8 +145,8 @@ func TestENIsOfInstancesAndAddresses(t *testing.T) {
 func TestEndpointRules(t *testing.T) {
 	r := newHarness(t)
 	extra := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("extra"), Description: aws.String("x"), VpcId: &r.vpc}))(t).GroupId
-	one := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8", Description: network.SharedDescription}
-	two := model.IngressRule{Protocol: "tcp", From: 80, To: 90, Group: extra, Description: network.SharedDescription}
+	one := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8", Description: network.SharedRuleDescription}
+	two := model.IngressRule{Protocol: "tcp", From: 80, To: 90, Group: extra, Description: network.SharedRuleDescription}
 	rules := func() map[string][]model.IngressRule {
 		out := map[string][]model.IngressRule{}
 		for _, g := range must(r.cloud.EndpointSecurityGroups(r.ctx, []string{extra, "sg-00000000000000001"}, 0))(t) {
@@ -155,19 +155,19 @@ func TestEndpointRules(t *testing.T) {
 		return out
 	}
 	r.takeCallCounts()
-	if diff := cmp.Diff(map[string][]model.IngressRule{r.nodes: nil, extra: nil}, rules()); diff != "" {
+	if diff := cmp.Diff(map[string][]model.IngressRule{r.nodeSecurityGroup: nil, extra: nil}, rules()); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
-	if err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, []model.IngressRule{two, one}, nil); err != nil {
+	if err := r.cloud.ChangeEndpointRules(r.ctx, r.nodeSecurityGroup, []model.IngressRule{two, one}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.cloud.ChangeEndpointRules(r.ctx, extra, []model.IngressRule{one}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, nil, []model.IngressRule{one}); err != nil {
+	if err := r.cloud.ChangeEndpointRules(r.ctx, r.nodeSecurityGroup, nil, []model.IngressRule{one}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]model.IngressRule{r.nodes: {two}, extra: {one}}
+	want := map[string][]model.IngressRule{r.nodeSecurityGroup: {two}, extra: {one}}
 	if diff := cmp.Diff(want, rules()); diff != "" {
 		t.Errorf("remembered: -want +got:\n%s", diff)
 	}
@@ -175,8 +175,8 @@ func TestEndpointRules(t *testing.T) {
 		t.Errorf("calls:\n%s", got)
 	}
 	// The rule already exists in AWS, so the call fails with a conflict and the security group is read again.
-	err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, []model.IngressRule{two}, nil)
-	if r.cloud.Class(err) != engine.Conflict {
+	err := r.cloud.ChangeEndpointRules(r.ctx, r.nodeSecurityGroup, []model.IngressRule{two}, nil)
+	if r.cloud.Class(err) != failure.Conflict {
 		t.Errorf("got %v", err)
 	}
 	r.takeCallCounts()

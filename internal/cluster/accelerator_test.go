@@ -31,7 +31,7 @@ spec:
 
 // TestAcceleratorsAreRead: a GlobalAccelerator has the defaults of its CRD, and no fields that Reduce removes.
 func TestAcceleratorsAreRead(t *testing.T) {
-	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
+	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAcceleratorsAreRead(t *testing.T) {
 // status does not increment the generation. A change of the status is an event, because another client may have written
 // it.
 func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
-	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
+	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +82,14 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 		return get()
 	}
 	was := get()
-	if now := patch(Main, `{"status":{"acceleratorARN":"arn:x"}}`); now.Status.AcceleratorARN != "" {
+	if now := patch(MainPart, `{"status":{"acceleratorARN":"arn:x"}}`); now.Status.AcceleratorARN != "" {
 		t.Error("a change of the object has written its status")
 	}
-	now := patch(Status, `{"status":{"acceleratorARN":"arn:x"}}`)
+	now := patch(StatusPart, `{"status":{"acceleratorARN":"arn:x"}}`)
 	if now.Status.AcceleratorARN != "arn:x" || now.Generation != was.Generation || SameContent(was, now) || StatusOf(now).(*aga.GlobalAcceleratorStatus).AcceleratorARN != "arn:x" {
 		t.Errorf("%+v", now)
 	}
-	if now := patch(Main, `{"spec":{"name":"other"}}`); now.Generation != was.Generation+1 || now.Status.AcceleratorARN != "arn:x" {
+	if now := patch(MainPart, `{"spec":{"name":"other"}}`); now.Generation != was.Generation+1 || now.Status.AcceleratorARN != "arn:x" {
 		t.Errorf("%+v", now)
 	}
 }

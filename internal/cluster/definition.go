@@ -7,14 +7,16 @@ import (
 
 // Definition has the properties of the CustomResourceDefinition of a kind.
 type Definition struct {
-	// Deleting reports whether the CRD does not exist, or is being deleted together with all objects of the kind.
-	Deleting bool
-	// Spec are the fields of spec in the schema; nil: all fields are kept, or the schema is not known.
-	Spec []string
+	// MissingOrDeleting reports whether the CRD does not exist, or is being deleted together with all objects of the kind.
+	MissingOrDeleting bool
+	// SpecFields are the fields of spec in the schema; nil: all fields are kept, or the schema is not known.
+	SpecFields []string
 }
 
-// Drops reports whether the API server drops a field of spec, because the schema lacks it.
-func (d Definition) Drops(field string) bool { return d.Spec != nil && !slices.Contains(d.Spec, field) }
+// DropsSpecField reports whether the API server drops a field of spec, because the schema lacks it.
+func (d Definition) DropsSpecField(field string) bool {
+	return d.SpecFields != nil && !slices.Contains(d.SpecFields, field)
+}
 
 // DefinitionSource is a Source that returns the definition of a kind.
 type DefinitionSource interface {
@@ -36,7 +38,7 @@ func (v *View) Definition(kind Kind) Definition {
 }
 
 // Definition implements DefinitionSource.
-func (r *Reduced) Definition(kind Kind) (Definition, error) {
+func (r *ReducedSource) Definition(kind Kind) (Definition, error) {
 	if d, ok := r.Source.(DefinitionSource); ok {
 		return d.Definition(kind)
 	}
@@ -50,15 +52,15 @@ func (m *Memory) Definition(kind Kind) (Definition, error) {
 	return m.definitions[kind], nil
 }
 
-// Define sets the definition of a kind. If the definition is being deleted, it deletes all objects of the kind.
-func (m *Memory) Define(kind Kind, d Definition) error {
+// SetDefinition sets the definition of a kind. If the definition is being deleted, it deletes all objects of the kind.
+func (m *Memory) SetDefinition(kind Kind, d Definition) error {
 	m.mu.Lock()
 	if m.definitions == nil {
 		m.definitions = map[Kind]Definition{}
 	}
 	m.definitions[kind] = d
 	m.mu.Unlock()
-	if !d.Deleting {
+	if !d.MissingOrDeleting {
 		return nil
 	}
 	for _, o := range m.All(kind) {

@@ -15,8 +15,8 @@ import (
 // ClassAnnotation is the deprecated annotation with the class of an Ingress; spec.ingressClassName replaces it.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
-// IngressController is the spec.controller of the IngressClasses of this controller.
-const IngressController = "ingress.k8s.aws/alb"
+// IngressControllerName is the spec.controller of the IngressClasses of this controller.
+const IngressControllerName = "ingress.k8s.aws/alb"
 
 // Annotations that select the controller of a Service without loadBalancerClass.
 const (
@@ -38,17 +38,17 @@ var (
 
 // ClassEditedAt returns when a field manager that owns the fields which select the controller of an object, such as its
 // class, last edited the object. These fields have not changed since then. It is zero if that time is not recorded.
-func ClassEditedAt(obj Object) time.Time { return lastEdited(obj, classFields) }
+func ClassEditedAt(obj Object) time.Time { return lastEditTime(obj, classFields) }
 
 // FinalizersEditedAt returns when a field manager of finalizers last edited the object; zero if that time is not recorded.
-func FinalizersEditedAt(obj Object) time.Time { return lastEdited(obj, finalizerFields) }
+func FinalizersEditedAt(obj Object) time.Time { return lastEditTime(obj, finalizerFields) }
 
 // StatusEditedAt returns when the field manager that owns the load balancer in the status last edited the status; zero if
 // that time is not recorded.
-func StatusEditedAt(obj Object) time.Time { return lastEdited(obj, statusFields) }
+func StatusEditedAt(obj Object) time.Time { return lastEditTime(obj, statusFields) }
 
-// lastEdited returns the time of the latest entry of managedFields that has one of the fields.
-func lastEdited(obj Object, fields [][]byte) time.Time {
+// lastEditTime returns the time of the latest entry of managedFields that has one of the fields.
+func lastEditTime(obj Object, fields [][]byte) time.Time {
 	var last time.Time
 	for _, e := range obj.GetManagedFields() {
 		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && hasAnyField(e.FieldsV1.GetRawBytes(), fields) {
@@ -63,18 +63,18 @@ func hasAnyField(raw []byte, fields [][]byte) bool {
 	return slices.ContainsFunc(fields, func(f []byte) bool { return bytes.Contains(raw, f) })
 }
 
-// reduceEdits reduces the managed fields of an object to the times at which class, finalizers and status were edited. It keeps
-// these for Ingresses, and for other objects with a finalizer of a stack.
-func reduceEdits(obj Object) {
+// reduceManagedFields reduces the managed fields of an object to the times at which class, finalizers and status were
+// edited. It keeps these for Ingresses, and for other objects with a finalizer of a stack.
+func reduceManagedFields(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
-		kept = editTimes(ClassEditedAt(obj), FinalizersEditedAt(obj), StatusEditedAt(obj))
+		kept = managedFieldsOfEdits(ClassEditedAt(obj), FinalizersEditedAt(obj), StatusEditedAt(obj))
 	}
 	obj.SetManagedFields(kept)
 }
 
-// editTimes returns managed fields with one entry for each time that is not zero.
-func editTimes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
+// managedFieldsOfEdits returns managed fields with one entry for each time that is not zero.
+func managedFieldsOfEdits(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
 		if !at.IsZero() {
@@ -87,8 +87,8 @@ func editTimes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// noteEdits updates the managed fields of an object in Memory, as the API server does. cur is nil for a new object.
-func noteEdits(cur, next Object, now time.Time) {
+// updateManagedFields updates the managed fields of an object in Memory, as the API server does. cur is nil for a new object.
+func updateManagedFields(cur, next Object, now time.Time) {
 	selects, ok := controllerFields(next)
 	if !ok {
 		return
@@ -108,7 +108,7 @@ func noteEdits(cur, next Object, now time.Time) {
 	if len(next.GetFinalizers()) > 0 && (cur == nil || len(cur.GetFinalizers()) != len(next.GetFinalizers())) {
 		finalizers = now
 	}
-	next.SetManagedFields(editTimes(class, finalizers, shown))
+	next.SetManagedFields(managedFieldsOfEdits(class, finalizers, shown))
 }
 
 // controllerFields returns the values of the fields that select the controller of an object; false for kinds without such

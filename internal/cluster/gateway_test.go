@@ -82,7 +82,7 @@ spec: {actions: [{type: fixed-response, fixedResponseConfig: {statusCode: 404}}]
 `
 
 func TestSchemaDefaultsAreSet(t *testing.T) {
-	m, err := FromYAML(nil, []byte(gatewayDocs))
+	m, err := MemoryFromYAML(nil, []byte(gatewayDocs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestSchemaDefaultsAreSet(t *testing.T) {
 }
 
 func TestClearedStatusOfAGateway(t *testing.T) {
-	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(gatewayDocs))
+	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(gatewayDocs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +111,13 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 		gw, _ := Get[*gwv1.Gateway](NewView(m), KindGateway, "infra", "gate")
 		return gw
 	}
-	if ClearedStatus(get(), albFinalizer) != nil {
+	if ClearedStatus(get(), albGatewayFinalizer) != nil {
 		t.Error("there is nothing to clear")
 	}
 	patch := func(fields any) {
 		data, err := json.Marshal(map[string]any{"status": fields})
 		if err == nil {
-			_, err = m.Patch(get(), Status, types.MergePatchType, data)
+			_, err = m.Patch(get(), StatusPart, types.MergePatchType, data)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 	if gw := get(); gw.Generation != 1 || SameContent(was, gw) || len(StatusOf(gw).(*gwv1.GatewayStatus).Conditions) != 3 {
 		t.Errorf("%+v", gw)
 	}
-	patch(ClearedStatus(get(), albFinalizer))
+	patch(ClearedStatus(get(), albGatewayFinalizer))
 	want := was.Status
 	want.Conditions = append(want.Conditions, metav1.Condition{Type: "Theirs"})
 	if d := cmp.Diff(want, get().Status); d != "" {
@@ -141,8 +141,8 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 	}
 	patch(shown)
 	both := get().DeepCopy()
-	both.Finalizers = append(both.Finalizers, nlbFinalizer)
-	if ClearedStatus(both, albFinalizer) != nil {
+	both.Finalizers = append(both.Finalizers, nlbGatewayFinalizer)
+	if ClearedStatus(both, albGatewayFinalizer) != nil {
 		t.Error("the Gateway shows another load balancer by now")
 	}
 }

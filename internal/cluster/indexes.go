@@ -17,20 +17,20 @@ import (
 
 // Finalizers, annotations and readiness gates that the indexes read.
 const (
-	groupNameAnnotation  = "alb.ingress.kubernetes.io/group.name"
-	implicitFinalizer    = "ingress.k8s.aws/resources"
-	explicitFinalizer    = "group.ingress.k8s.aws/" // followed by the name of the IngressGroup
-	albFinalizer         = "gateway.k8s.aws/alb"
-	nlbFinalizer         = "gateway.k8s.aws/nlb"
-	serviceFinalizer     = "service.k8s.aws/resources"
-	sharedFinalizer      = "group.service.k8s.aws/" // followed by namespace and name of the load balancer, separated by a dot
-	acceleratorFinalizer = "aga.k8s.aws/resources"
-	gatePrefix           = "target-health.elbv2.k8s.aws/"
-	legacyGatePrefix     = "target-health.alb.ingress.k8s.aws/"
+	groupNameAnnotation          = "alb.ingress.kubernetes.io/group.name"
+	ingressFinalizer             = "ingress.k8s.aws/resources"
+	ingressGroupFinalizerPrefix  = "group.ingress.k8s.aws/" // followed by the name of the IngressGroup
+	albGatewayFinalizer          = "gateway.k8s.aws/alb"
+	nlbGatewayFinalizer          = "gateway.k8s.aws/nlb"
+	serviceFinalizer             = "service.k8s.aws/resources"
+	sharedServiceFinalizerPrefix = "group.service.k8s.aws/" // followed by namespace and name of the load balancer, separated by a dot
+	acceleratorFinalizer         = "aga.k8s.aws/resources"
+	readinessGatePrefix          = "target-health.elbv2.k8s.aws/"
+	legacyReadinessGatePrefix    = "target-health.alb.ingress.k8s.aws/"
 )
 
-// stackPrefixes are the prefixes of the stack labels of TargetGroupBindings, one for each kind of stack.
-var stackPrefixes = []string{"ingress.k8s.aws", "service.k8s.aws", "gateway.k8s.aws.alb", "gateway.k8s.aws.nlb"}
+// stackLabelPrefixes are the prefixes of the stack labels of TargetGroupBindings, one for each kind of stack.
+var stackLabelPrefixes = []string{"ingress.k8s.aws", "service.k8s.aws", "gateway.k8s.aws.alb", "gateway.k8s.aws.nlb"}
 
 // IndexValues returns the values under which an index lists an object, without duplicates. There are none if the index is for
 // objects of another kind.
@@ -42,7 +42,7 @@ func IndexValues(index Index, obj Object) []string {
 	case *networkingv1.Ingress:
 		return ingressValues(index, o)
 	case *corev1.Service:
-		if index == ServiceByGroup {
+		if index == ServiceBySharedLoadBalancer {
 			return sharedLoadBalancerValues(o)
 		}
 	case *networkingv1.IngressClass:
@@ -50,19 +50,19 @@ func IndexValues(index Index, obj Object) []string {
 			return []string{o.Spec.Parameters.Name}
 		}
 	case *elbv2.IngressClassParams:
-		if index == ParamsByGroup && o.Spec.Group != nil {
+		if index == ParamsByGroupName && o.Spec.Group != nil {
 			return []string{o.Spec.Group.Name}
 		}
 	case *discoveryv1.EndpointSlice:
-		if svc := o.Labels[discoveryv1.LabelServiceName]; index == SliceByService && svc != "" {
+		if svc := o.Labels[discoveryv1.LabelServiceName]; index == EndpointSliceByService && svc != "" {
 			return []string{o.Namespace + "/" + svc}
 		}
 	case *elbv2.TargetGroupBinding:
 		return bindingValues(index, o)
 	case *corev1.Pod:
 		switch index {
-		case PodByGate:
-			return gateValues(o)
+		case PodByReadinessGate:
+			return readinessGateValues(o)
 		case PodByAddress:
 			return addressValues(o)
 		}
@@ -75,11 +75,13 @@ func finalizerValues(obj Object) []string {
 	var of func(finalizer string) bool
 	switch obj.(type) {
 	case *networkingv1.Ingress:
-		of = func(f string) bool { return f == implicitFinalizer || strings.HasPrefix(f, explicitFinalizer) }
+		of = func(f string) bool { return f == ingressFinalizer || strings.HasPrefix(f, ingressGroupFinalizerPrefix) }
 	case *corev1.Service:
-		of = func(f string) bool { return f == serviceFinalizer || strings.HasPrefix(f, sharedFinalizer) }
+		of = func(f string) bool {
+			return f == serviceFinalizer || strings.HasPrefix(f, sharedServiceFinalizerPrefix)
+		}
 	case *gwv1.Gateway:
-		of = func(f string) bool { return f == albFinalizer || f == nlbFinalizer }
+		of = func(f string) bool { return f == albGatewayFinalizer || f == nlbGatewayFinalizer }
 	case *aga.GlobalAccelerator:
 		of = func(f string) bool { return f == acceleratorFinalizer }
 	default:
@@ -94,24 +96,24 @@ func finalizerValues(obj Object) []string {
 	return sortedUnique(out)
 }
 
-// sharedLoadBalancerValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a finalizer, and
-// additionally "" if it has a finalizer of a shared load balancer.
+// sharedLoadBalancerValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a
+// finalizer, and additionally "" if it has a finalizer of a shared load balancer.
 func sharedLoadBalancerValues(o *corev1.Service) []string {
 	var out []string
 	if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok {
-		out = append(out, QualifiedGroup(o.Namespace, name))
+		out = append(out, QualifiedLoadBalancerName(o.Namespace, name))
 	}
 	for _, f := range o.Finalizers {
-		if shared, ok := strings.CutPrefix(f, sharedFinalizer); ok {
+		if shared, ok := strings.CutPrefix(f, sharedServiceFinalizerPrefix); ok {
 			out = append(out, "", strings.Replace(shared, ".", "/", 1))
 		}
 	}
 	return sortedUnique(out)
 }
 
-// QualifiedGroup returns "namespace/name" of the shared load balancer that a Service of a namespace names. A name without
-// namespace is in the namespace of the Service.
-func QualifiedGroup(namespace, name string) string {
+// QualifiedLoadBalancerName returns "namespace/name" of the shared load balancer that a Service of a namespace names. A name
+// without namespace is in the namespace of the Service.
+func QualifiedLoadBalancerName(namespace, name string) string {
 	if strings.Contains(name, "/") {
 		return name
 	}
@@ -121,7 +123,7 @@ func QualifiedGroup(namespace, name string) string {
 // ingressValues returns the values of an Ingress in its own indexes.
 func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	switch index {
-	case IngressByGroup:
+	case IngressByGroupName:
 		if name, ok := o.Annotations[groupNameAnnotation]; ok {
 			return []string{name}
 		}
@@ -143,7 +145,7 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 		return []string{TargetGroupName(o)}
 	case BindingByStack:
 		var out []string
-		for _, p := range stackPrefixes {
+		for _, p := range stackLabelPrefixes {
 			if name, ok := o.Labels[p+"/stack"]; ok {
 				out = append(out, StackValue(p, "", name))
 			}
@@ -164,13 +166,13 @@ func TargetGroupName(o *elbv2.TargetGroupBinding) string {
 	return path.Base(path.Dir(o.Spec.TargetGroupARN))
 }
 
-// SlicesOf selects the EndpointSlices of a Service.
-func SlicesOf(namespace, service string) Query {
-	return Query{Kind: KindEndpointSlice, Namespace: namespace, Index: SliceByService, Value: namespace + "/" + service}
+// EndpointSlicesOf selects the EndpointSlices of a Service.
+func EndpointSlicesOf(namespace, service string) Query {
+	return Query{Kind: KindEndpointSlice, Namespace: namespace, Index: EndpointSliceByService, Value: namespace + "/" + service}
 }
 
-// StackValue returns the value of the BindingByStack index for a stack. prefix is one of stackPrefixes. namespace is empty for
-// an IngressGroup.
+// StackValue returns the value of the BindingByStack index for a stack. prefix is one of stackLabelPrefixes. namespace is
+// empty for an IngressGroup.
 func StackValue(prefix, namespace, name string) string {
 	if namespace == "" {
 		return prefix + "|" + name
@@ -178,11 +180,11 @@ func StackValue(prefix, namespace, name string) string {
 	return prefix + "|" + namespace + "/" + name
 }
 
-// gateValues returns "namespace/binding" of the readiness gates of a pod.
-func gateValues(o *corev1.Pod) []string {
+// readinessGateValues returns "namespace/binding" of the readiness gates of a pod.
+func readinessGateValues(o *corev1.Pod) []string {
 	var out []string
 	for _, g := range o.Spec.ReadinessGates {
-		for _, p := range []string{gatePrefix, legacyGatePrefix} {
+		for _, p := range []string{readinessGatePrefix, legacyReadinessGatePrefix} {
 			if name, ok := strings.CutPrefix(string(g.ConditionType), p); ok {
 				out = append(out, o.Namespace+"/"+name)
 			}
@@ -194,7 +196,7 @@ func gateValues(o *corev1.Pod) []string {
 // addressValues returns the addresses that a pod holds. A finished pod holds none, although its status still lists them. For
 // pods in the host network the value has the namespace, because they all share the address of their node.
 func addressValues(o *corev1.Pod) []string {
-	if PodFinished(o) {
+	if IsPodFinished(o) {
 		return nil
 	}
 	out := PodAddresses(o)
@@ -209,8 +211,8 @@ func addressValues(o *corev1.Pod) []string {
 // HostAddressValue returns the value of the PodByAddress index for pods of a namespace in the host network of a node.
 func HostAddressValue(namespace, ip string) string { return namespace + "/" + ip }
 
-// PodFinished reports whether all containers of a pod have terminated and are not restarted.
-func PodFinished(o *corev1.Pod) bool {
+// IsPodFinished reports whether all containers of a pod have terminated and are not restarted.
+func IsPodFinished(o *corev1.Pod) bool {
 	return o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed
 }
 

@@ -11,13 +11,13 @@ import (
 
 // ParentRef returns the object, by default a Gateway, that a parentRef of a route in a namespace names.
 func ParentRef(namespace string, p gwv1.ParentReference) Ref {
-	return Ref{Kind: kindOr(p.Kind, KindGateway), Namespace: namespaceOr(p.Namespace, namespace), Name: string(p.Name)}
+	return Ref{Kind: kindOrDefault(p.Kind, KindGateway), Namespace: namespaceOrDefault(p.Namespace, namespace), Name: string(p.Name)}
 }
 
-// SetParentRef returns the object, by default a Gateway, that the parentRef of a ListenerSet names.
-func SetParentRef(s *gwv1.ListenerSet) Ref {
+// ListenerSetParentRef returns the object, by default a Gateway, that the parentRef of a ListenerSet names.
+func ListenerSetParentRef(s *gwv1.ListenerSet) Ref {
 	p := s.Spec.ParentRef
-	return Ref{Kind: kindOr(p.Kind, KindGateway), Namespace: namespaceOr(p.Namespace, s.Namespace), Name: string(p.Name)}
+	return Ref{Kind: kindOrDefault(p.Kind, KindGateway), Namespace: namespaceOrDefault(p.Namespace, s.Namespace), Name: string(p.Name)}
 }
 
 // RoutesOf returns the routes with a Gateway or a ListenerSet in a parentRef, or in an entry of their status.
@@ -29,7 +29,7 @@ func RoutesOf(v *View, parent Ref) []Object {
 	return out
 }
 
-// BackendValue returns the value of the RouteByBackend and TargetsByReference indexes for a Service or a Gateway.
+// BackendValue returns the value of the RouteByBackend and TargetConfigurationByReference indexes for a Service or a Gateway.
 func BackendValue(kind Kind, namespace, name string) string {
 	return string(kind) + " " + namespace + "/" + name
 }
@@ -43,43 +43,43 @@ func gatewayValues(index Index, obj Object) []string {
 		switch p := o.Spec.Infrastructure; {
 		case index == GatewayByClass:
 			return []string{string(o.Spec.GatewayClassName)}
-		case index == GatewayByAdopted:
-			return adoptedValues(o)
+		case index == GatewayByAdoptedStack:
+			return adoptedStackValues(o)
 		case index == GatewayByConfiguration && p != nil && p.ParametersRef != nil:
 			return []string{p.ParametersRef.Name}
 		}
 	case *gwv1.ListenerSet:
-		if p := SetParentRef(o); index == SetByGateway {
+		if p := ListenerSetParentRef(o); index == ListenerSetByGateway {
 			return []string{p.Namespace + "/" + p.Name}
 		}
 	case *gwconfig.LoadBalancerConfiguration:
-		if d := o.Spec.DefaultTargetGroupConfiguration; index == ConfigurationByDefault && d != nil {
+		if d := o.Spec.DefaultTargetGroupConfiguration; index == ConfigurationByDefaultTargetGroup && d != nil {
 			return []string{d.Name}
 		}
 	case *gwconfig.TargetGroupConfiguration:
-		if r := o.Spec.TargetReference; index == TargetsByReference && r != nil {
-			return []string{BackendValue(kindOr(r.Kind, KindService), o.Namespace, r.Name)}
+		if r := o.Spec.TargetReference; index == TargetConfigurationByReference && r != nil {
+			return []string{BackendValue(kindOrDefault(r.Kind, KindService), o.Namespace, r.Name)}
 		}
 	}
 	return routeValues(index, obj)
 }
 
-// adoptedValues returns the value of the stack that a Gateway takes over, none if it names none. Without a namespace in the
-// annotation, it is in the namespace of the Gateway.
-func adoptedValues(o *gwv1.Gateway) []string {
-	id, err := naming.ParseAdopt(o.Namespace, o.Annotations[naming.AdoptAnnotation])
+// adoptedStackValues returns the value of the stack that a Gateway takes over, none if it names none. Without a namespace in
+// the annotation, it is in the namespace of the Gateway.
+func adoptedStackValues(o *gwv1.Gateway) []string {
+	id, err := naming.ParseAdoptAnnotation(o.Namespace, o.Annotations[naming.AdoptAnnotation])
 	if err != nil {
 		return nil
 	}
-	return []string{naming.AdoptValue(id)}
+	return []string{naming.AdoptAnnotationValue(id)}
 }
 
 // gatewayClassValues returns the values of a GatewayClass in its indexes.
 func gatewayClassValues(index Index, o *gwv1.GatewayClass) []string {
 	switch p := o.Spec.ParametersRef; {
-	case index == ClassByController:
+	case index == GatewayClassByController:
 		return []string{string(o.Spec.ControllerName)}
-	case index == ClassByConfiguration && p != nil && p.Namespace != nil:
+	case index == GatewayClassByConfiguration && p != nil && p.Namespace != nil:
 		return []string{string(*p.Namespace) + "/" + p.Name}
 	}
 	return nil
@@ -99,7 +99,7 @@ func routeValues(index Index, obj Object) []string {
 		}
 	case RouteByBackend:
 		for _, b := range RouteBackends(obj) {
-			out = append(out, BackendValue(kindOr(b.Kind, KindService), namespaceOr(b.Namespace, obj.GetNamespace()), string(b.Name)))
+			out = append(out, BackendValue(kindOrDefault(b.Kind, KindService), namespaceOrDefault(b.Namespace, obj.GetNamespace()), string(b.Name)))
 		}
 	case RouteByConfiguration:
 		for _, r := range routeExtensions(obj) {
@@ -111,16 +111,16 @@ func routeValues(index Index, obj Object) []string {
 	return sortedUnique(out)
 }
 
-// namespaceOr returns the namespace of a reference, or a default if it has none.
-func namespaceOr(n *gwv1.Namespace, or string) string {
+// namespaceOrDefault returns the namespace of a reference, or a default if it has none.
+func namespaceOrDefault(n *gwv1.Namespace, or string) string {
 	if n == nil {
 		return or
 	}
 	return cmp.Or(string(*n), or)
 }
 
-// kindOr returns the kind of a reference, or a default if it has none.
-func kindOr[K ~string](k *K, or Kind) Kind {
+// kindOrDefault returns the kind of a reference, or a default if it has none.
+func kindOrDefault[K ~string](k *K, or Kind) Kind {
 	if k == nil {
 		return or
 	}

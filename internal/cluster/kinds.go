@@ -37,9 +37,9 @@ const (
 // RouteKinds are the kinds of routes of the Gateway API.
 var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute, KindTLSRoute}
 
-// PlanAnnotation is the annotation of an Ingress with the plan of its load balancer. The controller writes the annotation and
-// never reads it, so a change of its value is ignored.
-const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
+// IngressPlanAnnotation is the annotation of an Ingress with the plan of its load balancer. The controller writes the
+// annotation and never reads it, so a change of its value is ignored.
+const IngressPlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
 // Annotations of a Gateway.
 const (
@@ -57,11 +57,11 @@ const (
 	ProcessedConfigAtAnnotation = "elbv2.k8s.aws/last-processed-config-timestamp"
 )
 
-// ownPrefix is the prefix of annotations that aws-load-balancer-controller does not have.
-const ownPrefix = "fulcrum.dev/"
+// fulcrumAnnotationPrefix is the prefix of annotations that aws-load-balancer-controller does not have.
+const fulcrumAnnotationPrefix = "fulcrum.dev/"
 
 // LoadBalancerGroupAnnotation is the annotation of a Service with the name of the load balancer that the Service shares.
-const LoadBalancerGroupAnnotation = ownPrefix + "load-balancer-group"
+const LoadBalancerGroupAnnotation = fulcrumAnnotationPrefix + "load-balancer-group"
 
 // Index is the name of an index, by which objects are listed by a value. IndexValues returns the values of an object.
 type Index string
@@ -70,43 +70,43 @@ type Index string
 const (
 	// ByFinalizer: each finalizer of a stack that an object has. The kinds with this index are those of Roots.
 	ByFinalizer Index = "finalizer"
-	// IngressByGroup: value of the group.name annotation.
-	IngressByGroup Index = "group"
+	// IngressByGroupName: value of the group.name annotation.
+	IngressByGroupName Index = "group"
 	// IngressByClass: spec.ingressClassName, or "" if unset.
 	IngressByClass Index = "class"
 	// ClassByParams: name of the IngressClassParams that an IngressClass names.
 	ClassByParams Index = "params"
-	// ParamsByGroup: spec.group.name of IngressClassParams.
-	ParamsByGroup Index = "paramsGroup"
-	// ServiceByGroup: "namespace/name" of each load balancer that a Service shares, by the LoadBalancerGroupAnnotation or a
-	// finalizer; "" for each Service with a finalizer of a shared load balancer.
-	ServiceByGroup Index = "loadBalancerGroup"
-	// SliceByService: "namespace/service" of an EndpointSlice.
-	SliceByService Index = "service"
+	// ParamsByGroupName: spec.group.name of IngressClassParams.
+	ParamsByGroupName Index = "paramsGroup"
+	// ServiceBySharedLoadBalancer: "namespace/name" of each load balancer that a Service shares, by the
+	// LoadBalancerGroupAnnotation or a finalizer; "" for each Service with a finalizer of a shared load balancer.
+	ServiceBySharedLoadBalancer Index = "loadBalancerGroup"
+	// EndpointSliceByService: "namespace/service" of an EndpointSlice.
+	EndpointSliceByService Index = "service"
 	// BindingByService: "namespace/service" of a TargetGroupBinding.
 	BindingByService Index = "bindingService"
 	// BindingByStack: "prefix|stack id" from the stack labels of a TargetGroupBinding.
 	BindingByStack Index = "stack"
 	// BindingByTargetGroup: name of the target group of a TargetGroupBinding, which may name it by its ARN.
 	BindingByTargetGroup Index = "targetGroup"
-	// PodByGate: "namespace/binding" of each readiness gate of a Pod that the controller sets.
-	PodByGate Index = "gate"
+	// PodByReadinessGate: "namespace/binding" of each readiness gate of a Pod that the controller sets.
+	PodByReadinessGate Index = "gate"
 	// PodByAddress: each address that a Pod holds, in canonical form; "namespace/address" for a Pod in the host network. A
 	// finished Pod holds none.
 	PodByAddress Index = "address"
 
 	// GatewayByClass: name of the GatewayClass of a Gateway.
 	GatewayByClass Index = "gatewayClass"
-	// GatewayByAdopted: naming.AdoptValue of the stack that a Gateway takes over.
-	GatewayByAdopted Index = "adopted"
+	// GatewayByAdoptedStack: naming.AdoptAnnotationValue of the stack that a Gateway takes over.
+	GatewayByAdoptedStack Index = "adopted"
 	// GatewayByConfiguration: name of the LoadBalancerConfiguration, of its namespace, that a Gateway names.
 	GatewayByConfiguration Index = "gatewayConfiguration"
-	// ClassByConfiguration: "namespace/name" of the LoadBalancerConfiguration that a GatewayClass names.
-	ClassByConfiguration Index = "classConfiguration"
-	// ClassByController: name of the controller of a GatewayClass.
-	ClassByController Index = "controller"
-	// SetByGateway: "namespace/name" of the Gateway of a ListenerSet.
-	SetByGateway Index = "setGateway"
+	// GatewayClassByConfiguration: "namespace/name" of the LoadBalancerConfiguration that a GatewayClass names.
+	GatewayClassByConfiguration Index = "classConfiguration"
+	// GatewayClassByController: name of the controller of a GatewayClass.
+	GatewayClassByController Index = "controller"
+	// ListenerSetByGateway: "namespace/name" of the Gateway of a ListenerSet.
+	ListenerSetByGateway Index = "setGateway"
 	// RouteByParent: the text of the Ref of each parent that a route names, or that its status has an entry for.
 	RouteByParent Index = "parent"
 	// RouteByBackend: BackendValue of each backend of a route.
@@ -114,9 +114,9 @@ const (
 	// RouteByConfiguration: name of each ListenerRuleConfiguration that a rule of the route names; it is of the same
 	// namespace.
 	RouteByConfiguration Index = "routeConfiguration"
-	// ConfigurationByDefault: name of the TargetGroupConfiguration that a LoadBalancerConfiguration has as its default; it
-	// is of the same namespace.
-	ConfigurationByDefault Index = "defaultConfiguration"
-	// TargetsByReference: BackendValue of the object that a TargetGroupConfiguration refers to.
-	TargetsByReference Index = "targetReference"
+	// ConfigurationByDefaultTargetGroup: name of the TargetGroupConfiguration that a LoadBalancerConfiguration has as its
+	// default; it is of the same namespace.
+	ConfigurationByDefaultTargetGroup Index = "defaultConfiguration"
+	// TargetConfigurationByReference: BackendValue of the object that a TargetGroupConfiguration refers to.
+	TargetConfigurationByReference Index = "targetReference"
 )

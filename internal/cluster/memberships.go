@@ -16,76 +16,76 @@ type Memberships struct {
 	mu       sync.Mutex
 	byObject map[Ref]map[string]membership // by object and finalizer
 	// leftByFinalizer are the objects that have left a stack, by finalizer.
-	leftByFinalizer sets[string, Ref]
+	leftByFinalizer setsByKey[string, Ref]
 	// changed reports whether Text may differ from the text that was last stored.
 	changed bool
-	// urgent reports whether a change must be stored before the process ends, because the cluster does not show it.
-	urgent bool
+	// urgentChange reports whether a change must be stored before the process ends, because the cluster does not show it.
+	urgentChange bool
 }
 
 // membership is the state of one finalizer of an object.
 type membership int
 
 const (
-	carried    membership = iota // the object has the finalizer
-	releasing                    // this process is removing the finalizer
-	left                         // another writer has removed the finalizer
-	claiming                     // this process is adding the finalizer
-	reclaiming                   // this process is adding the finalizer to an object that has left
+	finalizerPresent        membership = iota // the object has the finalizer
+	finalizerRemoving                         // this process is removing the finalizer
+	finalizerRemovedByOther                   // another writer has removed the finalizer
+	finalizerAdding                           // this process is adding the finalizer
+	finalizerReadding                         // this process is adding the finalizer to an object that has left
 )
 
 // NewMemberships returns memberships without objects.
 func NewMemberships() *Memberships {
-	return &Memberships{byObject: map[Ref]map[string]membership{}, leftByFinalizer: sets[string, Ref]{}}
+	return &Memberships{byObject: map[Ref]map[string]membership{}, leftByFinalizer: setsByKey[string, Ref]{}}
 }
 
-// NoteChange records a change of an object. old is nil for a new object, new for a deleted one. The changes of an object
+// RecordChange records a change of an object. old is nil for a new object, new for a deleted one. The changes of an object
 // must be recorded in their order.
-func (m *Memberships) NoteChange(old, new Object) {
+func (m *Memberships) RecordChange(old, new Object) {
 	obj := new
 	if obj == nil {
 		obj = old
 	}
 	k, _ := KindOf(obj)
-	if !slices.Contains(roots, k) {
+	if !slices.Contains(rootKinds, k) {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ref := RefOf(obj)
 	if new == nil {
-		m.noteDeleted(ref, old)
+		m.recordDeletion(ref, old)
 		return
 	}
 	carries := IndexValues(ByFinalizer, new)
 	for _, f := range carries {
-		if is, known := m.byObject[ref][f]; !known || is != carried && is != releasing {
-			m.setMembership(ref, f, carried)
+		if is, known := m.byObject[ref][f]; !known || is != finalizerPresent && is != finalizerRemoving {
+			m.setMembership(ref, f, finalizerPresent)
 		}
 	}
 	for f, is := range m.byObject[ref] {
 		switch {
 		case slices.Contains(carries, f):
-		case is == releasing:
+		case is == finalizerRemoving:
 			m.dropMembership(ref, f)
-		case is == carried:
-			m.setMembership(ref, f, left)
-			m.urgent = true
+		case is == finalizerPresent:
+			m.setMembership(ref, f, finalizerRemovedByOther)
+			m.urgentChange = true
 		}
 	}
 }
 
-// noteDeleted records that an object does not exist any more. An object that had its finalizer and was not being deleted has not
-// left its stack: it may be missing because the cluster was restored from a backup.
-func (m *Memberships) noteDeleted(ref Ref, old Object) {
+// recordDeletion records that an object does not exist any more. An object that had its finalizer and was not being deleted
+// has not left its stack: it may be missing because the cluster was restored from a backup.
+func (m *Memberships) recordDeletion(ref Ref, old Object) {
 	for f, is := range m.byObject[ref] {
 		switch {
-		case is == carried && old.GetDeletionTimestamp() != nil:
-			m.setMembership(ref, f, left)
-			m.urgent = true
-		case is == reclaiming:
-			m.setMembership(ref, f, left)
-		case is != left:
+		case is == finalizerPresent && old.GetDeletionTimestamp() != nil:
+			m.setMembership(ref, f, finalizerRemovedByOther)
+			m.urgentChange = true
+		case is == finalizerReadding:
+			m.setMembership(ref, f, finalizerRemovedByOther)
+		case is != finalizerRemovedByOther:
 			m.dropMembership(ref, f)
 		}
 	}
@@ -98,9 +98,9 @@ func (m *Memberships) BeginClaim(ref Ref, finalizer string) {
 	defer m.mu.Unlock()
 	switch is, known := m.byObject[ref][finalizer]; {
 	case !known:
-		m.setMembership(ref, finalizer, claiming)
-	case is == left:
-		m.setMembership(ref, finalizer, reclaiming)
+		m.setMembership(ref, finalizer, finalizerAdding)
+	case is == finalizerRemovedByOther:
+		m.setMembership(ref, finalizer, finalizerReadding)
 	}
 }
 
@@ -109,14 +109,14 @@ func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch is, known := m.byObject[ref][finalizer]; {
-	case added && (!known || is == claiming || is == reclaiming):
-		m.setMembership(ref, finalizer, carried)
-	case is == claiming:
+	case added && (!known || is == finalizerAdding || is == finalizerReadding):
+		m.setMembership(ref, finalizer, finalizerPresent)
+	case is == finalizerAdding:
 		m.dropMembership(ref, finalizer)
-	case is == reclaiming:
-		m.setMembership(ref, finalizer, left)
+	case is == finalizerReadding:
+		m.setMembership(ref, finalizer, finalizerRemovedByOther)
 	}
-	m.urgent = m.urgent || added && m.changed // the event may have arrived first
+	m.urgentChange = m.urgentChange || added && m.changed // the event may have arrived first
 }
 
 // BeginRelease records that this process is about to remove a finalizer, so that the event is not treated as an edit of
@@ -124,8 +124,8 @@ func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 func (m *Memberships) BeginRelease(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if is, known := m.byObject[ref][finalizer]; known && is == carried {
-		m.byObject[ref][finalizer] = releasing
+	if is, known := m.byObject[ref][finalizer]; known && is == finalizerPresent {
+		m.byObject[ref][finalizer] = finalizerRemoving
 	}
 }
 
@@ -136,27 +136,27 @@ func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	defer m.mu.Unlock()
 	switch is, known := m.byObject[ref][finalizer]; {
 	case !known:
-	case removed && is == left:
+	case removed && is == finalizerRemovedByOther:
 		m.dropMembership(ref, finalizer)
-	case !removed && is == releasing:
-		m.byObject[ref][finalizer] = carried
+	case !removed && is == finalizerRemoving:
+		m.byObject[ref][finalizer] = finalizerPresent
 	}
 }
 
-// Left returns the objects that have left a stack with the finalizer, in order.
-func (m *Memberships) Left(finalizer string) []Ref {
+// ObjectsThatLeft returns the objects that have left a stack with the finalizer, in order.
+func (m *Memberships) ObjectsThatLeft(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.SortedFunc(m.leftByFinalizer.members(finalizer), compareRefs)
 }
 
-// LeftBy returns the finalizers of the stacks that an object has left, in order.
-func (m *Memberships) LeftBy(ref Ref) []string {
+// FinalizersLeftBy returns the finalizers of the stacks that an object has left, in order.
+func (m *Memberships) FinalizersLeftBy(ref Ref) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
 	for f, is := range m.byObject[ref] {
-		if is == left || is == reclaiming {
+		if is == finalizerRemovedByOther || is == finalizerReadding {
 			out = append(out, f)
 		}
 	}
@@ -181,7 +181,7 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 	}
 	for ref, fs := range stored {
 		for f, s := range fs {
-			if watched(ref) && (exists[ref] || s == left) {
+			if watched(ref) && (exists[ref] || s == finalizerRemovedByOther) {
 				m.setMembership(ref, f, s)
 			}
 		}
@@ -191,7 +191,7 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 	}
 	m.mu.Unlock()
 	for _, obj := range now {
-		m.NoteChange(nil, obj)
+		m.RecordChange(nil, obj)
 	}
 	slices.SortFunc(gone, compareRefs)
 	return gone, leftOut
@@ -208,14 +208,14 @@ func (m *Memberships) Text() (text string, changed bool) {
 // text returns the text to be stored. The caller holds the lock.
 func (m *Memberships) text() string {
 	var b strings.Builder
-	for _, which := range []membership{left, reclaiming, carried, releasing} {
+	for _, which := range []membership{finalizerRemovedByOther, finalizerReadding, finalizerPresent, finalizerRemoving} {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.byObject), compareRefs) {
 			for _, f := range slices.Sorted(maps.Keys(m.byObject[ref])) {
 				line := objectText(ref) + " " + f
-				if which == left || which == reclaiming {
+				if which == finalizerRemovedByOther || which == finalizerReadding {
 					line += " left"
 				}
-				if m.byObject[ref][f] == which && b.Len()+len(line) < maxMemberships {
+				if m.byObject[ref][f] == which && b.Len()+len(line) < maxMembershipsBytes {
 					b.WriteString(line + "\n")
 				}
 			}
@@ -224,22 +224,22 @@ func (m *Memberships) text() string {
 	return b.String()
 }
 
-// maxMemberships is the maximum length of the text in bytes. The API server accepts 1 MiB for one object.
-const maxMemberships = 900 << 10
+// maxMembershipsBytes is the maximum length of the text in bytes. The API server accepts 1 MiB for one object.
+const maxMembershipsBytes = 900 << 10
 
-// Urgent reports whether there is a change to store that the cluster does not show.
-func (m *Memberships) Urgent() bool {
+// HasUrgentChange reports whether there is a change to store that the cluster does not show.
+func (m *Memberships) HasUrgentChange() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.urgent
+	return m.urgentChange
 }
 
-// NoteStored records that a text was stored.
-func (m *Memberships) NoteStored(text string) {
+// RecordStored records that a text was stored.
+func (m *Memberships) RecordStored(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = m.text() != text
-	m.urgent = m.urgent && m.changed
+	m.urgentChange = m.urgentChange && m.changed
 }
 
 // parseMemberships parses a stored text. leftOut is the number of lines that could not be parsed.
@@ -259,9 +259,9 @@ func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut i
 		if out[ref] == nil {
 			out[ref] = map[string]membership{}
 		}
-		out[ref][f[1]] = carried
+		out[ref][f[1]] = finalizerPresent
 		if len(f) == 3 {
-			out[ref][f[1]] = left
+			out[ref][f[1]] = finalizerRemovedByOther
 		}
 	}
 	return out, leftOut
@@ -284,11 +284,11 @@ func parseObjectText(text string) (Ref, bool) {
 		kind, rest = string(KindIngress), text
 	}
 	namespace, name, ok := strings.Cut(rest, "/")
-	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(roots, Kind(kind))
+	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(rootKinds, Kind(kind))
 }
 
-// roots are the kinds of Roots, computed once because each event reads them.
-var roots = Roots()
+// rootKinds are the kinds of Roots, computed once because each event reads them.
+var rootKinds = RootKinds()
 
 // setMembership sets the state of a finalizer of an object. The caller holds the lock.
 func (m *Memberships) setMembership(ref Ref, finalizer string, to membership) {
@@ -296,7 +296,7 @@ func (m *Memberships) setMembership(ref Ref, finalizer string, to membership) {
 		m.byObject[ref] = map[string]membership{}
 	}
 	m.byObject[ref][finalizer], m.changed = to, true
-	if to != left && to != reclaiming {
+	if to != finalizerRemovedByOther && to != finalizerReadding {
 		m.leftByFinalizer.remove(finalizer, ref)
 		return
 	}

@@ -19,22 +19,22 @@ type Memory struct {
 	scheme *runtime.Scheme
 	clock  clock.PassiveClock
 
-	mu          sync.Mutex
-	version     int64
-	serial      int64
-	objects     map[Ref]Object
-	sorted      map[Kind][]stored // ascending by namespace and name
-	listed      map[Kind][]Object // lists of all objects that were made since the last change
-	indexed     sets[indexKey, Ref]
-	definitions map[Kind]Definition
+	mu            sync.Mutex
+	version       int64
+	serial        int64
+	objects       map[Ref]Object
+	sortedObjects map[Kind][]storedObject // ascending by namespace and name
+	cachedLists   map[Kind][]Object       // lists of all objects that were made since the last change
+	refsByIndex   setsByKey[indexKey, Ref]
+	definitions   map[Kind]Definition
 
-	watchers []*watcher
-	pending  []event
-	draining bool
+	watchers      []*watcher
+	pendingEvents []event
+	delivering    bool
 }
 
-// stored is an object with its reference.
-type stored struct {
+// storedObject is an object with its reference.
+type storedObject struct {
 	Ref
 	obj Object
 }
@@ -55,7 +55,7 @@ func NewMemory(clock clock.PassiveClock) (*Memory, error) {
 	if clock == nil {
 		clock = stoppedClock{}
 	}
-	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, listed: map[Kind][]Object{}, indexed: sets[indexKey, Ref]{}}, nil
+	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sortedObjects: map[Kind][]storedObject{}, cachedLists: map[Kind][]Object{}, refsByIndex: setsByKey[indexKey, Ref]{}}, nil
 }
 
 // stoppedClock is a clock that always shows the same time.
@@ -85,10 +85,10 @@ func (m *Memory) List(q Query) ([]Object, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if q.Index == "" {
-		return m.all(q.Kind, q.Namespace), nil
+		return m.objectsInNamespace(q.Kind, q.Namespace), nil
 	}
 	var out []Object
-	for _, o := range m.candidates(q) {
+	for _, o := range m.queryCandidates(q) {
 		if q.Selects(o) {
 			out = append(out, o)
 		}
@@ -100,22 +100,22 @@ func (m *Memory) List(q Query) ([]Object, error) {
 func (m *Memory) All(kind Kind) []Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.all(kind, ""))
+	return slices.Clone(m.objectsInNamespace(kind, ""))
 }
 
-// all returns the objects of a kind in a namespace, or in all. The caller holds the lock.
-func (m *Memory) all(kind Kind, namespace string) []Object {
-	if out, ok := m.listed[kind]; ok && namespace == "" {
+// objectsInNamespace returns the objects of a kind in a namespace, or in all. The caller holds the lock.
+func (m *Memory) objectsInNamespace(kind Kind, namespace string) []Object {
+	if out, ok := m.cachedLists[kind]; ok && namespace == "" {
 		return out
 	}
-	out := make([]Object, 0, len(m.sorted[kind]))
-	for i := range m.sorted[kind] {
-		if s := &m.sorted[kind][i]; namespace == "" || s.Namespace == namespace {
+	out := make([]Object, 0, len(m.sortedObjects[kind]))
+	for i := range m.sortedObjects[kind] {
+		if s := &m.sortedObjects[kind][i]; namespace == "" || s.Namespace == namespace {
 			out = append(out, s.obj)
 		}
 	}
 	if namespace == "" {
-		m.listed[kind] = out
+		m.cachedLists[kind] = out
 	}
 	return out
 }
@@ -136,28 +136,28 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	}
 }
 
-// store replaces an object, or removes it if obj is nil, and records the event. The caller holds the lock.
-func (m *Memory) store(ref Ref, obj Object) {
+// storeObject replaces an object, or removes it if obj is nil, and records the event. The caller holds the lock.
+func (m *Memory) storeObject(ref Ref, obj Object) {
 	old, had := m.objects[ref]
 	m.reindex(ref, old, obj)
-	delete(m.listed, ref.Kind)
-	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, func(s stored, r Ref) int { return compareNames(s.Ref, r) }); {
+	delete(m.cachedLists, ref.Kind)
+	switch at, found := slices.BinarySearchFunc(m.sortedObjects[ref.Kind], ref, func(s storedObject, r Ref) int { return compareNames(s.Ref, r) }); {
 	case obj == nil && found:
 		delete(m.objects, ref)
-		m.sorted[ref.Kind] = slices.Delete(m.sorted[ref.Kind], at, at+1)
+		m.sortedObjects[ref.Kind] = slices.Delete(m.sortedObjects[ref.Kind], at, at+1)
 	case obj != nil:
 		m.objects[ref] = obj
 		if found {
-			m.sorted[ref.Kind][at].obj = obj
+			m.sortedObjects[ref.Kind][at].obj = obj
 		} else {
-			m.sorted[ref.Kind] = slices.Insert(m.sorted[ref.Kind], at, stored{ref, obj})
+			m.sortedObjects[ref.Kind] = slices.Insert(m.sortedObjects[ref.Kind], at, storedObject{ref, obj})
 		}
 	}
 	e := event{new: obj}
 	if had {
 		e.old = old
 	}
-	m.pending = append(m.pending, e)
+	m.pendingEvents = append(m.pendingEvents, e)
 }
 
 // compareNames orders objects by namespace and name.
@@ -165,18 +165,18 @@ func compareNames(a, b Ref) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// deliver sends the pending events to the watchers. The caller does not hold the lock.
-func (m *Memory) deliver() {
+// deliverEvents sends the pending events to the watchers. The caller does not hold the lock.
+func (m *Memory) deliverEvents() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.draining {
+	if m.delivering {
 		return
 	}
-	m.draining = true
-	defer func() { m.draining = false }()
-	for len(m.pending) > 0 {
-		e := m.pending[0]
-		m.pending = m.pending[1:]
+	m.delivering = true
+	defer func() { m.delivering = false }()
+	for len(m.pendingEvents) > 0 {
+		e := m.pendingEvents[0]
+		m.pendingEvents = m.pendingEvents[1:]
 		for _, w := range slices.Clone(m.watchers) {
 			if w.stopped {
 				continue
@@ -190,8 +190,8 @@ func (m *Memory) deliver() {
 	}
 }
 
-// refOf returns the reference and resource of an object of any kind in the scheme.
-func (m *Memory) refOf(obj Object) (Ref, schema.GroupResource, error) {
+// refAndResource returns the reference and resource of an object of any kind in the scheme.
+func (m *Memory) refAndResource(obj Object) (Ref, schema.GroupResource, error) {
 	gvks, _, err := m.scheme.ObjectKinds(obj)
 	if err != nil {
 		return Ref{}, schema.GroupResource{}, err

@@ -18,25 +18,25 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	for _, ix := range typ.Indexes {
 		if old != nil {
 			for _, v := range IndexValues(ix, old) {
-				m.indexed.remove(indexKey{ref.Kind, ix, v}, ref)
+				m.refsByIndex.remove(indexKey{ref.Kind, ix, v}, ref)
 			}
 		}
 		if new != nil {
 			for _, v := range IndexValues(ix, new) {
-				m.indexed.add(indexKey{ref.Kind, ix, v}, ref)
+				m.refsByIndex.add(indexKey{ref.Kind, ix, v}, ref)
 			}
 		}
 	}
 }
 
-// candidates returns the objects that a query may select, in order. The caller holds the lock.
-func (m *Memory) candidates(q Query) []Object {
+// queryCandidates returns the objects that a query may select, in order. The caller holds the lock.
+func (m *Memory) queryCandidates(q Query) []Object {
 	typ, ok := TypeOf(q.Kind)
 	if !ok || !slices.Contains(typ.Indexes, q.Index) {
-		return m.all(q.Kind, q.Namespace)
+		return m.objectsInNamespace(q.Kind, q.Namespace)
 	}
 	var out []Object
-	for _, ref := range slices.SortedFunc(m.indexed.members(indexKey{q.Kind, q.Index, q.Value}), compareNames) {
+	for _, ref := range slices.SortedFunc(m.refsByIndex.members(indexKey{q.Kind, q.Index, q.Value}), compareNames) {
 		out = append(out, m.objects[ref])
 	}
 	return out

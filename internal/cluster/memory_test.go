@@ -47,11 +47,11 @@ func TestMemoryCountsGenerationsAndVersions(t *testing.T) {
 
 	labelled := a.DeepCopy()
 	labelled.Labels = map[string]string{"x": "y"}
-	b := ok(m.Update(labelled, Main)).(*networkingv1.Ingress)
+	b := ok(m.Update(labelled, MainPart)).(*networkingv1.Ingress)
 	if b.Generation != 1 || b.ResourceVersion == a.ResourceVersion {
 		t.Errorf("labels: generation %d, version %s after %s", b.Generation, b.ResourceVersion, a.ResourceVersion)
 	}
-	if _, err := m.Update(a, Main); !apierrors.IsConflict(err) {
+	if _, err := m.Update(a, MainPart); !apierrors.IsConflict(err) {
 		t.Errorf("update from an old version: %v", err)
 	}
 
@@ -59,15 +59,15 @@ func TestMemoryCountsGenerationsAndVersions(t *testing.T) {
 	class := "c"
 	spec.Spec.IngressClassName = &class
 	spec.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "ignored"}}
-	c := ok(m.Update(spec, Main)).(*networkingv1.Ingress)
+	c := ok(m.Update(spec, MainPart)).(*networkingv1.Ingress)
 	if c.Generation != 2 || len(c.Status.LoadBalancer.Ingress) != 0 {
 		t.Errorf("spec: %+v", c)
 	}
-	if same := ok(m.Update(c, Main)); same.GetResourceVersion() != c.ResourceVersion {
+	if same := ok(m.Update(c, MainPart)); same.GetResourceVersion() != c.ResourceVersion {
 		t.Error("a write without a change has changed the version")
 	}
 
-	d := ok(m.Patch(c, Status, types.MergePatchType,
+	d := ok(m.Patch(c, StatusPart, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"x":"z"}},"status":{"loadBalancer":{"ingress":[{"hostname":"h"}]}}}`))).(*networkingv1.Ingress)
 	if d.Labels["x"] != "y" || d.Status.LoadBalancer.Ingress[0].Hostname != "h" || d.Generation != 2 {
 		t.Errorf("status patch: %+v", d)
@@ -99,8 +99,8 @@ func TestMemoryDeletesWhenTheLastFinalizerGoes(t *testing.T) {
 	if got == nil || got.GetDeletionTimestamp() == nil || got.GetGeneration() != 2 {
 		t.Fatalf("after deletion: %v", got)
 	}
-	ok(m.Patch(got, Main, types.MergePatchType, []byte(`{"metadata":{"finalizers":["b"]}}`)))
-	ok(m.Patch(got, Main, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	ok(m.Patch(got, MainPart, types.MergePatchType, []byte(`{"metadata":{"finalizers":["b"]}}`)))
+	ok(m.Patch(got, MainPart, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	if got, _ := m.Get(RefOf(cur)); got != nil {
 		t.Errorf("still there: %v", got)
 	}
@@ -119,13 +119,13 @@ func TestMemoryPatchChecksTheVersionAndMergesConditions(t *testing.T) {
 	if err := m.Put(pod); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Patch(pod, Main, types.MergePatchType, []byte(`{"metadata":{"resourceVersion":"77"}}`)); !apierrors.IsConflict(err) {
+	if _, err := m.Patch(pod, MainPart, types.MergePatchType, []byte(`{"metadata":{"resourceVersion":"77"}}`)); !apierrors.IsConflict(err) {
 		t.Errorf("patch of an old version: %v", err)
 	}
-	if _, err := m.Patch(pod, Status, types.StrategicMergePatchType, []byte(`{"metadata":{"uid":"other"}}`)); !apierrors.IsConflict(err) {
+	if _, err := m.Patch(pod, StatusPart, types.StrategicMergePatchType, []byte(`{"metadata":{"uid":"other"}}`)); !apierrors.IsConflict(err) {
 		t.Errorf("patch of another pod: %v", err)
 	}
-	got := ok(m.Patch(pod, Status, types.StrategicMergePatchType,
+	got := ok(m.Patch(pod, StatusPart, types.StrategicMergePatchType,
 		[]byte(`{"status":{"conditions":[{"type":"gate","status":"False"}]}}`))).(*corev1.Pod)
 	if len(got.Status.Conditions) != 2 {
 		t.Errorf("conditions: %v", got.Status.Conditions)
@@ -225,15 +225,15 @@ func TestOwnStatusAndAnnotationsAreNoChange(t *testing.T) {
 	ing := func(version string, annotations map[string]string) Object {
 		return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version, Annotations: annotations}}
 	}
-	plain, shown := ing("1", nil), ing("2", map[string]string{PlanAnnotation: "{}"})
-	other := ing("3", map[string]string{PlanAnnotation: "[]", "a": "b"})
+	plain, shown := ing("1", nil), ing("2", map[string]string{IngressPlanAnnotation: "{}"})
+	other := ing("3", map[string]string{IngressPlanAnnotation: "[]", "a": "b"})
 	for name, c := range map[string]struct {
 		a, b Object
 		want bool
 	}{
 		"added":               {plain, shown, true},
 		"removed":             {shown, plain, true},
-		"changed":             {shown, ing("4", map[string]string{PlanAnnotation: "x"}), true},
+		"changed":             {shown, ing("4", map[string]string{IngressPlanAnnotation: "x"}), true},
 		"with something else": {shown, other, false},
 		"and back":            {other, plain, false},
 	} {
@@ -246,7 +246,7 @@ func TestOwnStatusAndAnnotationsAreNoChange(t *testing.T) {
 		}
 	}
 	service := func(v string) Object {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: v, Annotations: map[string]string{PlanAnnotation: v}}}
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: v, Annotations: map[string]string{IngressPlanAnnotation: v}}}
 	}
 	if SameContent(service("1"), service("2")) {
 		t.Error("on a Service it means nothing")
@@ -255,7 +255,7 @@ func TestOwnStatusAndAnnotationsAreNoChange(t *testing.T) {
 
 func TestLastListMatchesList(t *testing.T) {
 	m := newMemory(t)
-	var last LastList[*corev1.Node]
+	var last LastListCache[*corev1.Node]
 	q := Query{Kind: KindNode}
 	for step := range 200 {
 		n := &corev1.Node{}
@@ -273,7 +273,7 @@ func TestLastListMatchesList(t *testing.T) {
 			t.Fatalf("step %d: got %v, want %v; %v", step, got, want, v.Err())
 		}
 	}
-	var services LastList[*corev1.Service]
+	var services LastListCache[*corev1.Service]
 	for range 2 {
 		if v := NewView(m); services.Read(v, q) != nil || v.Err() == nil {
 			t.Fatal("no error for objects of another type")

@@ -19,15 +19,15 @@ type Part int
 
 // The parts.
 const (
-	Main   Part = iota // all but the status
-	Status             // the status subresource
+	MainPart   Part = iota // all but the status
+	StatusPart             // the status subresource
 )
 
 // Put stores objects as they are, with status, managed fields and deletion timestamp. It fills in UID, generation, creation
 // time and managed fields if they are missing.
 func (m *Memory) Put(objs ...Object) error {
 	for _, obj := range objs {
-		ref, _, err := m.refOf(obj)
+		ref, _, err := m.refAndResource(obj)
 		if err != nil {
 			return err
 		}
@@ -35,11 +35,11 @@ func (m *Memory) Put(objs ...Object) error {
 		o := obj.DeepCopyObject().(Object)
 		m.fillNewObject(o)
 		if len(o.GetManagedFields()) == 0 {
-			noteEdits(nil, o, o.GetCreationTimestamp().Time)
+			updateManagedFields(nil, o, o.GetCreationTimestamp().Time)
 		}
-		m.store(ref, o)
+		m.storeObject(ref, o)
 		m.mu.Unlock()
-		m.deliver()
+		m.deliverEvents()
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (m *Memory) Put(objs ...Object) error {
 // Apply creates an object, or changes it like kubectl apply does: finalizers and status are kept. The status of pods and nodes
 // is replaced, because there is no kubelet to write it. An object with another UID replaces the stored one.
 func (m *Memory) Apply(obj Object) error {
-	ref, _, err := m.refOf(obj)
+	ref, _, err := m.refAndResource(obj)
 	if err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (m *Memory) Apply(obj Object) error {
 	}
 	next := obj.DeepCopyObject().(Object)
 	next.SetFinalizers(cur.GetFinalizers())
-	if _, err := m.Update(next, Main); err != nil {
+	if _, err := m.Update(next, MainPart); err != nil {
 		return err
 	}
 	switch obj.(type) {
 	case *corev1.Pod, *corev1.Node:
-		_, err = m.Update(next, Status)
+		_, err = m.Update(next, StatusPart)
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 		m.serial++
 		o.SetName(fmt.Sprintf("%s%05d", o.GetGenerateName(), m.serial))
 	}
-	ref, res, err := m.refOf(o)
+	ref, res, err := m.refAndResource(o)
 	if err == nil && m.objects[ref] != nil {
 		err = apierrors.NewAlreadyExists(res, ref.Name)
 	}
@@ -91,10 +91,10 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	o.SetCreationTimestamp(metav1.Time{})
 	copyStatus(o, nil)
 	m.fillNewObject(o)
-	noteEdits(nil, o, m.clock.Now())
-	m.store(ref, o)
+	updateManagedFields(nil, o, m.clock.Now())
+	m.storeObject(ref, o)
 	m.mu.Unlock()
-	m.deliver()
+	m.deliverEvents()
 	return o, nil
 }
 
@@ -118,13 +118,13 @@ func (m *Memory) fillNewObject(o Object) {
 // Update changes a part of an object, and returns it as it is stored. A resourceVersion in the object must be the stored one.
 // A write that changes nothing causes no event. An object that is being deleted is removed with its last finalizer.
 func (m *Memory) Update(obj Object, part Part) (Object, error) {
-	return m.change(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
+	return m.updatePart(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
 }
 
 // Patch applies a JSON merge patch or a strategic merge patch to a part of the stored object with the kind and name of obj. A
 // uid or resourceVersion in the patch must be the stored one.
 func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte) (Object, error) {
-	return m.change(obj, part, func(cur Object) (Object, error) {
+	return m.updatePart(obj, part, func(cur Object) (Object, error) {
 		before, err := json.Marshal(cur)
 		if err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
 		}
 		gvk := cur.GetObjectKind().GroupVersionKind()
-		out := newLike(cur)
+		out := newOfSameKind(cur)
 		if err := json.Unmarshal(after, out); err != nil {
 			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
 		}
@@ -151,9 +151,9 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 	})
 }
 
-// change replaces a part of a stored object by the one that make returns.
-func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, error)) (Object, error) {
-	ref, res, err := m.refOf(obj)
+// updatePart replaces a part of a stored object by the one that make returns.
+func (m *Memory) updatePart(obj Object, part Part, make func(cur Object) (Object, error)) (Object, error) {
+	ref, res, err := m.refAndResource(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -174,21 +174,21 @@ func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, er
 		if u := next.GetUID(); u != "" && u != cur.GetUID() {
 			return nil, apierrors.NewConflict(res, ref.Name, fmt.Errorf("uid %s is not the current one", u))
 		}
-		if part == Status {
+		if part == StatusPart {
 			status := next
 			next = cur.DeepCopyObject().(Object)
 			copyStatus(next, status)
 		} else {
 			copyStatus(next, cur)
 		}
-		return m.replace(ref, cur, next), nil
+		return m.replaceObject(ref, cur, next), nil
 	}()
-	m.deliver()
+	m.deliverEvents()
 	return stored, err
 }
 
-// replace stores next in place of cur, if they differ. The caller holds the lock.
-func (m *Memory) replace(ref Ref, cur, next Object) Object {
+// replaceObject stores next in place of cur, if they differ. The caller holds the lock.
+func (m *Memory) replaceObject(ref Ref, cur, next Object) Object {
 	next.SetUID(cur.GetUID())
 	next.SetResourceVersion(cur.GetResourceVersion())
 	next.SetGeneration(cur.GetGeneration())
@@ -201,16 +201,16 @@ func (m *Memory) replace(ref Ref, cur, next Object) Object {
 	}
 	if cur.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 {
 		m.version++
-		m.store(ref, nil)
+		m.storeObject(ref, nil)
 		return next
 	}
 	if !equality.Semantic.DeepEqual(specOf(cur), specOf(next)) {
 		next.SetGeneration(cur.GetGeneration() + 1)
 	}
-	noteEdits(cur, next, m.clock.Now())
+	updateManagedFields(cur, next, m.clock.Now())
 	m.version++
 	next.SetResourceVersion(strconv.FormatInt(m.version, 10))
-	m.store(ref, next)
+	m.storeObject(ref, next)
 	return next
 }
 
@@ -225,24 +225,24 @@ func (m *Memory) Delete(ref Ref) error {
 			return notFound(ref)
 		case len(cur.GetFinalizers()) == 0:
 			m.version++
-			m.store(ref, nil)
+			m.storeObject(ref, nil)
 		case cur.GetDeletionTimestamp() == nil:
 			next := cur.DeepCopyObject().(Object)
 			next.SetDeletionTimestamp(&metav1.Time{Time: m.clock.Now()})
 			next.SetGeneration(cur.GetGeneration() + 1)
 			m.version++
 			next.SetResourceVersion(strconv.FormatInt(m.version, 10))
-			m.store(ref, next)
+			m.storeObject(ref, next)
 		}
 		return nil
 	}()
-	m.deliver()
+	m.deliverEvents()
 	return err
 }
 
 // Read copies the stored object of the same kind and name into obj. It fails with NotFound.
 func (m *Memory) Read(obj Object) error {
-	ref, res, err := m.refOf(obj)
+	ref, res, err := m.refAndResource(obj)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (m *Memory) Read(obj Object) error {
 
 // Remove deletes the object of the same kind and name.
 func (m *Memory) Remove(obj Object) error {
-	ref, _, err := m.refOf(obj)
+	ref, _, err := m.refAndResource(obj)
 	if err != nil {
 		return err
 	}

@@ -27,15 +27,15 @@ const (
 	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 )
 
-// largeAnnotation is the length in bytes from which an annotation is retained, although the controller does not read it: its
-// removal must be an event, because an annotation of the controller may fit then.
-const largeAnnotation = 4 << 10
+// largeAnnotationBytes is the length in bytes from which an annotation is retained, although the controller does not read
+// it: its removal must be an event, because an annotation of the controller may fit then.
+const largeAnnotationBytes = 4 << 10
 
 // Reduce removes the fields of an object that the controller does not read, so that a cache stays small, and so that changes
 // of these fields cause no events. It is idempotent, and changes its argument. quicEnv is the environment variable of
 // containers that is retained; all others are removed.
 func Reduce(obj Object, quicEnv string) Object {
-	reduceEdits(obj)
+	reduceManagedFields(obj)
 	switch o := obj.(type) {
 	case *corev1.Pod:
 		return reducePod(o, quicEnv)
@@ -45,7 +45,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
 	case *networkingv1.Ingress:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return isOwnAnnotation(k) || isMistypedPrefix(k, annotationPrefix) || k == ClassAnnotation || k == naming.AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+			return isIngressAnnotation(k) || isMistypedPrefix(k, annotationPrefix) || k == ClassAnnotation || k == naming.AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotationBytes && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
@@ -53,7 +53,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return isOwnAnnotation(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == naming.AdoptedByAnnotation || isMistypedPrefix(k, servicePrefix)
+			return isIngressAnnotation(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == naming.AdoptedByAnnotation || isMistypedPrefix(k, servicePrefix)
 		})
 		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}
@@ -62,9 +62,9 @@ func Reduce(obj Object, quicEnv string) Object {
 			o.Status.LoadBalancer.Ingress = shown
 		}
 	case *discoveryv1.EndpointSlice:
-		reduceSlice(o)
+		reduceEndpointSlice(o)
 	default:
-		if reduceOptional(obj) {
+		if reduceOptionalKind(obj) {
 			return obj
 		}
 		if a := obj.GetAnnotations(); a[corev1.LastAppliedConfigAnnotation] != "" {
@@ -75,14 +75,16 @@ func Reduce(obj Object, quicEnv string) Object {
 	return obj
 }
 
-// isOwnAnnotation reports whether an annotation has the prefix of the annotations of Ingresses.
-func isOwnAnnotation(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
+// isIngressAnnotation reports whether an annotation has the prefix of the annotations of Ingresses.
+func isIngressAnnotation(annotation string) bool {
+	return strings.HasPrefix(annotation, annotationPrefix)
+}
 
 // isMistypedPrefix reports whether the prefix of an annotation is similar to the expected one. Such annotations are retained,
 // because findings report them.
 func isMistypedPrefix(annotation, prefix string) bool {
 	has, _, _ := strings.Cut(annotation, "/")
-	return finding.Nearest(has+"/", []string{prefix}) != ""
+	return finding.NearestWord(has+"/", []string{prefix}) != ""
 }
 
 // reduceMeta returns metadata with the given labels, and with the annotations for which read returns true.
@@ -107,7 +109,7 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	_, quic := meta.Annotations[quicAnnotation]
 	spec := corev1.PodSpec{NodeName: intern(p.Spec.NodeName), HostNetwork: p.Spec.HostNetwork}
 	for _, g := range p.Spec.ReadinessGates {
-		if isGate(g.ConditionType) {
+		if isReadinessGate(g.ConditionType) {
 			g.ConditionType = intern(g.ConditionType)
 			spec.ReadinessGates = append(spec.ReadinessGates, g)
 		}
@@ -133,7 +135,7 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	for _, c := range p.Status.Conditions {
 		c.Type, c.Status = intern(c.Type), intern(c.Status)
 		switch {
-		case isGate(c.Type):
+		case isReadinessGate(c.Type):
 			c.LastProbeTime = metav1.Time{}
 			status.Conditions = append(status.Conditions, c)
 		case c.Type == corev1.PodReady:
@@ -149,13 +151,13 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 // intern returns the shared copy of a text that many objects have.
 func intern[T ~string](s T) T { return unique.Make(s).Value() }
 
-// isGate reports whether the type of a readiness gate or pod condition is one that the controller sets.
-func isGate(t corev1.PodConditionType) bool {
-	return strings.HasPrefix(string(t), gatePrefix) || strings.HasPrefix(string(t), legacyGatePrefix)
+// isReadinessGate reports whether the type of a readiness gate or pod condition is one that the controller sets.
+func isReadinessGate(t corev1.PodConditionType) bool {
+	return strings.HasPrefix(string(t), readinessGatePrefix) || strings.HasPrefix(string(t), legacyReadinessGatePrefix)
 }
 
-// reduceContainer returns a container with its named ports. For a pod that serves QUIC, it returns all ports and the variable of
-// the server ID. It reports whether the result has a port or a variable.
+// reduceContainer returns a container with its named ports. For a pod that serves QUIC, it returns all ports and the
+// variable of the server ID. It reports whether the result has a port or a variable.
 func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Container, bool) {
 	out := corev1.Container{RestartPolicy: c.RestartPolicy}
 	for _, p := range c.Ports {
@@ -187,8 +189,9 @@ func reduceNode(n *corev1.Node) *corev1.Node {
 	return out
 }
 
-// reduceSlice is Reduce for an EndpointSlice. It retains the Service, and the addresses, conditions and pods of endpoints.
-func reduceSlice(s *discoveryv1.EndpointSlice) {
+// reduceEndpointSlice is Reduce for an EndpointSlice. It retains the Service, and the addresses, conditions and pods of
+// endpoints.
+func reduceEndpointSlice(s *discoveryv1.EndpointSlice) {
 	var labels map[string]string
 	if svc, ok := s.Labels[discoveryv1.LabelServiceName]; ok {
 		labels = map[string]string{discoveryv1.LabelServiceName: svc}
@@ -204,8 +207,8 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// SameContent reports whether two states of an object are equal, apart from their resource version and from annotations that the
-// controller writes and never reads. Both must be results of Reduce.
+// SameContent reports whether two states of an object are equal, apart from their resource version and from annotations that
+// the controller writes and never reads. Both must be results of Reduce.
 func SameContent(a, b Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -221,25 +224,27 @@ func SameContent(a, b Object) bool {
 	c.SetManagedFields(a.GetManagedFields())
 	switch kind, _ := KindOf(a); kind {
 	case KindIngress:
-		setAnnotation(c, PlanAnnotation, a)
+		copyAnnotation(c, IngressPlanAnnotation, a)
 	case KindGateway:
-		setAnnotation(c, GatewayPlanAnnotation, a)
+		copyAnnotation(c, GatewayPlanAnnotation, a)
 	}
 	return equality.Semantic.DeepEqual(a, c)
 }
 
 // shallowCopy copies the fields of an object, but not the values that they point to.
 func shallowCopy(o Object) Object {
-	out := newLike(o)
+	out := newOfSameKind(o)
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(o).Elem())
 	return out
 }
 
-// newLike returns an empty object of the same kind.
-func newLike(o Object) Object { return reflect.New(reflect.TypeOf(o).Elem()).Interface().(Object) }
+// newOfSameKind returns an empty object of the same kind.
+func newOfSameKind(o Object) Object {
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(Object)
+}
 
-// setAnnotation copies an annotation from like to obj, or removes it from obj if like does not have it.
-func setAnnotation(obj Object, key string, like Object) {
+// copyAnnotation copies an annotation from like to obj, or removes it from obj if like does not have it.
+func copyAnnotation(obj Object, key string, like Object) {
 	all := maps.Clone(obj.GetAnnotations())
 	v, ok := like.GetAnnotations()[key]
 	switch {

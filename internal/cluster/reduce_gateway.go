@@ -10,15 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// gatewayAnnotation reports whether the controller reads an annotation of a Gateway, or compares it before it writes it.
-func gatewayAnnotation(key string) bool {
+// isRelevantGatewayAnnotation reports whether the controller reads an annotation of a Gateway, or compares it before it
+// writes it.
+func isRelevantGatewayAnnotation(key string) bool {
 	return key == naming.DryRunAnnotation || key == naming.AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
-// reduceOptional is Reduce for the optional kinds. It reports whether the kind of an object is optional. It removes all
+// reduceOptionalKind is Reduce for the optional kinds. It reports whether the kind of an object is optional. It removes all
 // labels, and retains only annotations that the controller shares with users or with other controllers. It retains the
 // status, because the controller compares it before it writes it.
-func reduceOptional(obj Object) bool {
+func reduceOptionalKind(obj Object) bool {
 	kind, _ := KindOf(obj)
 	if typ, ok := TypeOf(kind); !ok || !typ.Optional() {
 		return false
@@ -28,9 +29,9 @@ func reduceOptional(obj Object) bool {
 		var read bool
 		switch obj.(type) {
 		case *gwv1.Gateway:
-			read = gatewayAnnotation(key) || len(v) > largeAnnotation && key != corev1.LastAppliedConfigAnnotation
+			read = isRelevantGatewayAnnotation(key) || len(v) > largeAnnotationBytes && key != corev1.LastAppliedConfigAnnotation
 		case *aga.GlobalAccelerator:
-			read = strings.HasPrefix(key, ownPrefix)
+			read = strings.HasPrefix(key, fulcrumAnnotationPrefix)
 		case *gwv1.GatewayClass:
 			read = key == ProcessedConfigAnnotation || key == ProcessedConfigAtAnnotation
 		}

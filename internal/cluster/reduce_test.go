@@ -63,7 +63,7 @@ func TestUnusedFieldsAreNoEvent(t *testing.T) {
 					o.(*networkingv1.Ingress).Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "x"}}
 				},
 			},
-			map[string]func(Object){"label": label, "annotation of others": set("argocd.argoproj.io/tracking-id", "b"), "plan": set(PlanAnnotation, "{}"), "manifest": set(corev1.LastAppliedConfigAnnotation, strings.Repeat("b", 5000))}},
+			map[string]func(Object){"label": label, "annotation of others": set("argocd.argoproj.io/tracking-id", "b"), "plan": set(IngressPlanAnnotation, "{}"), "manifest": set(corev1.LastAppliedConfigAnnotation, strings.Repeat("b", 5000))}},
 		"Service": {&corev1.Service{ObjectMeta: meta("n", "s")},
 			map[string]func(Object){
 				"annotation":               set("alb.ingress.kubernetes.io/target-type", "ip"),
@@ -93,16 +93,16 @@ func TestUnusedFieldsAreNoEvent(t *testing.T) {
 				"phase": func(o Object) { o.(*corev1.Pod).Status.Phase = corev1.PodFailed }, "deletion": leave,
 				"address": func(o Object) { o.(*corev1.Pod).Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.1"}} },
 				"gate": func(o Object) {
-					o.(*corev1.Pod).Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gatePrefix + "b"}}
+					o.(*corev1.Pod).Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: readinessGatePrefix + "b"}}
 				},
-				"condition": condition(corev1.PodReady, ""), "message of our condition": condition(gatePrefix+"b", "m"),
+				"condition": withPodCondition(corev1.PodReady, ""), "message of our condition": withPodCondition(readinessGatePrefix+"b", "m"),
 				"port": func(o Object) {
 					o.(*corev1.Pod).Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 1}}}}
 				},
 			},
 			map[string]func(Object){
 				"label": label, "annotation": set("a", "b"), "image": func(o Object) { o.(*corev1.Pod).Spec.Containers = []corev1.Container{{Image: "i"}} },
-				"condition": condition(corev1.PodScheduled, ""), "gate of others": condition("example.com/gate", "m"),
+				"condition": withPodCondition(corev1.PodScheduled, ""), "gate of others": withPodCondition("example.com/gate", "m"),
 			}},
 	} {
 		was := Reduce(c.obj.DeepCopyObject().(Object), "")
@@ -119,7 +119,7 @@ func TestUnusedFieldsAreNoEvent(t *testing.T) {
 	}
 }
 
-func condition(typ corev1.PodConditionType, message string) func(Object) {
+func withPodCondition(typ corev1.PodConditionType, message string) func(Object) {
 	return func(o Object) {
 		o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{Type: typ, Status: corev1.ConditionTrue, Message: message}}
 	}
@@ -141,7 +141,7 @@ func TestReducedDoesNotModifyItsSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := whole.DeepCopyObject()
-	if obj, err := (&Reduced{Source: m}).Get(ref); err != nil || len(obj.GetLabels()) > 0 {
+	if obj, err := (&ReducedSource{Source: m}).Get(ref); err != nil || len(obj.GetLabels()) > 0 {
 		t.Error(obj, err)
 	}
 	if d := cmp.Diff(copied, whole); d != "" {
@@ -159,20 +159,20 @@ func typicalPod(i int) *corev1.Pod {
 		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:x":"` + strings.Repeat("x", 2000) + `"}`)}},
 	}}
 	p.Spec.NodeName = "ip-10-0-132-17.us-west-2.compute.internal"
-	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gatePrefix + "k8s-shop-web-0123456789"}}
+	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: readinessGatePrefix + "k8s-shop-web-0123456789"}}
 	p.Spec.Containers = []corev1.Container{
 		{Name: "web", Image: "registry/web:1", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}},
 		{Name: "sidecar", Image: "registry/sidecar:1", Ports: []corev1.ContainerPort{{ContainerPort: 9090, Protocol: corev1.ProtocolTCP}}},
 	}
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: fmt.Sprintf("10.0.%d.%d", i/250, i%250), PodIPs: []corev1.PodIP{{IP: fmt.Sprintf("10.0.%d.%d", i/250, i%250)}}}
-	for _, c := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady, "PodReadyToStartContainers", gatePrefix + "k8s-shop-web-0123456789"} {
+	for _, c := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady, "PodReadyToStartContainers", readinessGatePrefix + "k8s-shop-web-0123456789"} {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0)})
 	}
 	return p
 }
 
-// typicalSlice returns an EndpointSlice with a hundred pods.
-func typicalSlice(i int) *discoveryv1.EndpointSlice {
+// typicalEndpointSlice returns an EndpointSlice with a hundred pods.
+func typicalEndpointSlice(i int) *discoveryv1.EndpointSlice {
 	yes, node, zone := true, "ip-10-0-132-17.us-west-2.compute.internal", "us-west-2a"
 	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("web-%d", i), Namespace: "shop", Labels: map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"},
@@ -208,7 +208,7 @@ func typicalService(i int) *corev1.Service {
 func BenchmarkMemory(b *testing.B) {
 	for name, typical := range map[string]func(i int) Object{
 		"Pod":                  func(i int) Object { return typicalPod(i) },
-		"EndpointSlice of 100": func(i int) Object { return typicalSlice(i) },
+		"EndpointSlice of 100": func(i int) Object { return typicalEndpointSlice(i) },
 		"Ingress applied":      func(i int) Object { return typicalIngress(i) },
 		"Service applied":      func(i int) Object { return typicalService(i) },
 		"Namespace":            func(i int) Object { return &corev1.Namespace{ObjectMeta: meta("", fmt.Sprint(i))} },
@@ -218,13 +218,13 @@ func BenchmarkMemory(b *testing.B) {
 				for b.Loop() {
 					const n = 500
 					objs := make([]Object, n)
-					before := heap()
+					before := heapSize()
 					for i := range objs {
 						if objs[i] = copyWithOwnStrings(b, typical(i)); form == "kept" {
 							objs[i] = Reduce(objs[i], "")
 						}
 					}
-					b.ReportMetric(float64(heap()-before)/n, "bytes/object")
+					b.ReportMetric(float64(heapSize()-before)/n, "bytes/object")
 					runtime.KeepAlive(objs)
 				}
 			})
@@ -247,8 +247,8 @@ func copyWithOwnStrings(b *testing.B, obj Object) Object {
 	return out
 }
 
-// heap returns the size of the reachable heap.
-func heap() uint64 {
+// heapSize returns the size of the reachable heap.
+func heapSize() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

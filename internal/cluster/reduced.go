@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Reduced is a source that returns the objects of another source as informers do: it omits finished pods, and reduces all other
-// objects.
-type Reduced struct {
+// ReducedSource is a source that returns the objects of another source as informers do: it omits finished pods, and reduces
+// all other objects.
+type ReducedSource struct {
 	Source  Source
 	QUICEnv string
 
@@ -20,7 +20,7 @@ type Reduced struct {
 type reduction struct{ original, reduced Object }
 
 // Get implements Source.
-func (r *Reduced) Get(ref Ref) (Object, error) {
+func (r *ReducedSource) Get(ref Ref) (Object, error) {
 	obj, err := r.Source.Get(ref)
 	if err != nil || obj == nil || ref.Kind == KindSecret {
 		return obj, err
@@ -29,7 +29,7 @@ func (r *Reduced) Get(ref Ref) (Object, error) {
 }
 
 // List implements Source.
-func (r *Reduced) List(q Query) ([]Object, error) {
+func (r *ReducedSource) List(q Query) ([]Object, error) {
 	objs, err := r.Source.List(q)
 	out := make([]Object, 0, len(objs))
 	for _, obj := range objs {
@@ -41,11 +41,11 @@ func (r *Reduced) List(q Query) ([]Object, error) {
 }
 
 // Installed implements Installer.
-func (r *Reduced) Installed(kind Kind) bool { return isInstalled(r.Source, kind) }
+func (r *ReducedSource) Installed(kind Kind) bool { return isInstalled(r.Source, kind) }
 
 // Reduce returns the reduced copy of an object, nil for a finished pod. It does not change its argument.
-func (r *Reduced) Reduce(obj Object) Object {
-	if p, ok := obj.(*corev1.Pod); obj == nil || ok && PodFinished(p) {
+func (r *ReducedSource) Reduce(obj Object) Object {
+	if p, ok := obj.(*corev1.Pod); obj == nil || ok && IsPodFinished(p) {
 		return nil
 	}
 	r.mu.Lock()

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// PortNumber returns the number of the port of a Service that has a number or name; false if the Service has no such port.
-func PortNumber(v *View, namespace, service string, port intstr.IntOrString) (int32, bool) {
+// ServicePortNumber returns the number of the port of a Service that has a number or name; false if the Service has no such
+// port.
+func ServicePortNumber(v *View, namespace, service string, port intstr.IntOrString) (int32, bool) {
 	svc, ok := Get[*corev1.Service](v, KindService, namespace, service)
 	if !ok {
 		return 0, false
@@ -21,9 +22,9 @@ func PortNumber(v *View, namespace, service string, port intstr.IntOrString) (in
 	return 0, false
 }
 
-// PortText returns the number of a port as a text, or port unchanged if the Service has no such port.
-func PortText(v *View, namespace, service string, port intstr.IntOrString) string {
-	if n, ok := PortNumber(v, namespace, service, port); ok {
+// ServicePortText returns the number of a port as a text, or port unchanged if the Service has no such port.
+func ServicePortText(v *View, namespace, service string, port intstr.IntOrString) string {
+	if n, ok := ServicePortNumber(v, namespace, service, port); ok {
 		return strconv.Itoa(int(n))
 	}
 	return port.String()

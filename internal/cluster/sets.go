@@ -2,8 +2,8 @@ package cluster
 
 import "iter"
 
-// sets has a set of members for each key. A key without members has no entry.
-type sets[Q, K comparable] map[Q]set[K]
+// setsByKey has a set of members for each key. A key without members has no entry.
+type setsByKey[Q, K comparable] map[Q]set[K]
 
 // set is a set with at least one member. Most sets have one member, because for example each pod has one binding that reads it.
 // Storing the first member outside of a map saves a quarter of the memory in a large cluster.
@@ -13,7 +13,7 @@ type set[K comparable] struct {
 }
 
 // add adds a member to the set of a key.
-func (s sets[Q, K]) add(q Q, k K) {
+func (s setsByKey[Q, K]) add(q Q, k K) {
 	members, ok := s[q]
 	switch {
 	case !ok:
@@ -28,7 +28,7 @@ func (s sets[Q, K]) add(q Q, k K) {
 }
 
 // remove removes a member from the set of a key.
-func (s sets[Q, K]) remove(q Q, k K) {
+func (s setsByKey[Q, K]) remove(q Q, k K) {
 	members := s[q]
 	if members.first != k {
 		delete(members.others, k)
@@ -44,7 +44,7 @@ func (s sets[Q, K]) remove(q Q, k K) {
 }
 
 // members returns the members of the set of a key, in unspecified order.
-func (s sets[Q, K]) members(q Q) iter.Seq[K] {
+func (s setsByKey[Q, K]) members(q Q) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		members, ok := s[q]
 		if !ok || !yield(members.first) {

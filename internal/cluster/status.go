@@ -47,8 +47,8 @@ func specOf(obj Object) any {
 	return pointerTo(obj, "Spec")
 }
 
-// Hostname returns the first host name in the status of an Ingress, Service or Gateway, "" if there is none.
-func Hostname(obj Object) string {
+// StatusHostname returns the first host name in the status of an Ingress, Service or Gateway, "" if there is none.
+func StatusHostname(obj Object) string {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
 		for _, e := range o.Status.LoadBalancer.Ingress {
@@ -92,7 +92,7 @@ func ClearedStatus(obj Object, finalizer string) any {
 		return nil
 	}
 	if o, ok := obj.(*gwv1.Gateway); ok {
-		return clearedGateway(o)
+		return clearedGatewayStatus(o)
 	}
 	return map[string]any{"loadBalancer": map[string]any{"ingress": nil}}
 }

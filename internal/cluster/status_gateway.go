@@ -8,9 +8,9 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// clearedGateway returns the fields that reset the status of a Gateway to that of a new object, apart from conditions of other
-// controllers.
-func clearedGateway(o *gwv1.Gateway) any {
+// clearedGatewayStatus returns the fields that reset the status of a Gateway to that of a new object, apart from conditions
+// of other controllers.
+func clearedGatewayStatus(o *gwv1.Gateway) any {
 	conditions := initialConditions(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
 	for _, c := range o.Status.Conditions {
 		if !slices.ContainsFunc(conditions, func(w metav1.Condition) bool { return w.Type == c.Type }) {

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Tracker records the reads of the last view of each consumer, such as a stack, and finds the consumers that an event affects. It
-// is safe for concurrent use.
+// Tracker records the reads of the last view of each consumer, such as a stack, and finds the consumers that an event
+// affects. It is safe for concurrent use.
 type Tracker[K comparable] struct {
-	mu      sync.Mutex
-	seq     uint64
-	order   map[K]uint64 // order of first recording, in which consumers are returned
-	reads   map[K]viewReads
-	byRef   sets[Ref, K]
-	byQuery sets[Query, K]
+	mu             sync.Mutex
+	seq            uint64
+	recordingOrder map[K]uint64 // order of first recording, in which consumers are returned
+	reads          map[K]viewReads
+	byRef          setsByKey[Ref, K]
+	byQuery        setsByKey[Query, K]
 }
 
 // viewReads has the reads of a view.
@@ -28,8 +28,8 @@ type viewReads struct {
 // NewTracker returns a tracker without consumers.
 func NewTracker[K comparable]() *Tracker[K] {
 	return &Tracker[K]{
-		order: map[K]uint64{}, reads: map[K]viewReads{},
-		byRef: sets[Ref, K]{}, byQuery: sets[Query, K]{},
+		recordingOrder: map[K]uint64{}, reads: map[K]viewReads{},
+		byRef: setsByKey[Ref, K]{}, byQuery: setsByKey[Query, K]{},
 	}
 }
 
@@ -40,12 +40,12 @@ func (t *Tracker[K]) Record(k K, v *View) {
 	// Most runs repeat the reads of the last run. Repeated reads are not removed and added again.
 	t.forget(k, v)
 	if len(v.refs) == 0 && len(v.queries) == 0 {
-		delete(t.order, k)
+		delete(t.recordingOrder, k)
 		return
 	}
-	if _, ok := t.order[k]; !ok {
+	if _, ok := t.recordingOrder[k]; !ok {
 		t.seq++
-		t.order[k] = t.seq
+		t.recordingOrder[k] = t.seq
 	}
 	q := viewReads{make([]Ref, 0, len(v.refs)), make([]Query, 0, len(v.queries))}
 	for r := range v.refs {
@@ -64,7 +64,7 @@ func (t *Tracker[K]) Forget(k K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forget(k, &View{})
-	delete(t.order, k)
+	delete(t.recordingOrder, k)
 }
 
 // forget removes the reads of a consumer from the indexes, except those that the view repeats. The caller holds the lock.
@@ -108,7 +108,7 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 
 // sortConsumers returns consumers in the order of first recording. The caller holds the lock.
 func (t *Tracker[K]) sortConsumers(affected map[K]struct{}) []K {
-	return slices.SortedFunc(maps.Keys(affected), func(a, b K) int { return cmp.Compare(t.order[a], t.order[b]) })
+	return slices.SortedFunc(maps.Keys(affected), func(a, b K) int { return cmp.Compare(t.recordingOrder[a], t.recordingOrder[b]) })
 }
 
 // ConsumersOf returns the consumers that read an object by name, in the order of first recording.

@@ -25,11 +25,11 @@ func TestIndexValues(t *testing.T) {
 		obj   Object
 		want  []string
 	}{
-		"group annotation": {IngressByGroup, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
+		"group annotation": {IngressByGroupName, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
 			Annotations: map[string]string{"alb.ingress.kubernetes.io/group.name": "shop"}}}, []string{"shop"}},
-		"an empty group annotation is a value": {IngressByGroup, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
+		"an empty group annotation is a value": {IngressByGroupName, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
 			Annotations: map[string]string{"alb.ingress.kubernetes.io/group.name": ""}}}, []string{""}},
-		"no group annotation": {IngressByGroup, &networkingv1.Ingress{}, nil},
+		"no group annotation": {IngressByGroupName, &networkingv1.Ingress{}, nil},
 		"finalizers of others are left out": {ByFinalizer, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
 			Finalizers: []string{"other/x", "ingress.k8s.aws/resources", "group.ingress.k8s.aws/a", "group.ingress.k8s.aws/a"}}},
 			[]string{"group.ingress.k8s.aws/a", "ingress.k8s.aws/resources"}},
@@ -37,18 +37,18 @@ func TestIndexValues(t *testing.T) {
 		"no class": {IngressByClass, &networkingv1.Ingress{}, []string{""}},
 		"params of a class": {ClassByParams, &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{
 			Parameters: &networkingv1.IngressClassParametersReference{Name: "p"}}}, []string{"p"}},
-		"group of params": {ParamsByGroup, &elbv2.IngressClassParams{Spec: elbv2.IngressClassParamsSpec{
+		"group of params": {ParamsByGroupName, &elbv2.IngressClassParams{Spec: elbv2.IngressClassParamsSpec{
 			Group: &elbv2.IngressGroup{Name: "g"}}}, []string{"g"}},
-		"service of a slice": {SliceByService, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+		"service of a slice": {EndpointSliceByService, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Labels: map[string]string{"kubernetes.io/service-name": "web"}}}, []string{"shop/web"}},
-		"slice without a service": {SliceByService, &discoveryv1.EndpointSlice{}, nil},
+		"slice without a service": {EndpointSliceByService, &discoveryv1.EndpointSlice{}, nil},
 		"service of a binding": {BindingByService, &elbv2.TargetGroupBinding{ObjectMeta: meta("shop", "b"),
 			Spec: elbv2.TargetGroupBindingSpec{ServiceRef: elbv2.ServiceReference{Name: "web"}}}, []string{"shop/web"}},
 		"implicit stack": {BindingByStack, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 			"ingress.k8s.aws/stack-namespace": "shop", "ingress.k8s.aws/stack-name": "web"}}}, []string{"ingress.k8s.aws|shop/web"}},
 		"explicit stack": {BindingByStack, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 			"ingress.k8s.aws/stack": "team"}}}, []string{"ingress.k8s.aws|team"}},
-		"gates of both spellings": {PodByGate, &corev1.Pod{ObjectMeta: meta("shop", "p"), Spec: corev1.PodSpec{
+		"gates of both spellings": {PodByReadinessGate, &corev1.Pod{ObjectMeta: meta("shop", "p"), Spec: corev1.PodSpec{
 			ReadinessGates: []corev1.PodReadinessGate{
 				{ConditionType: "target-health.elbv2.k8s.aws/b"}, {ConditionType: "target-health.alb.ingress.k8s.aws/a"},
 				{ConditionType: "other/c"}, {ConditionType: "target-health.elbv2.k8s.aws/b"}}}}, []string{"shop/a", "shop/b"}},
@@ -59,12 +59,12 @@ func TestIndexValues(t *testing.T) {
 			Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, []string{"shop/10.0.0.1"}},
 		"addresses given back": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Status: corev1.PodStatus{
 			Phase: corev1.PodFailed, PodIP: "10.0.0.1"}}, nil},
-		"shared load balancer": {ServiceByGroup, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "g"}}}, []string{"shop/g"}},
-		"load balancers shared, now and before": {ServiceByGroup, &corev1.Service{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "bank/g"}, Finalizers: []string{sharedFinalizer + "shop.old", serviceFinalizer}}},
+		"shared load balancer": {ServiceBySharedLoadBalancer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "g"}}}, []string{"shop/g"}},
+		"load balancers shared, now and before": {ServiceBySharedLoadBalancer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "bank/g"}, Finalizers: []string{sharedServiceFinalizerPrefix + "shop.old", serviceFinalizer}}},
 			[]string{"", "bank/g", "shop/old"}},
-		"finalizers of a Service": {ByFinalizer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{sharedFinalizer + "shop.old", serviceFinalizer, "x"}}},
-			[]string{sharedFinalizer + "shop.old", serviceFinalizer}},
+		"finalizers of a Service": {ByFinalizer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{sharedServiceFinalizerPrefix + "shop.old", serviceFinalizer, "x"}}},
+			[]string{sharedServiceFinalizerPrefix + "shop.old", serviceFinalizer}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,23 +85,23 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all) // the finalizer index exists for every root kind
-	want := []Index{IngressByGroup, ServiceByGroup, ByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
-		SliceByService, BindingByService, BindingByStack, BindingByTargetGroup, PodByGate, PodByAddress,
-		GatewayByClass, GatewayByAdopted, GatewayByConfiguration, ClassByController, ClassByConfiguration, SetByGateway, RouteByParent, RouteByBackend,
-		RouteByConfiguration, ConfigurationByDefault, TargetsByReference}
+	want := []Index{IngressByGroupName, ServiceBySharedLoadBalancer, ByFinalizer, IngressByClass, ClassByParams, ParamsByGroupName,
+		EndpointSliceByService, BindingByService, BindingByStack, BindingByTargetGroup, PodByReadinessGate, PodByAddress,
+		GatewayByClass, GatewayByAdoptedStack, GatewayByConfiguration, GatewayClassByController, GatewayClassByConfiguration, ListenerSetByGateway, RouteByParent, RouteByBackend,
+		RouteByConfiguration, ConfigurationByDefaultTargetGroup, TargetConfigurationByReference}
 	slices.Sort(want)
 	if d := cmp.Diff(want, all); d != "" {
 		t.Error(d)
 	}
 }
 
-// readIngressWithReferences reads an Ingress, and then the objects that the Ingress references, so that later reads depend on earlier
-// results as in a translation.
+// readIngressWithReferences reads an Ingress, and then the objects that the Ingress references, so that later reads depend
+// on earlier results as in a translation.
 func readIngressWithReferences(v *View, ns string) string {
 	var seen []string
 	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
 	for _, g := range []string{"a", "b"} {
-		for _, ing := range List[*networkingv1.Ingress](v, Query{Kind: KindIngress, Namespace: ns, Index: IngressByGroup, Value: g}) {
+		for _, ing := range List[*networkingv1.Ingress](v, Query{Kind: KindIngress, Namespace: ns, Index: IngressByGroupName, Value: g}) {
 			note(ing)
 			if ing.Spec.DefaultBackend != nil {
 				if s, ok := Get[*corev1.Service](v, KindService, ing.Namespace, ing.Spec.DefaultBackend.Service.Name); ok {
@@ -222,7 +222,7 @@ func changeAtRandom(t *testing.T, rnd *rand.Rand, m *Memory) {
 	case rnd.Intn(3) == 0:
 		err = m.Delete(ref)
 	default:
-		_, err = m.Update(obj, Main)
+		_, err = m.Update(obj, MainPart)
 	}
 	if err != nil {
 		t.Fatal(err)

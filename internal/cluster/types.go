@@ -50,13 +50,13 @@ var (
 	gwV1   = gwv1.SchemeGroupVersion
 
 	kindTable = []Type{
-		{KindIngress, netV1.WithKind("Ingress"), true, []Index{IngressByGroup, ByFinalizer, IngressByClass},
+		{KindIngress, netV1.WithKind("Ingress"), true, []Index{IngressByGroupName, ByFinalizer, IngressByClass},
 			&networkingv1.Ingress{}, &networkingv1.IngressList{}},
 		{KindIngressClass, netV1.WithKind("IngressClass"), false, []Index{ClassByParams},
 			&networkingv1.IngressClass{}, &networkingv1.IngressClassList{}},
-		{KindIngressClassParams, elbv2.GroupVersion.WithKind("IngressClassParams"), false, []Index{ParamsByGroup},
+		{KindIngressClassParams, elbv2.GroupVersion.WithKind("IngressClassParams"), false, []Index{ParamsByGroupName},
 			&elbv2.IngressClassParams{}, &elbv2.IngressClassParamsList{}},
-		{KindService, coreV1.WithKind("Service"), true, []Index{ByFinalizer, ServiceByGroup},
+		{KindService, coreV1.WithKind("Service"), true, []Index{ByFinalizer, ServiceBySharedLoadBalancer},
 			&corev1.Service{}, &corev1.ServiceList{}},
 		{KindSecret, coreV1.WithKind("Secret"), true, nil,
 			&corev1.Secret{}, &corev1.SecretList{}},
@@ -64,20 +64,20 @@ var (
 			&corev1.Namespace{}, &corev1.NamespaceList{}},
 		{KindNode, coreV1.WithKind("Node"), false, nil,
 			&corev1.Node{}, &corev1.NodeList{}},
-		{KindPod, coreV1.WithKind("Pod"), true, []Index{PodByGate, PodByAddress},
+		{KindPod, coreV1.WithKind("Pod"), true, []Index{PodByReadinessGate, PodByAddress},
 			&corev1.Pod{}, &corev1.PodList{}},
-		{KindEndpointSlice, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), true, []Index{SliceByService},
+		{KindEndpointSlice, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), true, []Index{EndpointSliceByService},
 			&discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}},
 		// Kubernetes has deprecated Endpoints; they are read if EndpointSlices are disabled.
 		{KindEndpoints, coreV1.WithKind("Endpoints"), true, nil,
 			&corev1.Endpoints{}, &corev1.EndpointsList{}}, //nolint:staticcheck // see above
 		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack, BindingByTargetGroup},
 			&elbv2.TargetGroupBinding{}, &elbv2.TargetGroupBindingList{}},
-		{KindGatewayClass, gwV1.WithKind("GatewayClass"), false, []Index{ClassByController, ClassByConfiguration},
+		{KindGatewayClass, gwV1.WithKind("GatewayClass"), false, []Index{GatewayClassByController, GatewayClassByConfiguration},
 			&gwv1.GatewayClass{}, &gwv1.GatewayClassList{}},
-		{KindGateway, gwV1.WithKind("Gateway"), true, []Index{ByFinalizer, GatewayByClass, GatewayByAdopted, GatewayByConfiguration},
+		{KindGateway, gwV1.WithKind("Gateway"), true, []Index{ByFinalizer, GatewayByClass, GatewayByAdoptedStack, GatewayByConfiguration},
 			&gwv1.Gateway{}, &gwv1.GatewayList{}},
-		{KindListenerSet, gwV1.WithKind("ListenerSet"), true, []Index{SetByGateway},
+		{KindListenerSet, gwV1.WithKind("ListenerSet"), true, []Index{ListenerSetByGateway},
 			&gwv1.ListenerSet{}, &gwv1.ListenerSetList{}},
 		{KindHTTPRoute, gwV1.WithKind("HTTPRoute"), true, []Index{RouteByParent, RouteByBackend, RouteByConfiguration},
 			&gwv1.HTTPRoute{}, &gwv1.HTTPRouteList{}},
@@ -91,9 +91,9 @@ var (
 			&gwv1.TLSRoute{}, &gwv1.TLSRouteList{}},
 		{KindReferenceGrant, gwv1beta1.SchemeGroupVersion.WithKind("ReferenceGrant"), true, nil,
 			&gwv1beta1.ReferenceGrant{}, &gwv1beta1.ReferenceGrantList{}},
-		{KindLoadBalancerConfiguration, gwconfig.GroupVersion.WithKind("LoadBalancerConfiguration"), true, []Index{ConfigurationByDefault},
+		{KindLoadBalancerConfiguration, gwconfig.GroupVersion.WithKind("LoadBalancerConfiguration"), true, []Index{ConfigurationByDefaultTargetGroup},
 			&gwconfig.LoadBalancerConfiguration{}, &gwconfig.LoadBalancerConfigurationList{}},
-		{KindTargetGroupConfiguration, gwconfig.GroupVersion.WithKind("TargetGroupConfiguration"), true, []Index{TargetsByReference},
+		{KindTargetGroupConfiguration, gwconfig.GroupVersion.WithKind("TargetGroupConfiguration"), true, []Index{TargetConfigurationByReference},
 			&gwconfig.TargetGroupConfiguration{}, &gwconfig.TargetGroupConfigurationList{}},
 		{KindListenerRuleConfiguration, gwconfig.GroupVersion.WithKind("ListenerRuleConfiguration"), true, nil,
 			&gwconfig.ListenerRuleConfiguration{}, &gwconfig.ListenerRuleConfigurationList{}},
@@ -107,9 +107,9 @@ func (t Type) Optional() bool {
 	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// Roots returns the kinds of root objects: those from which load balancers or accelerators are created, and which have
+// RootKinds returns the kinds of root objects: those from which load balancers or accelerators are created, and which have
 // finalizers of stacks.
-func Roots() []Kind {
+func RootKinds() []Kind {
 	var out []Kind
 	for _, t := range kindTable {
 		if slices.Contains(t.Indexes, ByFinalizer) {
@@ -150,11 +150,13 @@ func RefOf(obj Object) Ref {
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// RefTo returns the reference of the object of a finding.
-func RefTo(r finding.Ref) Ref { return Ref{Kind: Kind(r.Kind), Namespace: r.Namespace, Name: r.Name} }
+// RefFromFinding returns the reference of the object of a finding.
+func RefFromFinding(r finding.Ref) Ref {
+	return Ref{Kind: Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
+}
 
-// Finding returns the reference for findings.
-func (r Ref) Finding() finding.Ref {
+// FindingRef returns the reference for findings.
+func (r Ref) FindingRef() finding.Ref {
 	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 

@@ -42,8 +42,8 @@ type Source interface {
 	List(q Query) ([]Object, error)
 }
 
-// Installer is a Source that reads kinds which may not be installed. Such a kind has no objects.
-type Installer interface {
+// InstalledChecker is a Source that reads kinds which may not be installed. Such a kind has no objects.
+type InstalledChecker interface {
 	// Installed reports whether a kind is installed and read.
 	Installed(kind Kind) bool
 }
@@ -66,8 +66,8 @@ type LookupSource interface {
 	CacheOnly() Source
 }
 
-// StaleError is the error of a view that has read an object which has changed in the API server. The source will have the new state
-// soon.
+// StaleError is the error of a view that has read an object which has changed in the API server. The source will have the
+// new state soon.
 type StaleError struct{ Ref Ref }
 
 // Error implements error.
@@ -95,7 +95,7 @@ func NewView(src Source) *View {
 	return &View{source: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
 }
 
-// WithMemberships sets the memberships that Left and LeftBy read, and returns the view.
+// WithMemberships sets the memberships that Left and FinalizersLeftBy read, and returns the view.
 func (v *View) WithMemberships(m *Memberships) *View {
 	v.memberships = m
 	return v
@@ -127,35 +127,35 @@ func (v *View) SubscribeList(q Query) {
 	}
 }
 
-// Installed reports whether a kind is served by the API server and read by this process. When that changes, there are events for
-// all objects of the kind, and for all Gateways and GatewayClasses.
+// Installed reports whether a kind is served by the API server and read by this process. When that changes, there are events
+// for all objects of the kind, and for all Gateways and GatewayClasses.
 func (v *View) Installed(kind Kind) bool { return isInstalled(v.source, kind) }
 
 // isInstalled reports whether a source reads a kind.
 func isInstalled(src Source, kind Kind) bool {
-	i, ok := src.(Installer)
+	i, ok := src.(InstalledChecker)
 	return !ok || i.Installed(kind)
 }
 
-// Left returns the objects that had a finalizer which another client has removed, in order. Only events of these objects change
-// the result.
-func (v *View) Left(finalizer string) []Ref {
+// ObjectsThatLeft returns the objects that had a finalizer which another client has removed, in order. Only events of these
+// objects change the result.
+func (v *View) ObjectsThatLeft(finalizer string) []Ref {
 	if v.memberships == nil {
 		return nil
 	}
-	return v.memberships.Left(finalizer)
+	return v.memberships.ObjectsThatLeft(finalizer)
 }
 
-// LeftBy returns the finalizers of an object that another client has removed, in order.
-func (v *View) LeftBy(ref Ref) []string {
+// FinalizersLeftBy returns the finalizers of an object that another client has removed, in order.
+func (v *View) FinalizersLeftBy(ref Ref) []string {
 	if v.memberships == nil {
 		return nil
 	}
-	return v.memberships.LeftBy(ref)
+	return v.memberships.FinalizersLeftBy(ref)
 }
 
-// Err returns the first error of the source, nil if there was none. The result of a translation must not be used if the view has
-// an error.
+// Err returns the first error of the source, nil if there was none. The result of a translation must not be used if the view
+// has an error.
 func (v *View) Err() error { return v.err }
 
 // Refs returns the objects to which the view has subscribed, in order.
@@ -193,8 +193,8 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// GetReferenced reads an object that another one references, as Get does. It asks the API server for an object that the cache of
-// the source does not have. If the object does not exist, it calls Confirm for the referrer.
+// GetReferenced reads an object that another one references, as Get does. It asks the API server for an object that the
+// cache of the source does not have. If the object does not exist, it calls Confirm for the referrer.
 func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
 	if f, asks := v.source.(ReferenceFinder); asks && !ok && v.err == nil {
@@ -234,7 +234,7 @@ func (v *View) Confirm(objs ...Object) {
 }
 
 // List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.
-func List[T Object](v *View, q Query) []T { return ofType[T](v, q, v.list(q)) }
+func List[T Object](v *View, q Query) []T { return convertSelected[T](v, q, v.list(q)) }
 
 // list is List for objects of any type.
 func (v *View) list(q Query) []Object {
@@ -250,8 +250,8 @@ func (v *View) list(q Query) []Object {
 	return objs
 }
 
-// ofType converts the objects that a query has selected to their type.
-func ofType[T Object](v *View, q Query, objs []Object) []T {
+// convertSelected converts the objects that a query has selected to their type.
+func convertSelected[T Object](v *View, q Query, objs []Object) []T {
 	if v.err != nil {
 		return nil
 	}
@@ -267,25 +267,27 @@ func ofType[T Object](v *View, q Query, objs []Object) []T {
 	return out
 }
 
-// LastList caches the last result of a query, so that the objects are not converted again while the source returns the same
-// list. It is safe for concurrent use.
-type LastList[T Object] struct{ last atomic.Pointer[selection[T]] }
+// LastListCache caches the last result of a query, so that the objects are not converted again while the source returns the
+// same list. It is safe for concurrent use.
+type LastListCache[T Object] struct {
+	last atomic.Pointer[convertedList[T]]
+}
 
-// selection is a list of a source, and its objects converted to their type. It is immutable.
-type selection[T Object] struct {
+// convertedList is a list of a source, and its objects converted to their type. It is immutable.
+type convertedList[T Object] struct {
 	objects []Object
 	list    []T
 }
 
 // Read returns the result of List. The list is shared and must not be changed.
-func (l *LastList[T]) Read(v *View, q Query) []T {
+func (l *LastListCache[T]) Read(v *View, q Query) []T {
 	objs := v.list(q)
 	if last := l.last.Load(); last != nil && len(objs) > 0 && len(objs) == len(last.objects) && &objs[0] == &last.objects[0] {
 		return last.list
 	}
-	list := ofType[T](v, q, objs)
+	list := convertSelected[T](v, q, objs)
 	if v.err == nil {
-		l.last.Store(&selection[T]{objs, list})
+		l.last.Store(&convertedList[T]{objs, list})
 	}
 	return list
 }

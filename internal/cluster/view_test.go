@@ -10,11 +10,11 @@ import (
 // confirmRecorder is a source that records the versions that Confirm is called with.
 type confirmRecorder struct {
 	Source
-	asked []string
+	confirmedVersions []string
 }
 
 func (v *confirmRecorder) Confirm(obj Object) error {
-	v.asked = append(v.asked, obj.GetResourceVersion())
+	v.confirmedVersions = append(v.confirmedVersions, obj.GetResourceVersion())
 	return nil
 }
 
@@ -26,7 +26,7 @@ func TestEachVersionIsConfirmed(t *testing.T) {
 	for _, version := range []string{"1", "1", "2", "2"} {
 		view.Confirm(&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", ResourceVersion: version}})
 	}
-	if len(src.asked) != 2 || src.asked[0] != "1" || src.asked[1] != "2" {
-		t.Errorf("confirmed %v", src.asked)
+	if len(src.confirmedVersions) != 2 || src.confirmedVersions[0] != "1" || src.confirmedVersions[1] != "2" {
+		t.Errorf("confirmed %v", src.confirmedVersions)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// Loaded has the objects of a file.
-type Loaded struct {
+// LoadedObjects has the objects of a file.
+type LoadedObjects struct {
 	Objects []Object
 	// Skipped has the documents of kinds that translators do not read, as "apiVersion Kind name".
 	Skipped []string
@@ -40,12 +40,12 @@ var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
 // LoadYAML reads the objects of a YAML or JSON stream, which may have several documents and lists of objects.
 // Unknown and repeated fields are errors, except in kinds that are skipped. Namespaced objects without a
 // namespace get the namespace "default". LoadYAML sets the defaults of the API server that translators depend on.
-func LoadYAML(data []byte) (Loaded, error) {
+func LoadYAML(data []byte) (LoadedObjects, error) {
 	decode, err := strictDecoder()
 	if err != nil {
-		return Loaded{}, err
+		return LoadedObjects{}, err
 	}
-	var out Loaded
+	var out LoadedObjects
 	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for n := 1; ; n++ {
 		doc, err := docs.Read()
@@ -53,16 +53,16 @@ func LoadYAML(data []byte) (Loaded, error) {
 			return out, nil
 		}
 		if err == nil {
-			err = out.add(decode, doc)
+			err = out.addDocument(decode, doc)
 		}
 		if err != nil {
-			return Loaded{}, fmt.Errorf("document %d: %w", n, err)
+			return LoadedObjects{}, fmt.Errorf("document %d: %w", n, err)
 		}
 	}
 }
 
-// add decodes a document and adds its objects.
-func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
+// addDocument decodes a document and adds its objects.
+func (l *LoadedObjects) addDocument(decode runtime.Decoder, doc []byte) error {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -99,7 +99,7 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 			}
 			raw, err := syaml.Marshal(item)
 			if err == nil {
-				err = l.add(decode, raw)
+				err = l.addDocument(decode, raw)
 			}
 			if err != nil {
 				return fmt.Errorf("item %d: %w", i+1, err)
@@ -161,14 +161,14 @@ func fillDefaults(obj Object) {
 		}
 		o.StringData = nil
 	case *aga.GlobalAccelerator:
-		fillAccelerator(&o.Spec)
+		fillAcceleratorDefaults(&o.Spec)
 	default:
 		fillGatewayDefaults(obj)
 	}
 }
 
-// FromYAML returns a store with the objects of YAML streams. clock is that of NewMemory.
-func FromYAML(clock clock.PassiveClock, streams ...[]byte) (*Memory, error) {
+// MemoryFromYAML returns a store with the objects of YAML streams. clock is that of NewMemory.
+func MemoryFromYAML(clock clock.PassiveClock, streams ...[]byte) (*Memory, error) {
 	m, err := NewMemory(clock)
 	if err != nil {
 		return nil, err

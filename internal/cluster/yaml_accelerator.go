@@ -6,8 +6,8 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// fillAccelerator is fillDefaults for GlobalAccelerators. It sets the defaults of their CRD.
-func fillAccelerator(spec *aga.GlobalAcceleratorSpec) {
+// fillAcceleratorDefaults is fillDefaults for GlobalAccelerators. It sets the defaults of their CRD.
+func fillAcceleratorDefaults(spec *aga.GlobalAcceleratorSpec) {
 	spec.IPAddressType = cmp.Or(spec.IPAddressType, aga.IPAddressTypeIPv4)
 	for i := range spec.Listeners {
 		l := &spec.Listeners[i]

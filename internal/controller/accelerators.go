@@ -16,7 +16,7 @@ import (
 // servesAccelerators reports whether GlobalAccelerators are served if their CRD is installed: the gate is on, and AWS Global
 // Accelerator exists in the partition of the region.
 func servesAccelerators(c config.Config) bool {
-	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
+	return c.Gates.Enabled(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
 // stackBackOff has the back-off of stacks after failures. Accelerators have their own, longer back-off, because AWS takes
@@ -27,8 +27,8 @@ type stackBackOff struct {
 
 func newStackBackOff(c config.Config) stackBackOff {
 	return stackBackOff{
-		accelerators: queue.Exponential[model.StackID](durations.Answer, c.Workers.AcceleratorMaxBackoff),
-		others:       queue.Exponential[model.StackID](durations.FirstDelay, durations.MaxDelay),
+		accelerators: queue.ExponentialBackOff[model.StackID](durations.AnswerTimeout, c.Workers.AcceleratorMaxBackoff),
+		others:       queue.ExponentialBackOff[model.StackID](durations.FirstDelay, durations.MaxDelay),
 	}
 }
 
@@ -49,9 +49,9 @@ func (b stackBackOff) Forget(id model.StackID) { b.limiterFor(id).Forget(id) }
 // NumRequeues implements workqueue.TypedRateLimiter.
 func (b stackBackOff) NumRequeues(id model.StackID) int { return b.limiterFor(id).NumRequeues(id) }
 
-// enqueueOrphans enqueues the orphaned accelerators. No event enqueues them after a start, although the owner of an endpoint
-// may have withdrawn its consent.
-func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
+// enqueueOrphanAccelerators enqueues the orphaned accelerators. No event enqueues them after a start, although the owner of
+// an endpoint may have withdrawn its consent.
+func enqueueOrphanAccelerators(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {
 			enqueue(o.ID)
@@ -62,9 +62,9 @@ func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
 // addParentCategories adds the error categories that other categories imply: a failed step on a kind of resource is also an
 // error of its synthesizer, and a failed plan or apply is also an error of the whole run.
 func addParentCategories(found map[string]bool, failed []engine.FailedStep) {
-	category := func(phase string) string { return stageOf(model.GlobalAccelerator.Controller(), phase) + "_error" }
+	category := func(phase string) string { return stageOf(model.GlobalAccelerator.ControllerName(), phase) + "_error" }
 	for _, f := range failed {
-		if of, known := synthesizers[f.Step.Address.Kind]; known && !isTransientFailure(f) {
+		if of, known := synthesizerLabels[f.Step.Address.Kind]; known && !isTransientFailure(f) {
 			found[of] = true
 		}
 	}

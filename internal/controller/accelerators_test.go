@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -41,7 +42,7 @@ func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 // The error categories in metrics of accelerators are those that existing dashboards use.
 func TestAcceleratorErrorCategories(t *testing.T) {
 	broken := errors.New("broken")
-	step := func(kind plan.ResourceKind, do plan.Action, c engine.Class) engine.FailedStep {
+	step := func(kind plan.ResourceKind, do plan.Action, c failure.Class) engine.FailedStep {
 		return engine.FailedStep{Step: plan.Step{Do: do, Address: plan.Address{Kind: kind}}, Class: c, Err: broken}
 	}
 	const run, deploy = "reconcile_globalaccelerator_error", "deploy_stack_error"
@@ -50,17 +51,17 @@ func TestAcceleratorErrorCategories(t *testing.T) {
 		want []string
 	}{
 		"nothing failed":                  {engine.Outcome{}, nil},
-		"the cluster could not be read":   {engine.Outcome{Err: broken, FailedIn: engine.Viewing}, []string{run}},
-		"the status could not be written": {engine.Outcome{Err: broken, FailedIn: engine.Reporting}, []string{run}},
-		"AWS could not be read":           {engine.Outcome{Err: broken, FailedIn: engine.Observing}, []string{"build_model_error", run}},
+		"the cluster could not be read":   {engine.Outcome{Err: broken, FailedPhase: engine.ViewPhase}, []string{run}},
+		"the status could not be written": {engine.Outcome{Err: broken, FailedPhase: engine.ReportPhase}, []string{run}},
+		"AWS could not be read":           {engine.Outcome{Err: broken, FailedPhase: engine.ObservePhase}, []string{"build_model_error", run}},
 		"something is written wrong":      {engine.Outcome{Findings: finding.List{{Blocks: finding.BlocksListener}}}, []string{"build_model_error", run}},
 		"an endpoint is left out":         {engine.Outcome{Findings: finding.List{{Severity: finding.Warning}}}, nil},
-		"an accelerator is refused":       {engine.Outcome{Failed: []engine.FailedStep{step(plan.Accelerator, nil, engine.Denied)}}, []string{"*aga.acceleratorSynthesizer", deploy, run}},
-		"a listener is refused":           {engine.Outcome{Failed: []engine.FailedStep{step(plan.AcceleratorListener, nil, engine.Invalid)}}, []string{"*aga.listenerSynthesizer", deploy, run}},
-		"an endpoint group is refused":    {engine.Outcome{Failed: []engine.FailedStep{step(plan.EndpointGroup, nil, engine.Quota)}}, []string{"*aga.endpointGroupSynthesizer", deploy, run}},
-		"AWS is busy":                     {engine.Outcome{Failed: []engine.FailedStep{step(plan.Accelerator, nil, engine.NotReady)}}, nil},
-		"a finalizer is not written":      {engine.Outcome{Failed: []engine.FailedStep{step(plan.Finalizer, plan.ClaimFinalizer{}, engine.Denied)}}, []string{"add_finalizers_error"}},
-		"a finalizer is not removed":      {engine.Outcome{Failed: []engine.FailedStep{step(plan.Finalizer, plan.ReleaseFinalizer{}, engine.Denied)}}, []string{"remove_finalizers_error"}},
+		"an accelerator is refused":       {engine.Outcome{FailedSteps: []engine.FailedStep{step(plan.Accelerator, nil, failure.Denied)}}, []string{"*aga.acceleratorSynthesizer", deploy, run}},
+		"a listener is refused":           {engine.Outcome{FailedSteps: []engine.FailedStep{step(plan.AcceleratorListener, nil, failure.Invalid)}}, []string{"*aga.listenerSynthesizer", deploy, run}},
+		"an endpoint group is refused":    {engine.Outcome{FailedSteps: []engine.FailedStep{step(plan.EndpointGroup, nil, failure.Quota)}}, []string{"*aga.endpointGroupSynthesizer", deploy, run}},
+		"AWS is busy":                     {engine.Outcome{FailedSteps: []engine.FailedStep{step(plan.Accelerator, nil, failure.NotReady)}}, nil},
+		"a finalizer is not written":      {engine.Outcome{FailedSteps: []engine.FailedStep{step(plan.Finalizer, plan.ClaimFinalizer{}, failure.Denied)}}, []string{"add_finalizers_error"}},
+		"a finalizer is not removed":      {engine.Outcome{FailedSteps: []engine.FailedStep{step(plan.Finalizer, plan.ReleaseFinalizer{}, failure.Denied)}}, []string{"remove_finalizers_error"}},
 	} {
 		if d := cmp.Diff(c.want, errorCategories(model.GlobalAccelerator, c.out)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -71,12 +72,12 @@ func TestAcceleratorErrorCategories(t *testing.T) {
 		string(plan.Accelerator): "*aga.acceleratorSynthesizer", string(plan.AcceleratorListener): "*aga.listenerSynthesizer", string(plan.EndpointGroup): "*aga.endpointGroupSynthesizer",
 	}
 	for phase, want := range stages {
-		if got := stageOf(model.GlobalAccelerator.Controller(), phase); got != want {
+		if got := stageOf(model.GlobalAccelerator.ControllerName(), phase); got != want {
 			t.Errorf("%s is %s, want %s", phase, got, want)
 		}
 	}
-	if model.GlobalAccelerator.Controller() != "globalAccelerator" || model.GlobalAccelerator.Consumer() != "globalaccelerator" {
-		t.Error(model.GlobalAccelerator.Controller(), model.GlobalAccelerator.Consumer())
+	if model.GlobalAccelerator.ControllerName() != "globalAccelerator" || model.GlobalAccelerator.ConsumerName() != "globalaccelerator" {
+		t.Error(model.GlobalAccelerator.ControllerName(), model.GlobalAccelerator.ConsumerName())
 	}
 }
 
@@ -85,7 +86,7 @@ func TestOrphanAcceleratorsAreEnqueued(t *testing.T) {
 	t.Parallel()
 	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
 	var got []model.StackID
-	enqueueOrphans([]Orphan{{ID: orphan}, {ID: model.StackID{Kind: model.Ingress, Name: "web"}}}, func(id model.StackID) { got = append(got, id) })
+	enqueueOrphanAccelerators([]Orphan{{ID: orphan}, {ID: model.StackID{Kind: model.Ingress, Name: "web"}}}, func(id model.StackID) { got = append(got, id) })
 	if !slices.Equal(got, []model.StackID{orphan}) {
 		t.Errorf("got %v", got)
 	}

@@ -20,7 +20,7 @@ func TestBindingCheckpointsEnqueueNoStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	triggers := StackTriggers(kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), nil, nil)
+	triggers := StackTriggers(kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), nil, nil)
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	v := cluster.NewView(store)
 	v.Subscribe(cluster.KindBinding, "shop", "b")
@@ -39,11 +39,11 @@ func TestBindingCheckpointsEnqueueNoStack(t *testing.T) {
 	} {
 		b := old.DeepCopy()
 		tt.change(b)
-		if got, err := triggers.Affected(old, b); err != nil || len(got) != tt.want {
+		if got, err := triggers.AffectedItems(old, b); err != nil || len(got) != tt.want {
 			t.Errorf("%s has changed: %v, %v", name, got, err)
 		}
 	}
-	if got, err := triggers.Affected(old, nil); err != nil || len(got) != 1 {
+	if got, err := triggers.AffectedItems(old, nil); err != nil || len(got) != 1 {
 		t.Errorf("the binding is gone: %v, %v", got, err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// CheckpointStore stores a text for the next process.
-type CheckpointStore interface {
+// TextStore stores a text for the next process.
+type TextStore interface {
 	Read(ctx context.Context) (string, error)
 	Write(ctx context.Context, text string) error
 }
@@ -24,18 +24,18 @@ type CheckpointStore interface {
 // with a back-off.
 type Checkpoints struct {
 	Book  *checkpoint.Book
-	Store CheckpointStore
+	Store TextStore
 	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
-	// Running is the number of current runs of stacks. If nil, Start does not wait for runs when ctx ends.
-	Running *atomic.Int32
+	// ActiveRuns is the number of current runs of stacks. If nil, Start does not wait for runs when ctx ends.
+	ActiveRuns *atomic.Int32
 
-	// failed reports whether the last write failed. The writes of the book never overlap.
-	failed  bool
-	limiter writeLimiter
-	// retry is the timer that requests another write retryDelay after a failed one.
-	retry      *time.Timer
+	// lastWriteFailed reports whether the last write failed. The writes of the book never overlap.
+	lastWriteFailed bool
+	limiter         writeLimiter
+	// retryTimer is the timer that requests another write retryDelay after a failed one.
+	retryTimer *time.Timer
 	retryDelay time.Duration
 }
 
@@ -58,15 +58,15 @@ func (c *Checkpoints) Load(ctx context.Context) {
 // Save writes the book if it has changed. If the write fails, or the fence refuses it, another write is requested after a
 // back-off: runs may wait for the write.
 func (c *Checkpoints) Save(ctx context.Context) {
-	if c.retry != nil {
-		c.retry.Stop()
+	if c.retryTimer != nil {
+		c.retryTimer.Stop()
 	}
 	if c.save(ctx) == nil {
 		c.retryDelay = 0
 		return
 	}
-	c.retryDelay = min(max(2*c.retryDelay, durations.StoreWriteCost), durations.Request)
-	c.retry = time.AfterFunc(c.retryDelay, c.Book.RequestSave)
+	c.retryDelay = min(max(2*c.retryDelay, durations.StoreWriteCost), durations.RequestTimeout)
+	c.retryTimer = time.AfterFunc(c.retryDelay, c.Book.RequestWrite)
 }
 
 // save writes the book if it has changed and the fence permits it.
@@ -79,10 +79,10 @@ func (c *Checkpoints) save(ctx context.Context) error {
 		}
 		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
-		if err != nil && !c.failed {
+		if err != nil && !c.lastWriteFailed {
 			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "after the next start all load balancers are compared with AWS at once; a change that was reverted before the start is detected within 45 minutes")
 		}
-		c.failed = err != nil
+		c.lastWriteFailed = err != nil
 		return err
 	})
 }
@@ -90,7 +90,7 @@ func (c *Checkpoints) save(ctx context.Context) error {
 // Start saves the book at an interval, earlier before a stack is changed in AWS, and for the last time when ctx ends. It
 // implements manager.Runnable and runs while this process leads.
 func (c *Checkpoints) Start(ctx context.Context) error {
-	err := saveUntil(ctx, c.Save, c.Book.Urgent(), &c.limiter)
+	err := saveUntil(ctx, c.Save, c.Book.WriteRequests(), &c.limiter)
 	c.saveForLastRuns(context.WithoutCancel(ctx))
 	return err
 }
@@ -98,14 +98,14 @@ func (c *Checkpoints) Start(ctx context.Context) error {
 // saveForLastRuns saves the book whenever a run requests it after the process has begun to stop. It returns when the last run
 // has ended, or when the time after which runs are cancelled is over. The manager releases the lease after that.
 func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
-	if c.Running == nil {
+	if c.ActiveRuns == nil {
 		return
 	}
 	limit, cancel := context.WithTimeout(ctx, durations.StopGrace)
 	defer cancel()
-	for c.Running.Load() > 0 && limit.Err() == nil {
+	for c.ActiveRuns.Load() > 0 && limit.Err() == nil {
 		select {
-		case <-c.Book.Urgent():
+		case <-c.Book.WriteRequests():
 			saveSoon(limit, c.Save, &c.limiter, durations.BriefWait)
 		case <-time.After(durations.StoreWriteCost):
 		}
@@ -113,17 +113,17 @@ func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	saveSoon(ctx, c.Save, &writeLimiter{}, durations.BriefWait)
 }
 
-// saveUntil calls save at an interval, after a value of urgent as soon as limiter admits a write, and for the last time when ctx
-// ends.
+// saveUntil calls save at an interval, after a value of urgent as soon as limiter admits a write, and for the last time when
+// ctx ends.
 func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan struct{}, limiter *writeLimiter) error {
-	tick := time.NewTicker(durations.Request)
+	tick := time.NewTicker(durations.RequestTimeout)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			save(ctx)
 		case <-urgent:
-			saveSoon(ctx, save, limiter, durations.Answer)
+			saveSoon(ctx, save, limiter, durations.AnswerTimeout)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.BriefWait)
 			defer cancel()

@@ -24,7 +24,7 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 			store, running := &memoryStore{}, &atomic.Int32{}
-			c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard(), Running: running}
+			c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard(), ActiveRuns: running}
 			c.Load(t.Context())
 			c.Book.Note(id, "digest")
 			running.Store(1)
@@ -43,8 +43,8 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 			if took := time.Since(stopped); took < time.Second || took > durations.StopGrace+durations.BriefWait {
 				t.Errorf("%s: Start returns after %s", name, took)
 			}
-			if n := len(store.written); n != 2 || !strings.Contains(store.written[0], "shop/web") || strings.Contains(store.written[n-1], "shop/web") {
-				t.Errorf("%s: written are %q", name, store.written)
+			if n := len(store.writtenTexts); n != 2 || !strings.Contains(store.writtenTexts[0], "shop/web") || strings.Contains(store.writtenTexts[n-1], "shop/web") {
+				t.Errorf("%s: written are %q", name, store.writtenTexts)
 			}
 		})
 	}
@@ -69,9 +69,9 @@ func TestAFencedCheckpointWriteDelaysNoRun(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the run waits for %s", took)
 		}
-		if len(store.written) != 1 {
-			t.Errorf("written are %q", store.written)
+		if len(store.writtenTexts) != 1 {
+			t.Errorf("written are %q", store.writtenTexts)
 		}
-		c.retry.Stop()
+		c.retryTimer.Stop()
 	})
 }

@@ -66,12 +66,12 @@ func (s *classReconciler) Tenant(r cluster.Ref) string { return r.Namespace }
 func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) *classReconciler {
 	key, value, _ := c.SecretsLabel()
 	s := &classReconciler{cluster: cl, metrics: m, fence: fence, clock: clock, versions: versions, statusCleared: map[cluster.Ref]time.Time{}, options: gatewayclass.Options{
-		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
+		ALB: c.Gates.Enabled(config.ALBGatewayAPI), NLB: c.Gates.Enabled(config.NLBGatewayAPI), ListenerSets: c.Gates.Enabled(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value, ServiceAccount: c.Kubernetes.ServiceAccount,
 	}}
 	s.unserved = unserved.Options{IngressClass: c.Ingress.Class, Gateways: servesGateways(c.Gates)}
-	if c.Gates.On(config.EnableServiceController) {
-		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.On(config.ServiceTypeLoadBalancerOnly)}
+	if c.Gates.Enabled(config.EnableServiceController) {
+		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.Enabled(config.ServiceTypeLoadBalancerOnly)}
 	}
 	s.triggers = queue.NewTriggers(cl, nil, s)
 	return s
@@ -82,8 +82,8 @@ func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
 
-// RootChanged implements queue.Changes.
-func (s *classReconciler) RootChanged(_, _ cluster.Object) {}
+// NoteRootChange implements queue.Changes.
+func (s *classReconciler) NoteRootChange(_, _ cluster.Object) {}
 
 // Ignores implements queue.Changes.
 func (s *classReconciler) Ignores(_, _ cluster.Object) bool { return false }
@@ -101,13 +101,13 @@ func (s *classReconciler) Items(v *cluster.View, obj cluster.Object) []cluster.R
 func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	var out []cluster.Patch
 	for _, f := range found.Sorted() {
-		out = append(out, cluster.Event{Ref: cluster.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
+		out = append(out, cluster.Event{Ref: cluster.RefFromFinding(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.TextWithField()})
 	}
 	return append(out, cluster.LastingWarnings{Subject: "unserved " + ref.String()})
 }
 
 // Reconcile writes the status and events of one object.
-func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
+func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue.NextRun, error) {
 	v := s.cluster.View()
 	opt := s.options
 	opt.Versions = s.versions.Get()
@@ -117,7 +117,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 	}
 	found, due := unserved.Report(v, ref, s.unserved, s.clock.Now())
 	if err := v.Err(); err != nil {
-		return queue.Next{}, err
+		return queue.NextRun{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
 		s.triggers.Forget(ref) // a route whose status still names a deleted ListenerSet enqueues the ListenerSet again
@@ -138,16 +138,16 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 		s.forgetCleared(ref)
 	}
 	if err != nil && s.fence.Fence() != nil {
-		return queue.Next{After: durations.RetryPeriod}, nil
+		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	if err != nil {
 		s.metrics.errors.WithLabelValues(classController, "update_status_error").Inc()
-		return queue.Next{}, err
+		return queue.NextRun{}, err
 	}
 	if len(patches) > 0 {
 		logr.FromContextOrDiscard(ctx).V(1).Info("updated object", "patches", len(patches))
 	}
-	return queue.Next{After: wait}, nil
+	return queue.NextRun{After: wait}, nil
 }
 
 // withoutRepeatedClear leaves out the patch that removes the status of a ListenerSet if that was done within the last

@@ -116,9 +116,9 @@ metadata: {namespace: shop, name: unused}
 // classHarness runs the reconciler of Gateway API classes with objects in memory.
 type classHarness struct {
 	*testing.T
-	store *cluster.Memory
-	line  *classReconciler
-	now   time.Time
+	store      *cluster.Memory
+	reconciler *classReconciler
+	now        time.Time
 	// versions are the versions of the Gateway API CRDs.
 	versions *Versions
 }
@@ -127,7 +127,7 @@ func newClassHarness(t *testing.T, gates string) *classHarness {
 	t.Helper()
 	w := &classHarness{T: t, now: time.Unix(1000, 0), versions: &Versions{}}
 	w.versions.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
-	store, err := cluster.FromYAML(testclock.FromVariable(&w.now), []byte(classDocs))
+	store, err := cluster.MemoryFromYAML(testclock.FromVariable(&w.now), []byte(classDocs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func newClassHarness(t *testing.T, gates string) *classHarness {
 	if err := cfg.Gates.Set(gates); err != nil {
 		t.Fatal(err)
 	}
-	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, testclock.FromVariable(&w.now))
-	w.line = newClasses(cfg, cl, NewMetrics(), engine.Unfenced{}, testclock.FromVariable(&w.now), w.versions)
+	cl := kube.New(&cluster.ReducedSource{Source: store}, kube.MemoryAPI{Store: store}, testclock.FromVariable(&w.now))
+	w.reconciler = newClasses(cfg, cl, NewMetrics(), engine.Unfenced{}, testclock.FromVariable(&w.now), w.versions)
 	return w
 }
 
@@ -149,7 +149,7 @@ func (w *classHarness) reconcileAll() (wrote int) {
 		stop := w.store.Watch(func(_, _ cluster.Object) { changed = true })
 		for _, kind := range gatewayclass.Kinds {
 			for _, obj := range w.store.All(kind) {
-				if _, err := w.line.Reconcile(w.Context(), cluster.RefOf(obj)); err != nil {
+				if _, err := w.reconciler.Reconcile(w.Context(), cluster.RefOf(obj)); err != nil {
 					w.Fatal(err)
 				}
 			}
@@ -164,7 +164,7 @@ func (w *classHarness) reconcileAll() (wrote int) {
 	return
 }
 
-func object[T cluster.Object](w *classHarness, kind cluster.Kind, namespace, name string) T {
+func getObject[T cluster.Object](w *classHarness, kind cluster.Kind, namespace, name string) T {
 	w.Helper()
 	obj, ok := cluster.Get[T](cluster.NewView(w.store), kind, namespace, name)
 	if !ok {
@@ -175,12 +175,12 @@ func object[T cluster.Object](w *classHarness, kind cluster.Kind, namespace, nam
 
 func (w *classHarness) checkFinalizers(kind cluster.Kind, namespace, name string, want ...string) {
 	w.Helper()
-	if got := object[cluster.Object](w, kind, namespace, name).GetFinalizers(); !slices.Equal(got, want) {
+	if got := getObject[cluster.Object](w, kind, namespace, name).GetFinalizers(); !slices.Equal(got, want) {
 		w.Errorf("%s %s/%s has finalizers %v, want %v", kind, namespace, name, got, want)
 	}
 }
 
-func (w *classHarness) delete(kind cluster.Kind, namespace, name string, goes bool) {
+func (w *classHarness) deleteAndCheck(kind cluster.Kind, namespace, name string, goes bool) {
 	w.Helper()
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 	if err := w.store.Delete(ref); err != nil {
@@ -204,7 +204,7 @@ func TestClassesAreAccepted(t *testing.T) {
 		"foreign-kind": {"False", "InvalidParameters", `kind "ConfigMap"`},
 		"homeless":     {"False", "InvalidParameters", "has no namespace"},
 	} {
-		o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", name)
+		o := getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", name)
 		got := meta.FindStatusCondition(o.Status.Conditions, "Accepted")
 		if string(got.Status) != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || got.ObservedGeneration != 1 {
 			t.Errorf("%s: %+v", name, got)
@@ -217,12 +217,12 @@ func TestClassesAreAccepted(t *testing.T) {
 			t.Errorf("%s: %v", name, f)
 		}
 	}
-	if o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "theirs"); len(o.Finalizers) > 0 || o.Status.Conditions[0].Reason != "Pending" {
+	if o := getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "theirs"); len(o.Finalizers) > 0 || o.Status.Conditions[0].Reason != "Pending" {
 		t.Errorf("%+v", o)
 	}
-	lb := object[cluster.Object](w, cluster.KindLoadBalancerConfiguration, "infra", "lb")
-	tg := object[cluster.Object](w, cluster.KindTargetGroupConfiguration, "infra", "targets")
-	full := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
+	lb := getObject[cluster.Object](w, cluster.KindLoadBalancerConfiguration, "infra", "lb")
+	tg := getObject[cluster.Object](w, cluster.KindTargetGroupConfiguration, "infra", "targets")
+	full := getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
 	if got := full.Annotations[cluster.ProcessedConfigAnnotation]; got != lb.GetResourceVersion()+"-"+tg.GetResourceVersion() || full.Annotations[cluster.ProcessedConfigAtAnnotation] == "" {
 		t.Errorf("%v", full.Annotations)
 	}
@@ -240,11 +240,11 @@ func TestClassesAreAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reconcileAll()
-	lost := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "lost")
+	lost := getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "lost")
 	if got := meta.FindStatusCondition(lost.Status.Conditions, "Accepted"); got.Message != "Accepted" || !got.LastTransitionTime.After(before.Time) {
 		t.Errorf("%+v", got)
 	}
-	full = object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
+	full = getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
 	if at := meta.FindStatusCondition(full.Status.Conditions, "Accepted").LastTransitionTime; !at.Equal(&before) {
 		t.Errorf("%s, want %s", at, before)
 	}
@@ -254,7 +254,7 @@ func TestClassesOfDisabledFeaturesAreNotChanged(t *testing.T) {
 	w := newClassHarness(t, "NLBGatewayAPI=false")
 	w.reconcileAll()
 	w.checkFinalizers(cluster.KindGatewayClass, "", "lost")
-	full := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
+	full := getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
 	if slices.ContainsFunc(full.Status.SupportedFeatures, func(f gwv1.SupportedFeature) bool { return f.Name == "TCPRoute" }) {
 		t.Errorf("%v", full.Status.SupportedFeatures)
 	}
@@ -273,9 +273,9 @@ func TestConfigurationsInUseRetainTheirFinalizer(t *testing.T) {
 	w.checkFinalizers(cluster.KindListenerRuleConfiguration, "shop", "unused")
 	of := func(kind cluster.Kind, namespace, name string) gwconfig.ConfigurationStatus {
 		if kind == cluster.KindLoadBalancerConfiguration {
-			return object[*gwconfig.LoadBalancerConfiguration](w, kind, namespace, name).Status
+			return getObject[*gwconfig.LoadBalancerConfiguration](w, kind, namespace, name).Status
 		}
-		return object[*gwconfig.TargetGroupConfiguration](w, kind, namespace, name).Status
+		return getObject[*gwconfig.TargetGroupConfiguration](w, kind, namespace, name).Status
 	}
 	if s := of(cluster.KindLoadBalancerConfiguration, "infra", "lb"); s.ObservedGatewayConfigurationGeneration != nil || *s.ObservedGatewayClassConfigurationGeneration != 1 {
 		t.Errorf("%+v", s)
@@ -284,19 +284,19 @@ func TestConfigurationsInUseRetainTheirFinalizer(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 
-	w.delete(cluster.KindLoadBalancerConfiguration, "shop", "own", false)
-	w.delete(cluster.KindTargetGroupConfiguration, "shop", "web", false)
-	w.delete(cluster.KindTargetGroupConfiguration, "infra", "targets", false)
-	w.delete(cluster.KindListenerRuleConfiguration, "shop", "login", false)
-	w.delete(cluster.KindGatewayClass, "", "plain", false)
-	w.delete(cluster.KindGatewayClass, "", "full", true)
+	w.deleteAndCheck(cluster.KindLoadBalancerConfiguration, "shop", "own", false)
+	w.deleteAndCheck(cluster.KindTargetGroupConfiguration, "shop", "web", false)
+	w.deleteAndCheck(cluster.KindTargetGroupConfiguration, "infra", "targets", false)
+	w.deleteAndCheck(cluster.KindListenerRuleConfiguration, "shop", "login", false)
+	w.deleteAndCheck(cluster.KindGatewayClass, "", "plain", false)
+	w.deleteAndCheck(cluster.KindGatewayClass, "", "full", true)
 	for _, ref := range []cluster.Ref{{Kind: cluster.KindTargetGroupConfiguration, Namespace: "infra", Name: "targets"}} {
 		if obj, _ := w.store.Get(ref); obj != nil {
 			t.Errorf("%s is still there", ref)
 		}
 	}
-	w.delete(cluster.KindHTTPRoute, "shop", "web", true)
-	w.delete(cluster.KindGateway, "shop", "gate", true)
+	w.deleteAndCheck(cluster.KindHTTPRoute, "shop", "web", true)
+	w.deleteAndCheck(cluster.KindGateway, "shop", "gate", true)
 	for _, ref := range []cluster.Ref{
 		{Kind: cluster.KindGatewayClass, Name: "plain"}, {Kind: cluster.KindLoadBalancerConfiguration, Namespace: "shop", Name: "own"},
 		{Kind: cluster.KindTargetGroupConfiguration, Namespace: "shop", Name: "web"}, {Kind: cluster.KindListenerRuleConfiguration, Namespace: "shop", Name: "login"},
@@ -309,11 +309,11 @@ func TestConfigurationsInUseRetainTheirFinalizer(t *testing.T) {
 
 func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
 	w := newClassHarness(t, "")
-	w.line.options.SecretKey, w.line.options.SecretValue = "tls", "yes"
+	w.reconciler.options.SecretKey, w.reconciler.options.SecretValue = "tls", "yes"
 	status := func(accepted bool, message string) {
 		t.Helper()
 		w.reconcileAll()
-		s := object[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "login").Status
+		s := getObject[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "login").Status
 		if *s.Accepted != accepted || !strings.Contains(*s.Message, message) || *s.ObservedGeneration != 1 {
 			t.Errorf("%t %s %d", *s.Accepted, *s.Message, *s.ObservedGeneration)
 		}
@@ -329,7 +329,7 @@ func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
 		}
 	}
 	status(false, `Secret "shop/client" does not exist`)
-	if s := object[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "unused").Status; !*s.Accepted {
+	if s := getObject[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "unused").Status; !*s.Accepted {
 		t.Errorf("%+v", s)
 	}
 	put("")
@@ -359,7 +359,7 @@ func TestSupportedVersion(t *testing.T) {
 	} {
 		w.versions.Set(c.versions)
 		w.reconcileAll()
-		o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "plain")
+		o := getObject[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "plain")
 		got := meta.FindStatusCondition(o.Status.Conditions, "SupportedVersion")
 		if string(got.Status) != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.phrase) {
 			t.Errorf("%v: %+v", c.versions, got)
@@ -387,11 +387,11 @@ func TestListenerSetStatusIsNotWrittenRepeatedly(t *testing.T) {
 		if err := w.store.Put(theirs.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
-		next, err := w.line.Reconcile(t.Context(), ref)
+		next, err := w.reconciler.Reconcile(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := object[*gwv1.ListenerSet](w, ref.Kind, ref.Namespace, ref.Name)
+		set := getObject[*gwv1.ListenerSet](w, ref.Kind, ref.Namespace, ref.Name)
 		switch shown := set.Status.Conditions[0].Status == metav1.ConditionTrue; {
 		case !shown:
 			cleared++

@@ -28,22 +28,22 @@ func (c *clusterNameCheck) Observe(ctx context.Context, id model.StackID, questi
 	have, err := c.Cloud.Observe(ctx, id, questions)
 	for _, a := range have.Facts.Subnets {
 		if len(a.Candidates) > 0 {
-			c.once.Do(func() { c.check(have.Facts.Subnets) })
+			c.once.Do(func() { c.logMismatch(have.Facts.Subnets) })
 			break
 		}
 	}
 	return have, err
 }
 
-// check logs if no subnet has a tag with the cluster name, but some have tags with other names.
-func (c *clusterNameCheck) check(answers map[string]observed.SubnetAnswer) {
+// logMismatch logs if no subnet has a tag with the cluster name, but some have tags with other names.
+func (c *clusterNameCheck) logMismatch(answers map[string]observed.SubnetAnswer) {
 	const maxNamed = 10
-	others := network.OtherClusters(c.clusterName, answers)
+	others := network.OtherClusterNames(c.clusterName, answers)
 	if len(others) == 0 {
 		return
 	}
 	c.log.Info("cluster name matches no subnet tag", "cluster", c.clusterName, "clustersInTags", strings.Join(others[:min(len(others), maxNamed)], ", "),
-		"meant", finding.Nearest(c.clusterName, others),
+		"meant", finding.NearestWord(c.clusterName, others),
 		"effect", "resources with another cluster name are not found, and are created again",
 		"fix", "set --cluster-name to the name in the tags "+network.ClusterTag+"NAME, or tag the subnets of this cluster")
 }

@@ -13,15 +13,15 @@ import (
 
 // DriftReader reads the resources of the cluster in AWS again to find drift.
 type DriftReader interface {
-	drift.AWS
-	// NotifyOutside makes the inventory call changes for each stack that has drifted.
-	NotifyOutside(changes drift.Notifier)
+	drift.AWSSource
+	// SetDriftNotifier makes the inventory call changes for each stack that has drifted.
+	SetDriftNotifier(changes drift.Notifier)
 }
 
 // DriftWatch returns the watch that reads load balancers, targets and rules in AWS again on a rolling schedule, with a small
 // share of the calls.
 func DriftWatch(aws DriftReader, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
-	return &drift.Watch{AWS: aws, Others: []drift.Source{bindingChecks{r}}, Log: log}
+	return &drift.Watch{AWS: aws, OtherSources: []drift.Source{bindingChecks{r}}, Log: log}
 }
 
 // bindingChecks are the checks of the targets of bindings, and of the security group rules for them.
@@ -30,13 +30,13 @@ type bindingChecks struct{ reconciler *bindings.Reconciler }
 // Checks implements drift.Source.
 func (c bindingChecks) Checks() []drift.Check {
 	r := c.reconciler
-	keys := r.Verifiable()
+	keys := r.VerifiableBindings()
 	out := make([]drift.Check, 0, len(keys)+1)
 	for _, k := range keys {
-		out = append(out, drift.Check{Key: "targets of " + k.String(), Every: durations.DriftOften, Read: func(ctx context.Context) error { return r.Verify(ctx, k) }})
+		out = append(out, drift.Check{Key: "targets of " + k.String(), Period: durations.FrequentDriftPeriod, Read: func(ctx context.Context) error { return r.Verify(ctx, k) }})
 	}
 	if len(keys) > 0 {
-		out = append(out, drift.Check{Key: "rules of targets", Every: durations.DriftOften, Read: r.VerifyRules})
+		out = append(out, drift.Check{Key: "rules of targets", Period: durations.FrequentDriftPeriod, Read: r.VerifyRules})
 	}
 	return out
 }
@@ -44,7 +44,7 @@ func (c bindingChecks) Checks() []drift.Check {
 // ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted, unless this process has not compared it yet:
 // then the difference may be older than its last change.
 func (s *stackReconciler) ChangedOutside(id model.StackID) {
-	if s.engine.Compared(id) {
+	if s.engine.IsConverged(id) {
 		s.enqueuer.Enqueue(id)
 	}
 }

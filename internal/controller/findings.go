@@ -25,8 +25,8 @@ var findingsDesc = prometheus.NewDesc("fulcrum_findings",
 // maxSeries is the maximum number of series that name an object, because tenants can create any number of faulty objects.
 const maxSeries = 200
 
-// otherName is the name in the series of all objects without a series of their own. No object can have this name.
-const otherName = "_other"
+// otherSeriesName is the name in the series of all objects without a series of their own. No object can have this name.
+const otherSeriesName = "_other"
 
 func newFindings() *findings { return &findings{byItem: map[any]finding.List{}} }
 
@@ -46,14 +46,14 @@ func (f *findings) Describe(ch chan<- *prometheus.Desc) { ch <- findingsDesc }
 
 // Collect implements the collector.
 func (f *findings) Collect(ch chan<- prometheus.Metric) {
-	counts := map[findingLabel]int{}
+	counts := map[findingLabels]int{}
 	f.mu.Lock()
 	seen := map[finding.Finding]bool{}
 	for _, list := range f.byItem {
 		for _, x := range list {
 			if !seen[x] {
 				seen[x] = true
-				counts[findingLabel{x.Object, string(x.Reason), severityLabel(x.Severity)}]++
+				counts[findingLabels{x.Object, string(x.Reason), severityLabel(x.Severity)}]++
 			}
 		}
 	}
@@ -63,31 +63,31 @@ func (f *findings) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// findingLabel has the labels of a series.
-type findingLabel struct {
+// findingLabels has the labels of a series.
+type findingLabels struct {
 	object           finding.Ref
 	reason, severity string
 }
 
-func (l findingLabel) compare(o findingLabel) int {
+func (l findingLabels) compare(o findingLabels) int {
 	return cmp.Or(cmp.Compare(l.severity, o.severity), l.object.Compare(o.object), cmp.Compare(l.reason, o.reason))
 }
 
-// limitSeries keeps at most limit series and adds the others up under otherName. Namespaces take turns, with errors first, so
-// that one with many faulty objects does not hide those of others.
-func limitSeries(counts map[findingLabel]int, limit int) map[findingLabel]int {
+// limitSeries keeps at most limit series and adds the others up under otherSeriesName. Namespaces take turns, with errors
+// first, so that one with many faulty objects does not hide those of others.
+func limitSeries(counts map[findingLabels]int, limit int) map[findingLabels]int {
 	if len(counts) <= limit {
 		return counts
 	}
-	byNamespace := map[string][]findingLabel{}
+	byNamespace := map[string][]findingLabels{}
 	for l := range counts {
 		byNamespace[l.object.Namespace] = append(byNamespace[l.object.Namespace], l)
 	}
 	namespaces := slices.Sorted(maps.Keys(byNamespace))
 	for _, all := range byNamespace {
-		slices.SortFunc(all, findingLabel.compare)
+		slices.SortFunc(all, findingLabels.compare)
 	}
-	out := map[findingLabel]int{}
+	out := map[findingLabels]int{}
 	for turn := 0; len(out) < limit; turn++ {
 		for _, n := range namespaces {
 			if all := byNamespace[n]; turn < len(all) && len(out) < limit {
@@ -98,7 +98,7 @@ func limitSeries(counts map[findingLabel]int, limit int) map[findingLabel]int {
 	}
 	for l, n := range counts {
 		if n > 0 {
-			l.object.Namespace, l.object.Name = otherName, otherName
+			l.object.Namespace, l.object.Name = otherSeriesName, otherSeriesName
 			out[l] += n
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-type desired struct {
+type desiredState struct {
 	stack    model.Stack
 	findings finding.List
 }
@@ -44,21 +44,21 @@ func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 		cfg.ClusterName = "c"
 		front := Frontends(cfg)[model.Ingress]
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := StackTriggers(kube.New(m, kube.InMemory{Store: m}, clock.RealClock{}), engine.Frontends{model.Ingress: front}, nil)
-		known := map[model.StackID]desired{}
-		translate := func(id model.StackID) (desired, *cluster.View) {
+		tr := StackTriggers(kube.New(m, kube.MemoryAPI{Store: m}, clock.RealClock{}), engine.Frontends{model.Ingress: front}, nil)
+		known := map[model.StackID]desiredState{}
+		translate := func(id model.StackID) (desiredState, *cluster.View) {
 			v := view()
 			s, f := front.Translate(v, id, nil)
-			return desired{s, f.Sorted()}, v
+			return desiredState{s, f.Sorted()}, v
 		}
 		m.Watch(func(old, new cluster.Object) {
-			concerned, err := tr.Affected(old, new)
+			concerned, err := tr.AffectedItems(old, new)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for id, was := range known {
 				if now, _ := translate(id); !reflect.DeepEqual(now, was) && !slices.Contains(concerned, id) {
-					t.Fatalf("seed %d: %v changed, and %s became another unnoticed:\n%+v\n%+v", seed, refs(old, new), id, was, now)
+					t.Fatalf("seed %d: %v changed, and %s became another unnoticed:\n%+v\n%+v", seed, refTexts(old, new), id, was, now)
 				}
 			}
 			for _, id := range concerned {
@@ -72,7 +72,7 @@ func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 			for _, o := range m.All(cluster.KindIngress) {
 				for _, id := range front.Stacks(view(), o) {
 					if _, ok := known[id]; !ok {
-						t.Fatalf("seed %d: %v changed, and %s was not noticed", seed, refs(old, new), id)
+						t.Fatalf("seed %d: %v changed, and %s was not noticed", seed, refTexts(old, new), id)
 					}
 				}
 			}
@@ -85,7 +85,7 @@ func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 	}
 }
 
-func refs(objs ...cluster.Object) []string {
+func refTexts(objs ...cluster.Object) []string {
 	var out []string
 	for _, o := range objs {
 		if o != nil {
@@ -133,7 +133,7 @@ func changeRandomly(rnd *rand.Rand, m *cluster.Memory) error {
 	case rnd.Intn(4) == 0:
 		err = m.Delete(cluster.RefOf(obj))
 	default:
-		_, err = m.Update(obj, cluster.Main)
+		_, err = m.Update(obj, cluster.MainPart)
 	}
 	return err
 }

@@ -27,18 +27,18 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 		return fmt.Errorf("create the client of discovery: %w", err)
 	}
 	w := &kindsWatch{
-		gates: s.Config.Gates, accelerators: servesAccelerators(withDiscovered(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
-		find: func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error) {
-			return kube.Installed(ctx, d, mgr.GetAPIReader(), s.Config.Kubernetes.WatchNamespace, kinds)
+		gates: s.Config.Gates, withAccelerators: servesAccelerators(withDiscoveredSettings(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
+		findKinds: func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error) {
+			return kube.ReadInstallation(ctx, d, mgr.GetAPIReader(), s.Config.Kubernetes.WatchNamespace, kinds)
 		},
 	}
-	if s.Config.Gates.On(accelerators.gate) && !w.accelerators {
-		w.log.Info("ignored feature gate: AWS Global Accelerator does not exist in this partition", "gate", accelerators.gate, "region", aws.Region, "partition", services.Partition(aws.Region))
+	if s.Config.Gates.Enabled(acceleratorFeature.gate) && !w.withAccelerators {
+		w.log.Info("ignored feature gate: AWS Global Accelerator does not exist in this partition", "gate", acceleratorFeature.gate, "region", aws.Region, "partition", services.Partition(aws.Region))
 	}
-	if err := w.begin(ctx); err != nil {
+	if err := w.startInstalledKinds(ctx); err != nil {
 		return err
 	}
-	return mgr.Add(onAllReplicas{manager.RunnableFunc(func(ctx context.Context) error {
+	return mgr.Add(allReplicasRunnable{manager.RunnableFunc(func(ctx context.Context) error {
 		return w.run(ctx, source.WaitForSync)
 	})})
 }
@@ -53,7 +53,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 	w := &versionsWatch{
 		versions: versions, log: s.Log.WithName("gateways"),
 		read: func(ctx context.Context) (map[string]string, error) {
-			return kube.BundleVersions(ctx, c, standardKinds(s.Config.Gates))
+			return kube.BundleVersions(ctx, c, standardGatewayKinds(s.Config.Gates))
 		},
 		reconcileClasses: func(ctx context.Context) error {
 			return source.StartKinds(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
@@ -62,7 +62,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 	if err := w.readVersions(ctx); err != nil {
 		return err
 	}
-	return mgr.Add(onAllReplicas{manager.RunnableFunc(w.run)})
+	return mgr.Add(allReplicasRunnable{manager.RunnableFunc(w.run)})
 }
 
 // gatewayFeature is a feature with its gate and the kinds that it needs.
@@ -71,18 +71,18 @@ type gatewayFeature struct {
 	kinds []cluster.Kind
 }
 
-// configurations are the kinds of the API group gateway.k8s.aws.
-var configurations = []cluster.Kind{
+// configurationKinds are the kinds of the API group gateway.k8s.aws.
+var configurationKinds = []cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }
 
 var (
-	albGateways = gatewayFeature{config.ALBGatewayAPI, append([]cluster.Kind{
-		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindGRPCRoute}, configurations...)}
-	nlbGateways = gatewayFeature{config.NLBGatewayAPI, append([]cluster.Kind{
-		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindTLSRoute, cluster.KindTCPRoute, cluster.KindUDPRoute}, configurations...)}
-	listenerSets = gatewayFeature{config.GatewayListenerSet, []cluster.Kind{cluster.KindListenerSet}}
-	accelerators = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
+	albGatewayFeature = gatewayFeature{config.ALBGatewayAPI, append([]cluster.Kind{
+		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindGRPCRoute}, configurationKinds...)}
+	nlbGatewayFeature = gatewayFeature{config.NLBGatewayAPI, append([]cluster.Kind{
+		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindTLSRoute, cluster.KindTCPRoute, cluster.KindUDPRoute}, configurationKinds...)}
+	listenerSetFeature = gatewayFeature{config.GatewayListenerSet, []cluster.Kind{cluster.KindListenerSet}}
+	acceleratorFeature = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
 )
 
 // optionalKinds returns all kinds that are read only if they are installed.
@@ -98,18 +98,18 @@ func optionalKinds() []cluster.Kind {
 
 // gatewayKinds returns the optional kinds without GlobalAccelerators.
 func gatewayKinds() []cluster.Kind {
-	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(accelerators.kinds, k) })
+	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(acceleratorFeature.kinds, k) })
 }
 
 // servesGateways reports whether a gate for Gateways is on, so that they are served if their kinds are installed.
 func servesGateways(g config.Gates) bool {
-	return g.On(config.ALBGatewayAPI) || g.On(config.NLBGatewayAPI)
+	return g.Enabled(config.ALBGatewayAPI) || g.Enabled(config.NLBGatewayAPI)
 }
 
 // acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. Gateways are among them only
 // if none are served: a served Gateway is only read together with its class, without which it would count as an orphan.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
-	out := append([]cluster.Kind{cluster.KindReferenceGrant}, accelerators.kinds...)
+	out := append([]cluster.Kind{cluster.KindReferenceGrant}, acceleratorFeature.kinds...)
 	if !servesGateways(g) {
 		out = append(out, cluster.KindGateway)
 	}
@@ -132,8 +132,8 @@ func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 // wantedGatewayKinds returns the kinds of the Gateway API that the gates ask for.
 func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
-	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets} {
-		if g.On(f.gate) {
+	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature} {
+		if g.Enabled(f.gate) {
 			out = append(out, f.kinds...)
 		}
 	}
@@ -149,8 +149,8 @@ func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation)
 	if servesGateways(g) {
 		out, err = usableGatewayKinds(g, found)
 	}
-	if withAccelerators && found.CheckServed(accelerators.kinds) == nil {
-		out = append(out, slices.DeleteFunc(acceleratorKinds(g), func(k cluster.Kind) bool { return !found.Served[k] })...)
+	if withAccelerators && found.CheckServed(acceleratorFeature.kinds) == nil {
+		out = append(out, slices.DeleteFunc(acceleratorKinds(g), func(k cluster.Kind) bool { return !found.ServedKinds[k] })...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), err
@@ -161,23 +161,23 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 	var out []cluster.Kind
 	var errs []error
 	use := func(f gatewayFeature) {
-		if !g.On(f.gate) {
+		if !g.Enabled(f.gate) {
 			return
 		}
 		fault := found.CheckServed(f.kinds)
 		if fault == nil {
 			out = append(out, f.kinds...)
-		} else if g.Explicit(f.gate) {
+		} else if g.IsSet(f.gate) {
 			errs = append(errs, fmt.Errorf("feature gate %s is set to true: %w", f.gate, fault))
 		}
 	}
-	use(albGateways)
-	use(nlbGateways)
+	use(albGatewayFeature)
+	use(nlbGatewayFeature)
 	served := len(out) > 0
-	use(listenerSets)
+	use(listenerSetFeature)
 	if !served {
 		out = nil
-	} else if found.Served[cluster.KindReferenceGrant] {
+	} else if found.ServedKinds[cluster.KindReferenceGrant] {
 		out = append(out, cluster.KindReferenceGrant)
 	}
 	return out, errors.Join(errs...)
@@ -195,25 +195,25 @@ type kindReader interface {
 
 // kindsWatch starts reading optional kinds when they are installed, and stops when they are removed.
 type kindsWatch struct {
-	gates        config.Gates
-	accelerators bool // GlobalAccelerators are served if they are installed
-	find         kindFinder
-	source       kindReader
-	log          logr.Logger
+	gates            config.Gates
+	withAccelerators bool // GlobalAccelerators are served if they are installed
+	findKinds        kindFinder
+	source           kindReader
+	log              logr.Logger
 
-	reported string // the state that was logged last
+	loggedState string // the state that was logged last
 }
 
-func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.accelerators) }
+func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.withAccelerators) }
 
-// begin starts reading the kinds that are installed when the process starts. It returns an error if the operator has set
-// the gate of a feature to true and its kinds are missing.
-func (w *kindsWatch) begin(ctx context.Context) error {
-	found, err := w.find(ctx, w.wanted())
+// startInstalledKinds starts reading the kinds that are installed when the process starts. It returns an error if the
+// operator has set the gate of a feature to true and its kinds are missing.
+func (w *kindsWatch) startInstalledKinds(ctx context.Context) error {
+	found, err := w.findKinds(ctx, w.wanted())
 	if err != nil {
 		return err
 	}
-	kinds, err := usableKinds(w.gates, w.accelerators, found)
+	kinds, err := usableKinds(w.gates, w.withAccelerators, found)
 	if err != nil {
 		return err
 	}
@@ -230,13 +230,13 @@ var classDependentKinds = []cluster.Kind{cluster.KindGatewayClass, cluster.KindG
 func (w *kindsWatch) updateKinds(ctx context.Context) (bool, error) {
 	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
-	found, err := w.find(ctx, wanted)
+	found, err := w.findKinds(ctx, wanted)
 	if err != nil {
 		return false, err
 	}
-	kinds, _ := usableKinds(w.gates, w.accelerators, found)
+	kinds, _ := usableKinds(w.gates, w.withAccelerators, found)
 	w.logFeatures(kinds, found)
-	if err := w.stopUnserved(ctx, wanted, found); err != nil {
+	if err := w.stopUnservedKinds(ctx, wanted, found); err != nil {
 		return false, err
 	}
 	fresh := slices.DeleteFunc(kinds, w.source.Installed)
@@ -246,11 +246,11 @@ func (w *kindsWatch) updateKinds(ctx context.Context) (bool, error) {
 	return false, w.source.StartKinds(ctx, fresh, classDependentKinds)
 }
 
-// stopUnserved stops reading kinds that the API server does not serve any more.
-func (w *kindsWatch) stopUnserved(ctx context.Context, wanted []cluster.Kind, found kube.Installation) error {
+// stopUnservedKinds stops reading kinds that the API server does not serve any more.
+func (w *kindsWatch) stopUnservedKinds(ctx context.Context, wanted []cluster.Kind, found kube.Installation) error {
 	var removed []cluster.Kind
 	for _, k := range wanted {
-		if w.source.Installed(k) && !found.Served[k] && found.Denied[k] == nil {
+		if w.source.Installed(k) && !found.ServedKinds[k] && found.DeniedKinds[k] == nil {
 			removed = append(removed, k)
 		}
 	}
@@ -290,8 +290,8 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 // logFeatures logs which features are served and which are not, if that has changed.
 func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
-	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets, accelerators} {
-		if !w.gates.On(f.gate) || f.gate == accelerators.gate && !w.accelerators {
+	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature, acceleratorFeature} {
+		if !w.gates.Enabled(f.gate) || f.gate == acceleratorFeature.gate && !w.withAccelerators {
 			continue
 		}
 		if slices.Contains(kinds, f.kinds[len(f.kinds)-1]) && found.CheckServed(f.kinds) == nil {
@@ -305,8 +305,8 @@ func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) 
 
 // logOnChange calls log if the state differs from the one that was logged last.
 func (w *kindsWatch) logOnChange(state string, log func()) {
-	if state != w.reported {
-		w.reported = state
+	if state != w.loggedState {
+		w.loggedState = state
 		log()
 	}
 }

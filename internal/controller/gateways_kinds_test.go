@@ -36,12 +36,12 @@ func (k kindMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]clu
 // temporarily cannot be listed is not treated as removed.
 func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	gates := config.Default().Gates
-	found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
+	found := kube.Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}
 	for _, k := range wantedKinds(gates, false) {
-		found.Served[k] = true
+		found.ServedKinds[k] = true
 	}
 	source := kindMemory{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}
-	w := &kindsWatch{gates: gates, source: source, log: logr.Discard(), find: func(context.Context, []cluster.Kind) (kube.Installation, error) { return found, nil }}
+	w := &kindsWatch{gates: gates, source: source, log: logr.Discard(), findKinds: func(context.Context, []cluster.Kind) (kube.Installation, error) { return found, nil }}
 	look := func(all, routes bool) {
 		t.Helper()
 		done := false
@@ -56,13 +56,13 @@ func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 		}
 	}
 	look(true, true)
-	found.Denied[cluster.KindTCPRoute], found.Served[cluster.KindTCPRoute] = context.DeadlineExceeded, false
+	found.DeniedKinds[cluster.KindTCPRoute], found.ServedKinds[cluster.KindTCPRoute] = context.DeadlineExceeded, false
 	look(true, true)
-	delete(found.Denied, cluster.KindTCPRoute)
+	delete(found.DeniedKinds, cluster.KindTCPRoute)
 	source.used[cluster.KindTCPRoute] = true
 	look(true, true)
 	source.used[cluster.KindTCPRoute] = false
 	look(false, false)
-	found.Served[cluster.KindTCPRoute] = true
+	found.ServedKinds[cluster.KindTCPRoute] = true
 	look(true, true)
 }

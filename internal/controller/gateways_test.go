@@ -29,7 +29,7 @@ func TestGatewayFeaturesNeedTheirKinds(t *testing.T) {
 		"older than 1.6":            {served: without(cluster.KindTCPRoute, cluster.KindUDPRoute), want: albOnly},
 		"no ListenerSets":           {served: without(cluster.KindListenerSet), want: without(cluster.KindListenerSet)},
 		"no ReferenceGrants":        {served: without(cluster.KindReferenceGrant), want: without(cluster.KindReferenceGrant)},
-		"configurations at v1beta1": {served: without(configurations...)},
+		"configurations at v1beta1": {served: without(configurationKinds...)},
 		"only ListenerSets":         {served: []cluster.Kind{cluster.KindListenerSet, cluster.KindReferenceGrant}},
 		"ALB off":                   {gates: "ALBGatewayAPI=false", served: all, want: without(cluster.KindHTTPRoute, cluster.KindGRPCRoute)},
 		"NLB off":                   {gates: "NLBGatewayAPI=false", served: all, want: albOnly},
@@ -47,12 +47,12 @@ func TestGatewayFeaturesNeedTheirKinds(t *testing.T) {
 			if err := gates.Set(c.gates); err != nil {
 				t.Fatal(err)
 			}
-			found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
+			found := kube.Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}
 			for _, k := range c.served {
-				found.Served[k] = true
+				found.ServedKinds[k] = true
 			}
 			if c.denied != "" {
-				found.Denied[c.denied] = errors.New("forbidden")
+				found.DeniedKinds[c.denied] = errors.New("forbidden")
 			}
 			got, err := usableKinds(gates, false, found)
 			if c.fails != "" {
@@ -95,7 +95,7 @@ func TestAcceleratorsAreWatchedIfTheyCanBeServed(t *testing.T) {
 		"off, and no Gateways":           {noGateways, "eu-west-1", everything, nil},
 		"not installed":                  {on, "eu-west-1", gatewayKinds(), gatewayKinds()},
 		"no Gateway API":                 {on, "eu-west-1", []cluster.Kind{cluster.KindGlobalAccelerator}, []cluster.Kind{cluster.KindGlobalAccelerator}},
-		"no configurations":              {on, "eu-west-1", without(configurations...), []cluster.Kind{cluster.KindGlobalAccelerator, cluster.KindReferenceGrant}},
+		"no configurations":              {on, "eu-west-1", without(configurationKinds...), []cluster.Kind{cluster.KindGlobalAccelerator, cluster.KindReferenceGrant}},
 		"no Gateways served":             {on + "," + noGateways, "eu-west-1", everything, []cluster.Kind{cluster.KindGateway, cluster.KindGlobalAccelerator, cluster.KindReferenceGrant}},
 		"no Gateways served, none there": {on + "," + noGateways, "eu-west-1", []cluster.Kind{cluster.KindGlobalAccelerator}, []cluster.Kind{cluster.KindGlobalAccelerator}},
 		"China":                          {on, "cn-north-1", everything, gatewayKinds()},
@@ -107,9 +107,9 @@ func TestAcceleratorsAreWatchedIfTheyCanBeServed(t *testing.T) {
 		if err := conf.Gates.Set(c.gates); err != nil {
 			t.Fatal(err)
 		}
-		found := kube.Installation{Served: map[cluster.Kind]bool{}}
+		found := kube.Installation{ServedKinds: map[cluster.Kind]bool{}}
 		for _, k := range c.served {
-			found.Served[k] = true
+			found.ServedKinds[k] = true
 		}
 		got, err := usableKinds(conf.Gates, servesAccelerators(conf), found)
 		if want := slices.Sorted(slices.Values(c.want)); err != nil || !slices.Equal(got, want) {

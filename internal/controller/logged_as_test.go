@@ -23,7 +23,7 @@ func TestEachKindHasItsOwnControllerNameInTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl := kube.New(store, kube.InMemory{Store: store}, clock.RealClock{})
+	cl := kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{})
 	_, shadow, _ := NewShadow(engine.Config{Cluster: cl}, bindings.Config{Cluster: cl}, NewMetrics())
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "gateway.k8s.aws/alb", model.NLBGateway: "gateway.k8s.aws/nlb",

@@ -17,13 +17,13 @@ import (
 // while no process runs, and its stack would become an orphan.
 type Memberships struct {
 	Memory *cluster.Memberships
-	Store  CheckpointStore
+	Store  TextStore
 	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
 
-	mu     sync.Mutex
-	failed bool
+	mu              sync.Mutex
+	lastWriteFailed bool
 	// limiter limits the writes of Persist.
 	limiter writeLimiter
 }
@@ -46,7 +46,7 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 // Persist stores urgent changes (cluster.Memberships.Urgent) before the run of a stack goes on. After a failed write it leaves
 // them to Start.
 func (m *Memberships) Persist(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, durations.Answer)
+	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer cancel()
 	for {
 		if wait := m.tryPersist(ctx); wait <= 0 || !pause(ctx, wait) {
@@ -59,7 +59,7 @@ func (m *Memberships) Persist(ctx context.Context) {
 func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failed || !m.Memory.Urgent() {
+	if m.lastWriteFailed || !m.Memory.HasUrgentChange() {
 		return 0
 	}
 	if wait = m.limiter.delay(); wait <= 0 {
@@ -83,11 +83,11 @@ func (m *Memberships) save(ctx context.Context) {
 	}
 	err := m.Store.Write(ctx, text)
 	if err == nil {
-		m.Memory.NoteStored(text)
-	} else if !m.failed {
+		m.Memory.RecordStored(text)
+	} else if !m.lastWriteFailed {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
-	m.failed = err != nil
+	m.lastWriteFailed = err != nil
 	m.limiter.countWrite(len(text))
 }
 

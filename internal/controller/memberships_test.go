@@ -18,9 +18,9 @@ import (
 
 // memoryStore is a store that records each write.
 type memoryStore struct {
-	mu      sync.Mutex
-	written []string
-	err     error
+	mu           sync.Mutex
+	writtenTexts []string
+	err          error
 }
 
 func (s *memoryStore) Read(context.Context) (string, error) { return "", nil }
@@ -28,7 +28,7 @@ func (s *memoryStore) Read(context.Context) (string, error) { return "", nil }
 func (s *memoryStore) Write(_ context.Context, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.written = append(s.written, text)
+	s.writtenTexts = append(s.writtenTexts, text)
 	return s.err
 }
 
@@ -56,20 +56,20 @@ func TestConcurrentClaimsShareWrites(t *testing.T) {
 						m.Persist(t.Context())
 						store.mu.Lock()
 						defer store.mu.Unlock()
-						if last := store.written[len(store.written)-1]; !strings.Contains(last, fmt.Sprintf("a/%d ", n)) {
+						if last := store.writtenTexts[len(store.writtenTexts)-1]; !strings.Contains(last, fmt.Sprintf("a/%d ", n)) {
 							t.Errorf("claim %d is not stored", n)
 						}
 					})
 				}
 				wg.Wait()
 				took, bytes := time.Since(begun), 0
-				for _, text := range store.written {
+				for _, text := range store.writtenTexts {
 					bytes += len(text)
 				}
-				if most := int((took+durations.BriefWait)/durations.StoreWriteCost) + 2; len(store.written) > most {
-					t.Errorf("%d writes in %v, at most %d", len(store.written), took, most)
+				if most := int((took+durations.BriefWait)/durations.StoreWriteCost) + 2; len(store.writtenTexts) > most {
+					t.Errorf("%d writes in %v, at most %d", len(store.writtenTexts), took, most)
 				}
-				if most := int((took+durations.BriefWait).Seconds()*storedBytesPerSecond) + 2*len(store.written[len(store.written)-1]); bytes > most {
+				if most := int((took+durations.BriefWait).Seconds()*storedBytesPerSecond) + 2*len(store.writtenTexts[len(store.writtenTexts)-1]); bytes > most {
 					t.Errorf("%d bytes in %v, at most %d", bytes, took, most)
 				}
 			})
@@ -87,8 +87,8 @@ func TestAClaimThatCannotBeStoredBlocksNoRun(t *testing.T) {
 			m.Memory.EndClaim(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
 			m.Persist(t.Context())
 		}
-		if took := time.Since(begun); took != 0 || len(store.written) != 1 {
-			t.Errorf("%d writes in %v", len(store.written), took)
+		if took := time.Since(begun); took != 0 || len(store.writtenTexts) != 1 {
+			t.Errorf("%d writes in %v", len(store.writtenTexts), took)
 		}
 	})
 }

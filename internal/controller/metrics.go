@@ -15,21 +15,21 @@ import (
 // Metrics are the metrics of this process, besides those of controller-runtime. Names and labels are part of the
 // compatibility contract.
 type Metrics struct {
-	calls, requests       *prometheus.CounterVec
-	callTime, requestTime *prometheus.HistogramVec
-	retries               *prometheus.HistogramVec
-	denied, limited       *prometheus.CounterVec
-	throttled, invalid    *prometheus.CounterVec
-	readiness, stage      *prometheus.HistogramVec
-	errors, noServerID    *prometheus.CounterVec
-	drift, steps, causes  *prometheus.CounterVec
-	queue, registration   *prometheus.HistogramVec
-	orphans               *prometheus.GaugeVec // without a value until the first search
-	topConsumers          *topConsumers
-	findings              *findings
-	rateLimits            rateLimits
-	shadow                shadowMetrics
-	collectors            []prometheus.Collector
+	calls, requests              *prometheus.CounterVec
+	callTime, requestTime        *prometheus.HistogramVec
+	retries                      *prometheus.HistogramVec
+	deniedCalls, quotaRefusals   *prometheus.CounterVec
+	throttledCalls, invalidCalls *prometheus.CounterVec
+	readinessTime, stageTime     *prometheus.HistogramVec
+	errors, noServerID           *prometheus.CounterVec
+	drift, steps, callsByCause   *prometheus.CounterVec
+	queueTime, registrationTime  *prometheus.HistogramVec
+	orphans                      *prometheus.GaugeVec // without a value until the first search
+	topConsumers                 *topConsumers
+	findings                     *findings
+	rateLimits                   rateLimits
+	shadow                       shadowMetrics
+	collectors                   []prometheus.Collector
 }
 
 // NewMetrics returns the metrics, not registered yet.
@@ -55,23 +55,23 @@ func NewMetrics() *Metrics {
 	m.retries = histogram("aws", "api_call_retries", "Retries of a call.", prometheus.LinearBuckets(0, 1, 11), short)
 	m.requests = counter("aws", "api_requests_total", "HTTP requests to AWS.", full)
 	m.requestTime = histogram("aws", "api_request_duration_seconds", "Duration of one HTTP request.", prometheus.DefBuckets, short)
-	m.denied = counter("aws", "api_call_permission_errors_total", "Calls that failed because a permission is missing.", full)
-	m.limited = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed at a quota.", full)
-	m.throttled = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
-	m.invalid = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
-	m.readiness = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
+	m.deniedCalls = counter("aws", "api_call_permission_errors_total", "Calls that failed because a permission is missing.", full)
+	m.quotaRefusals = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed at a quota.", full)
+	m.throttledCalls = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
+	m.invalidCalls = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
+	m.readinessTime = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
 	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, because their pods have no server id.",
 		[]string{"namespace", "name"})
 	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were called, by kind of resource, change (verb), impact on traffic (impact) and result (done, failed; later: the failure is transient).", []string{"controller", "kind", "verb", "impact", "result"})
-	m.causes = counter("fulcrum", "aws_calls_total", "Calls to AWS by purpose (cause: stack, targets, drift, orphans, other) and result (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
-	m.queue = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by lane, in order of priority: targets, edits, drift (changed in AWS by others), resync (unchanged).",
+	m.callsByCause = counter("fulcrum", "aws_calls_total", "Calls to AWS by purpose (cause: stack, targets, drift, orphans, other) and result (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
+	m.queueTime = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by lane, in order of priority: targets, edits, drift (changed in AWS by others), resync (unchanged).",
 		[]float64{0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300}, []string{"controller", "lane"})
-	m.registration = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the resulting registration of targets, including the wait for a worker and for the rate limiter.",
+	m.registrationTime = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the resulting registration of targets, including the wait for a worker and for the rate limiter.",
 		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60}, nil)
 	m.drift = counter("fulcrum", "drift_total", "Resources that others have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
 	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})
-	m.stage = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
+	m.stageTime = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
 	return m
 }
 
@@ -117,13 +117,13 @@ func (m *Metrics) CountCall(c Call) {
 	switch {
 	case c.Code == "":
 	case c.isDenied():
-		m.denied.WithLabelValues(labels...).Inc()
+		m.deniedCalls.WithLabelValues(labels...).Inc()
 	case throttleCodes[c.Code]:
-		m.throttled.WithLabelValues(labels...).Inc()
+		m.throttledCalls.WithLabelValues(labels...).Inc()
 	case strings.Contains(c.Code, "LimitExceeded"):
-		m.limited.WithLabelValues(labels...).Inc()
+		m.quotaRefusals.WithLabelValues(labels...).Inc()
 	case c.Code == "ValidationError":
-		m.invalid.WithLabelValues(labels...).Inc()
+		m.invalidCalls.WithLabelValues(labels...).Inc()
 	}
 }
 
@@ -133,37 +133,37 @@ func (m *Metrics) CountRequest(c Call) {
 	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
 }
 
-// stages are the values of the label reconcile_stage that existing dashboards use, by controller and phase of the engine.
-var stages = map[string]map[string]string{
-	model.Ingress.Controller(): {
+// stageLabels are the values of the label reconcile_stage that existing dashboards use, by controller and phase of the engine.
+var stageLabels = map[string]map[string]string{
+	model.Ingress.ControllerName(): {
 		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
 	},
-	model.Service.Controller(): {
+	model.Service.ControllerName(): {
 		"view": "fetch_service", "claim": "add_finalizers", "release": "cleanup_load_balancer", "plan": "build_model", "apply": "deploy_model", "report": "update_status",
 	},
 	bindingController: {
 		"view": "fetch_targetGroupBinding", "claim": "add_finalizers", "run": "reconcile_targetgroupbinding", "report": "update_status",
 	},
-	model.GlobalAccelerator.Controller(): {
+	model.GlobalAccelerator.ControllerName(): {
 		"view": "fetch_globalAccelerator", "claim": "add_finalizers", "release": "remove_finalizers", "plan": "build_model", "apply": "deploy_stack", "run": "reconcile_globalaccelerator",
 	},
 }
 
-// synthesizers are the values of the label reconcile_stage that existing dashboards use, for steps on a kind of resource.
-var synthesizers = map[plan.ResourceKind]string{
-	plan.SecurityGroup: "*ec2.securityGroupSynthesizer",
-	plan.BackendGroup:  "*ec2.securityGroupSynthesizer",
-	plan.TargetGroup:   "*elbv2.targetGroupSynthesizer",
-	plan.LoadBalancer:  "*elbv2.loadBalancerSynthesizer",
-	plan.Listener:      "*elbv2.listenerSynthesizer",
-	plan.Rule:          "*elbv2.listenerRuleSynthesizer",
-	plan.Binding:       "*elbv2.targetGroupBindingSynthesizer",
-	plan.ALBTarget:     "*elbv2.frontendNlbTargetSynthesizer",
-	plan.Certificate:   "*acm.certificateSynthesizer",
-	plan.Record:        "*acm.certificateSynthesizer",
-	plan.WebACL:        "*wafv2.webACLAssociationSynthesizer",
-	plan.ClassicACL:    "*wafregional.webACLAssociationSynthesizer",
-	plan.Protection:    "*shield.protectionSynthesizer",
+// synthesizerLabels are the values of the label reconcile_stage that existing dashboards use, for steps on a kind of resource.
+var synthesizerLabels = map[plan.ResourceKind]string{
+	plan.SecurityGroup:    "*ec2.securityGroupSynthesizer",
+	plan.BackendGroup:     "*ec2.securityGroupSynthesizer",
+	plan.TargetGroup:      "*elbv2.targetGroupSynthesizer",
+	plan.LoadBalancer:     "*elbv2.loadBalancerSynthesizer",
+	plan.Listener:         "*elbv2.listenerSynthesizer",
+	plan.Rule:             "*elbv2.listenerRuleSynthesizer",
+	plan.Binding:          "*elbv2.targetGroupBindingSynthesizer",
+	plan.ALBTarget:        "*elbv2.frontendNlbTargetSynthesizer",
+	plan.Certificate:      "*acm.certificateSynthesizer",
+	plan.ValidationRecord: "*acm.certificateSynthesizer",
+	plan.WebACL:           "*wafv2.webACLAssociationSynthesizer",
+	plan.ClassicACL:       "*wafregional.webACLAssociationSynthesizer",
+	plan.Protection:       "*shield.protectionSynthesizer",
 
 	plan.Accelerator:         "*aga.acceleratorSynthesizer",
 	plan.AcceleratorListener: "*aga.listenerSynthesizer",
@@ -179,12 +179,12 @@ func (m *Metrics) countStep(kind model.Kind, f engine.FailedStep) {
 	case f.Err != nil:
 		result = "failed"
 	}
-	m.steps.WithLabelValues(kind.Controller(), string(f.Step.Address.Kind), string(f.Step.Verb), string(cmp.Or(f.Step.Impact, plan.NoImpact)), result).Inc()
+	m.steps.WithLabelValues(kind.ControllerName(), string(f.Step.Address.Kind), string(f.Step.Verb), string(cmp.Or(f.Step.Impact, plan.NoImpact)), result).Inc()
 }
 
-// Waited implements queue.Metrics.
-func (m *Metrics) Waited(controller, priority string, d time.Duration) {
-	m.queue.WithLabelValues(controller, priority).Observe(d.Seconds())
+// RecordWait implements queue.Metrics.
+func (m *Metrics) RecordWait(controller, priority string, d time.Duration) {
+	m.queueTime.WithLabelValues(controller, priority).Observe(d.Seconds())
 }
 
 // countCause counts a call by its cause and result.
@@ -203,7 +203,7 @@ func (m *Metrics) countCause(c Call) {
 	default:
 		result = "refused"
 	}
-	m.causes.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
+	m.callsByCause.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
 }
 
 // isDenied reports whether the call failed because a permission is missing.
@@ -218,15 +218,15 @@ func (m *Metrics) countDrift(kind string, mode engine.DriftMode) {
 
 // recordPhase records the duration of a phase of a run, under its stage.
 func (m *Metrics) recordPhase(controller, phase string, took time.Duration) {
-	m.stage.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
+	m.stageTime.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
 }
 
 // stageOf returns the stage of a phase of a run, or the name of the phase if it has no stage.
 func stageOf(controller, phase string) string {
-	if s, ok := stages[controller][phase]; ok {
+	if s, ok := stageLabels[controller][phase]; ok {
 		return s
 	}
-	if s, ok := synthesizers[plan.ResourceKind(phase)]; ok {
+	if s, ok := synthesizerLabels[plan.ResourceKind(phase)]; ok {
 		return s
 	}
 	return phase

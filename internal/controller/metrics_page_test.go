@@ -16,27 +16,27 @@ import (
 
 //go:generate go test -run TestMetricsPageIsUpToDate . -update
 
-// registry records the collectors that are registered, also those of metrics that have no series yet.
-type registry struct{ collectors []prometheus.Collector }
+// collectorRecorder records the collectors that are registered, also those of metrics that have no series yet.
+type collectorRecorder struct{ collectors []prometheus.Collector }
 
-func (r *registry) Register(c prometheus.Collector) error {
+func (r *collectorRecorder) Register(c prometheus.Collector) error {
 	r.collectors = append(r.collectors, c)
 	return nil
 }
 
-func (r *registry) MustRegister(cs ...prometheus.Collector) {
+func (r *collectorRecorder) MustRegister(cs ...prometheus.Collector) {
 	r.collectors = append(r.collectors, cs...)
 }
 
-func (r *registry) Unregister(prometheus.Collector) bool { return false }
+func (r *collectorRecorder) Unregister(prometheus.Collector) bool { return false }
 
-// description matches the text of a prometheus.Desc, which is the only way to read its name.
-var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
+// descriptionPattern matches the text of a prometheus.Desc, which is the only way to read its name.
+var descriptionPattern = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
 
 // metricsTable returns the table of docs/metrics.md.
 func metricsTable(t *testing.T) string {
 	t.Helper()
-	r := &registry{collectors: []prometheus.Collector{objectCounts{}}}
+	r := &collectorRecorder{collectors: []prometheus.Collector{objectCounts{}}}
 	if err := NewMetrics().Register(r); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func metricsTable(t *testing.T) string {
 		c.Describe(descs)
 		close(descs)
 		for d := range descs {
-			m := description.FindStringSubmatch(d.String())
+			m := descriptionPattern.FindStringSubmatch(d.String())
 			if m == nil {
 				t.Fatalf("a description has another form: %s", d)
 			}

@@ -82,7 +82,7 @@ func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := prometheus.NewRegistry()
-	if err := r.Register(objectCounts{synced{m}}); err != nil {
+	if err := r.Register(objectCounts{syncedMemory{m}}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
@@ -101,7 +101,7 @@ func TestTopConsumersHaveTheControllerNamesOfDashboards(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
 	} {
-		if got := kind.Consumer(); got != want {
+		if got := kind.ConsumerName(); got != want {
 			t.Errorf("%s is counted as %q, want %q", kind, got, want)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// synced is a store that always reports that its caches are synced.
-type synced struct{ *cluster.Memory }
+// syncedMemory is a store that always reports that its caches are synced.
+type syncedMemory struct{ *cluster.Memory }
 
 // Synced implements syncedSource.
-func (synced) Synced() bool { return true }
+func (syncedMemory) Synced() bool { return true }
 
 // BenchmarkObjectCounts scrapes the metrics of clusters with different numbers of TargetGroupBindings.
 func BenchmarkObjectCounts(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkObjectCounts(b *testing.B) {
 				}
 			}
 			r := prometheus.NewRegistry()
-			if err := r.Register(objectCounts{synced{m}}); err != nil {
+			if err := r.Register(objectCounts{syncedMemory{m}}); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {

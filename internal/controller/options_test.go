@@ -12,7 +12,7 @@ import (
 func TestFlagsReachTheOptionsOfEachKind(t *testing.T) {
 	c := config.Default()
 	for _, on := range []bool{false, true} {
-		c.Security.Unrestricted = on
+		c.Security.UnrestrictedRules = on
 		for kind, got := range map[string]bool{
 			"Ingress": ingressOptions(c).UnrestrictedRules, "Service": serviceOptions(c).UnrestrictedRules, "Gateway": gatewayOptions(c).UnrestrictedRules,
 		} {

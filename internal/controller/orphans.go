@@ -79,7 +79,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 		return nil //nolint:nilerr // the process is stopping
 	}
 	known := map[string]bool{}
-	for wait := durations.SweepInterval; pause(ctx, wait); wait = durations.Orphans {
+	for wait := durations.SweepInterval; pause(ctx, wait); wait = durations.OrphanSearchInterval {
 		found, err := find(ctx)
 		if err != nil {
 			log.V(1).Info("failed to find orphans", "err", err.Error())

@@ -34,7 +34,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		go func() {
 			done <- watchOrphans(ctx, func(context.Context) error { return nil }, find, m, log)
 		}()
-		time.Sleep(durations.SweepInterval + 2*durations.Orphans + time.Minute)
+		time.Sleep(durations.SweepInterval + 2*durations.OrphanSearchInterval + time.Minute)
 		synctest.Wait()
 		if n := testutil.ToFloat64(m.orphans); n != 2 || looks.Load() != 3 {
 			t.Errorf("%v orphans after %d looks", n, looks.Load())
@@ -42,7 +42,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		if len(lines) != 1 || !strings.Contains(lines[0], `"stack"="one"`) || !strings.Contains(lines[0], "create an object") {
 			t.Errorf("lines: %q", lines)
 		}
-		time.Sleep(durations.Orphans)
+		time.Sleep(durations.OrphanSearchInterval)
 		synctest.Wait()
 		if n := testutil.ToFloat64(m.orphans); n != 0 {
 			t.Errorf("%v orphans although they are gone", n)

@@ -29,15 +29,15 @@ func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *ku
 		log.V(1).Info("disabled checkpoints", "reason", err.Error())
 		return nil
 	}
-	api := kube.Live{Client: live}
-	line.Running = &atomic.Int32{}
-	c := &Checkpoints{Book: book, Fence: fence, Log: log, Store: kube.Checkpoints{API: api, Namespace: namespace}, Running: line.Running}
+	api := kube.LiveAPI{Client: live}
+	line.ActiveRuns = &atomic.Int32{}
+	c := &Checkpoints{Book: book, Fence: fence, Log: log, Store: kube.SecretStore{API: api, Namespace: namespace}, ActiveRuns: line.ActiveRuns}
 	m := &Memberships{
 		Memory: cl.Members, Fence: fence, Log: log,
-		Store: kube.Checkpoints{API: api, Namespace: namespace, Name: kube.MembershipsName},
+		Store: kube.SecretStore{API: api, Namespace: namespace, Name: kube.MembershipsName},
 	}
 	cl.Store = m
-	line.Preparer = &persistedState{checkpoints: c, memberships: m, cluster: cl, source: source, roots: roots, watchNamespace: s.Config.Kubernetes.WatchNamespace, log: log}
+	line.Preparer = &persistedState{checkpoints: c, memberships: m, cluster: cl, source: source, rootKinds: roots, watchNamespace: s.Config.Kubernetes.WatchNamespace, log: log}
 	if err := mgr.Add(c); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ type persistedState struct {
 	memberships    *Memberships
 	cluster        *kube.Cluster
 	source         *kube.Source
-	roots          []cluster.Kind
+	rootKinds      []cluster.Kind
 	watchNamespace string // the only namespace that is watched; empty: all
 	log            logr.Logger
 }
@@ -58,16 +58,16 @@ type persistedState struct {
 // Prepare loads the stored state, and returns the stacks that objects have left while no process ran.
 func (k *persistedState) Prepare(ctx context.Context) []model.StackID {
 	k.checkpoints.Load(ctx)
-	gone := k.departedObjects(ctx)
+	gone := k.deletedRootObjects(ctx)
 	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
-		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // the process that stored it had a frontend that this process does not have
+		return !slices.Contains(k.rootKinds, ownership.RootKind(id.Kind)) // the process that stored it had a frontend that this process does not have
 	})
 }
 
-// departedObjects returns the objects of the root kinds that have left a stack and do not exist any more.
-func (k *persistedState) departedObjects(ctx context.Context) []cluster.Ref {
+// deletedRootObjects returns the objects of the root kinds that have left a stack and do not exist any more.
+func (k *persistedState) deletedRootObjects(ctx context.Context) []cluster.Ref {
 	var now []cluster.Object
-	for _, kind := range k.roots {
+	for _, kind := range k.rootKinds {
 		some, err := k.source.List(cluster.Query{Kind: kind})
 		if err != nil {
 			k.log.Error(err, "failed to list owners of load balancers", "kind", kind)

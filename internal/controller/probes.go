@@ -18,7 +18,7 @@ import (
 // Probes serves liveness and readiness from the start of the process on, before AWS and the API server are reached, so that
 // the kubelet does not restart a process whose start takes long.
 type Probes struct {
-	ready atomic.Pointer[map[string]healthz.Checker]
+	readinessChecks atomic.Pointer[map[string]healthz.Checker]
 	// LogLevel, if not nil, shows and changes the log level. It only serves callers on the own host.
 	LogLevel http.Handler
 }
@@ -26,14 +26,14 @@ type Probes struct {
 // errStarting is the error of readiness until the first check is added.
 var errStarting = errors.New("the controller is starting: AWS or the API server has not answered yet")
 
-// Ready adds a readiness check. From the first one on, the process is ready if all added checks succeed.
-func (p *Probes) Ready(name string, check healthz.Checker) {
+// AddReadinessCheck adds a readiness check. From the first one on, the process is ready if all added checks succeed.
+func (p *Probes) AddReadinessCheck(name string, check healthz.Checker) {
 	next := map[string]healthz.Checker{}
-	if old := p.ready.Load(); old != nil {
+	if old := p.readinessChecks.Load(); old != nil {
 		maps.Copy(next, *old)
 	}
 	next[name] = check
-	p.ready.Store(&next)
+	p.readinessChecks.Store(&next)
 }
 
 // Handler returns the handler of the probes. Its paths and answers are those of the manager of controller-runtime.
@@ -48,7 +48,7 @@ func (p *Probes) Handler() http.Handler {
 	}
 	serve("/healthz", func() map[string]healthz.Checker { return map[string]healthz.Checker{"health-ping": healthz.Ping} })
 	serve("/readyz", func() map[string]healthz.Checker {
-		if checks := p.ready.Load(); checks != nil {
+		if checks := p.readinessChecks.Load(); checks != nil {
 			return *checks
 		}
 		return map[string]healthz.Checker{"start": func(*http.Request) error { return errStarting }}
@@ -71,8 +71,8 @@ func refuseOtherHosts(h http.Handler) http.Handler {
 	})
 }
 
-// profiles serves the profiles of the Go runtime.
-func profiles() http.Handler {
+// profileHandler serves the profiles of the Go runtime.
+func profileHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

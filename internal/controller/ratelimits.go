@@ -36,5 +36,5 @@ func (r *rateLimits) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// ReadRateLimits sets the function that returns the current rates, each service and expression of operations once.
-func (m *Metrics) ReadRateLimits(read func() []RateLimit) { m.rateLimits.read.Store(&read) }
+// SetRateLimitReader sets the function that returns the current rates, each service and expression of operations once.
+func (m *Metrics) SetRateLimitReader(read func() []RateLimit) { m.rateLimits.read.Store(&read) }

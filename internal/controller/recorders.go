@@ -21,22 +21,22 @@ type stackRecorder struct {
 	log      logr.Logger
 }
 
-// Viewed implements engine.Recorder.
-func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
+// RecordView implements engine.Recorder.
+func (r stackRecorder) RecordView(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
 
-// Phase implements engine.Recorder.
-func (r stackRecorder) Phase(k model.Kind, phase string, took time.Duration) {
-	r.metrics.recordPhase(k.Controller(), phase, took)
+// RecordPhase implements engine.Recorder.
+func (r stackRecorder) RecordPhase(k model.Kind, phase string, took time.Duration) {
+	r.metrics.recordPhase(k.ControllerName(), phase, took)
 }
 
-// Stepped implements engine.Recorder.
-func (r stackRecorder) Stepped(id model.StackID, result plan.Result, f engine.FailedStep) {
+// RecordStep implements engine.Recorder.
+func (r stackRecorder) RecordStep(id model.StackID, result plan.StepResult, f engine.FailedStep) {
 	r.metrics.countStep(id.Kind, f)
 	logStep(r.log, id, result, f)
 }
 
-// Drifted implements engine.Recorder.
-func (r stackRecorder) Drifted(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) {
+// RecordDrift implements engine.Recorder.
+func (r stackRecorder) RecordDrift(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) {
 	r.metrics.countDrift(string(kind), mode)
 }
 
@@ -47,32 +47,32 @@ type bindingRecorder struct {
 	log      logr.Logger
 }
 
-// Viewed implements bindings.Recorder.
-func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.triggers.RecordReads(k, v) }
+// RecordView implements bindings.Recorder.
+func (r bindingRecorder) RecordView(k bindings.Key, v *cluster.View) { r.triggers.RecordReads(k, v) }
 
-// Gone implements bindings.Recorder.
-func (r bindingRecorder) Gone(k bindings.Key) { r.triggers.Forget(k) }
+// RecordGone implements bindings.Recorder.
+func (r bindingRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }
 
-// Phase implements bindings.Recorder.
-func (r bindingRecorder) Phase(phase string, took time.Duration) {
+// RecordPhase implements bindings.Recorder.
+func (r bindingRecorder) RecordPhase(phase string, took time.Duration) {
 	r.metrics.recordPhase(bindingController, phase, took)
 }
 
-// PodReady implements bindings.Recorder.
-func (r bindingRecorder) PodReady(k bindings.Key, took time.Duration) {
-	r.metrics.readiness.WithLabelValues(k.Namespace, k.Name).Observe(took.Seconds())
+// RecordPodReady implements bindings.Recorder.
+func (r bindingRecorder) RecordPodReady(k bindings.Key, took time.Duration) {
+	r.metrics.readinessTime.WithLabelValues(k.Namespace, k.Name).Observe(took.Seconds())
 }
 
-// NoServerID implements bindings.Recorder.
-func (r bindingRecorder) NoServerID(k bindings.Key, n int) {
+// RecordMissingServerIDs implements bindings.Recorder.
+func (r bindingRecorder) RecordMissingServerIDs(k bindings.Key, n int) {
 	r.metrics.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 }
 
-// Changed implements bindings.Recorder.
-func (r bindingRecorder) Changed(c bindings.Change) { logChange(r.log, c) }
+// RecordChange implements bindings.Recorder.
+func (r bindingRecorder) RecordChange(c bindings.Change) { logChange(r.log, c) }
 
-// Drifted implements bindings.Recorder.
-func (r bindingRecorder) Drifted(kind string, mode engine.DriftMode) {
+// RecordDrift implements bindings.Recorder.
+func (r bindingRecorder) RecordDrift(kind string, mode engine.DriftMode) {
 	r.metrics.countDrift(kind, mode)
 }
 
@@ -82,8 +82,8 @@ type shadowRecorder struct {
 	triggers *queue.Triggers[model.StackID]
 }
 
-// Viewed implements engine.Recorder.
-func (r shadowRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
+// RecordView implements engine.Recorder.
+func (r shadowRecorder) RecordView(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
 
 // shadowBindingRecorder is shadowRecorder for bindings.
 type shadowBindingRecorder struct {
@@ -91,8 +91,10 @@ type shadowBindingRecorder struct {
 	triggers *queue.Triggers[bindings.Key]
 }
 
-// Viewed implements bindings.Recorder.
-func (r shadowBindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.triggers.RecordReads(k, v) }
+// RecordView implements bindings.Recorder.
+func (r shadowBindingRecorder) RecordView(k bindings.Key, v *cluster.View) {
+	r.triggers.RecordReads(k, v)
+}
 
-// Gone implements bindings.Recorder.
-func (r shadowBindingRecorder) Gone(k bindings.Key) { r.triggers.Forget(k) }
+// RecordGone implements bindings.Recorder.
+func (r shadowBindingRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }

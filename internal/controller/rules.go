@@ -20,13 +20,13 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	for wait := durations.Answer; ; {
-		err, next := sync(ctx), durations.EventKept
+	for wait := durations.AnswerTimeout; ; {
+		err, next := sync(ctx), durations.EventRetention
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			wait = durations.Answer
+			wait = durations.AnswerTimeout
 		default:
 			log.V(1).Info("failed to update rules of targets", "err", err.Error(), "retryAfter", wait.String())
 			next, wait = wait, min(2*wait, durations.SweepInterval)
@@ -44,7 +44,7 @@ func afterStartup(synced func(context.Context) error) func(context.Context) erro
 		if err := synced(ctx); err != nil {
 			return err
 		}
-		if !pause(ctx, plandurations.Settle) {
+		if !pause(ctx, plandurations.SettleWindow) {
 			return ctx.Err()
 		}
 		return nil

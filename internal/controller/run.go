@@ -35,8 +35,8 @@ type AWS struct {
 	Region, VPC string
 }
 
-// withDiscovered returns the configuration with the discovered region and VPC.
-func withDiscovered(c config.Config, aws AWS) config.Config {
+// withDiscoveredSettings returns the configuration with the discovered region and VPC.
+func withDiscoveredSettings(c config.Config, aws AWS) config.Config {
 	c.AWS.Region, c.AWS.VPC = aws.Region, aws.VPC
 	return c
 }
@@ -73,7 +73,7 @@ func Run(ctx context.Context, s Setup) error {
 	s.REST.QPS = -1
 	s.Config.Kubernetes.ServiceAccount = serviceAccount(s.REST)
 	probes := &Probes{LogLevel: s.LogLevel}
-	for address, h := range map[string]http.Handler{s.Config.Serving.Probes: probes.Handler(), s.Config.Serving.Profiling: profiles()} {
+	for address, h := range map[string]http.Handler{s.Config.Serving.Probes: probes.Handler(), s.Config.Serving.Profiling: profileHandler()} {
 		stop, err := serve(address, h)
 		if err != nil {
 			return err
@@ -112,15 +112,15 @@ func Run(ctx context.Context, s Setup) error {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	if lease != nil {
-		lease.PublishFlags(withDiscovered(s.Config, aws).Published())
+		lease.PublishFlags(withDiscoveredSettings(s.Config, aws).PublishedFlags())
 	}
-	frontends := Frontends(withDiscovered(s.Config, aws))
+	frontends := Frontends(withDiscoveredSettings(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
 		if err := addWebhooks(s, aws, mgr, probes, source.CacheOnly(), live, frontends); err != nil {
 			return err
 		}
 	}
-	cl := kube.New(source, kube.Live{Client: leading}, clock.RealClock{})
+	cl := kube.New(source, kube.LiveAPI{Client: leading}, clock.RealClock{})
 
 	book := checkpoint.New()
 	deploy := s.Log.WithName("deploy")
@@ -129,7 +129,7 @@ func Run(ctx context.Context, s Setup) error {
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
-	if err := addPersistence(s, mgr, leading, source, cl, book, fence, rootsOf(frontends), &st); err != nil {
+	if err := addPersistence(s, mgr, leading, source, cl, book, fence, rootKindsOf(frontends), &st); err != nil {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
@@ -189,7 +189,7 @@ func Run(ctx context.Context, s Setup) error {
 	if aws, ok := aws.Stacks.(OwnedLister); ok {
 		find := func(ctx context.Context) ([]Orphan, error) {
 			found, err := FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
-			enqueueOrphans(found, st.Enqueuer.Enqueue)
+			enqueueOrphanAccelerators(found, st.Enqueuer.Enqueue)
 			return found, err
 		}
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -198,7 +198,7 @@ func Run(ctx context.Context, s Setup) error {
 			return err
 		}
 	}
-	if err := mgr.Add(onAllReplicas{manager.RunnableFunc(func(ctx context.Context) error {
+	if err := mgr.Add(allReplicasRunnable{manager.RunnableFunc(func(ctx context.Context) error {
 		return dropUnusedSecrets(ctx, source, secrets, isRead)
 	})}); err != nil {
 		return err
@@ -281,13 +281,13 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 		return nil, nil, err
 	}
 	source.Lookups = kube.NewLookups(mgr.GetAPIReader(), clock.RealClock{})
-	source.Optional(optionalKinds())
+	source.AddOptionalKinds(optionalKinds())
 	return source, secrets, nil
 }
 
 // addProbes adds the readiness check that the cache is complete. Readiness does not depend on leadership.
 func addProbes(p *Probes, source *kube.Source) {
-	p.Ready("ready-cache", func(*http.Request) error {
+	p.AddReadinessCheck("ready-cache", func(*http.Request) error {
 		if !source.Synced() {
 			return fmt.Errorf("the cache of the cluster is not complete yet")
 		}
@@ -306,8 +306,8 @@ func dropUnusedSecrets(ctx context.Context, source *kube.Source, secrets *kube.S
 	return nil
 }
 
-// onAllReplicas is a runnable that also runs if this process is not the leader.
-type onAllReplicas struct{ manager.Runnable }
+// allReplicasRunnable is a runnable that also runs if this process is not the leader.
+type allReplicasRunnable struct{ manager.Runnable }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (onAllReplicas) NeedLeaderElection() bool { return false }
+func (allReplicasRunnable) NeedLeaderElection() bool { return false }

@@ -21,11 +21,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ErrShadow is the error of each write of a shadow, to Kubernetes or AWS.
-var ErrShadow = errors.New("shadow mode writes nothing")
+// ErrShadowWrite is the error of each write of a shadow, to Kubernetes or AWS.
+var ErrShadowWrite = errors.New("shadow mode writes nothing")
 
 // ShadowFence is the fence of a shadow. A shadow makes no writes; the fence is a second safeguard.
-var ShadowFence = engine.ReadOnly{Err: ErrShadow}
+var ShadowFence = engine.ReadOnly{Err: ErrShadowWrite}
 
 // Shadow makes the plans that the controller would carry out, and keeps their steps for metrics and the report.
 type Shadow struct {
@@ -33,9 +33,9 @@ type Shadow struct {
 	bindings *bindings.Reconciler
 	metrics  *Metrics
 
-	mu      sync.Mutex
-	items   map[shadowKey]ShadowItem
-	changed bool
+	mu            sync.Mutex
+	items         map[shadowKey]ShadowItem
+	reportChanged bool
 }
 
 // shadowKey identifies the item of a plan.
@@ -43,8 +43,8 @@ type shadowKey struct{ kind, name string }
 
 // The kinds of items besides the kinds of stacks.
 const (
-	shadowBinding = "TargetGroupBinding"
-	shadowRules   = "rules of nodes and pods"
+	shadowBindingKind = "TargetGroupBinding"
+	shadowRulesKind   = "rules of nodes and pods"
 )
 
 // NewShadow returns a shadow of the controller with these settings, and its lines. It replaces their fences by ShadowFence.
@@ -60,40 +60,40 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	s.bindings = bindings.New(bc)
 	return s,
 		queue.Line[model.StackID]{
-			Name: model.Ingress.Controller(), MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStacks{shadow: s, triggers: triggers},
+			Name: model.Ingress.ControllerName(), MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStackReconciler{shadow: s, triggers: triggers},
 		},
 		queue.Line[bindings.Key]{
-			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindings{shadow: s, triggers: bound},
+			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindingReconciler{shadow: s, triggers: bound},
 		}
 }
 
-// shadowStacks is the reconciler of stacks of a shadow.
-type shadowStacks struct {
-	stackItems
+// shadowStackReconciler is the reconciler of stacks of a shadow.
+type shadowStackReconciler struct {
+	stackDescriber
 	shadow   *Shadow
 	triggers *queue.Triggers[model.StackID]
 }
 
 // Reconcile makes the plan of a stack.
-func (l shadowStacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
+func (l shadowStackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
 	s := l.shadow
 	key := shadowKey{string(id.Kind), id.String()}
 	d, err := s.engine.Draft(ctx, id)
 	if err != nil {
-		return queue.Next{}, s.noteFailure(ctx, key, err)
+		return queue.NextRun{}, s.noteFailure(ctx, key, err)
 	}
 	s.metrics.findings.set(id, d.Findings)
 	item := ShadowItem{Findings: len(d.Findings)}
 	for _, step := range d.Plan.Steps {
-		item.add(shadowStep(step))
+		item.addStep(shadowStep(step))
 	}
-	if d.Stack.Empty() && len(d.Stack.Leaving) == 0 && len(d.Plan.Steps) == 0 {
+	if d.Stack.IsEmpty() && len(d.Stack.Leaving) == 0 && len(d.Plan.Steps) == 0 {
 		s.forget(key)
 		l.triggers.Forget(id)
-		return queue.Next{}, nil
+		return queue.NextRun{}, nil
 	}
 	s.notePlan(ctx, key, item)
-	return queue.Next{After: durations.LongInterval, Idle: true}, nil
+	return queue.NextRun{After: durations.LongInterval, Idle: true}, nil
 }
 
 func shadowStep(step plan.Step) ShadowStep {
@@ -104,38 +104,38 @@ func shadowStep(step plan.Step) ShadowStep {
 	return out
 }
 
-// shadowBindings is the reconciler of TargetGroupBindings of a shadow.
-type shadowBindings struct {
-	bindingItems
+// shadowBindingReconciler is the reconciler of TargetGroupBindings of a shadow.
+type shadowBindingReconciler struct {
+	bindingDescriber
 	shadow   *Shadow
 	triggers *queue.Triggers[bindings.Key]
 }
 
 // Reconcile makes the plan of a TargetGroupBinding.
-func (l shadowBindings) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
+func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queue.NextRun, error) {
 	s := l.shadow
-	key := shadowKey{shadowBinding, k.String()}
+	key := shadowKey{shadowBindingKind, k.String()}
 	d, ok, err := s.bindings.Draft(ctx, k)
 	switch {
 	case err != nil:
-		return queue.Next{}, s.noteFailure(ctx, key, err)
+		return queue.NextRun{}, s.noteFailure(ctx, key, err)
 	case !ok:
 		s.forget(key)
 		l.triggers.Forget(k)
-		return queue.Next{}, nil
+		return queue.NextRun{}, nil
 	}
 	s.metrics.findings.set(k, d.Findings())
 	item := ShadowItem{Findings: len(d.Findings())}
 	for _, i := range d.AWSItems() {
-		item.add(shadowItem(i))
+		item.addStep(shadowRuleStep(i))
 	}
 	s.notePlan(ctx, key, item)
-	return queue.Next{After: durations.LongInterval, Idle: true}, nil
+	return queue.NextRun{After: durations.LongInterval, Idle: true}, nil
 }
 
-// Rules makes the plan of the security group rules of nodes and pods, which all bindings share.
-func (s *Shadow) Rules(ctx context.Context) error {
-	key := shadowKey{shadowRules, ""}
+// PlanRules makes the plan of the security group rules of nodes and pods, which all bindings share.
+func (s *Shadow) PlanRules(ctx context.Context) error {
+	key := shadowKey{shadowRulesKind, ""}
 	changes, err := s.bindings.DraftRules(ctx)
 	if err != nil {
 		return s.noteFailure(ctx, key, err)
@@ -143,14 +143,14 @@ func (s *Shadow) Rules(ctx context.Context) error {
 	item := ShadowItem{}
 	for _, c := range changes {
 		for _, i := range c.Items() {
-			item.add(shadowItem(i))
+			item.addStep(shadowRuleStep(i))
 		}
 	}
 	s.notePlan(ctx, key, item)
 	return nil
 }
 
-func shadowItem(i bindingplan.Item) ShadowStep {
+func shadowRuleStep(i bindingplan.PlanItem) ShadowStep {
 	return ShadowStep{ID: i.ID(), Kind: i.Kind, Impact: plan.NoImpact, Why: i.Why}
 }
 
@@ -175,7 +175,7 @@ func (s *Shadow) notePlan(ctx context.Context, key shadowKey, item ShadowItem) {
 	if s.items[key].equal(item) {
 		return
 	}
-	s.items[key], s.changed = item, true
+	s.items[key], s.reportChanged = item, true
 	logr.FromContextOrDiscard(ctx).V(1).Info("planned in shadow mode", "steps", item.Count, "findings", item.Findings)
 }
 
@@ -185,7 +185,7 @@ func (s *Shadow) forget(key shadowKey) {
 	defer s.mu.Unlock()
 	if _, known := s.items[key]; known {
 		delete(s.items, key)
-		s.changed = true
+		s.reportChanged = true
 	}
 }
 

@@ -65,7 +65,7 @@ type ShadowItem struct {
 	Count int          `json:"count"`
 	Steps []ShadowStep `json:"steps"`
 
-	kinds map[shadowCount]int // number of steps
+	kinds map[shadowStepKey]int // number of steps
 }
 
 // ShadowStep is a step that would be carried out.
@@ -79,18 +79,18 @@ type ShadowStep struct {
 	Waits bool `json:"waits,omitempty"`
 }
 
-// shadowCount is the key by which steps are counted.
-type shadowCount struct {
+// shadowStepKey is the key by which steps are counted.
+type shadowStepKey struct {
 	kind   string
 	impact plan.Impact
 }
 
-// add counts a step, and keeps it if there are fewer than maxShadowSteps.
-func (i *ShadowItem) add(s ShadowStep) {
+// addStep counts a step, and keeps it if there are fewer than maxShadowSteps.
+func (i *ShadowItem) addStep(s ShadowStep) {
 	if i.kinds == nil {
-		i.kinds = map[shadowCount]int{}
+		i.kinds = map[shadowStepKey]int{}
 	}
-	i.kinds[shadowCount{s.Kind, s.Impact}]++
+	i.kinds[shadowStepKey{s.Kind, s.Impact}]++
 	i.Count++
 	if len(i.Steps) == maxShadowSteps {
 		return
@@ -129,7 +129,7 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := ShadowReport{Written: now, Items: []ShadowItems{}, Steps: []ShadowSteps{}, Changes: []ShadowItem{}}
-	items, steps := map[shadowKey]int{}, map[shadowCount]int{}
+	items, steps := map[shadowKey]int{}, map[shadowStepKey]int{}
 	for key, i := range s.items {
 		items[shadowKey{key.kind, i.planState()}]++
 		for k, n := range i.kinds {
@@ -161,8 +161,8 @@ func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster stri
 	var written time.Time
 	for {
 		s.mu.Lock()
-		due := s.changed || time.Since(written) >= durations.LongInterval
-		s.changed = false
+		due := s.reportChanged || time.Since(written) >= durations.LongInterval
+		s.reportChanged = false
 		s.mu.Unlock()
 		if due {
 			written = time.Now()

@@ -26,11 +26,11 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	if err != nil {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
-	cl := kube.New(source, kube.Live{Client: fenced}, clock.RealClock{})
+	cl := kube.New(source, kube.LiveAPI{Client: fenced}, clock.RealClock{})
 	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
 	bc.Cloud, bc.Cluster, bc.Clock = aws.Targets, cl, clock.RealClock{}
 	shadow, stacks, bound := NewShadow(engine.Config{
-		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(withDiscovered(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Clock: clock.RealClock{},
+		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(withDiscoveredSettings(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Clock: clock.RealClock{},
 	}, bc, metrics)
 	stacks.Workers, bound.Workers = config.AtLeastOne(s.Config.Workers.Ingress), config.AtLeastOne(s.Config.Workers.Binding)
 	lines := s.Log.WithName("shadow")
@@ -46,17 +46,17 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 		},
 		func(ctx context.Context) error { return shadow.PlanRulesPeriodically(ctx, source.WaitForSync) },
 	}
-	if file := s.Config.Shadow.Report; file != "" {
+	if file := s.Config.Shadow.ReportFile; file != "" {
 		runnables = append(runnables, func(ctx context.Context) error {
 			return shadow.WriteReportPeriodically(ctx, file, s.Config.ClusterName, lines)
 		})
 	}
 	for _, r := range runnables {
-		if err := mgr.Add(onAllReplicas{r}); err != nil {
+		if err := mgr.Add(allReplicasRunnable{r}); err != nil {
 			return err
 		}
 	}
-	lines.Info("started in shadow mode", "report", s.Config.Shadow.Report)
+	lines.Info("started in shadow mode", "report", s.Config.Shadow.ReportFile)
 	return mgr.Start(ctx)
 }
 
@@ -66,7 +66,7 @@ func (s *Shadow) PlanRulesPeriodically(ctx context.Context, synced func(context.
 		return nil // the process is stopping
 	}
 	for {
-		_ = s.Rules(ctx) // a failure is in the report
+		_ = s.PlanRules(ctx) // a failure is in the report
 		if !pause(ctx, durations.LongInterval) {
 			return nil
 		}

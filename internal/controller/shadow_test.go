@@ -22,7 +22,7 @@ func TestShadowReportIsBounded(t *testing.T) {
 		for range 20 {
 			step.Changes = append(step.Changes, strings.Repeat("x", 10_000))
 		}
-		item.add(step)
+		item.addStep(step)
 	}
 	for i := range 2 * maxShadowItems {
 		s.notePlan(t.Context(), shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)

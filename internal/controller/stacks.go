@@ -33,11 +33,11 @@ import (
 // Frontends returns the frontends that the configuration switches on.
 func Frontends(c config.Config) engine.Frontends {
 	out := engine.Frontends{model.Ingress: ingress.New(ingressOptions(c))}
-	if c.Gates.On(config.EnableServiceController) {
+	if c.Gates.Enabled(config.EnableServiceController) {
 		out[model.Service] = service.New(serviceOptions(c))
 	}
 	for kind, gate := range map[model.Kind]config.Gate{model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI} {
-		if c.Gates.On(gate) {
+		if c.Gates.Enabled(gate) {
 			out[kind] = gateway.New(kind, gatewayOptions(c))
 		}
 	}
@@ -51,12 +51,12 @@ func Frontends(c config.Config) engine.Frontends {
 // frontends.
 func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator.Options {
 	return accelerator.Options{
-		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
+		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.Enabled(config.EnableDefaultTagsLowPriority),
 		AllowMassRemoval: c.AllowMassRemoval,
 		ExternalTags:     c.Defaults.ExternalManagedTags, Frontends: frontends,
 		EndpointIDs: c.Accelerators.EndpointIDs, AddressNamespaces: c.Accelerators.AddressNamespaces, MaxPerNamespace: c.Accelerators.MaxPerNamespace,
-		Isolated: c.Ingress.Tenancy == string(ingress.Isolated), Watched: c.Kubernetes.WatchNamespace,
-		Endpoints: !c.Targets.EndpointSlices,
+		IsolatedTenancy: c.Ingress.Tenancy == string(ingress.Isolated), WatchedNamespace: c.Kubernetes.WatchNamespace,
+		ReadEndpoints: !c.Targets.EndpointSlices,
 	}
 }
 
@@ -70,45 +70,45 @@ func sharedOptions(c config.Config) assemble.Options {
 		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
 		DefaultTargetType: model.TargetType(c.Defaults.TargetType),
 		DefaultSSLPolicy:  c.Defaults.SSLPolicy,
-		DefaultTags:       c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
-		ExternalTags: c.Defaults.ExternalManagedTags,
-		BackendGroup: c.Security.BackendGroupID, NoBackendGroup: !c.Security.BackendGroup,
-		ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.Unrestricted,
-		NoSecurityGroups: !c.Gates.On(config.NLBSecurityGroup),
-		NoIPTargets:      !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
-		NoWeights: !c.Gates.On(config.WeightedTargetGroups),
+		DefaultTags:       c.Defaults.Tags, DefaultTagsLowPriority: c.Gates.Enabled(config.EnableDefaultTagsLowPriority),
+		ExternalTags:         c.Defaults.ExternalManagedTags,
+		BackendSecurityGroup: c.Security.BackendSecurityGroupID, NoBackendSecurityGroup: !c.Security.BackendSecurityGroup,
+		ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.UnrestrictedRules,
+		NoSecurityGroups: !c.Gates.Enabled(config.NLBSecurityGroup),
+		NoIPTargets:      !c.Gates.Enabled(config.EnableIPTargetType), NoCapacity: !c.Gates.Enabled(config.LBCapacityReservation),
+		NoWeights: !c.Gates.Enabled(config.WeightedTargetGroups),
 		NoWAFv2:   !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
-		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
-		StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
+		ManageCertificates: c.Gates.Enabled(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
+		StrictGroups: c.StrictIngressGroups, AllowMassRemoval: c.AllowMassRemoval,
 	}
 }
 
 func ingressOptions(c config.Config) ingress.Options {
 	shared := sharedOptions(c)
-	shared.ImportCertificates = c.Imports(config.IngressSecrets)
+	shared.ImportCertificates = c.ImportsSecretsOf(config.IngressSecrets)
 	return ingress.Options{
 		Options: shared, Class: c.Ingress.Class,
 		RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
 		Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules,
 		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
 		ExactRegexHosts: c.Ingress.ExactRegexHosts,
-		DescribePlan:    c.Gates.On(config.IngressPlanAnnotation),
+		DescribePlan:    c.Gates.Enabled(config.IngressPlanAnnotation),
 	}
 }
 
 func serviceOptions(c config.Config) service.Options {
 	return service.Options{
-		Options: sharedOptions(c), Class: c.Service.Class, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
-		MergeTCPUDP: c.Gates.On(config.EnableTCPUDPListener), BasicHealthChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
+		Options: sharedOptions(c), Class: c.Service.Class, OnlyLoadBalancers: c.Gates.Enabled(config.ServiceTypeLoadBalancerOnly),
+		MergeTCPUDP: c.Gates.Enabled(config.EnableTCPUDPListener), BasicHealthChecks: !c.Gates.Enabled(config.NLBHealthCheckAdvancedConfig),
 		CrossNamespaceGroups: c.Service.CrossNamespaceGroups,
 	}
 }
 
 func gatewayOptions(c config.Config) gateway.Options {
 	shared := sharedOptions(c)
-	shared.ImportCertificates = c.Imports(config.GatewaySecrets)
+	shared.ImportCertificates = c.ImportsSecretsOf(config.GatewaySecrets)
 	return gateway.Options{
-		Options: shared, ListenerSets: c.Gates.On(config.GatewayListenerSet),
+		Options: shared, ListenerSets: c.Gates.Enabled(config.GatewayListenerSet),
 		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards, MaxRules: c.Ingress.MaxRules,
 	}
 }
@@ -117,23 +117,23 @@ func gatewayOptions(c config.Config) gateway.Options {
 func PlanOptions(c config.Config, vpc string) plan.Options {
 	return plan.Options{
 		Cluster: c.ClusterName, VPC: vpc, ExternalTags: c.Defaults.ExternalManagedTags,
-		RuleTags:           c.Gates.On(config.ListenerRulesTagging),
-		SubnetClusterCheck: c.Gates.On(config.SubnetsClusterTagCheck), ReplaceForHealthChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
-		SingleSubnet:       c.Gates.On(config.ALBSingleSubnet),
-		EnhancedDefaults:   c.Gates.On(config.EnhancedDefaultBehavior),
-		StrictGroups:       c.StrictGroups,
+		RuleTags:           c.Gates.Enabled(config.ListenerRulesTagging),
+		SubnetClusterCheck: c.Gates.Enabled(config.SubnetsClusterTagCheck), ReplaceForHealthChecks: !c.Gates.Enabled(config.NLBHealthCheckAdvancedConfig),
+		SingleSubnet:       c.Gates.Enabled(config.ALBSingleSubnet),
+		EnhancedDefaults:   c.Gates.Enabled(config.EnhancedDefaultBehavior),
+		StrictGroups:       c.StrictIngressGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
-		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
-		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
+		ManageCertificates: c.Gates.Enabled(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
+		SkipManagedCertificates: c.Gates.Enabled(config.EnableCertificateManagement),
 		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
 		Accelerators: servesAccelerators(c),
-		Propagation:  awsdurations.Propagation, Stabilization: max(c.AWS.Stabilization, 0),
+		Propagation:  awsdurations.PropagationDelay, Stabilization: max(c.AWS.Stabilization, 0),
 	}
 }
 
 // stackReconciler reconciles stacks.
 type stackReconciler struct {
-	stackItems
+	stackDescriber
 	engine   *engine.Engine
 	cluster  *kube.Cluster
 	triggers *queue.Triggers[model.StackID]
@@ -150,10 +150,10 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	cfg.Cloud = &clusterNameCheck{Cloud: aws, clusterName: cfg.Options.Cluster, log: log}
 	s.engine = engine.New(cfg)
 	if v, ok := aws.(DriftReader); ok && s.engine.Drift != engine.IgnoreDrift {
-		v.NotifyOutside(s)
+		v.SetDriftNotifier(s)
 	}
 	return queue.Line[model.StackID]{
-		Name: model.Ingress.Controller(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
+		Name: model.Ingress.ControllerName(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
 	}
 }
 
@@ -165,7 +165,7 @@ func StackKinds() []cluster.Kind {
 // StackTriggers returns the triggers of the stacks of all frontends. members, if not nil, records the stacks to which objects
 // belong.
 func StackTriggers(cl queue.Cluster, frontends engine.Frontends, members *cluster.Memberships) *queue.Triggers[model.StackID] {
-	return queue.NewTriggers(cl, rootsOf(frontends), stackChanges{frontends, members})
+	return queue.NewTriggers(cl, rootKindsOf(frontends), stackChanges{frontends, members})
 }
 
 // stackChanges implements queue.Changes for stacks.
@@ -179,10 +179,10 @@ func (c stackChanges) Items(v *cluster.View, obj cluster.Object) []model.StackID
 	return c.frontends.Stacks(v, obj)
 }
 
-// RootChanged implements queue.Changes.
-func (c stackChanges) RootChanged(old, new cluster.Object) {
+// NoteRootChange implements queue.Changes.
+func (c stackChanges) NoteRootChange(old, new cluster.Object) {
 	if c.members != nil {
-		c.members.NoteChange(old, new)
+		c.members.RecordChange(old, new)
 	}
 }
 
@@ -194,33 +194,33 @@ func (stackChanges) Ignores(old, new cluster.Object) bool {
 	return ok && ok2 && a != nil && b != nil && targets.OnlyCheckpointDiffers(a, b)
 }
 
-// rootsOf returns the kinds of the objects that own the stacks of the frontends, in order.
-func rootsOf(frontends engine.Frontends) []cluster.Kind {
+// rootKindsOf returns the kinds of the objects that own the stacks of the frontends, in order.
+func rootKindsOf(frontends engine.Frontends) []cluster.Kind {
 	var out []cluster.Kind
 	for kind := range frontends {
-		out = append(out, ownership.Root(kind))
+		out = append(out, ownership.RootKind(kind))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
 // Reconcile implements queue.Reconciler.
-func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
-	s.metrics.topConsumers.countRun(id.Kind.Consumer(), id.Namespace, id.Name)
+func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
+	s.metrics.topConsumers.countRun(id.Kind.ConsumerName(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
 		s.cluster.Store.Persist(ctx) // stores which stacks objects have left, before the run acts on it
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)
 	if id.Kind.HasAccelerator() {
-		s.metrics.recordPhase(id.Kind.Controller(), "run", time.Since(began))
+		s.metrics.recordPhase(id.Kind.ControllerName(), "run", time.Since(began))
 	}
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
 	}
 	switch {
 	case out.Deferred:
-		return queue.Next{After: out.RetryAfter, Idle: true}, nil
+		return queue.NextRun{After: out.RetryAfter, Idle: true}, nil
 	case out.IsOver() && err == nil:
 		s.triggers.Forget(id)
 	case out.View != nil:
@@ -232,7 +232,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	}
 	log.V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	switch held := countHeld(out.Findings); {
+	switch held := countErrors(out.Findings); {
 	case out.Changed && out.Done && held == 0:
 		log.Info("applied plan")
 	case out.Changed && held > 0:
@@ -244,22 +244,22 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 		if postponed := failure.PostponedFor(err); postponed > 0 {
 			queue.LogPostponed(log, postponed, err)
 		}
-		return queue.Next{After: out.RetryAfter}, nil // a postponed run is not a failure
+		return queue.NextRun{After: out.RetryAfter}, nil // a postponed run is not a failure
 	}
 	if err != nil && s.isFenced() {
-		return queue.Next{After: durations.RetryPeriod}, nil
+		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	for _, c := range errorCategories(id.Kind, out) {
-		s.metrics.errors.WithLabelValues(id.Kind.Controller(), c).Inc()
+		s.metrics.errors.WithLabelValues(id.Kind.ControllerName(), c).Inc()
 	}
 	if err != nil {
-		return queue.Next{}, err
+		return queue.NextRun{}, err
 	}
-	return queue.Next{After: out.RetryAfter, Idle: out.Idle}, nil
+	return queue.NextRun{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
-// countHeld returns the number of findings that are errors: parts of the desired state that are held.
-func countHeld(l finding.List) (n int) {
+// countErrors returns the number of findings that are errors: parts of the desired state that are held.
+func countErrors(l finding.List) (n int) {
 	for _, f := range l {
 		if f.Severity == finding.Error {
 			n++
@@ -272,20 +272,20 @@ func countHeld(l finding.List) (n int) {
 // the build, as dashboards expect, although it does not stop the run.
 func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
-	failed := func(phase string) { found[stageOf(kind.Controller(), phase)+"_error"] = true }
+	failed := func(phase string) { found[stageOf(kind.ControllerName(), phase)+"_error"] = true }
 	switch {
-	case out.Err == nil || out.FailedIn == engine.Applying:
-	case (out.FailedIn == engine.Viewing || out.FailedIn == engine.Reporting) && kind.HasAccelerator():
+	case out.Err == nil || out.FailedPhase == engine.ApplyPhase:
+	case (out.FailedPhase == engine.ViewPhase || out.FailedPhase == engine.ReportPhase) && kind.HasAccelerator():
 		failed("run")
-	case out.FailedIn == engine.Viewing, out.FailedIn == engine.Reporting:
-		failed(string(out.FailedIn))
+	case out.FailedPhase == engine.ViewPhase, out.FailedPhase == engine.ReportPhase:
+		failed(string(out.FailedPhase))
 	default:
 		failed("plan")
 	}
-	if out.Findings.Reach() > finding.BlocksNothing {
+	if out.Findings.WidestReach() > finding.BlocksNothing {
 		failed("plan")
 	}
-	for _, f := range out.Failed {
+	for _, f := range out.FailedSteps {
 		if isTransientFailure(f) {
 			continue
 		}
@@ -299,7 +299,7 @@ func errorCategories(kind model.Kind, out engine.Outcome) []string {
 		}
 	}
 	if kind.HasAccelerator() {
-		addParentCategories(found, out.Failed)
+		addParentCategories(found, out.FailedSteps)
 	}
 	return slices.Sorted(maps.Keys(found))
 }
@@ -307,7 +307,7 @@ func errorCategories(kind model.Kind, out engine.Outcome) []string {
 // isTransientFailure reports whether a failed step is not counted as an error in metrics, because a later run carries it out.
 func isTransientFailure(f engine.FailedStep) bool {
 	switch f.Class {
-	case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
+	case failure.Gone, failure.Conflict, failure.InUse, failure.NotReady:
 		return true
 	}
 	return false
@@ -317,16 +317,16 @@ func isTransientFailure(f engine.FailedStep) bool {
 // stopped it, or the new leader will repeat it.
 func (s *stackReconciler) isFenced() bool { return s.engine.Fence.Fence() != nil }
 
-// stackItems has the methods of queue.Reconciler that describe stacks.
-type stackItems struct{}
+// stackDescriber has the methods of queue.Reconciler that describe stacks.
+type stackDescriber struct{}
 
 // Tenant implements queue.Reconciler. The tenant is the namespace, or the IngressGroup if its members are in several.
-func (stackItems) Tenant(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
+func (stackDescriber) Tenant(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
 
 // Controller implements queue.Reconciler. Each kind of stack has its own name.
-func (stackItems) Controller(id model.StackID) string { return id.Kind.Controller() }
+func (stackDescriber) Controller(id model.StackID) string { return id.Kind.ControllerName() }
 
 // Label implements queue.Reconciler.
-func (stackItems) Label(id model.StackID) []any {
+func (stackDescriber) Label(id model.StackID) []any {
 	return []any{"kind", string(id.Kind), "stack", id.String(), id.Kind.LogKey(), id.String(), "namespace", id.Namespace, "name", id.Name}
 }

@@ -17,7 +17,7 @@ import (
 
 // retryUntilReached repeats try with back-off until it succeeds, fails with an error that is not transient, or ctx ends.
 func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), transient func(error) bool) (T, error) {
-	for wait := durations.BriefWait / 2; ; wait = min(2*wait, durations.Request) {
+	for wait := durations.BriefWait / 2; ; wait = min(2*wait, durations.RequestTimeout) {
 		out, err := try(ctx)
 		if err == nil || ctx.Err() != nil || !transient(err) {
 			return out, err

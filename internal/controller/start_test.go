@@ -35,7 +35,7 @@ func TestProbesAnswerDuringStartup(t *testing.T) {
 		t.Errorf("ready while starting: %d", code)
 	}
 	synced := false
-	p.Ready("ready-cache", func(*http.Request) error {
+	p.AddReadinessCheck("ready-cache", func(*http.Request) error {
 		if !synced {
 			return errors.New("not yet")
 		}
@@ -70,11 +70,11 @@ func TestServeStops(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	stop, err := serve(address, profiles())
+	stop, err := serve(address, profileHandler())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serve(address, profiles()); err == nil {
+	if _, err := serve(address, profileHandler()); err == nil {
 		t.Error("an address is used twice")
 	}
 	res, err := http.Get("http://" + address + "/debug/pprof/cmdline")
@@ -86,7 +86,7 @@ func TestServeStops(t *testing.T) {
 		t.Error("it answers after its end")
 	}
 	for _, none := range []string{"", "0"} {
-		stop, err := serve(none, profiles())
+		stop, err := serve(none, profileHandler())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 // logStep logs a step that was called. A failure is an error the first time. Transient and repeated failures are logged at the
 // debug level.
-func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedStep) {
+func logStep(log logr.Logger, id model.StackID, r plan.StepResult, f engine.FailedStep) {
 	s := f.Step
 	keys := []any{"stack", id.String(), "stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
 	if r.ID != "" {
@@ -31,16 +31,16 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 		keys = append(keys, "note", r.Note)
 	}
 	if f.Err == nil {
-		for _, message := range doneMessages(s) {
+		for _, message := range completedStepMessages(s) {
 			log.Info(message, keys...)
 		}
 		return
 	}
-	keys = append(keys, "objects", objects(s.Blames))
-	message := "failed to " + string(s.Verb) + " " + changedPart(s)
+	keys = append(keys, "objects", objectNames(s.Blames))
+	message := "failed to " + string(s.Verb) + " " + changedPartText(s)
 	switch {
 	case f.IsTransient():
-		log.V(1).Info("will retry "+changedPart(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
+		log.V(1).Info("will retry "+changedPartText(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
 	case f.Streak > 1:
 		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Streak)...)
 	default:
@@ -51,8 +51,8 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 // maxLoggedObjects is the maximum number of objects that a log line names.
 const maxLoggedObjects = 10
 
-// objects returns the names of objects, and the number of those beyond maxLoggedObjects.
-func objects(refs []finding.Ref) (out []string) {
+// objectNames returns the names of objects, and the number of those beyond maxLoggedObjects.
+func objectNames(refs []finding.Ref) (out []string) {
 	for i, r := range refs {
 		if i == maxLoggedObjects {
 			return append(out, fmt.Sprintf("%d more", len(refs)-i))
@@ -62,15 +62,15 @@ func objects(refs []finding.Ref) (out []string) {
 	return out
 }
 
-// doneMessages returns the log messages of a step that was carried out.
-func doneMessages(s plan.Step) []string {
+// completedStepMessages returns the log messages of a step that was carried out.
+func completedStepMessages(s plan.Step) []string {
 	switch do := s.Do.(type) {
 	case plan.SetTags:
 		return textsOfParts(len(do.Put), "added tags", len(do.Remove), "removed tags")
 	case plan.ChangeIngress:
 		return textsOfParts(len(do.Authorize), "authorized security group rules", len(do.Revoke), "revoked security group rules")
 	}
-	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + changedPart(s)}
+	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + changedPartText(s)}
 }
 
 // textsOfParts returns the text of each part that is not empty: first if n is above zero, second if m is.
@@ -84,9 +84,9 @@ func textsOfParts(n int, first string, m int, second string) (out []string) {
 	return out
 }
 
-// changedPart returns the words for the resource of a step, or for the part of it that the step changes.
-func changedPart(s plan.Step) string {
-	noun := nounOf(s.Address.Kind)
+// changedPartText returns the words for the resource of a step, or for the part of it that the step changes.
+func changedPartText(s plan.Step) string {
+	noun := resourceNoun(s.Address.Kind)
 	switch s.Do.(type) {
 	case plan.SetTags:
 		return noun + " tags"
@@ -114,8 +114,8 @@ func changedPart(s plan.Step) string {
 	return noun
 }
 
-// nounOf returns the words for a kind of resource.
-func nounOf(k plan.ResourceKind) string {
+// resourceNoun returns the words for a kind of resource.
+func resourceNoun(k plan.ResourceKind) string {
 	switch k {
 	case plan.LoadBalancer:
 		return "load balancer"
@@ -134,13 +134,13 @@ func nounOf(k plan.ResourceKind) string {
 // logChange logs a change of targets, or of the security group rules for them.
 func logChange(log logr.Logger, d bindings.Change) {
 	switch d.Kind {
-	case bindings.Registered:
+	case bindings.TargetsRegistered:
 		log.Info("registered targets", "arn", d.Resource, "targets", d.Items)
-	case bindings.Deregistered:
+	case bindings.TargetsDeregistered:
 		log.Info("deregistered targets", "arn", d.Resource, "targets", d.Items)
-	case bindings.Authorized:
+	case bindings.RulesAuthorized:
 		log.Info("authorized security group rules", "securityGroupID", d.Resource, "permission", d.Items)
-	case bindings.Revoked:
+	case bindings.RulesRevoked:
 		log.Info("revoked security group rules", "securityGroupID", d.Resource, "permission", d.Items)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -43,8 +44,8 @@ func TestStepsAreLogged(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			log := funcr.NewJSON(func(line string) { got = append(got, messageOf(line)) }, funcr.Options{})
-			logStep(log, model.StackID{Name: "g"}, plan.Result{}, engine.FailedStep{Step: c.step, Class: engine.Denied, Err: c.err})
+			log := funcr.NewJSON(func(line string) { got = append(got, logMessageOf(line)) }, funcr.Options{})
+			logStep(log, model.StackID{Name: "g"}, plan.StepResult{}, engine.FailedStep{Step: c.step, Class: failure.Denied, Err: c.err})
 			if d := cmp.Diff(c.want, strings.Join(got, ", ")); d != "" {
 				t.Error(d)
 			}
@@ -52,7 +53,7 @@ func TestStepsAreLogged(t *testing.T) {
 	}
 }
 
-func messageOf(line string) string {
+func logMessageOf(line string) string {
 	_, rest, _ := strings.Cut(line, `"msg":"`)
 	message, _, _ := strings.Cut(rest, `"`)
 	return message
@@ -61,7 +62,7 @@ func messageOf(line string) string {
 func TestChangesAreLogged(t *testing.T) {
 	var got []string
 	log := funcr.New(func(_, line string) { got = append(got, line) }, funcr.Options{})
-	for k := bindings.Registered; k <= bindings.Revoked; k++ {
+	for k := bindings.TargetsRegistered; k <= bindings.RulesRevoked; k++ {
 		logChange(log, bindings.Change{Kind: k, Resource: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
 	}
 	want := []string{

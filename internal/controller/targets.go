@@ -20,7 +20,7 @@ import (
 
 // bindingReconciler reconciles TargetGroupBindings.
 type bindingReconciler struct {
-	bindingItems
+	bindingDescriber
 	BindingChanges
 	reconciler *bindings.Reconciler
 	metrics    *Metrics
@@ -31,19 +31,19 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 	return bindings.Config{
 		ClusterName: c.ClusterName, VPC: vpc, Fence: fence,
 		Targets: targets.Options{
-			FailOpen: c.Gates.On(config.EndpointsFailOpen), Endpoints: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
+			FailOpen: c.Gates.Enabled(config.EndpointsFailOpen), UseEndpointsObjects: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
 		},
-		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
-		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstComparison: c.Targets.Deferral,
-		UnmergedRules: c.Security.Unrestricted, Drift: engine.DriftMode(c.Drift),
+		MaxTargets: c.Targets.MaxPerTargetGroup, GroupTags: c.Security.ENISecurityGroupTags,
+		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstComparisonDelay: c.Targets.ComparisonDeferral,
+		UnmergedRules: c.Security.UnrestrictedRules, Drift: engine.DriftMode(c.Drift),
 	}
 }
 
 // BindingChanges implements queue.Changes for bindings.
 type BindingChanges struct{}
 
-// RootChanged implements queue.Changes.
-func (BindingChanges) RootChanged(_, _ cluster.Object) {}
+// NoteRootChange implements queue.Changes.
+func (BindingChanges) NoteRootChange(_, _ cluster.Object) {}
 
 // Ignores implements queue.Changes.
 func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }
@@ -57,7 +57,7 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 		return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	case cluster.KindPod:
 		var out []bindings.Key
-		for _, v := range cluster.IndexValues(cluster.PodByGate, obj) {
+		for _, v := range cluster.IndexValues(cluster.PodByReadinessGate, obj) {
 			if namespace, name, ok := strings.Cut(v, "/"); ok {
 				out = append(out, bindings.Key{Namespace: namespace, Name: name})
 			}
@@ -87,40 +87,40 @@ func (r *bindingReconciler) Ignores(old, new cluster.Object) bool {
 }
 
 // Reconcile implements queue.Reconciler.
-func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
+func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queue.NextRun, error) {
 	r.metrics.topConsumers.countRun("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
-	if since := queue.ChangedAt(ctx); out.Registered > 0 && !since.IsZero() {
-		r.metrics.registration.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())
+	if since := queue.ChangedAt(ctx); out.RegisteredCount > 0 && !since.IsZero() {
+		r.metrics.registrationTime.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())
 	}
 	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
 	}
 	if err != nil && r.reconciler.Fence.Fence() != nil {
-		return queue.Next{After: durations.RetryPeriod}, nil
+		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	if failure.PostponedFor(err) > 0 {
-		return queue.Next{}, err // a postponed run is not a failure
+		return queue.NextRun{}, err // a postponed run is not a failure
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
-		return queue.Next{}, err
+		return queue.NextRun{}, err
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return queue.Next{After: out.RetryAfter, Postponed: out.Waiting, ChangeCarriedOut: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
+	return queue.NextRun{After: out.RetryAfter, Postponed: out.CallPostponed, ChangeCarriedOut: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
-// bindingItems has the methods of queue.Reconciler that describe bindings.
-type bindingItems struct{}
+// bindingDescriber has the methods of queue.Reconciler that describe bindings.
+type bindingDescriber struct{}
 
 // Tenant implements queue.Reconciler.
-func (bindingItems) Tenant(k bindings.Key) string { return k.Namespace }
+func (bindingDescriber) Tenant(k bindings.Key) string { return k.Namespace }
 
 // Controller implements queue.Reconciler.
-func (bindingItems) Controller(bindings.Key) string { return bindingController }
+func (bindingDescriber) Controller(bindings.Key) string { return bindingController }
 
 // Label implements queue.Reconciler.
-func (bindingItems) Label(k bindings.Key) []any {
+func (bindingDescriber) Label(k bindings.Key) []any {
 	return []any{"tgb", k.String(), "namespace", k.Namespace, "name", k.Name}
 }

@@ -14,10 +14,10 @@ import (
 // topConsumers finds the items with the most runs, so that metrics show an endless loop. It counts the runs in windows of
 // durations.SweepInterval, and shows the last full window.
 type topConsumers struct {
-	mu          sync.Mutex
-	windowStart time.Time
-	counts      map[consumer]int
-	shown       []consumerRuns
+	mu             sync.Mutex
+	windowStart    time.Time
+	counts         map[consumer]int
+	shownConsumers []consumerRuns
 }
 
 // consumer identifies an item.
@@ -53,15 +53,15 @@ func (t *topConsumers) rotateWindow() {
 	if age < durations.SweepInterval {
 		return
 	}
-	t.shown = nil
+	t.shownConsumers = nil
 	if age < 2*durations.SweepInterval { // otherwise nothing happened in the last window
-		t.shown = topOf(t.counts)
+		t.shownConsumers = consumersWithMostRuns(t.counts)
 	}
 	t.counts, t.windowStart = map[consumer]int{}, time.Now()
 }
 
-// topOf returns the items of each controller with the most runs.
-func topOf(counts map[consumer]int) []consumerRuns {
+// consumersWithMostRuns returns the items of each controller with the most runs.
+func consumersWithMostRuns(counts map[consumer]int) []consumerRuns {
 	var all []consumerRuns
 	for k, n := range counts {
 		all = append(all, consumerRuns{k, n})
@@ -85,7 +85,7 @@ func (t *topConsumers) Collect(ch chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rotateWindow()
-	for _, k := range t.shown {
+	for _, k := range t.shownConsumers {
 		ch <- prometheus.MustNewConstMetric(topConsumersDesc, prometheus.GaugeValue, float64(k.runs), k.controller, k.namespace, k.name)
 	}
 }

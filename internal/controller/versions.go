@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// standardKinds returns the kinds of the API group gateway.networking.k8s.io that the gates switch on.
-func standardKinds(g config.Gates) []cluster.Kind {
+// standardGatewayKinds returns the kinds of the API group gateway.networking.k8s.io that the gates switch on.
+func standardGatewayKinds(g config.Gates) []cluster.Kind {
 	return slices.DeleteFunc(wantedGatewayKinds(g), func(k cluster.Kind) bool {
 		typ, _ := cluster.TypeOf(k)
 		return typ.GVK.Group != gwv1.GroupName
@@ -52,7 +52,7 @@ type versionsWatch struct {
 	reconcileClasses func(context.Context) error // enqueues all GatewayClasses
 	log              logr.Logger
 
-	reported string // the failure that was logged last
+	loggedFailure string // the failure that was logged last
 }
 
 // readVersions reads the versions. If this process is not permitted to read them, the known ones are removed, because they may
@@ -63,8 +63,8 @@ func (w *versionsWatch) readVersions(ctx context.Context) error {
 	if err != nil {
 		found, text = nil, err.Error()
 	}
-	if text != w.reported {
-		w.reported = text
+	if text != w.loggedFailure {
+		w.loggedFailure = text
 		if err != nil {
 			w.log.Info("failed to read versions of the Gateway API", "err", text)
 		}

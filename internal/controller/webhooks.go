@@ -42,7 +42,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 		return fmt.Errorf("create the client of webhooks: %w", err)
 	}
 	v := s.Config.Serving
-	keeper := &serving.Keeper{
+	keeper := &serving.CertificateKeeper{
 		Hooks: hooks, Clock: clock.RealClock{}, Log: log,
 		Secret: v.WebhookSecret(), Service: v.WebhookService(), Configuration: v.WebhookConfiguration(),
 	}
@@ -60,12 +60,12 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	server, err := serving.NewServer(serving.Options{
 		Port: v.WebhookPort, CertDir: v.WebhookCertDir, CertFile: v.WebhookCertFile, KeyFile: v.WebhookKeyFile,
-		ClientCA: v.WebhookClientCA, Own: keeper, Log: log,
+		ClientCA: v.WebhookClientCA, Keeper: keeper, Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	rules, err := webhookRules(withDiscovered(s.Config, aws), frontends)
+	rules, err := webhookConfig(withDiscoveredSettings(s.Config, aws), frontends)
 	if err != nil {
 		return err
 	}
@@ -77,22 +77,22 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // under the lock of the clock
 	rules.ServerIDs = &webhook.ServerIDGenerator{
-		Worker: serving.WorkerNumbers{Maps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.Workers, Random: random},
+		Worker: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
 		Clock:  clock.RealClock{}, Random: random,
 	}
-	if s.Config.Gates.On(config.ALBTargetControlAgent) {
+	if s.Config.Gates.Enabled(config.ALBTargetControlAgent) {
 		rules.AgentConfigs = agentConfigs{live}
 	}
 	for _, e := range webhook.Endpoints(rules) {
 		server.Register(e.Path, e.Handler)
 	}
-	probes.Ready("ready-webhook", server.StartedChecker())
+	probes.AddReadinessCheck("ready-webhook", server.StartedChecker())
 	return mgr.Add(server)
 }
 
-// webhookRules returns the settings of admission.
-func webhookRules(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
-	ingresses, ok := frontends[model.Ingress].(webhook.Translator)
+// webhookConfig returns the settings of admission.
+func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
+	ingresses, ok := frontends[model.Ingress].(webhook.IngressTranslator)
 	if !ok {
 		return webhook.Config{}, errors.New("no frontend translates Ingresses")
 	}

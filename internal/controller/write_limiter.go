@@ -13,15 +13,15 @@ const storedBytesPerSecond = 256 << 10
 // write costs durations.StoreWriteCost, or the time that its text takes at storedBytesPerSecond if that is longer. Unused
 // time of up to durations.BriefWait is saved for later writes, so that writes wait only after very many changes. The zero
 // value has saved the whole durations.BriefWait.
-type writeLimiter struct{ next time.Time }
+type writeLimiter struct{ nextWrite time.Time }
 
 // delay returns how long the next write has to wait.
-func (p *writeLimiter) delay() time.Duration { return time.Until(p.next) }
+func (p *writeLimiter) delay() time.Duration { return time.Until(p.nextWrite) }
 
 // countWrite accounts for a write of the given number of bytes.
 func (p *writeLimiter) countWrite(bytes int) {
-	if saved := time.Now().Add(-durations.BriefWait); p.next.Before(saved) {
-		p.next = saved
+	if saved := time.Now().Add(-durations.BriefWait); p.nextWrite.Before(saved) {
+		p.nextWrite = saved
 	}
-	p.next = p.next.Add(max(durations.StoreWriteCost, time.Duration(bytes)*time.Second/storedBytesPerSecond))
+	p.nextWrite = p.nextWrite.Add(max(durations.StoreWriteCost, time.Duration(bytes)*time.Second/storedBytesPerSecond))
 }

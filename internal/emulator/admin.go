@@ -82,17 +82,17 @@ func jsonResponse(status int, v any) wire.Response {
 	return wire.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: append(body, '\n')}
 }
 
-var errMethod = errors.New("this admin path does not support the method")
+var errMethodNotSupported = errors.New("this admin path does not support the method")
 
-var done = map[string]bool{"ok": true}
+var okResponse = map[string]bool{"ok": true}
 
 // adminReset serves the path "reset": POST removes all state.
 func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodPost {
-		return nil, errMethod
+		return nil, errMethodNotSupported
 	}
 	em.Reset()
-	return done, nil
+	return okResponse, nil
 }
 
 // adminState serves the path "state": GET exports the state, PUT restores an exported one.
@@ -108,9 +108,9 @@ func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 			return nil, err
 		}
 		em.store.WakeWaiters()
-		return done, nil
+		return okResponse, nil
 	}
-	return nil, errMethod
+	return nil, errMethodNotSupported
 }
 
 // adminCalls serves the path "calls": GET lists the calls, filtered by the parameters service,
@@ -119,10 +119,10 @@ func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 	switch r.Method {
 	case http.MethodDelete:
 		em.calls.Reset()
-		return done, nil
+		return okResponse, nil
 	case http.MethodGet:
 	default:
-		return nil, errMethod
+		return nil, errMethodNotSupported
 	}
 	q := r.URL.Query()
 	calls := []Entry{}
@@ -139,8 +139,8 @@ func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 		calls = append(calls, e)
 	}
 	return map[string]any{
-		"total": em.calls.Total(), "mutating": em.calls.Mutating(),
-		"counts": em.calls.Counts(), "throttled": em.faults.Throttled(), "calls": calls,
+		"total": em.calls.Total(), "mutating": em.calls.CountMutating(),
+		"counts": em.calls.Counts(), "throttled": em.faults.ThrottledCalls(), "calls": calls,
 	}, nil
 }
 
@@ -149,19 +149,19 @@ func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
-		return map[string]any{"rules": em.faults.Rules(), "limits": em.faults.Limits(), "throttled": em.faults.Throttled()}, nil
+		return map[string]any{"rules": em.faults.Rules(), "limits": em.faults.Limits(), "throttled": em.faults.ThrottledCalls()}, nil
 	case http.MethodPost:
 		var rule fault.Rule
-		if err := strict(body, &rule); err != nil {
+		if err := decodeStrict(body, &rule); err != nil {
 			return nil, err
 		}
 		em.faults.Add(rule)
-		return done, nil
+		return okResponse, nil
 	case http.MethodDelete:
 		em.faults.Reset()
-		return done, nil
+		return okResponse, nil
 	}
-	return nil, errMethod
+	return nil, errMethodNotSupported
 }
 
 // adminLimits serves the path "limits": GET shows the token buckets, PUT installs others:
@@ -173,7 +173,7 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 		return em.faults.Limits(), nil
 	case http.MethodPut:
 	default:
-		return nil, errMethod
+		return nil, errMethodNotSupported
 	}
 	in := struct {
 		Name        string
@@ -181,7 +181,7 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 		Buckets     []fault.Bucket
 		OtherClient float64
 	}{Factor: 1}
-	if err := strict(body, &in); err != nil {
+	if err := decodeStrict(body, &in); err != nil {
 		return nil, err
 	}
 	if in.OtherClient < 0 || in.OtherClient > 1 {
@@ -192,16 +192,16 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	case len(in.Buckets) > 0:
 		limits = fault.Limits{Name: in.Name, Buckets: in.Buckets}
 	case in.Name == "documented":
-		limits = fault.Documented(in.Factor)
+		limits = fault.DocumentedLimits(in.Factor)
 	case in.Name == "documented-2025":
-		limits = fault.Documented2025(in.Factor)
+		limits = fault.DocumentedLimits2025(in.Factor)
 	case in.Name == "off":
 	default:
 		return nil, fmt.Errorf("there are no limits named %q", in.Name)
 	}
 	limits.OtherClient = in.OtherClient
 	em.faults.SetLimits(limits)
-	return done, nil
+	return okResponse, nil
 }
 
 // advancer is a clock that can be advanced.
@@ -216,7 +216,7 @@ func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 			return nil, errors.New("the clock cannot be advanced: it is not a manual clock")
 		}
 		var in struct{ Advance string }
-		if err := strict(body, &in); err != nil {
+		if err := decodeStrict(body, &in); err != nil {
 			return nil, err
 		}
 		d, err := time.ParseDuration(in.Advance)
@@ -238,7 +238,7 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 		cfg := em.store.Config
 		cfg.Quotas = map[string]int{}
 		maps.Copy(cfg.Quotas, em.store.Config.Quotas)
-		if err := strict(body, &cfg); err != nil {
+		if err := decodeStrict(body, &cfg); err != nil {
 			return nil, err
 		}
 		em.store.Config = cfg
@@ -254,14 +254,14 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 // [policy]}} adds access keys of accounts, roles, and the policies of access keys.
 func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
-		return nil, errMethod
+		return nil, errMethodNotSupported
 	}
 	var in struct {
 		AccessKeys map[string]string
 		Roles      []store.Role
 		Policies   map[string][]iam.Policy
 	}
-	if err := strict(body, &in); err != nil {
+	if err := decodeStrict(body, &in); err != nil {
 		return nil, err
 	}
 	em.store.Lock()
@@ -275,14 +275,14 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	for _, role := range in.Roles {
 		em.store.PutRole(role)
 	}
-	return done, nil
+	return okResponse, nil
 }
 
 // adminPermissions serves the path "permissions": GET shows the permissions by which callers with policies were allowed
 // calls, as {"Action": …, "Sid": …, "Count": …}, and the messages of denials with their counts.
 func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodGet {
-		return nil, errMethod
+		return nil, errMethodNotSupported
 	}
 	type permission struct {
 		Action, Sid string
@@ -300,7 +300,7 @@ func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPut {
 		var in imds.Identity
-		if err := strict(body, &in); err != nil {
+		if err := decodeStrict(body, &in); err != nil {
 			return nil, err
 		}
 		em.imds.SetIdentity(in)
@@ -316,8 +316,8 @@ func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
 	return map[string]any{"ok": len(broken) == 0, "broken": broken}, nil
 }
 
-// strict decodes JSON and rejects unknown members.
-func strict(body []byte, v any) error {
+// decodeStrict decodes JSON and rejects unknown members.
+func decodeStrict(body []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	return d.Decode(v)

@@ -16,19 +16,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// overHTTP serves an emulator on a socket and returns the emulator, its address and an EC2 client of it.
-func overHTTP(t *testing.T, o emulator.Options) (*emulator.Emulator, string, *ec2.Client) {
+// startHTTPServer serves an emulator on a socket and returns the emulator, its address and an EC2 client of it.
+func startHTTPServer(t *testing.T, o emulator.Options) (*emulator.Emulator, string, *ec2.Client) {
 	t.Helper()
 	em := emulator.New(o)
 	server := httptest.NewServer(em.Handler())
 	t.Cleanup(server.Close)
-	cfg := config(em, key)
+	cfg := clientConfig(em, testAccessKey)
 	cfg.HTTPClient, cfg.BaseEndpoint = server.Client(), aws.String(server.URL)
 	return em, server.URL, ec2.NewFromConfig(cfg)
 }
 
-// admin sends a request to an admin path and decodes the response.
-func admin(t *testing.T, method, url, body string) (int, map[string]any) {
+// sendAdmin sends a request to an admin path and decodes the response.
+func sendAdmin(t *testing.T, method, url, body string) (int, map[string]any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -51,17 +51,17 @@ func admin(t *testing.T, method, url, body string) (int, map[string]any) {
 }
 
 func TestAdminExportAndRestore(t *testing.T) {
-	_, url, c := overHTTP(t, emulator.Options{})
+	_, url, c := startHTTPServer(t, emulator.Options{})
 	id, err := createVPC(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, state := admin(t, "GET", url+"/_fulcrum/state", "")
+	_, state := sendAdmin(t, "GET", url+"/_fulcrum/state", "")
 	text, err := json.Marshal(state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, _ := admin(t, "POST", url+"/_fulcrum/reset", ""); status != 200 {
+	if status, _ := sendAdmin(t, "POST", url+"/_fulcrum/reset", ""); status != 200 {
 		t.Fatal("reset failed")
 	}
 	describe := func() error {
@@ -71,7 +71,7 @@ func TestAdminExportAndRestore(t *testing.T) {
 	if err := describe(); code(err) != "InvalidVpcID.NotFound" {
 		t.Errorf("after reset: %v", err)
 	}
-	if status, out := admin(t, "PUT", url+"/_fulcrum/state", string(text)); status != 200 {
+	if status, out := sendAdmin(t, "PUT", url+"/_fulcrum/state", string(text)); status != 200 {
 		t.Fatal(out)
 	}
 	if err := describe(); err != nil {
@@ -80,9 +80,9 @@ func TestAdminExportAndRestore(t *testing.T) {
 }
 
 func TestAdminFaultsAndCalls(t *testing.T) {
-	_, url, c := overHTTP(t, emulator.Options{})
+	_, url, c := startHTTPServer(t, emulator.Options{})
 	rule := `{"Operation": "CreateVpc", "Count": 1, "Action": {"Error": {"Code": "VpcLimitExceeded", "Message": "enough"}}}`
-	if status, out := admin(t, "POST", url+"/_fulcrum/faults", rule); status != 200 {
+	if status, out := sendAdmin(t, "POST", url+"/_fulcrum/faults", rule); status != 200 {
 		t.Fatal(out)
 	}
 	if _, err := createVPC(t, c); code(err) != "VpcLimitExceeded" {
@@ -91,36 +91,36 @@ func TestAdminFaultsAndCalls(t *testing.T) {
 	if _, err := createVPC(t, c); err != nil {
 		t.Errorf("second: %v", err)
 	}
-	_, out := admin(t, "GET", url+"/_fulcrum/calls?operation=CreateVpc", "")
+	_, out := sendAdmin(t, "GET", url+"/_fulcrum/calls?operation=CreateVpc", "")
 	if calls := out["calls"].([]any); len(calls) != 2 || out["mutating"] != 2.0 {
 		t.Errorf("calls: %v", out)
 	}
-	if status, _ := admin(t, "POST", url+"/_fulcrum/faults", `{"Colour": "red"}`); status != 400 {
+	if status, _ := sendAdmin(t, "POST", url+"/_fulcrum/faults", `{"Colour": "red"}`); status != 400 {
 		t.Error("an unknown member of a rule was taken")
 	}
-	if status, _ := admin(t, "GET", url+"/_fulcrum/nothing", ""); status != 404 {
+	if status, _ := sendAdmin(t, "GET", url+"/_fulcrum/nothing", ""); status != 404 {
 		t.Error("an unknown path was served")
 	}
 }
 
 func TestAdminLostResponseClosesTheConnection(t *testing.T) {
-	em, url, c := overHTTP(t, emulator.Options{})
-	admin(t, "POST", url+"/_fulcrum/faults", `{"Operation": "CreateVpc", "Action": {"Lose": true}}`)
+	em, url, c := startHTTPServer(t, emulator.Options{})
+	sendAdmin(t, "POST", url+"/_fulcrum/faults", `{"Operation": "CreateVpc", "Action": {"Lose": true}}`)
 	if _, err := createVPC(t, c); err == nil || !strings.Contains(err.Error(), "EOF") {
 		t.Errorf("want a closed connection, got %v", err)
 	}
-	if n := vpcs(em); n != 2 {
+	if n := countVPCs(em); n != 2 {
 		t.Errorf("want the VPC made, got %d", n)
 	}
 }
 
 func TestAdminClockConfigAndLimits(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	em, url, _ := overHTTP(t, emulator.Options{Clock: store.NewManualClock(start)})
-	if status, out := admin(t, "POST", url+"/_fulcrum/clock", `{"advance": "90s"}`); status != 200 || out["now"] != "2026-01-01T00:01:30Z" {
+	em, url, _ := startHTTPServer(t, emulator.Options{Clock: store.NewManualClock(start)})
+	if status, out := sendAdmin(t, "POST", url+"/_fulcrum/clock", `{"advance": "90s"}`); status != 200 || out["now"] != "2026-01-01T00:01:30Z" {
 		t.Error(out)
 	}
-	if _, out := admin(t, "PATCH", url+"/_fulcrum/config", `{"PageSize": 2, "Quotas": {"elastic-ips": 1}}`); out["PageSize"] != 2.0 {
+	if _, out := sendAdmin(t, "PATCH", url+"/_fulcrum/config", `{"PageSize": 2, "Quotas": {"elastic-ips": 1}}`); out["PageSize"] != 2.0 {
 		t.Error(out)
 	}
 	em.Store().Lock()
@@ -128,17 +128,17 @@ func TestAdminClockConfigAndLimits(t *testing.T) {
 		t.Errorf("configuration: %+v", em.Store().Config)
 	}
 	em.Store().Unlock()
-	if status, out := admin(t, "PUT", url+"/_fulcrum/limits", `{"name": "documented-2025", "factor": 2}`); status != 200 {
+	if status, out := sendAdmin(t, "PUT", url+"/_fulcrum/limits", `{"name": "documented-2025", "factor": 2}`); status != 200 {
 		t.Error(out)
 	}
 	if l := em.Faults().Limits(); l.Name != "documented-2025" || len(l.Buckets) == 0 {
 		t.Errorf("limits: %+v", l)
 	}
-	if _, out := admin(t, "GET", url+"/_fulcrum/check", ""); out["ok"] != true {
+	if _, out := sendAdmin(t, "GET", url+"/_fulcrum/check", ""); out["ok"] != true {
 		t.Error(out)
 	}
-	_, realURL, _ := overHTTP(t, emulator.Options{})
-	if status, _ := admin(t, "POST", realURL+"/_fulcrum/clock", `{"advance": "90s"}`); status != 400 {
+	_, realURL, _ := startHTTPServer(t, emulator.Options{})
+	if status, _ := sendAdmin(t, "POST", realURL+"/_fulcrum/clock", `{"advance": "90s"}`); status != 400 {
 		t.Error("real time was moved")
 	}
 }

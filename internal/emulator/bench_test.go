@@ -15,7 +15,7 @@ func BenchmarkNew(b *testing.B) {
 }
 
 func BenchmarkDescribeSubnets(b *testing.B) {
-	c := ec2.NewFromConfig(config(emulator.New(emulator.Options{}), key))
+	c := ec2.NewFromConfig(clientConfig(emulator.New(emulator.Options{}), testAccessKey))
 	for b.Loop() {
 		if _, err := c.DescribeSubnets(b.Context(), nil); err != nil {
 			b.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxEntries is the maximum number of calls in the log. Counts include all calls.
-const maxEntries = 100_000
+// maxLogEntries is the maximum number of calls in the log. Counts include all calls.
+const maxLogEntries = 100_000
 
 // Entry is one call in the log.
 type Entry struct {
@@ -54,8 +54,8 @@ func (c *Calls) add(e Entry) {
 	if e.Mutating {
 		c.mutating++
 	}
-	if len(c.entries) >= maxEntries {
-		c.entries = slices.Delete(c.entries, 0, maxEntries/10)
+	if len(c.entries) >= maxLogEntries {
+		c.entries = slices.Delete(c.entries, 0, maxLogEntries/10)
 	}
 	c.entries = append(c.entries, e)
 }
@@ -67,8 +67,8 @@ func (c *Calls) Total() int {
 	return c.sequence
 }
 
-// Mutating counts the mutating calls, including rejected calls.
-func (c *Calls) Mutating() int {
+// CountMutating counts the mutating calls, including rejected calls.
+func (c *Calls) CountMutating() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mutating

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// errBroken is the error of a connection that closed without an answer.
-	errBroken = errors.New("connection reset by peer")
+	// errConnectionReset is the error of a connection that closed without an answer.
+	errConnectionReset = errors.New("connection reset by peer")
 	// errNoHost is the error of a host name that the partition does not have.
 	errNoHost = errors.New("no such host")
 )
@@ -30,7 +30,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 		if req.service != nil {
 			em.calls.add(Entry{
 				Time: em.store.Clock.Now(), Service: req.service.name, Operation: req.operation, Region: req.region, AccessKey: req.accessKey,
-				Mutating: Mutating(req.service.name, req.operation), RequestID: requestID, Fault: "no such host",
+				Mutating: IsMutating(req.service.name, req.operation), RequestID: requestID, Fault: "no such host",
 			})
 		}
 		return wire.Response{}, errNoHost
@@ -40,27 +40,27 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 		if req.service != nil {
 			codec = req.service.codec
 		}
-		return codec.Fail(refused, requestID), nil
+		return codec.EncodeError(refused, requestID), nil
 	}
 	entry := Entry{
 		Time: em.store.Clock.Now(), Service: req.service.name, Operation: req.operation,
-		Region: req.region, AccessKey: req.accessKey, Mutating: Mutating(req.service.name, req.operation),
+		Region: req.region, AccessKey: req.accessKey, Mutating: IsMutating(req.service.name, req.operation),
 		RequestID: requestID,
 	}
-	resp, err := em.serve(ctx, req, &entry)
+	resp, err := em.serveOperation(ctx, req, &entry)
 	entry.Status = resp.Status
 	em.calls.add(entry)
 	if em.observe != nil {
-		em.observe(Exchange{Entry: entry, Request: req.wire(), Answer: resp})
+		em.observe(Exchange{Entry: entry, Request: req.wireRequest(), Answer: resp})
 	}
 	return resp, err
 }
 
-// serve runs an identified request and fills in its entry of the log.
-func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
+// serveOperation runs an identified request and fills in its entry of the log.
+func (em *Emulator) serveOperation(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *store.Error) wire.Response {
-		entry.Code, entry.Message, entry.Own = err.Code, err.Message, err.From == store.Own
-		return req.service.codec.Fail(err, entry.RequestID)
+		entry.Code, entry.Message, entry.Own = err.Code, err.Message, err.Source == store.Own
+		return req.service.codec.EncodeError(err, entry.RequestID)
 	}
 	account, refused := em.authorize(req)
 	if refused != nil {
@@ -69,18 +69,18 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	entry.Account = account
 	op, ok := req.service.operations[req.operation]
 	if !ok {
-		return fail(unknownOperation(req.service, req.operation)), nil
+		return fail(unknownOperationError(req.service, req.operation)), nil
 	}
 	in := reflect.New(op.Input).Interface()
-	if err := req.service.codec.Decode(req.wire(), in); err != nil {
+	if err := req.service.codec.Decode(req.wireRequest(), in); err != nil {
 		return fail(asError(err)), nil
 	}
 	// Decode the input again for the log, because operations may store parts of their input.
 	logged := reflect.New(op.Input).Interface()
-	_ = req.service.codec.Decode(req.wire(), logged) // has succeeded above
+	_ = req.service.codec.Decode(req.wireRequest(), logged) // has succeeded above
 	entry.Input = logged
-	if member := wire.Unhandled(in, op.Members); member != "" {
-		return fail(wire.Unsupported(op.Name, member)), nil
+	if member := wire.FirstUnhandledMember(in, op.Members); member != "" {
+		return fail(wire.UnsupportedParameterError(op.Name, member)), nil
 	}
 
 	act := em.faults.Decide(fault.Call{
@@ -103,7 +103,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		return wire.Response{}, ctx.Err()
 	case act.Reset:
 		entry.Fault = "reset"
-		return wire.Response{}, errBroken
+		return wire.Response{}, errConnectionReset
 	case act.Error != nil:
 		entry.Fault = "error"
 		if act.Throttle {
@@ -114,7 +114,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 
 	call := store.Call{
 		Account: account, Region: req.region, RequestID: entry.RequestID, AccessKey: req.accessKey,
-		Service: entry.Service, Operation: op.Name, Caller: em.caller(req, account),
+		Service: entry.Service, Operation: op.Name, Caller: em.principalOf(req, account),
 	}
 	if entry.Mutating {
 		em.saveBeforeChange()
@@ -138,7 +138,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 			<-ctx.Done()
 			return resp, ctx.Err()
 		}
-		return resp, errBroken
+		return resp, errConnectionReset
 	}
 	return resp, nil
 }
@@ -149,7 +149,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	w := em.store
 	w.Lock()
 	defer w.Unlock()
-	if act.Stale > 0 && !Mutating(s.name, op.Name) {
+	if act.Stale > 0 && !IsMutating(s.name, op.Name) {
 		if past := em.stateAt(act.Stale); past != nil {
 			w, op = past.store, past.operation(s.name, op.Name)
 		}
@@ -162,16 +162,16 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	call.Now = w.Clock.Now()
 	call.Partition = w.Partition(call.Account, call.Region)
 	verdict := authz.Decide(&call, in)
-	em.recordVerdict(verdict)
-	if verdict.Denied != nil {
-		return wire.Response{}, verdict.Denied
+	em.recordDecision(verdict)
+	if verdict.Denial != nil {
+		return wire.Response{}, verdict.Denial
 	}
 	out, err := op.Call(&call, in)
 	if err != nil {
 		return wire.Response{}, asError(err)
 	}
 	for _, d := range act.Distort {
-		out = d.Of(out)
+		out = d.Distort(out)
 	}
 	resp, err = s.codec.Encode(op.Name, out, call.RequestID)
 	if err != nil {
@@ -207,8 +207,8 @@ func (em *Emulator) newRequestID() string {
 	return em.store.RequestID()
 }
 
-// Mutating reports whether an operation changes state.
-func Mutating(service, operation string) bool {
+// IsMutating reports whether an operation changes state.
+func IsMutating(service, operation string) bool {
 	if service == "sts" {
 		return false
 	}

@@ -49,13 +49,13 @@ type Emulator struct {
 	observe  func(Exchange)
 	imds     *imds.Server
 
-	historyMu sync.Mutex
-	history   []savedState
-	changed   time.Time // time of the last change, zero if the state after it is in the history
+	historyMu  sync.Mutex
+	history    []savedState
+	lastChange time.Time // time of the last change, zero if the state after it is in the history
 
-	usedMu sync.Mutex
-	used   map[authz.Used]int
-	denied map[string]int
+	permissionsMu   sync.Mutex
+	usedPermissions map[authz.UsedPermission]int
+	denials         map[string]int
 
 	adminMu sync.Mutex
 	admin   map[string]AdminFunc
@@ -65,15 +65,15 @@ type Emulator struct {
 func New(o Options) *Emulator {
 	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account, Partition: o.Partition})
 	em := &Emulator{
-		store:    w,
-		services: services(w),
-		faults:   fault.NewSet(),
-		calls:    newCalls(),
-		observe:  o.Observe,
-		imds:     imds.New(w),
-		admin:    map[string]AdminFunc{},
-		used:     map[authz.Used]int{},
-		denied:   map[string]int{},
+		store:           w,
+		services:        services(w),
+		faults:          fault.NewSet(),
+		calls:           newCalls(),
+		observe:         o.Observe,
+		imds:            imds.New(w),
+		admin:           map[string]AdminFunc{},
+		usedPermissions: map[authz.UsedPermission]int{},
+		denials:         map[string]int{},
 	}
 	em.registerAdmin()
 	return em
@@ -91,8 +91,8 @@ func (em *Emulator) Calls() *Calls { return em.calls }
 // IMDS returns the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
 
-// AnswerOf returns the type of the answers to an operation, nil if there is no such operation.
-func (em *Emulator) AnswerOf(service, operation string) reflect.Type {
+// AnswerType returns the type of the answers to an operation, nil if there is no such operation.
+func (em *Emulator) AnswerType(service, operation string) reflect.Type {
 	for _, s := range em.services {
 		if s.name == service {
 			return s.operations[operation].Output
@@ -111,28 +111,28 @@ func (em *Emulator) Operations() map[string][]string {
 }
 
 // Permissions returns how often each permission has allowed a call of a caller with policies.
-func (em *Emulator) Permissions() map[authz.Used]int {
-	em.usedMu.Lock()
-	defer em.usedMu.Unlock()
-	return maps.Clone(em.used)
+func (em *Emulator) Permissions() map[authz.UsedPermission]int {
+	em.permissionsMu.Lock()
+	defer em.permissionsMu.Unlock()
+	return maps.Clone(em.usedPermissions)
 }
 
 // Denials returns how often policies have denied calls on existing resources, by the message of the error.
 func (em *Emulator) Denials() map[string]int {
-	em.usedMu.Lock()
-	defer em.usedMu.Unlock()
-	return maps.Clone(em.denied)
+	em.permissionsMu.Lock()
+	defer em.permissionsMu.Unlock()
+	return maps.Clone(em.denials)
 }
 
-// recordVerdict records the permissions that allowed a call, or why the call was denied.
-func (em *Emulator) recordVerdict(v authz.Verdict) {
-	em.usedMu.Lock()
-	defer em.usedMu.Unlock()
-	if v.Denied != nil && !v.Gone {
-		em.denied[v.Denied.Message]++
+// recordDecision records the permissions that allowed a call, or why the call was denied.
+func (em *Emulator) recordDecision(v authz.Decision) {
+	em.permissionsMu.Lock()
+	defer em.permissionsMu.Unlock()
+	if v.Denial != nil && !v.IsResourceMissing {
+		em.denials[v.Denial.Message]++
 	}
-	for _, p := range v.Used {
-		em.used[p]++
+	for _, p := range v.Permissions {
+		em.usedPermissions[p]++
 	}
 }
 
@@ -145,7 +145,7 @@ func (em *Emulator) Reset() {
 	em.calls.Reset()
 	em.imds.Reset()
 	em.historyMu.Lock()
-	em.history, em.changed = nil, time.Time{}
+	em.history, em.lastChange = nil, time.Time{}
 	em.historyMu.Unlock()
 	em.store.WakeWaiters()
 }

@@ -23,16 +23,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// config returns the configuration of a client in an account. The client does not retry, so that a test sees each
+// clientConfig returns the configuration of a client in an account. The client does not retry, so that a test sees each
 // response.
-func config(em *emulator.Emulator, accessKey string) aws.Config {
+func clientConfig(em *emulator.Emulator, accessKey string) aws.Config {
 	return aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider(accessKey, "secret", ""),
 	}
 }
 
-const key = "AKIA111122223333"
+const testAccessKey = "AKIA111122223333"
 
 // code returns the code of an AWS error, "" for no error.
 func code(err error) string {
@@ -54,8 +54,8 @@ func createVPC(t *testing.T, c *ec2.Client) (string, error) {
 	return *out.Vpc.VpcId, nil
 }
 
-// vpcs returns the number of VPCs in the emulator state, without an API call.
-func vpcs(em *emulator.Emulator) int {
+// countVPCs returns the number of VPCs in the emulator state, without an API call.
+func countVPCs(em *emulator.Emulator) int {
 	em.Store().Lock()
 	defer em.Store().Unlock()
 	return len(em.Store().Partition("111122223333", "us-west-2").VPCs)
@@ -63,11 +63,11 @@ func vpcs(em *emulator.Emulator) int {
 
 func TestAccountsAreSeparate(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	if _, err := createVPC(t, ec2.NewFromConfig(config(em, key))); err != nil {
+	if _, err := createVPC(t, ec2.NewFromConfig(clientConfig(em, testAccessKey))); err != nil {
 		t.Fatal(err)
 	}
-	for accessKey, want := range map[string]int{key: 2, "AKIA444455556666": 1, "anything": 1} {
-		out, err := ec2.NewFromConfig(config(em, accessKey)).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	for accessKey, want := range map[string]int{testAccessKey: 2, "AKIA444455556666": 1, "anything": 1} {
+		out, err := ec2.NewFromConfig(clientConfig(em, accessKey)).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestAccountsAreSeparate(t *testing.T) {
 			t.Errorf("%s: want %d VPCs, got %d", accessKey, want, len(out.Vpcs))
 		}
 	}
-	elsewhere := config(em, key)
+	elsewhere := clientConfig(em, testAccessKey)
 	elsewhere.Region = "eu-central-1"
 	out, err := ec2.NewFromConfig(elsewhere).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 	if err != nil || len(out.Vpcs) != 1 {
@@ -88,7 +88,7 @@ func TestUnknownAccessKeysCanBeRejected(t *testing.T) {
 	em.Store().Lock()
 	em.Store().Config.RequireKnownKeys = true
 	em.Store().Unlock()
-	stranger := config(em, "nobody")
+	stranger := clientConfig(em, "nobody")
 	_, err := ec2.NewFromConfig(stranger).DescribeVpcs(t.Context(), nil)
 	if code(err) != "AuthFailure" {
 		t.Errorf("EC2: %v", err)
@@ -101,7 +101,7 @@ func TestUnknownAccessKeysCanBeRejected(t *testing.T) {
 
 func TestUnknownOperationsAreRejected(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	c := ec2.NewFromConfig(config(em, key))
+	c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 	_, err := c.DescribeSpotInstanceRequests(t.Context(), nil)
 	if code(err) != "InvalidAction" || !strings.Contains(err.Error(), "DescribeSpotInstanceRequests") {
 		t.Errorf("operation: %v", err)
@@ -116,7 +116,7 @@ func TestUnknownOperationsAreRejected(t *testing.T) {
 	if code(err) != "UnsupportedParameter" || !strings.Contains(err.Error(), "Placement.GroupName") {
 		t.Errorf("member of a member: %v", err)
 	}
-	if n := vpcs(em); n != 1 {
+	if n := countVPCs(em); n != 1 {
 		t.Errorf("want nothing made, got %d VPCs", n)
 	}
 }
@@ -128,7 +128,7 @@ func TestUnknownFormMembersAreRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+key+"/20260101/us-west-2/ec2/aws4_request, SignedHeaders=host, Signature=0")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+testAccessKey+"/20260101/us-west-2/ec2/aws4_request, SignedHeaders=host, Signature=0")
 	resp, err := em.Client().Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -168,11 +168,11 @@ func TestFaults(t *testing.T) {
 					a.After = func() { after++ }
 					return a
 				})
-				_, err := createVPC(t, ec2.NewFromConfig(config(em, key)))
+				_, err := createVPC(t, ec2.NewFromConfig(clientConfig(em, testAccessKey)))
 				if got := code(err); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
 					t.Errorf("want %q, got %q", c.want, got)
 				}
-				if made := vpcs(em) == 2; made != c.made {
+				if made := countVPCs(em) == 2; made != c.made {
 					t.Errorf("VPC made: want %v, got %v", c.made, made)
 				}
 				if waited := time.Since(begin); waited != c.action.Latency {
@@ -199,11 +199,11 @@ func TestHangingCallEndsWithItsContext(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				begin := time.Now()
-				_, err := ec2.NewFromConfig(config(em, key)).CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+				_, err := ec2.NewFromConfig(clientConfig(em, testAccessKey)).CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 				if err == nil || time.Since(begin) != time.Hour {
 					t.Errorf("want an error after an hour, got %v after %v", err, time.Since(begin))
 				}
-				if made := vpcs(em) == 2; made != lose {
+				if made := countVPCs(em) == 2; made != lose {
 					t.Errorf("VPC made: want %v, got %v", lose, made)
 				}
 			})
@@ -214,8 +214,8 @@ func TestHangingCallEndsWithItsContext(t *testing.T) {
 func TestTokenBucketRefills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
-		em.Faults().SetLimits(fault.Documented(1))
-		c := ec2.NewFromConfig(config(em, key))
+		em.Faults().SetLimits(fault.DocumentedLimits(1))
+		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 		for i := range 50 {
 			if _, err := createVPC(t, c); err != nil {
 				t.Fatalf("call %d: %v", i, err)
@@ -228,7 +228,7 @@ func TestTokenBucketRefills(t *testing.T) {
 		if _, err := createVPC(t, c); err != nil {
 			t.Errorf("a second later: %v", err)
 		}
-		if diff := cmp.Diff(map[string]int{"ec2:CreateVpc": 1}, em.Faults().Throttled()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"ec2:CreateVpc": 1}, em.Faults().ThrottledCalls()); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -238,7 +238,7 @@ func TestSDKRetriesThrottling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
 		em.Faults().Add(fault.Rule{Operation: "CreateVpc", Count: 2, Action: fault.Action{Throttle: true}})
-		cfg := config(em, key)
+		cfg := clientConfig(em, testAccessKey)
 		cfg.RetryMaxAttempts = 3
 		if _, err := createVPC(t, ec2.NewFromConfig(cfg)); err != nil {
 			t.Error(err)
@@ -252,7 +252,7 @@ func TestSDKRetriesThrottling(t *testing.T) {
 func TestStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
-		c := ec2.NewFromConfig(config(em, key))
+		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 		em.Faults().Add(fault.Rule{Operation: "DescribeVpcs", Action: fault.Action{Stale: 10 * time.Second}})
 		count := func() int {
 			out, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
@@ -282,7 +282,7 @@ func TestStaleReads(t *testing.T) {
 
 func TestCallLog(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	c := ec2.NewFromConfig(config(em, key))
+	c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 	id, err := createVPC(t, c)
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +295,7 @@ func TestCallLog(t *testing.T) {
 	if _, err := c.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: aws.String("vpc-0")}); code(err) != "InvalidVpcID.Malformed" {
 		t.Fatal(err)
 	}
-	if _, err := sts.NewFromConfig(config(em, key)).GetCallerIdentity(t.Context(), nil); err != nil {
+	if _, err := sts.NewFromConfig(clientConfig(em, testAccessKey)).GetCallerIdentity(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	calls := em.Calls()
@@ -303,8 +303,8 @@ func TestCallLog(t *testing.T) {
 	if diff := cmp.Diff(want, calls.Counts()); diff != "" {
 		t.Error(diff)
 	}
-	if calls.Mutating() != 2 || calls.Total() != 5 || calls.Count("DescribeVpcs") != 2 || calls.Count("ec2:DescribeVpcs") != 2 {
-		t.Errorf("mutating %d, total %d, describes %d", calls.Mutating(), calls.Total(), calls.Count("DescribeVpcs"))
+	if calls.CountMutating() != 2 || calls.Total() != 5 || calls.Count("DescribeVpcs") != 2 || calls.Count("ec2:DescribeVpcs") != 2 {
+		t.Errorf("mutating %d, total %d, describes %d", calls.CountMutating(), calls.Total(), calls.Count("DescribeVpcs"))
 	}
 	e := calls.Entries()[0]
 	if in, ok := e.Input.(*ec2.CreateVpcInput); !ok || *in.CidrBlock != "10.0.0.0/16" || e.Status != 200 || e.Account != "111122223333" || e.Region != "us-west-2" {
@@ -314,7 +314,7 @@ func TestCallLog(t *testing.T) {
 		t.Errorf("entry %+v", e)
 	}
 	calls.Reset()
-	if calls.Total() != 0 || calls.Mutating() != 0 || len(calls.Entries()) != 0 {
+	if calls.Total() != 0 || calls.CountMutating() != 0 || len(calls.Entries()) != 0 {
 		t.Error("the log is not empty after Reset")
 	}
 }
@@ -322,7 +322,7 @@ func TestCallLog(t *testing.T) {
 func TestGenerationFollowsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
-		c := ec2.NewFromConfig(config(em, key))
+		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 		gen := em.Store().Generation()
 		if _, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
 			t.Fatal(err)
@@ -351,7 +351,7 @@ func TestGenerationFollowsChanges(t *testing.T) {
 func TestSameSeedGivesSameNames(t *testing.T) {
 	names := func(reads int) string {
 		em := emulator.New(emulator.Options{Seed: 7})
-		c := ec2.NewFromConfig(config(em, key))
+		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 		for range reads {
 			if _, err := c.DescribeVpcs(t.Context(), nil); err != nil {
 				t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forced is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the forced
+// forceRequest is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the forced
 // state. An empty state ends the override, so that the emulator determines the state again.
-type forced struct {
+type forceRequest struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN
 	Target       string
@@ -29,24 +29,24 @@ type forced struct {
 // active_impaired, …), or the health of a target or of an endpoint.
 func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
-		return nil, errMethod
+		return nil, errMethodNotSupported
 	}
-	var in forced
-	if err := strict(body, &in); err != nil {
+	var in forceRequest
+	if err := decodeStrict(body, &in); err != nil {
 		return nil, err
 	}
 	if in.EndpointGroup != "" {
-		r := store.EndpointReport{EndpointGroup: in.EndpointGroup, Endpoint: in.Endpoint, Health: gatypes.HealthState(in.State)}
-		if !em.store.ForceEndpoint(r) {
+		r := store.EndpointHealthReport{EndpointGroup: in.EndpointGroup, Endpoint: in.Endpoint, Health: gatypes.HealthState(in.State)}
+		if !em.store.ForceEndpointHealth(r) {
 			return nil, fmt.Errorf("no endpoint %q in endpoint group %q", in.Endpoint, in.EndpointGroup)
 		}
-		return done, nil
+		return okResponse, nil
 	}
 	if in.TargetGroup != "" {
-		em.store.ReportHealth(store.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: store.Verdict{
+		em.store.ReportHealth(store.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: store.TargetHealthResult{
 			State: elbtypes.TargetHealthStateEnum(in.State), Reason: elbtypes.TargetHealthReasonEnum(in.Reason), Description: in.Description,
 		}})
-		return done, nil
+		return okResponse, nil
 	}
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -54,7 +54,7 @@ func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 		if lb := p.ELB.LoadBalancers[in.LoadBalancer]; lb != nil {
 			lb.ForcedState, lb.ForcedReason = elbtypes.LoadBalancerStateEnum(in.State), in.Reason
 			em.store.WakeWaiters()
-			return done, nil
+			return okResponse, nil
 		}
 	}
 	return nil, fmt.Errorf("no load balancer %q", in.LoadBalancer)

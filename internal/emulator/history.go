@@ -10,7 +10,7 @@ import (
 
 // savedState is the emulator state after a change.
 type savedState struct {
-	at    time.Time
+	since time.Time
 	state []byte
 }
 
@@ -18,7 +18,7 @@ type savedState struct {
 // returned for all earlier times. The state after the last change is stored unless this change is at the same
 // instant.
 func (em *Emulator) saveBeforeChange() {
-	window := em.faults.History()
+	window := em.faults.HistoryDuration()
 	if window <= 0 {
 		return
 	}
@@ -28,14 +28,14 @@ func (em *Emulator) saveBeforeChange() {
 	defer em.historyMu.Unlock()
 	now := em.store.Clock.Now()
 	switch {
-	case em.changed.IsZero() && len(em.history) == 0:
+	case em.lastChange.IsZero() && len(em.history) == 0:
 		em.saveState(time.Time{})
-	case em.changed.Before(now) && !em.changed.IsZero():
-		em.saveState(em.changed)
-		em.changed = time.Time{}
+	case em.lastChange.Before(now) && !em.lastChange.IsZero():
+		em.saveState(em.lastChange)
+		em.lastChange = time.Time{}
 	}
 	// Keep one state from before the window, which was valid at the beginning of the window.
-	for len(em.history) > 1 && now.Sub(em.history[1].at) > window {
+	for len(em.history) > 1 && now.Sub(em.history[1].since) > window {
 		em.history = em.history[1:]
 	}
 }
@@ -52,12 +52,12 @@ func (em *Emulator) saveState(since time.Time) {
 // recordChange records the time of a change. saveBeforeChange stores the state after it before the next change;
 // until then it is the current state.
 func (em *Emulator) recordChange() {
-	if em.faults.History() <= 0 {
+	if em.faults.HistoryDuration() <= 0 {
 		return
 	}
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
-	em.changed = em.store.Clock.Now()
+	em.lastChange = em.store.Clock.Now()
 }
 
 // savedStore is a saved state with the services that read it.
@@ -72,20 +72,20 @@ func (em *Emulator) stateAt(ago time.Duration) *savedStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
 	then := em.store.Clock.Now().Add(-ago)
-	if !em.changed.IsZero() && !em.changed.After(then) {
+	if !em.lastChange.IsZero() && !em.lastChange.After(then) {
 		return nil
 	}
 	found := -1
 	for i, p := range em.history {
-		if !p.at.After(then) {
+		if !p.since.After(then) {
 			found = i
 		}
 	}
-	if found < 0 || found == len(em.history)-1 && em.changed.IsZero() {
+	if found < 0 || found == len(em.history)-1 && em.lastChange.IsZero() {
 		return nil
 	}
 	cfg := em.store.Config
-	w := store.New(store.Options{Clock: frozenClock{em.store.Clock, then}, Config: &cfg, Account: em.store.DefaultAccount(), Partition: em.store.AWS().Name})
+	w := store.New(store.Options{Clock: frozenClock{em.store.Clock, then}, Config: &cfg, Account: em.store.DefaultAccount(), Partition: em.store.AWSPartition().Name})
 	if err := w.Restore(em.history[found].state); err != nil {
 		panic(fmt.Sprintf("a saved state cannot be restored: %v", err))
 	}
@@ -104,7 +104,7 @@ func (p *savedStore) operation(service, name string) wire.Operation {
 // frozenClock always returns one instant.
 type frozenClock struct {
 	store.Clock
-	at time.Time
+	now time.Time
 }
 
-func (c frozenClock) Now() time.Time { return c.at }
+func (c frozenClock) Now() time.Time { return c.now }

@@ -13,23 +13,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// maxBody is the maximum size of the body of a request in bytes. It is larger than the limits of AWS.
-const maxBody = 16 << 20
+// maxBodyBytes is the maximum size of the body of a request in bytes. It is larger than the limits of AWS.
+const maxBodyBytes = 16 << 20
 
 // request is an HTTP request with its AWS service and operation.
 type request struct {
-	service   *service
-	operation string
-	accessKey string // empty if the request is not signed
-	region    string
-	body      []byte
-	form      url.Values // nil if the body is not a form
-	http      *http.Request
+	service     *service
+	operation   string
+	accessKey   string // empty if the request is not signed
+	region      string
+	body        []byte
+	form        url.Values // nil if the body is not a form
+	httpRequest *http.Request
 }
 
-// wire returns the request in the form that codecs read.
-func (r request) wire() wire.Request {
-	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body, Form: r.form}
+// wireRequest returns the request in the form that codecs read.
+func (r request) wireRequest() wire.Request {
+	return wire.Request{Method: r.httpRequest.Method, Path: r.httpRequest.URL.Path, Query: r.httpRequest.URL.Query(), Body: r.body, Form: r.form}
 }
 
 // identify finds the service and operation of a request. The service is nil if even the
@@ -40,14 +40,14 @@ func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 	if err != nil {
 		return out, store.Errorf(store.Unproven, "InvalidRequest", "The request body cannot be read: %v", err)
 	}
-	out.body, out.http = body, r
+	out.body, out.httpRequest = body, r
 	scope := credentialScope(r.Header.Get("Authorization"))
 	out.accessKey, out.region = scope.accessKey, scope.region
 
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		prefix, operation, _ := strings.Cut(target, ".")
 		for _, s := range em.services {
-			if s.target == prefix {
+			if s.targetPrefix == prefix {
 				out.service, out.operation = s, operation
 				return out, nil
 			}
@@ -89,7 +89,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	var from io.Reader = http.MaxBytesReader(nil, r.Body, maxBody)
+	var from io.Reader = http.MaxBytesReader(nil, r.Body, maxBodyBytes)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		z, err := gzip.NewReader(from)
 		if err != nil {
@@ -104,26 +104,26 @@ func readBody(r *http.Request) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-type scope struct{ accessKey, region, service string }
+type signatureScope struct{ accessKey, region, service string }
 
 // credentialScope returns the scope in a request's signature. It does not check the signature.
-func credentialScope(authorization string) scope {
+func credentialScope(authorization string) signatureScope {
 	_, rest, ok := strings.Cut(authorization, "Credential=")
 	if !ok {
-		return scope{}
+		return signatureScope{}
 	}
 	credential, _, _ := strings.Cut(rest, ",")
 	f := strings.Split(strings.TrimSpace(credential), "/")
 	if len(f) != 5 {
-		return scope{}
+		return signatureScope{}
 	}
-	return scope{accessKey: f[0], region: f[2], service: f[3]}
+	return signatureScope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
 // isReachable reports whether the partition has a host: a name below the partition's suffix, or a host outside
 // AWS's domains, which is an address of the emulator.
 func (em *Emulator) isReachable(host string, r request) bool {
-	aws := em.store.AWS()
+	aws := em.store.AWSPartition()
 	host, _, _ = strings.Cut(host, ":")
 	if r.service != nil {
 		switch r.service.name {
@@ -155,8 +155,8 @@ func isAcceleratorHost(host, region string) bool {
 	return !own || slices.Contains(acceleratorHosts, host)
 }
 
-// caller returns the principal that sent a request.
-func (em *Emulator) caller(r request, account string) store.Principal {
+// principalOf returns the principal that sent a request.
+func (em *Emulator) principalOf(r request, account string) store.Principal {
 	em.store.Lock()
 	defer em.store.Unlock()
 	return em.store.PrincipalOf(r.accessKey, account)
@@ -164,9 +164,9 @@ func (em *Emulator) caller(r request, account string) store.Principal {
 
 // authorize finds the account of a request, or returns the error with which it is rejected.
 func (em *Emulator) authorize(r request) (account string, refused *store.Error) {
-	json := r.service.target != ""
+	json := r.service.targetPrefix != ""
 	if r.accessKey == "" {
-		if r.service.unsigned[r.operation] {
+		if r.service.unsignedOperations[r.operation] {
 			return em.store.DefaultAccount(), nil
 		}
 		code := "MissingAuthenticationToken"
@@ -177,11 +177,11 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 	}
 	em.store.Lock()
 	defer em.store.Unlock()
-	if err := em.verify(r); err != nil {
+	if err := em.verifySignature(r); err != nil {
 		return "", err
 	}
 	account, known := em.store.AccountOf(r.accessKey)
-	foreign := store.AWSPartitionOf(r.region).Name != em.store.AWS().Name
+	foreign := store.AWSPartitionOf(r.region).Name != em.store.AWSPartition().Name
 	if !foreign && (known || !em.store.Config.RequireKnownKeys) {
 		return account, nil
 	}
@@ -194,9 +194,9 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 	return "", store.Errorf(store.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
-// unknownOperation rejects an operation with the error of the protocol.
-func unknownOperation(s *service, operation string) *store.Error {
-	if s.target != "" {
+// unknownOperationError rejects an operation with the error of the protocol.
+func unknownOperationError(s *service, operation string) *store.Error {
+	if s.targetPrefix != "" {
 		return store.Errorf(store.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)
 	}
 	if operation == "" {

@@ -81,9 +81,9 @@ This page is generated from the emulator's source by ` + "`make generate`" + `. 
 		if s == nil {
 			t.Fatalf("no service is called %s", p.name)
 		}
-		writeService(&b, p.title, s, selectorNames(t, p.dir), missing(p.client, s))
+		writeService(&b, p.title, s, selectorNames(t, p.dir), missingOperations(p.client, s))
 	}
-	writeTexts(&b, readErrorTexts(t))
+	writeErrorTexts(&b, readErrorTexts(t))
 	return b.String()
 }
 
@@ -115,7 +115,7 @@ func writeService(b *strings.Builder, title string, s *service, used map[string]
 		}
 		slices.Sort(taken)
 		slices.Sort(idle)
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, code(taken), code(idle), code(refusedMembers(op.Input, op.Members, "")))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, code(taken), code(idle), code(unsupportedMembers(op.Input, op.Members, "")))
 	}
 }
 
@@ -126,9 +126,9 @@ func code(names []string) string {
 	return "`" + strings.Join(names, "`, `") + "`"
 }
 
-// refusedMembers lists the members of an input that the emulator does not support. If it supports only some parts
+// unsupportedMembers lists the members of an input that the emulator does not support. If it supports only some parts
 // of a member, the unsupported parts are listed.
-func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []string {
+func unsupportedMembers(t reflect.Type, declared wire.Members, prefix string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
@@ -140,7 +140,7 @@ func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []stri
 		switch {
 		case !f.IsExported() || f.Name == "ResultMetadata" || slices.Contains(declared, path):
 		case inside:
-			out = append(out, refusedMembers(f.Type, declared, path+".")...)
+			out = append(out, unsupportedMembers(f.Type, declared, path+".")...)
 		default:
 			out = append(out, path)
 		}
@@ -149,8 +149,8 @@ func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []stri
 	return out
 }
 
-// missing lists the operations that the SDK has but the emulator does not support.
-func missing(client reflect.Type, s *service) []string {
+// missingOperations lists the operations that the SDK has but the emulator does not support.
+func missingOperations(client reflect.Type, s *service) []string {
 	var out []string
 	for i := range client.NumMethod() {
 		m := client.Method(i)
@@ -199,11 +199,11 @@ func parseDir(t *testing.T, fset *token.FileSet, dir string) []*ast.File {
 	return out
 }
 
-func writeTexts(b *strings.Builder, all []errorText) {
+func writeErrorTexts(b *strings.Builder, all []errorText) {
 	all = slices.CompactFunc(all, func(a, b errorText) bool { return a.pkg == b.pkg && a.code == b.code && a.text == b.text })
 	count := map[string]int{}
 	for _, e := range all {
-		count[e.from]++
+		count[e.sourceKind]++
 	}
 	fmt.Fprintf(b, `
 ## Error texts
@@ -213,14 +213,14 @@ Beside each error text the source of the emulator says where it is known from. O
 `, len(all), count["Quoted"], count["Document"]+count["Model"], count["Own"], count["Unproven"])
 	b.WriteString("### Proven texts\n\n| Part | Code | Text | Source |\n|---|---|---|---|\n")
 	for _, e := range all {
-		if e.from != "Unproven" && e.from != "Own" {
-			fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", packageOfText(e), e.code, cell(e.text), e.ref)
+		if e.sourceKind != "Unproven" && e.sourceKind != "Own" {
+			fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", packageOfText(e), e.code, tableCell(e.text), e.reference)
 		}
 	}
 	b.WriteString("\n### Unproven texts\n\n| Part | Code | Text |\n|---|---|---|\n")
 	for _, e := range all {
-		if e.from == "Unproven" {
-			fmt.Fprintf(b, "| %s | `%s` | %s |\n", packageOfText(e), e.code, cell(e.text))
+		if e.sourceKind == "Unproven" {
+			fmt.Fprintf(b, "| %s | `%s` | %s |\n", packageOfText(e), e.code, tableCell(e.text))
 		}
 	}
 }
@@ -233,7 +233,7 @@ func packageOfText(e errorText) string {
 	return filepath.ToSlash(e.pkg)
 }
 
-// cell formats a text as a table cell.
-func cell(text string) string {
+// tableCell formats a text as a table cell.
+func tableCell(text string) string {
 	return "`" + strings.NewReplacer("|", `\|`, "\n", " ", "`", "'").Replace(text) + "`"
 }

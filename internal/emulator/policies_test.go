@@ -23,10 +23,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// limited is the access key of a user with policies.
-const limited = "AKIA111122223333LIMITED"
+// limitedAccessKey is the access key of a user with policies.
+const limitedAccessKey = "AKIA111122223333LIMITED"
 
-func allow(t *testing.T, em *emulator.Emulator, statements ...string) {
+func setPolicy(t *testing.T, em *emulator.Emulator, statements ...string) {
 	t.Helper()
 	p, err := iam.Parse([]byte(`{"Version": "2012-10-17", "Statement": [` + strings.Join(statements, ",") + `]}`))
 	if err != nil {
@@ -34,10 +34,10 @@ func allow(t *testing.T, em *emulator.Emulator, statements ...string) {
 	}
 	em.Store().Lock()
 	defer em.Store().Unlock()
-	em.Store().PutPrincipal(limited, store.Principal{Policies: []iam.Policy{p}})
+	em.Store().PutPrincipal(limitedAccessKey, store.Principal{Policies: []iam.Policy{p}})
 }
 
-func groupInput(name string, tags ...types.Tag) *ec2.CreateSecurityGroupInput {
+func securityGroupInput(name string, tags ...types.Tag) *ec2.CreateSecurityGroupInput {
 	return &ec2.CreateSecurityGroupInput{GroupName: aws.String(name), Description: aws.String("d"),
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSecurityGroup, Tags: tags}}}
 }
@@ -46,23 +46,23 @@ func TestPoliciesAreEnforced(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	mine := types.Tag{Key: aws.String("mine"), Value: aws.String("yes")}
 	other := types.Tag{Key: aws.String("other"), Value: aws.String("yes")}
-	all, c := ec2.NewFromConfig(config(em, key)), ec2.NewFromConfig(config(em, limited))
-	balancers := elb.NewFromConfig(config(em, limited))
+	all, c := ec2.NewFromConfig(clientConfig(em, testAccessKey)), ec2.NewFromConfig(clientConfig(em, limitedAccessKey))
+	balancers := elb.NewFromConfig(clientConfig(em, limitedAccessKey))
 
-	allow(t, em, `{"Sid": "Create", "Effect": "Allow", "Action": "ec2:CreateSecurityGroup", "Resource": "*"}`,
+	setPolicy(t, em, `{"Sid": "Create", "Effect": "Allow", "Action": "ec2:CreateSecurityGroup", "Resource": "*"}`,
 		`{"Sid": "TagNew", "Effect": "Allow", "Action": "ec2:CreateTags", "Resource": "arn:aws:ec2:*:*:security-group/*",
 		  "Condition": {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup"}, "Null": {"aws:RequestTag/mine": "false"}}}`,
 		`{"Sid": "Own", "Effect": "Allow", "Action": ["ec2:DeleteSecurityGroup", "ec2:DeleteTags"], "Resource": "*", "Condition": {"Null": {"aws:ResourceTag/mine": "false"}}}`)
 
-	_, err := c.CreateSecurityGroup(t.Context(), groupInput("a", other))
-	if code(err) != "UnauthorizedOperation" || !strings.Contains(err.Error(), "arn:aws:iam::111122223333:user/"+limited+" is not authorized to perform: ec2:CreateTags") {
+	_, err := c.CreateSecurityGroup(t.Context(), securityGroupInput("a", other))
+	if code(err) != "UnauthorizedOperation" || !strings.Contains(err.Error(), "arn:aws:iam::111122223333:user/"+limitedAccessKey+" is not authorized to perform: ec2:CreateTags") {
 		t.Errorf("created with another tag: %v", err)
 	}
-	own, err := c.CreateSecurityGroup(t.Context(), groupInput("a", mine, other))
+	own, err := c.CreateSecurityGroup(t.Context(), securityGroupInput("a", mine, other))
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := all.CreateSecurityGroup(t.Context(), groupInput("b", other))
+	foreign, err := all.CreateSecurityGroup(t.Context(), securityGroupInput("b", other))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +78,13 @@ func TestPoliciesAreEnforced(t *testing.T) {
 	if _, err := balancers.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}); code(err) != "AccessDenied" {
 		t.Errorf("load balancers: %v", err)
 	}
-	if _, err := acm.NewFromConfig(config(em, limited)).ListCertificates(t.Context(), &acm.ListCertificatesInput{}); code(err) != "AccessDeniedException" {
+	if _, err := acm.NewFromConfig(clientConfig(em, limitedAccessKey)).ListCertificates(t.Context(), &acm.ListCertificatesInput{}); code(err) != "AccessDeniedException" {
 		t.Errorf("certificates: %v", err)
 	}
-	if _, err := sts.NewFromConfig(config(em, limited)).GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}); err != nil {
+	if _, err := sts.NewFromConfig(clientConfig(em, limitedAccessKey)).GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}); err != nil {
 		t.Error(err)
 	}
-	want := map[authz.Used]int{{Sid: "Create", Action: "ec2:CreateSecurityGroup"}: 1, {Sid: "TagNew", Action: "ec2:CreateTags"}: 1, {Sid: "Own", Action: "ec2:DeleteSecurityGroup"}: 1}
+	want := map[authz.UsedPermission]int{{Sid: "Create", Action: "ec2:CreateSecurityGroup"}: 1, {Sid: "TagNew", Action: "ec2:CreateTags"}: 1, {Sid: "Own", Action: "ec2:DeleteSecurityGroup"}: 1}
 	if d := cmp.Diff(want, em.Permissions()); d != "" {
 		t.Error(d)
 	}
@@ -94,7 +94,7 @@ func TestPoliciesAreEnforced(t *testing.T) {
 // denial names the first one that is missing.
 func TestCreateLoadBalancerNeedsEC2Permissions(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	subnets, err := ec2.NewFromConfig(config(em, key)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	subnets, err := ec2.NewFromConfig(clientConfig(em, testAccessKey)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func TestCreateLoadBalancerNeedsEC2Permissions(t *testing.T) {
 	}
 	var granted, denied []string
 	for range 10 {
-		allow(t, em, `{"Effect": "Allow", "Action": ["none:None"`+strings.Join(granted, "")+`], "Resource": "*"}`)
-		_, err := elb.NewFromConfig(config(em, limited)).CreateLoadBalancer(t.Context(), in)
+		setPolicy(t, em, `{"Effect": "Allow", "Action": ["none:None"`+strings.Join(granted, "")+`], "Resource": "*"}`)
+		_, err := elb.NewFromConfig(clientConfig(em, limitedAccessKey)).CreateLoadBalancer(t.Context(), in)
 		if err == nil {
 			break
 		}
@@ -131,11 +131,11 @@ func TestSessionsHaveThePermissionsOfTheirRole(t *testing.T) {
 	em.Store().Lock()
 	em.Store().PutRole(store.Role{ARN: role, Policies: []iam.Policy{p}})
 	em.Store().Unlock()
-	out, err := sts.NewFromConfig(config(em, key)).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String(role), RoleSessionName: aws.String("me")})
+	out, err := sts.NewFromConfig(clientConfig(em, testAccessKey)).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String(role), RoleSessionName: aws.String("me")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config(em, "")
+	cfg := clientConfig(em, "")
 	cfg.Credentials = credentials.NewStaticCredentialsProvider(*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey, *out.Credentials.SessionToken)
 	c := ec2.NewFromConfig(cfg)
 	if _, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
@@ -157,7 +157,7 @@ func TestPartitions(t *testing.T) {
 	} {
 		t.Run(c.region, func(t *testing.T) {
 			em := emulator.New(emulator.Options{Partition: c.partition})
-			cfg := config(em, key)
+			cfg := clientConfig(em, testAccessKey)
 			cfg.Region = c.region
 			subnets, err := ec2.NewFromConfig(cfg).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 			if err != nil {

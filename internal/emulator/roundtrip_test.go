@@ -48,9 +48,9 @@ func TestEveryOperationRoundTrips(t *testing.T) {
 
 func roundTripOperation(t *testing.T, s *service, op wire.Operation) {
 	sent := reflect.New(op.Input)
-	fill(sent.Elem(), false, "in")
+	fillMembers(sent.Elem(), false, "in")
 	answer := reflect.New(op.Output)
-	fill(answer.Elem(), false, "out")
+	fillMembers(answer.Elem(), false, "out")
 	got := reflect.New(op.Input)
 	server := roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		body, err := readBody(r)
@@ -70,7 +70,7 @@ func roundTripOperation(t *testing.T, s *service, op wire.Operation) {
 		Region: "us-west-2", HTTPClient: &http.Client{Transport: server}, RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA111122223333", "secret", ""),
 	}
-	results := reflect.ValueOf(client(s.name, cfg)).MethodByName(op.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), sent})
+	results := reflect.ValueOf(newSDKClient(s.name, cfg)).MethodByName(op.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), sent})
 	if err, _ := results[1].Interface().(error); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func client(service string, cfg aws.Config) any {
+func newSDKClient(service string, cfg aws.Config) any {
 	switch service {
 	case "ec2":
 		return ec2.NewFromConfig(cfg)
@@ -120,9 +120,9 @@ func client(service string, cfg aws.Config) any {
 	return nil
 }
 
-// fill sets every member to a value, which depends on name so that values differ. Statements of web ACLs can be
+// fillMembers sets every member to a value, which depends on name so that values differ. Statements of web ACLs can be
 // nested; the function nests them only once.
-func fill(v reflect.Value, inStatement bool, name string) {
+func fillMembers(v reflect.Value, inStatement bool, name string) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Date(2026, 3, 4, 5, 6, 7, 890e6, time.UTC)))
 		return
@@ -131,14 +131,14 @@ func fill(v reflect.Value, inStatement bool, name string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), inStatement, name)
+		fillMembers(v.Elem(), inStatement, name)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if !f.IsExported() || f.Name == "ResultMetadata" || statement && inStatement && f.Name != "GeoMatchStatement" {
 				continue
 			}
-			fill(v.Field(i), inStatement || statement, f.Name)
+			fillMembers(v.Field(i), inStatement || statement, f.Name)
 		}
 	case reflect.Slice:
 		switch v.Type().Elem().Kind() {
@@ -150,12 +150,12 @@ func fill(v reflect.Value, inStatement bool, name string) {
 		}
 		for i := range 2 {
 			item := reflect.New(v.Type().Elem()).Elem()
-			fill(item, inStatement, fmt.Sprint(name, "<&>", i))
+			fillMembers(item, inStatement, fmt.Sprint(name, "<&>", i))
 			v.Set(reflect.Append(v, item))
 		}
 	case reflect.Map:
 		item := reflect.New(v.Type().Elem()).Elem()
-		fill(item, inStatement, name)
+		fillMembers(item, inStatement, name)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.ValueOf("key-"+name).Convert(v.Type().Key()), item)
 	case reflect.String:

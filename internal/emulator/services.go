@@ -22,11 +22,11 @@ type service struct {
 	name string
 	// version is the parameter Version of the form protocols, and the first segment of
 	// paths in the REST protocol. target is the prefix of X-Amz-Target in the JSON protocol.
-	version, target string
-	codec           wire.Codec
-	operations      map[string]wire.Operation
-	// unsigned has the operations that need no signature.
-	unsigned map[string]bool
+	version, targetPrefix string
+	codec                 wire.Codec
+	operations            map[string]wire.Operation
+	// unsignedOperations has the operations that need no signature.
+	unsignedOperations map[string]bool
 }
 
 // globalAccelerator is the signing name of Global Accelerator, which has endpoints in one region only.
@@ -39,57 +39,57 @@ func services(w *store.Store) []*service {
 		{
 			name: "ec2", version: "2016-11-15",
 			codec:      wire.EC2Query("http://ec2.amazonaws.com/doc/2016-11-15/"),
-			operations: byName(networks.Operations()),
+			operations: operationsByName(networks.Operations()),
 		},
 		{
 			name: "elasticloadbalancing", version: "2015-12-01",
 			codec:      wire.Query("http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/"),
-			operations: byName(balancers.Operations()),
+			operations: operationsByName(balancers.Operations()),
 		},
 		{
-			name: "acm", target: "CertificateManager", codec: wire.JSON(),
-			operations: byName(certificates.Operations()),
+			name: "acm", targetPrefix: "CertificateManager", codec: wire.JSON(),
+			operations: operationsByName(certificates.Operations()),
 		},
 		{
-			name: "wafv2", target: "AWSWAF_20190729", codec: wire.JSON(),
-			operations: byName(wafv2.New(w).Operations()),
+			name: "wafv2", targetPrefix: "AWSWAF_20190729", codec: wire.JSON(),
+			operations: operationsByName(wafv2.New(w).Operations()),
 		},
 		{
-			name: "waf-regional", target: "AWSWAF_Regional_20161128", codec: wire.JSON(),
-			operations: byName(wafregional.New(w).Operations()),
+			name: "waf-regional", targetPrefix: "AWSWAF_Regional_20161128", codec: wire.JSON(),
+			operations: operationsByName(wafregional.New(w).Operations()),
 		},
 		{
-			name: "shield", target: "AWSShield_20160616", codec: wire.JSON(),
-			operations: byName(shield.New(w).Operations()),
+			name: "shield", targetPrefix: "AWSShield_20160616", codec: wire.JSON(),
+			operations: operationsByName(shield.New(w).Operations()),
 		},
 		{
-			name: globalAccelerator, target: "GlobalAccelerator_V20180706", codec: wire.JSON(),
-			operations: byName(accelerators.Operations()),
+			name: globalAccelerator, targetPrefix: "GlobalAccelerator_V20180706", codec: wire.JSON(),
+			operations: operationsByName(accelerators.Operations()),
 		},
 		{
 			name: "route53", version: "2013-04-01",
 			codec:      wire.RESTXML("https://route53.amazonaws.com/doc/2013-04-01/", route53.Routes()),
-			operations: byName(route53.New(w).Operations()),
+			operations: operationsByName(route53.New(w).Operations()),
 		},
 		{
 			name: "sts", version: "2011-06-15",
-			codec:      wire.Query("https://sts.amazonaws.com/doc/2011-06-15/"),
-			operations: byName(sts.New(w).Operations()),
-			unsigned:   map[string]bool{"AssumeRoleWithWebIdentity": true},
+			codec:              wire.Query("https://sts.amazonaws.com/doc/2011-06-15/"),
+			operations:         operationsByName(sts.New(w).Operations()),
+			unsignedOperations: map[string]bool{"AssumeRoleWithWebIdentity": true},
 		},
 		{
 			name: "iam", version: "2010-05-08",
 			codec:      wire.Query("https://iam.amazonaws.com/doc/2010-05-08/"),
-			operations: byName(simulate.New(w).Operations()),
+			operations: operationsByName(simulate.New(w).Operations()),
 		},
 		{
-			name: "tagging", target: "ResourceGroupsTaggingAPI_20170126", codec: wire.JSON(),
-			operations: byName(tagging.New(w, networks, balancers, certificates, accelerators).Operations()),
+			name: "tagging", targetPrefix: "ResourceGroupsTaggingAPI_20170126", codec: wire.JSON(),
+			operations: operationsByName(tagging.New(w, networks, balancers, certificates, accelerators).Operations()),
 		},
 	}
 }
 
-func byName(list []wire.Operation) map[string]wire.Operation {
+func operationsByName(list []wire.Operation) map[string]wire.Operation {
 	m := make(map[string]wire.Operation, len(list))
 	for _, op := range list {
 		m[op.Name] = op

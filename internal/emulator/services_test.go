@@ -23,13 +23,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-const role = "arn:aws:iam::444455556666:role/deployer"
+const deployerRole = "arn:aws:iam::444455556666:role/deployer"
 
 func TestAssumedRoleUsesItsAccount(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	cfg := config(em, key)
+	cfg := clientConfig(em, testAccessKey)
 	other := cfg.Copy()
-	other.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), role))
+	other.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), deployerRole))
 	id, err := sts.NewFromConfig(other).GetCallerIdentity(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestAssumedRoleUsesItsAccount(t *testing.T) {
 	if _, err := createVPC(t, ec2.NewFromConfig(other)); err != nil {
 		t.Fatal(err)
 	}
-	if n := vpcs(em); n != 1 {
+	if n := countVPCs(em); n != 1 {
 		t.Errorf("want the caller's account untouched, got %d VPCs", n)
 	}
 }
@@ -48,30 +48,30 @@ func TestAssumedRoleUsesItsAccount(t *testing.T) {
 func TestAssumeRoleIsRefused(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	em.Store().Lock()
-	em.Store().PutRole(store.Role{ARN: role, ExternalID: "secret-word", Trusted: []string{"111122223333"}})
+	em.Store().PutRole(store.Role{ARN: deployerRole, ExternalID: "secret-word", Trusted: []string{"111122223333"}})
 	em.Store().Unlock()
 	cases := map[string]struct {
 		key  string
 		in   sts.AssumeRoleInput
 		want string
 	}{
-		"right":            {key, sts.AssumeRoleInput{ExternalId: aws.String("secret-word")}, ""},
-		"no external id":   {key, sts.AssumeRoleInput{}, "AccessDenied"},
-		"wrong id":         {key, sts.AssumeRoleInput{ExternalId: aws.String("guess")}, "AccessDenied"},
+		"right":            {testAccessKey, sts.AssumeRoleInput{ExternalId: aws.String("secret-word")}, ""},
+		"no external id":   {testAccessKey, sts.AssumeRoleInput{}, "AccessDenied"},
+		"wrong id":         {testAccessKey, sts.AssumeRoleInput{ExternalId: aws.String("guess")}, "AccessDenied"},
 		"not trusted":      {"AKIA777788889999", sts.AssumeRoleInput{ExternalId: aws.String("secret-word")}, "AccessDenied"},
-		"not a role":       {key, sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::1:role/aaaaaaaaaaaaaaaa")}, "ValidationError"},
-		"bad session name": {key, sts.AssumeRoleInput{RoleSessionName: aws.String("a b")}, "ValidationError"},
-		"too long":         {key, sts.AssumeRoleInput{DurationSeconds: aws.Int32(50000)}, "ValidationError"},
+		"not a role":       {testAccessKey, sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::1:role/aaaaaaaaaaaaaaaa")}, "ValidationError"},
+		"bad session name": {testAccessKey, sts.AssumeRoleInput{RoleSessionName: aws.String("a b")}, "ValidationError"},
+		"too long":         {testAccessKey, sts.AssumeRoleInput{DurationSeconds: aws.Int32(50000)}, "ValidationError"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if c.in.RoleArn == nil {
-				c.in.RoleArn = aws.String(role)
+				c.in.RoleArn = aws.String(deployerRole)
 			}
 			if c.in.RoleSessionName == nil {
 				c.in.RoleSessionName = aws.String("session")
 			}
-			_, err := sts.NewFromConfig(config(em, c.key)).AssumeRole(t.Context(), &c.in)
+			_, err := sts.NewFromConfig(clientConfig(em, c.key)).AssumeRole(t.Context(), &c.in)
 			if got := code(err); got != c.want {
 				t.Errorf("want %q, got %v", c.want, err)
 			}
@@ -94,10 +94,10 @@ func TestAssumeRoleWithWebIdentity(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			em := emulator.New(emulator.Options{})
-			cfg := config(em, key)
+			cfg := clientConfig(em, testAccessKey)
 			cfg.Credentials = aws.AnonymousCredentials{}
 			out, err := sts.NewFromConfig(cfg).AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{
-				RoleArn: aws.String(role), RoleSessionName: aws.String("session"), WebIdentityToken: c.token,
+				RoleArn: aws.String(deployerRole), RoleSessionName: aws.String("session"), WebIdentityToken: c.token,
 			})
 			if got := code(err); got != c.want {
 				t.Fatalf("want %q, got %v", c.want, err)
@@ -111,7 +111,7 @@ func TestAssumeRoleWithWebIdentity(t *testing.T) {
 
 func TestUnsignedCallsAreRefused(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	cfg := config(em, key)
+	cfg := clientConfig(em, testAccessKey)
 	cfg.Credentials = aws.AnonymousCredentials{}
 	_, err := ec2.NewFromConfig(cfg).DescribeVpcs(t.Context(), nil)
 	if code(err) != "MissingAuthenticationToken" {
@@ -141,7 +141,7 @@ func allocateTagged(t *testing.T, c *ec2.Client, n int, tags ...string) []string
 
 func TestGetResources(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	network, c := ec2.NewFromConfig(config(em, key)), rgt.NewFromConfig(config(em, key))
+	network, c := ec2.NewFromConfig(clientConfig(em, testAccessKey)), rgt.NewFromConfig(clientConfig(em, testAccessKey))
 	a := allocateTagged(t, network, 3, "team", "a", "env", "test")
 	b := allocateTagged(t, network, 2, "team", "b")
 	allocateTagged(t, network, 1)
@@ -195,8 +195,8 @@ func TestGetResources(t *testing.T) {
 func TestGetResourcesTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
-		c := rgt.NewFromConfig(config(em, key))
-		allocateTagged(t, ec2.NewFromConfig(config(em, key)), 3, "team", "a")
+		c := rgt.NewFromConfig(clientConfig(em, testAccessKey))
+		allocateTagged(t, ec2.NewFromConfig(clientConfig(em, testAccessKey)), 3, "team", "a")
 		out, err := c.GetResources(t.Context(), &rgt.GetResourcesInput{ResourcesPerPage: aws.Int32(2)})
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestGetResourcesTokenExpires(t *testing.T) {
 
 func TestInstanceMetadata(t *testing.T) {
 	em := emulator.New(emulator.Options{Account: "111122223333"})
-	run, err := ec2.NewFromConfig(config(em, key)).RunInstances(t.Context(), &ec2.RunInstancesInput{
+	run, err := ec2.NewFromConfig(clientConfig(em, testAccessKey)).RunInstances(t.Context(), &ec2.RunInstancesInput{
 		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 		MetadataOptions: &ec2types.InstanceMetadataOptionsRequest{HttpTokens: ec2types.HttpTokensStateRequired},
 	})

@@ -18,25 +18,25 @@ import (
 // maxSkew is the largest accepted difference between a request's date and the emulator's clock.
 const maxSkew = 5 * time.Minute
 
-// verify checks the signature of a request, if the configuration requires it and the
+// verifySignature checks the signature of a request, if the configuration requires it and the
 // secret of the access key is known. The caller holds the state lock.
-func (em *Emulator) verify(r request) *store.Error {
+func (em *Emulator) verifySignature(r request) *store.Error {
 	secret, known := em.store.Secret(r.accessKey)
 	if !em.store.Config.VerifySignatures || !known {
 		return nil
 	}
 	wrong := store.Errorf(store.Quoted("aws/aws-cli#134"), "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
 		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.").WithStatus(403)
-	at, err := time.Parse("20060102T150405Z", r.http.Header.Get("X-Amz-Date"))
+	at, err := time.Parse("20060102T150405Z", r.httpRequest.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return wrong
 	}
 	if skew := em.store.Clock.Now().Sub(at).Abs(); skew > maxSkew {
 		return store.Errorf(store.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
 	}
-	given := r.http.Header.Get("Authorization")
-	again, err := recomputeSignature(r.http.Context(), r, secret, at)
-	if err != nil || subtle.ConstantTimeCompare([]byte(part(given, "Signature=")), []byte(part(again, "Signature="))) != 1 {
+	given := r.httpRequest.Header.Get("Authorization")
+	again, err := recomputeSignature(r.httpRequest.Context(), r, secret, at)
+	if err != nil || subtle.ConstantTimeCompare([]byte(authorizationPart(given, "Signature=")), []byte(authorizationPart(again, "Signature="))) != 1 {
 		return wrong
 	}
 	return nil
@@ -45,25 +45,25 @@ func (em *Emulator) verify(r request) *store.Error {
 // recomputeSignature signs a copy of a request with a secret and returns the Authorization header. It signs the same headers
 // as the request's signature.
 func recomputeSignature(ctx context.Context, r request, secret string, at time.Time) (string, error) {
-	clone, err := http.NewRequestWithContext(ctx, r.http.Method, r.http.URL.String(), nil)
+	clone, err := http.NewRequestWithContext(ctx, r.httpRequest.Method, r.httpRequest.URL.String(), nil)
 	if err != nil {
 		return "", err
 	}
-	clone.Host = r.http.Host
+	clone.Host = r.httpRequest.Host
 	if clone.Host == "" {
-		clone.Host = r.http.URL.Host
+		clone.Host = r.httpRequest.URL.Host
 	}
-	for _, name := range strings.Split(part(r.http.Header.Get("Authorization"), "SignedHeaders="), ";") {
+	for _, name := range strings.Split(authorizationPart(r.httpRequest.Header.Get("Authorization"), "SignedHeaders="), ";") {
 		switch name {
 		case "host":
 		case "content-length":
-			clone.ContentLength = r.http.ContentLength
+			clone.ContentLength = r.httpRequest.ContentLength
 		default:
-			clone.Header[http.CanonicalHeaderKey(name)] = r.http.Header.Values(name)
+			clone.Header[http.CanonicalHeaderKey(name)] = r.httpRequest.Header.Values(name)
 		}
 	}
 	sum := sha256.Sum256(r.body)
-	scope := credentialScope(r.http.Header.Get("Authorization"))
+	scope := credentialScope(r.httpRequest.Header.Get("Authorization"))
 	creds := aws.Credentials{AccessKeyID: r.accessKey, SecretAccessKey: secret, SessionToken: clone.Header.Get("X-Amz-Security-Token")}
 	if err := v4.NewSigner().SignHTTP(ctx, creds, clone, hex.EncodeToString(sum[:]), scope.service, scope.region, at); err != nil {
 		return "", err
@@ -71,8 +71,8 @@ func recomputeSignature(ctx context.Context, r request, secret string, at time.T
 	return clone.Header.Get("Authorization"), nil
 }
 
-// part returns the value after a label, such as "Signature=", of an Authorization header.
-func part(authorization, label string) string {
+// authorizationPart returns the value after a label, such as "Signature=", of an Authorization header.
+func authorizationPart(authorization, label string) string {
 	_, rest, _ := strings.Cut(authorization, label)
 	value, _, _ := strings.Cut(rest, ",")
 	return strings.TrimSpace(value)

@@ -20,9 +20,9 @@ func TestSignaturesAreVerifiedIfConfigured(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	em.Store().Lock()
 	em.Store().Config.VerifySignatures = true
-	em.Store().AddSecret(key, "secret")
+	em.Store().AddSecret(testAccessKey, "secret")
 	em.Store().Unlock()
-	good := config(em, key)
+	good := clientConfig(em, testAccessKey)
 	if _, err := createVPC(t, ec2.NewFromConfig(good)); err != nil {
 		t.Errorf("a form: %v", err)
 	}
@@ -30,16 +30,16 @@ func TestSignaturesAreVerifiedIfConfigured(t *testing.T) {
 		t.Errorf("JSON: %v", err)
 	}
 	assumed := good.Copy()
-	assumed.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(good), role))
+	assumed.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(good), deployerRole))
 	if _, err := createVPC(t, ec2.NewFromConfig(assumed)); err != nil {
 		t.Errorf("with a session token: %v", err)
 	}
 	bad := good.Copy()
-	bad.Credentials = credentials.NewStaticCredentialsProvider(key, "guess", "")
+	bad.Credentials = credentials.NewStaticCredentialsProvider(testAccessKey, "guess", "")
 	if _, err := createVPC(t, ec2.NewFromConfig(bad)); code(err) != "SignatureDoesNotMatch" {
 		t.Errorf("a wrong secret: %v", err)
 	}
-	stranger := config(em, "AKIA444455556666")
+	stranger := clientConfig(em, "AKIA444455556666")
 	if _, err := createVPC(t, ec2.NewFromConfig(stranger)); err != nil {
 		t.Errorf("a key without a secret: %v", err)
 	}
@@ -51,9 +51,9 @@ func TestOldSignaturesAreRefused(t *testing.T) {
 		em := emulator.New(emulator.Options{Clock: clock})
 		em.Store().Lock()
 		em.Store().Config.VerifySignatures = true
-		em.Store().AddSecret(key, "secret")
+		em.Store().AddSecret(testAccessKey, "secret")
 		em.Store().Unlock()
-		c := ec2.NewFromConfig(config(em, key))
+		c := ec2.NewFromConfig(clientConfig(em, testAccessKey))
 		if _, err := createVPC(t, c); err != nil {
 			t.Error(err)
 		}

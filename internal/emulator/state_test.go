@@ -31,8 +31,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// selfSigned creates a certificate for a domain, and its key, as PEM.
-func selfSigned(t *testing.T, domain string) (cert, key []byte) {
+// selfSignedCertificate creates a certificate for a domain, and its key, as PEM.
+func selfSignedCertificate(t *testing.T, domain string) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -54,13 +54,13 @@ func selfSigned(t *testing.T, domain string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
 }
 
-// stack has the IDs and ARNs of an ALB and of all resources that it uses.
-type stack struct{ vpc, group, balancer, listener, rule, targets, certificate string }
+// stackIDs has the IDs and ARNs of an ALB and of all resources that it uses.
+type stackIDs struct{ vpc, securityGroup, loadBalancer, listener, rule, targetGroup, certificate string }
 
 // buildStack creates a load balancer with a listener, a rule and a target group in a new VPC, with the SDK.
-func buildStack(t *testing.T, em *emulator.Emulator) stack {
+func buildStack(t *testing.T, em *emulator.Emulator) stackIDs {
 	t.Helper()
-	cfg, ctx := config(em, key), t.Context()
+	cfg, ctx := clientConfig(em, testAccessKey), t.Context()
 	network, balancing := ec2.NewFromConfig(cfg), elb.NewFromConfig(cfg)
 	check := func(err error) {
 		t.Helper()
@@ -68,7 +68,7 @@ func buildStack(t *testing.T, em *emulator.Emulator) stack {
 			t.Fatal(err)
 		}
 	}
-	var s stack
+	var s stackIDs
 	var err error
 	s.vpc, err = createVPC(t, network)
 	check(err)
@@ -80,28 +80,28 @@ func buildStack(t *testing.T, em *emulator.Emulator) stack {
 	}
 	group, err := network.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &s.vpc})
 	check(err)
-	s.group = *group.GroupId
-	_, err = network.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &s.group, IpPermissions: []ec2types.IpPermission{{
+	s.securityGroup = *group.GroupId
+	_, err = network.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &s.securityGroup, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},
 	}}})
 	check(err)
-	cert, secret := selfSigned(t, "app.example.com")
+	cert, secret := selfSignedCertificate(t, "app.example.com")
 	imported, err := acm.NewFromConfig(cfg).ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: secret})
 	check(err)
 	s.certificate = *imported.CertificateArn
 	tags := []elbtypes.Tag{{Key: aws.String("stack"), Value: aws.String("default/web")}}
 	lb, err := balancing.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{
-		Name: aws.String("web"), Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: subnets, SecurityGroups: []string{s.group}, Tags: tags,
+		Name: aws.String("web"), Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: subnets, SecurityGroups: []string{s.securityGroup}, Tags: tags,
 	})
 	check(err)
-	s.balancer = *lb.LoadBalancers[0].LoadBalancerArn
+	s.loadBalancer = *lb.LoadBalancers[0].LoadBalancerArn
 	tg, err := balancing.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
 		Name: aws.String("pods"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(8080), VpcId: &s.vpc, TargetType: elbtypes.TargetTypeEnumIp, Tags: tags,
 	})
 	check(err)
-	s.targets = *tg.TargetGroups[0].TargetGroupArn
+	s.targetGroup = *tg.TargetGroups[0].TargetGroupArn
 	listener, err := balancing.CreateListener(ctx, &elb.CreateListenerInput{
-		LoadBalancerArn: &s.balancer, Port: aws.Int32(443), Protocol: elbtypes.ProtocolEnumHttps,
+		LoadBalancerArn: &s.loadBalancer, Port: aws.Int32(443), Protocol: elbtypes.ProtocolEnumHttps,
 		Certificates: []elbtypes.Certificate{{CertificateArn: &s.certificate}}, SslPolicy: aws.String("ELBSecurityPolicy-2016-08"),
 		DefaultActions: []elbtypes.Action{{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("404")}}},
 	})
@@ -110,11 +110,11 @@ func buildStack(t *testing.T, em *emulator.Emulator) stack {
 	rule, err := balancing.CreateRule(ctx, &elb.CreateRuleInput{
 		ListenerArn: &s.listener, Priority: aws.Int32(1),
 		Conditions: []elbtypes.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &elbtypes.PathPatternConditionConfig{Values: []string{"/a*"}}}},
-		Actions:    []elbtypes.Action{{Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: &s.targets}},
+		Actions:    []elbtypes.Action{{Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: &s.targetGroup}},
 	})
 	check(err)
 	s.rule = *rule.Rules[0].RuleArn
-	_, err = balancing.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &s.targets, Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.0.77"), Port: aws.Int32(8080)}}})
+	_, err = balancing.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &s.targetGroup, Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.0.77"), Port: aws.Int32(8080)}}})
 	check(err)
 	return s
 }
@@ -123,7 +123,7 @@ func TestExportAndRestoreKeepTheWholeState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 3})
 		s := buildStack(t, em)
-		cfg, ctx := config(em, key), t.Context()
+		cfg, ctx := clientConfig(em, testAccessKey), t.Context()
 		time.Sleep(time.Minute) // the load balancer is active
 		acl, err := wafv2.NewFromConfig(cfg).CreateWebACL(ctx, &wafv2.CreateWebACLInput{
 			Name: aws.String("acl"), Scope: waftypes.ScopeRegional, DefaultAction: &waftypes.DefaultAction{Allow: &waftypes.AllowAction{}},
@@ -132,7 +132,7 @@ func TestExportAndRestoreKeepTheWholeState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := wafv2.NewFromConfig(cfg).AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{WebACLArn: acl.Summary.ARN, ResourceArn: &s.balancer}); err != nil {
+		if _, err := wafv2.NewFromConfig(cfg).AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{WebACLArn: acl.Summary.ARN, ResourceArn: &s.loadBalancer}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := shield.NewFromConfig(cfg).CreateSubscription(ctx, nil); err != nil {
@@ -167,15 +167,15 @@ func TestSecurityGroupOfLoadBalancerCannotBeDeleted(t *testing.T) {
 		em.Store().Config.Delays.InterfaceLinger = 30 * time.Second
 		em.Store().Unlock()
 		s := buildStack(t, em)
-		cfg, ctx := config(em, key), t.Context()
+		cfg, ctx := clientConfig(em, testAccessKey), t.Context()
 		del := func() string {
-			_, err := ec2.NewFromConfig(cfg).DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &s.group})
+			_, err := ec2.NewFromConfig(cfg).DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &s.securityGroup})
 			return code(err)
 		}
 		if got := del(); got != "DependencyViolation" {
 			t.Errorf("with the load balancer: %q", got)
 		}
-		if _, err := elb.NewFromConfig(cfg).DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &s.balancer}); err != nil {
+		if _, err := elb.NewFromConfig(cfg).DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &s.loadBalancer}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(29 * time.Second)
@@ -192,7 +192,7 @@ func TestSecurityGroupOfLoadBalancerCannotBeDeleted(t *testing.T) {
 func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	s := buildStack(t, em)
-	out, err := rgt.NewFromConfig(config(em, key)).GetResources(t.Context(), &rgt.GetResourcesInput{
+	out, err := rgt.NewFromConfig(clientConfig(em, testAccessKey)).GetResources(t.Context(), &rgt.GetResourcesInput{
 		ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 		got = append(got, *r.ResourceARN)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{s.balancer, s.targets}, got); diff != "" {
+	if diff := cmp.Diff([]string{s.loadBalancer, s.targetGroup}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -212,7 +212,7 @@ func TestGetResourcesFindsLoadBalancers(t *testing.T) {
 // lost and the SDK retries the call. Each run loses another response.
 func TestEachResponseCanBeLost(t *testing.T) {
 	steps := func(t *testing.T, em *emulator.Emulator) {
-		cfg := config(em, key)
+		cfg := clientConfig(em, testAccessKey)
 		cfg.RetryMaxAttempts = 3
 		c := elb.NewFromConfig(cfg)
 		if _, err := c.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{Name: aws.String("pods"), TargetType: elbtypes.TargetTypeEnumLambda}); err != nil {
@@ -227,15 +227,15 @@ func TestEachResponseCanBeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clean := emulator.New(emulator.Options{})
 		steps(t, clean)
-		for n := 1; n <= clean.Calls().Mutating(); n++ {
+		for n := 1; n <= clean.Calls().CountMutating(); n++ {
 			em := emulator.New(emulator.Options{})
 			em.Faults().SetHook(loseMutation(n))
 			steps(t, em)
 			if got, want := groups(em), groups(clean); got != want {
 				t.Errorf("answer %d lost: want %d target groups, got %d", n, want, got)
 			}
-			if em.Calls().Mutating() != clean.Calls().Mutating()+1 {
-				t.Errorf("answer %d lost: want one retry, got %d calls", n, em.Calls().Mutating())
+			if em.Calls().CountMutating() != clean.Calls().CountMutating()+1 {
+				t.Errorf("answer %d lost: want one retry, got %d calls", n, em.Calls().CountMutating())
 			}
 		}
 	})
@@ -248,23 +248,23 @@ func loseMutation(n int) fault.Hook {
 
 func TestAdminCanForceStates(t *testing.T) {
 	clock := store.NewManualClock(time.Now())
-	em, url, _ := overHTTP(t, emulator.Options{Clock: clock})
+	em, url, _ := startHTTPServer(t, emulator.Options{Clock: clock})
 	s := buildStack(t, em)
-	c := elb.NewFromConfig(config(em, key))
+	c := elb.NewFromConfig(clientConfig(em, testAccessKey))
 	force := func(body string) {
 		t.Helper()
-		if status, out := admin(t, "POST", url+"/_fulcrum/force", body); status != 200 {
+		if status, out := sendAdmin(t, "POST", url+"/_fulcrum/force", body); status != 200 {
 			t.Fatal(out)
 		}
 	}
-	force(fmt.Sprintf(`{"LoadBalancer": %q, "State": "failed", "Reason": "no luck"}`, s.balancer))
-	lbs, err := c.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{s.balancer}})
+	force(fmt.Sprintf(`{"LoadBalancer": %q, "State": "failed", "Reason": "no luck"}`, s.loadBalancer))
+	lbs, err := c.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{s.loadBalancer}})
 	if err != nil || lbs.LoadBalancers[0].State.Code != elbtypes.LoadBalancerStateEnumFailed {
 		t.Errorf("%+v, %v", lbs, err)
 	}
 	clock.Advance(time.Minute) // the registration delay is over
-	force(fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.77", "Port": 8080, "State": "unhealthy", "Reason": "Target.Timeout"}`, s.targets))
-	health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targets})
+	force(fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.77", "Port": 8080, "State": "unhealthy", "Reason": "Target.Timeout"}`, s.targetGroup))
+	health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targetGroup})
 	if err != nil || health.TargetHealthDescriptions[0].TargetHealth.State != elbtypes.TargetHealthStateEnumUnhealthy {
 		t.Errorf("%+v, %v", health, err)
 	}

@@ -28,21 +28,22 @@ type run struct {
 	// wasConverged reports whether AWS matched the desired state before the run, which is unchanged. So each step of the plan
 	// corrects drift.
 	wasConverged bool
-	// unrestored are the steps that would correct drift and are not carried out, because of --drift=report.
+	// unrestoredSteps are the steps that would correct drift and are not carried out, because of --drift=report.
 	// unrestoredFindings report them.
-	unrestored         map[plan.StepID]bool
+	unrestoredSteps    map[plan.StepID]bool
 	unrestoredFindings finding.List
-	// securityGroupDrifted reports whether findings about drift list the rules that were added to a security group. The
+	// securityGroupDriftReported reports whether findings about drift list the rules that were added to a security group. The
 	// plan's own finding about these rules is then left out.
-	securityGroupDrifted bool
+	securityGroupDriftReported bool
 
-	// edited reports whether the desired state differs from the one of the previous run.
-	edited bool
-	// delay is the time until the desired state is carried out, because it changes too often; 0: it is carried out now.
-	delay time.Duration
-	// repeated are the steps that repeat an earlier change. delayed are the steps that this run does not carry out, because
-	// their change was made too often. reportedRepeats are the repeated steps that findings name, and the steps after them.
-	repeated, delayed, reportedRepeats map[plan.StepID]bool
+	// wasEdited reports whether the desired state differs from the one of the previous run.
+	wasEdited bool
+	// editDelay is the time until the desired state is carried out, because it changes too often; 0: it is carried out now.
+	editDelay time.Duration
+	// repeatingSteps are the steps that repeat an earlier change. delayedSteps are the steps that this run does not carry
+	// out, because their change was made too often. reportedRepeatedSteps are the repeating steps that findings name, and
+	// the steps after them.
+	repeatingSteps, delayedSteps, reportedRepeatedSteps map[plan.StepID]bool
 }
 
 // observation reads the cluster and AWS for a run, and plans from what it has read.
@@ -53,8 +54,9 @@ type observation struct {
 	mem  *memory
 	// relation is the relation of the stack to another one, nil before the stack is observed.
 	relation *handover.Relation
-	// reserved are the stacks that no other run works on until this one ends. It is nil for a draft, which writes nothing.
-	reserved *[]model.StackID
+	// reservedStacks are the stacks that no other run works on until this one ends. It is nil for a draft, which writes
+	// nothing.
+	reservedStacks *[]model.StackID
 	// takeOverBlocked reports whether a load balancer that is being taken over stays unchanged, because a step that the
 	// take-over needs has failed.
 	takeOverBlocked bool
@@ -63,10 +65,10 @@ type observation struct {
 // execution carries out steps, and notes their results in the outcome.
 type execution struct {
 	observation
-	// forgotten are the stacks whose checkpoints the run has removed.
-	forgotten map[model.StackID]bool
-	// writes remove these checkpoints from the store. The first change in AWS waits for them.
-	writes checkpoint.PendingWrites
+	// forgottenStacks are the stacks whose checkpoints the run has removed.
+	forgottenStacks map[model.StackID]bool
+	// checkpointWrites remove these checkpoints from the store. The first change in AWS waits for them.
+	checkpointWrites checkpoint.PendingWrites
 }
 
 // resolveAndConverge takes contested settings from the observed state, and converges. It starts over if converge finds that
@@ -75,10 +77,10 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 	for {
 		resolved, all, by, err := r.resolveContested(ctx, stack, found)
 		if err != nil {
-			r.out.FailedIn = Observing
+			r.out.FailedPhase = ObservePhase
 			return resolved, all, err
 		}
-		if err = r.converge(ctx, resolved, all, by); !errors.Is(err, errUncompared) {
+		if err = r.converge(ctx, resolved, all, by); !errors.Is(err, errNeedsComparison) {
 			return resolved, all, err
 		}
 		r.wasConverged = true
@@ -95,14 +97,14 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	for n := 0; ; n++ {
 		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
 		if err != nil {
-			r.out.FailedIn = Observing
+			r.out.FailedPhase = ObservePhase
 			return err
 		}
 		waiting = d.Plan.WaitKeys
 		r.mem.waits = r.mem.waits.withKeys(waiting, r.e.now())
 		r.findRepeats(d, stack)
 		if n == 0 && !r.skipsAllSteps(d.Plan) && r.mem.comparison.NeedsComparison(d.Plan, r.e.now()) {
-			return errUncompared
+			return errNeedsComparison
 		}
 		if n == 0 {
 			r.findDrift(d)
@@ -112,27 +114,27 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
-		r.out.Findings = append(r.withoutReported(d.Findings), r.unrestoredFindings...).Sorted()
+		r.out.Findings = append(r.withoutReportedDrift(d.Findings), r.unrestoredFindings...).Sorted()
 		if d.Stack.DryRun {
 			waiting = nil // a dry run starts no wait, so that a later run has the full deadlines
 			r.out.Done = true
 			return nil
 		}
 		for _, a := range d.Plan.LoadBalancers {
-			r.noteLive(a, servingLoadBalancer(d, a))
+			r.noteLiveLoadBalancer(a, servingLoadBalancer(d, a))
 		}
-		r.out.Failed, r.out.RetryAfter = nil, 0
+		r.out.FailedSteps, r.out.RetryAfter = nil, 0
 		start := r.e.now()
-		r.noteSecrets(d)
+		r.noteAssumedSecrets(d)
 		r.forgetSecrets(d.Plan)
 		err = r.apply(ctx, d.Plan, stack)
-		r.e.recordPhase(stack.ID.Kind, Applying, start)
+		r.e.recordPhase(stack.ID.Kind, ApplyPhase, start)
 		if err != nil {
-			r.out.FailedIn = Applying
+			r.out.FailedPhase = ApplyPhase
 			return err
 		}
-		if r.out.Done && stack.Empty() {
-			r.mem.refused = refusals{}
+		if r.out.Done && stack.IsEmpty() {
+			r.mem.stepRefusals = refusals{}
 			if r.e.Secrets != nil {
 				r.e.Secrets.RetainSecretMarks(r.out.ID, nil)
 			}
@@ -142,11 +144,11 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			if d.Plan.RetryAfter > 0 {
 				r.requeueAfter(d.Plan.RetryAfter)
 			}
-			if r.relation.Waits(d.Stack) {
+			if r.relation.IsWaitingForOther(d.Stack) {
 				r.out.Done = false
-				r.requeueAfter(r.mem.waits.pollOtherStack(r.e.now()))
+				r.requeueAfter(r.mem.waits.otherStackPollInterval(r.e.now()))
 			}
-			r.conclude(d.MissingInAWS)
+			r.reportFailedSteps(d.MissingInAWS)
 			return nil
 		}
 		stack = r.holdRefusedParts(next) // a refusal may have used up the budget of other steps
@@ -156,10 +158,10 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 
 // replan decides whether the plan is to be made again after its steps failed, and for which stack.
 func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
-	h := &stackHolder{stack: stack}
-	for _, f := range r.out.Failed {
+	h := &heldPartMarker{stack: stack}
+	for _, f := range r.out.FailedSteps {
 		switch {
-		case (f.Class == Gone || f.Class == Conflict) && f.Called:
+		case (f.Class == failure.Gone || f.Class == failure.Conflict) && f.Called:
 			again = true
 		case f.isHeld():
 			if h.hold(f) {
@@ -171,13 +173,13 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	return h.stack, again
 }
 
-// holdRefusedParts holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the first
-// plan of the run is made without them.
+// holdRefusedParts holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the
+// first plan of the run is made without them.
 func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
-	h := &stackHolder{stack: stack}
+	h := &heldPartMarker{stack: stack}
 	for range maxObservations {
 		changed := false
-		for _, f := range r.mem.refused.pending(h.stack, r.e.now()) {
+		for _, f := range r.mem.stepRefusals.pendingFailures(h.stack, r.e.now()) {
 			if f.isHeld() && h.hold(f) {
 				changed = true
 				r.heldSteps = append(r.heldSteps, f)
@@ -195,27 +197,27 @@ func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
-		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.Shown[a], d.Plan.KnownIDs[a]) {
+		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.ShownARNs[a], d.Plan.KnownIDs[a]) {
 			live = &d.Have.LoadBalancers[i]
 		}
 	}
 	return live
 }
 
-// noteLive records a live load balancer in the outcome.
-func (r *execution) noteLive(a plan.Address, lb *observed.LoadBalancer) {
+// noteLiveLoadBalancer records a live load balancer in the outcome.
+func (r *execution) noteLiveLoadBalancer(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
 	}
-	r.setLive(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"}, lb.DNSName)
+	r.setLiveLoadBalancer(a, LiveLoadBalancer{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"}, lb.DNSName)
 }
 
-// setLive records in the outcome which live load balancer is at an address, and its DNS name if that is known.
-func (r *execution) setLive(a plan.Address, lb Live, dnsName string) {
-	if r.out.Live == nil {
-		r.out.Live, r.out.DNSNames = map[string]Live{}, map[string]string{}
+// setLiveLoadBalancer records in the outcome which live load balancer is at an address, and its DNS name if that is known.
+func (r *execution) setLiveLoadBalancer(a plan.Address, lb LiveLoadBalancer, dnsName string) {
+	if r.out.LiveLoadBalancers == nil {
+		r.out.LiveLoadBalancers, r.out.DNSNames = map[string]LiveLoadBalancer{}, map[string]string{}
 	}
-	r.out.Live[a.ID] = lb
+	r.out.LiveLoadBalancers[a.ID] = lb
 	if dnsName != "" {
 		r.out.DNSNames[a.ID] = dnsName
 	}
@@ -226,8 +228,8 @@ func (r *execution) setLive(a plan.Address, lb Live, dnsName string) {
 func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	known := maps.Clone(p.KnownIDs)
 	done := p.NewProgress()
-	if r.out.CarriedOut == nil {
-		r.out.CarriedOut = map[plan.StepID]bool{}
+	if r.out.CarriedOutSteps == nil {
+		r.out.CarriedOutSteps = map[plan.StepID]bool{}
 	}
 	again := time.Duration(0) // 0: nothing waits
 	wait := func(due time.Duration) {
@@ -235,26 +237,26 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			again = due
 		}
 	}
-	if r.delay > 0 {
-		wait(r.delay)
+	if r.editDelay > 0 {
+		wait(r.editDelay)
 	}
 	carryOut := func(s plan.Step) error {
 		carried, err := r.carryOut(ctx, p, s, stack, known)
 		if carried {
-			done.Done(s.ID)
-			r.out.CarriedOut[s.ID] = true
+			done.MarkDone(s.ID)
+			r.out.CarriedOutSteps[s.ID] = true
 		}
 		return err
 	}
 	openings := r.openingStepsForDoubtfulListeners(p, stack)
 	var late []plan.Step // openings that are carried out once AWS has accepted their listeners
 	for _, s := range p.Steps {
-		if r.unrestored[s.ID] || r.delayed[s.ID] {
+		if r.unrestoredSteps[s.ID] || r.delayedSteps[s.ID] {
 			continue
 		}
 		if openings[s.ID] {
 			late = append(late, s)
-			done.Done(s.ID)
+			done.MarkDone(s.ID)
 			continue
 		}
 		if s.Waits() {
@@ -267,7 +269,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			wait(d)
 			continue
 		}
-		if s = withoutDelayed(p, s, r.delayed); !done.Ready(s) || r.freesNeededCapacity(s) {
+		if s = withoutDelayedRules(p, s, r.delayedSteps); !done.IsReady(s) || r.freesNeededCapacity(s) {
 			continue
 		}
 		if err := carryOut(s); err != nil {
@@ -275,7 +277,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	for _, s := range late {
-		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.CarriedOut[o.ID] && slices.Contains(o.After, s.ID) }) {
+		if !done.IsReady(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.CarriedOutSteps[o.ID] && slices.Contains(o.After, s.ID) }) {
 			continue
 		}
 		if err := carryOut(s); err != nil {
@@ -283,7 +285,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	r.out.RetryAfter = again
-	r.out.Done = again == 0 && p.RetryAfter == 0 && len(r.out.Failed) == 0 && !(stack.Empty() && len(r.delayed) > 0)
+	r.out.Done = again == 0 && p.RetryAfter == 0 && len(r.out.FailedSteps) == 0 && !(stack.IsEmpty() && len(r.delayedSteps) > 0)
 	return nil
 }
 
@@ -291,7 +293,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 // is left to the next plan, which replaces the rule by one of the same namespace, so that no other namespace takes the room.
 func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
-	return deletes && slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool {
+	return deletes && slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool {
 		do, _ := f.Step.Do.(plan.CreateRule)
 		return f.lacksCapacity() && !do.Rule.NoRoom
 	})
@@ -299,16 +301,16 @@ func (r *run) freesNeededCapacity(s plan.Step) bool {
 
 // anyFailed reports whether one of the steps failed or was skipped.
 func (r *run) anyFailed(steps []plan.StepID) bool {
-	return slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
+	return slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }
 
 // carryOut calls a step unless its back-off is not over, and reports whether it was carried out. An error ends the run.
 func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	key := stepKeyOf(s, stack)
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
-		return r.out.CarriedOut[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.CarriedOut[id] })
+		return r.out.CarriedOutSteps[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.CarriedOutSteps[id] })
 	})
-	f, backingOff := r.mem.refused.lastFailure(key, s, freed, r.e.now())
+	f, backingOff := r.mem.stepRefusals.lastFailure(key, s, freed, r.e.now())
 	if !backingOff {
 		var err error
 		if f, err = r.callStep(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
@@ -318,7 +320,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	if parts := splitStep(f); len(parts) > 1 {
 		return r.carryOutParts(ctx, p, parts, stack, known)
 	}
-	r.out.Failed = append(r.out.Failed, f)
+	r.out.FailedSteps = append(r.out.FailedSteps, f)
 	return false, nil
 }
 
@@ -336,22 +338,22 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	r.e.recordPhase(p.Stack.Kind, phaseOf(s), start)
 	if err != nil {
 		f := FailedStep{Step: s, Class: r.classOf(s, err), Err: err, Called: true, key: key}
-		if f.Class != Fenced {
+		if f.Class != failure.Fenced {
 			f = r.rememberFailure(ctx, f)
 		}
-		r.e.Recorder.Stepped(p.Stack, res, f)
-		if f.Class == Fenced {
+		r.e.Recorder.RecordStep(p.Stack, res, f)
+		if f.Class == failure.Fenced {
 			return FailedStep{}, err
 		}
 		return f, nil
 	}
-	r.e.Recorder.Stepped(p.Stack, res, FailedStep{Step: s})
-	r.mem.refused.noteSuccess(key, r.e.now())
-	r.out.Changed = r.out.Changed || !r.reportedRepeats[s.ID] // a change that AWS does not keep is not a success
-	if !plan.InKubernetes(s.Do) {
+	r.e.Recorder.RecordStep(p.Stack, res, FailedStep{Step: s})
+	r.mem.stepRefusals.noteSuccess(key, r.e.now())
+	r.out.Changed = r.out.Changed || !r.reportedRepeatedSteps[s.ID] // a change that AWS does not keep is not a success
+	if !plan.WritesToKubernetes(s.Do) {
 		r.mem.repeats.noteChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
-	r.noteSecret(s, res, known)
+	r.noteWrittenSecret(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
 		r.mem.noteClaimed(r.out.Stack)
 	}
@@ -359,8 +361,8 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 		return FailedStep{}, nil
 	}
 	known[s.Address] = res.ID
-	if slices.Contains(p.LoadBalancers, s.Address) && p.Shown[s.Address] == "" {
-		r.setLive(s.Address, Live{ARN: res.ID}, res.DNSName)
+	if slices.Contains(p.LoadBalancers, s.Address) && p.ShownARNs[s.Address] == "" {
+		r.setLiveLoadBalancer(s.Address, LiveLoadBalancer{ARN: res.ID}, res.DNSName)
 	}
 	return FailedStep{}, nil
 }
@@ -369,13 +371,13 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 // throttled and postponed calls, and plans made from an old view.
 func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
-	case Throttled, Gone, Conflict:
+	case failure.Throttled, failure.Gone, failure.Conflict:
 		return f // the call is made later, or the next plan replaces the step
 	}
 	if failure.PostponedFor(f.Err) > 0 || ctx.Err() != nil {
 		return f
 	}
-	return r.mem.refused.noteRefusal(f.key, f, r.e.now())
+	return r.mem.stepRefusals.noteRefusal(f.key, f, r.e.now())
 }
 
 // phaseOf returns the phase under which the duration of a step is recorded.
@@ -390,17 +392,17 @@ func phaseOf(s plan.Step) Phase {
 }
 
 // performStep carries out a step in Kubernetes or AWS.
-func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
-	var res plan.Result
+func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
+	var res plan.StepResult
 	var err error
-	if plan.InKubernetes(s.Do) {
+	if plan.WritesToKubernetes(s.Do) {
 		res, err = r.e.Cluster.Apply(ctx, r.out.ID, s, known)
 	} else {
 		res, err = r.applyAWS(ctx, s, known)
 	}
 	if plan.ChangesRouting(s.Do) {
 		// Also after an error: AWS may have made the change although its answer was lost.
-		r.mem.routesChanged = r.e.now()
+		r.mem.routesChangedAt = r.e.now()
 	}
 	if err != nil {
 		return res, fmt.Errorf("%s%w", attemptPrefix(s), err)
@@ -411,23 +413,23 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 
 // applyAWS carries out a step in AWS. Until it returns, the goroutine that reports silence may use the view and the memory
 // of the run.
-func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
+func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.Blames {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
 	}
 	r.forgetCheckpoints()
-	r.writes.Wait(ctx, durations.Soon)
-	defer r.watch(ctx, waiting)()
+	r.checkpointWrites.Wait(ctx, durations.RecheckInterval)
+	defer r.watchSilence(ctx, waiting)()
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 
 // classOf returns the class of the error of a step.
-func (r *execution) classOf(s plan.Step, err error) Class {
-	if errors.Is(err, errStopped) {
-		return Fenced
+func (r *execution) classOf(s plan.Step, err error) failure.Class {
+	if errors.Is(err, errFenced) {
+		return failure.Fenced
 	}
-	if plan.InKubernetes(s.Do) {
+	if plan.WritesToKubernetes(s.Do) {
 		return r.e.Cluster.Class(err)
 	}
 	return r.e.Cloud.Class(err)
@@ -436,7 +438,7 @@ func (r *execution) classOf(s plan.Step, err error) Class {
 // reportRepeats reports the changes that AWS does not keep, and requeues the stack for when the next of them may be repeated.
 func (r *run) reportRepeats() {
 	r.out.Findings = append(r.out.Findings, r.mem.repeats.findings()...).Sorted()
-	if _, next := r.mem.repeats.due(r.e.now()); next > 0 {
+	if _, next := r.mem.repeats.comparisonDue(r.e.now()); next > 0 {
 		r.requeueAfter(next)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -11,7 +12,7 @@ import (
 // rule in place. This does not apply if the rule that could not be created is already planned with NoRoom.
 func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
-	failed := func(class Class, do plan.Action) []FailedStep {
+	failed := func(class failure.Class, do plan.Action) []FailedStep {
 		return []FailedStep{{Step: plan.Step{Do: do}, Class: class}}
 	}
 	create := plan.CreateRule{}
@@ -21,14 +22,14 @@ func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 		stays  bool
 	}{
 		"nothing failed":                     {remove, nil, false},
-		"no room for another":                {remove, failed(Quota, create), true},
-		"no room for one that has its place": {remove, failed(Quota, plan.CreateRule{Rule: model.Rule{NoRoom: true}}), false},
-		"another may not be made":            {remove, failed(Invalid, create), false},
-		"no room for a target group":         {remove, failed(Quota, plan.CreateTargetGroup{}), false},
-		"a change, no room for another":      {modify, failed(Quota, create), false},
+		"no room for another":                {remove, failed(failure.Quota, create), true},
+		"no room for one that has its place": {remove, failed(failure.Quota, plan.CreateRule{Rule: model.Rule{NoRoom: true}}), false},
+		"another may not be made":            {remove, failed(failure.Invalid, create), false},
+		"no room for a target group":         {remove, failed(failure.Quota, plan.CreateTargetGroup{}), false},
+		"a change, no room for another":      {modify, failed(failure.Quota, create), false},
 	} {
 		r := &run{}
-		r.out = &Outcome{Failed: c.failed}
+		r.out = &Outcome{FailedSteps: c.failed}
 		if stays := r.freesNeededCapacity(plan.Step{Do: c.step}); stays != c.stays {
 			t.Errorf("%s: it stays %t, want %t", name, stays, c.stays)
 		}

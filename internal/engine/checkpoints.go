@@ -21,19 +21,19 @@ func desiredDigest(stack model.Stack, found finding.List) string {
 	return checkpoint.Digest(stack, found.Sorted())
 }
 
-// digest returns a hash of all inputs of a run except for AWS: the desired state, the options, and the bindings and
+// inputDigest returns a hash of all inputs of a run except for AWS: the desired state, the options, and the bindings and
 // marks in Kubernetes. It is empty if there are no checkpoints.
-func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) string {
+func (e *Engine) inputDigest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
 		return ""
 	}
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// deferral returns the time from the start to the first comparison of a stack whose desired state matches its checkpoint. It
-// is zero for every other stack, and for a stack that is to be deleted.
-func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
-	if e.Checkpoints == nil || stack.Empty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
+// firstComparisonDelay returns the time from the start to the first comparison of a stack whose desired state matches its
+// checkpoint. It is zero for every other stack, and for a stack that is to be deleted.
+func (e *Engine) firstComparisonDelay(stack model.Stack, digest string) time.Duration {
+	if e.Checkpoints == nil || stack.IsEmpty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0
 	}
 	return resync.FirstDelay(e.Resync, stack.ID.String())
@@ -48,8 +48,8 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 	if e.Checkpoints == nil {
 		return
 	}
-	nothingLive := len(out.Live) == 0 && (out.Stack.Accelerator == nil || len(out.Plan.KnownIDs) == 0)
-	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.Retains || out.Stack.Empty() || nothingLive || countErrors(out.Findings) > countErrors(found.Sorted()) {
+	nothingLive := len(out.LiveLoadBalancers) == 0 && (out.Stack.Accelerator == nil || len(out.Plan.KnownIDs) == 0)
+	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.HasRetainedParts || out.Stack.IsEmpty() || nothingLive || countErrors(out.Findings) > countErrors(found.Sorted()) {
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)
@@ -62,13 +62,13 @@ func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return
 	}
-	if r.forgotten == nil {
-		r.forgotten = map[model.StackID]bool{}
+	if r.forgottenStacks == nil {
+		r.forgottenStacks = map[model.StackID]bool{}
 	}
-	for _, id := range *r.reserved {
-		if !r.forgotten[id] {
-			r.forgotten[id] = true
-			r.writes.Add(r.e.Checkpoints.Forget(id))
+	for _, id := range *r.reservedStacks {
+		if !r.forgottenStacks[id] {
+			r.forgottenStacks[id] = true
+			r.checkpointWrites.Add(r.e.Checkpoints.Forget(id))
 		}
 	}
 }

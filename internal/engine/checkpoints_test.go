@@ -22,17 +22,17 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 		"something waits":               {edit: func(o *Outcome) { o.Done = false }},
 		"a run that failed":             {edit: func(o *Outcome) { o.Err = errors.New("no answer") }},
 		"another stack decides":         {edit: func(o *Outcome) { o.sharesLoadBalancer = true }},
-		"something is held":             {edit: func(o *Outcome) { o.Plan.Retains = true }},
+		"something is held":             {edit: func(o *Outcome) { o.Plan.HasRetainedParts = true }},
 		"AWS refused something":         {edit: func(o *Outcome) { o.Findings = finding.List{fault} }},
 		"the translation finds a fault": {edit: func(o *Outcome) { o.Findings = finding.List{fault} }, found: finding.List{fault}, late: true},
-		"nothing is live":               {edit: func(o *Outcome) { o.Live = nil }},
+		"nothing is live":               {edit: func(o *Outcome) { o.LiveLoadBalancers = nil }},
 		"nothing is asked for":          {edit: func(o *Outcome) { o.Stack = model.Stack{ID: id} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book := checkpoint.New()
 			book.Begin("")
 			e := &Engine{Checkpoints: book}
-			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true, Live: map[string]Live{"lb": {}}}
+			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true, LiveLoadBalancers: map[string]LiveLoadBalancer{"lb": {}}}
 			c.edit(&out)
 			e.noteConverged(out, true, c.found, "digest")
 			if late := book.Unchanged(id, "digest"); late != c.late {
@@ -58,7 +58,7 @@ func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			book := checkpoint.New()
 			book.Begin("ALBGateway shop/edge one\nIngress shop/web other\n")
-			r := &execution{observation: observation{e: &Engine{Config: Config{Checkpoints: book}}, out: &Outcome{ID: own}, reserved: &c.reserved}}
+			r := &execution{observation: observation{e: &Engine{Config: Config{Checkpoints: book}}, out: &Outcome{ID: own}, reservedStacks: &c.reserved}}
 			r.forgetCheckpoints()
 			r.forgetCheckpoints()
 			if book.Unchanged(own, "one") {
@@ -67,8 +67,8 @@ func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 			if got := book.Unchanged(other, "other"); got != c.otherStands {
 				t.Errorf("the other stack is unchanged: %t, want %t", got, c.otherStands)
 			}
-			if len(r.forgotten) != c.forgotten {
-				t.Errorf("%d checkpoints are forgotten, want %d", len(r.forgotten), c.forgotten)
+			if len(r.forgottenStacks) != c.forgotten {
+				t.Errorf("%d checkpoints are forgotten, want %d", len(r.forgottenStacks), c.forgotten)
 			}
 		})
 	}

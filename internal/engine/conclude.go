@@ -12,38 +12,38 @@ import (
 // reached after a few minutes.
 const minReportedStreak = 7
 
-// conclude turns the steps that failed in the last plan of a run into findings, and sets when the stack runs again.
-func (r *run) conclude(lacksFacts bool) {
+// reportFailedSteps turns the steps that failed in the last plan of a run into findings, and sets when the stack runs again.
+func (r *run) reportFailedSteps(lacksFacts bool) {
 	if again := r.mem.comparison.NextLookup(lacksFacts, r.e.now()); lacksFacts {
 		r.requeueAfter(again)
 	}
-	for i := range r.out.Failed {
-		f := &r.out.Failed[i]
-		if f.Called && (f.Class == Gone || f.Class == Conflict) {
+	for i := range r.out.FailedSteps {
+		f := &r.out.FailedSteps[i]
+		if f.Called && (f.Class == failure.Gone || f.Class == failure.Conflict) {
 			// The plan was made again with fresh reads, so an old view is not the cause.
-			*f = r.mem.refused.noteRefusal(f.key, *f, r.e.now())
+			*f = r.mem.stepRefusals.noteRefusal(f.key, *f, r.e.now())
 		}
 	}
 	// A rule that has replaced another rule is not over capacity, and a load balancer whose name was taken has another name.
 	r.heldSteps = slices.DeleteFunc(r.heldSteps, func(f FailedStep) bool {
-		return f.lacksCapacity() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule] || f.isComputedNameTaken()
+		return f.lacksCapacity() && !f.Step.NeedsExtraQuota && !r.out.Plan.RulesOverCapacity[f.Step.Rule] || f.isComputedNameTaken()
 	})
-	failed := append(slices.Clone(r.heldSteps), r.out.Failed...)
+	failed := append(slices.Clone(r.heldSteps), r.out.FailedSteps...)
 	for _, f := range failed {
-		if f.Class == Quota && r.mem.refused.wasFreed(f, r.e.now()) {
-			f.Wait = durations.Soon
+		if f.Class == failure.Quota && r.mem.stepRefusals.mayUseFreedQuota(f, r.e.now()) {
+			f.Wait = durations.RecheckInterval
 		}
-		r.retryFailed(f)
+		r.requeueForFailedStep(f)
 	}
-	r.out.holdsRefused = len(r.heldSteps) > 0
-	r.out.Done = r.out.Done && !slices.ContainsFunc(r.heldSteps, func(f FailedStep) bool { return f.Class != Invalid })
+	r.out.holdsRefusedSteps = len(r.heldSteps) > 0
+	r.out.Done = r.out.Done && !slices.ContainsFunc(r.heldSteps, func(f FailedStep) bool { return f.Class != failure.Invalid })
 	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
-	r.mem.refused.endRun(r.edited, r.e.now())
+	r.mem.stepRefusals.endRun(r.wasEdited, r.e.now())
 	r.reportRepeats()
 }
 
-// retryFailed requeues the stack for the time at which a failed step may be called again.
-func (r *run) retryFailed(f FailedStep) {
+// requeueForFailedStep requeues the stack for the time at which a failed step may be called again.
+func (r *run) requeueForFailedStep(f FailedStep) {
 	switch postponed := failure.PostponedFor(f.Err); {
 	case postponed > 0 && f.Called:
 		r.requeueAfter(postponed)
@@ -51,7 +51,7 @@ func (r *run) retryFailed(f FailedStep) {
 	case f.Wait > 0:
 		r.requeueAfter(f.Wait)
 	}
-	if f.Called && (f.Class == Throttled || f.Class == Unknown) {
-		r.out.Err, r.out.FailedIn = errors.Join(r.out.Err, f.Err), Applying
+	if f.Called && (f.Class == failure.Throttled || f.Class == failure.Unknown) {
+		r.out.Err, r.out.FailedPhase = errors.Join(r.out.Err, f.Err), ApplyPhase
 	}
 }

@@ -25,8 +25,8 @@ const (
 
 // driftMemory has what is remembered about the drift of a stack.
 type driftMemory struct {
-	// unrestored are the texts (stepText) of the steps that would correct drift that was reported and not corrected.
-	unrestored map[string]bool
+	// unrestoredTexts are the texts (stepText) of the steps that would correct drift that was reported and not corrected.
+	unrestoredTexts map[string]bool
 	// comparedAt is the time of the last observation that a plan was made from. Foreign changes before it are in that plan.
 	comparedAt time.Time
 }
@@ -35,29 +35,29 @@ type driftMemory struct {
 func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
 // isUnrestored reports whether a step would correct drift that was reported and not corrected.
-func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestored[stepText(s)] }
+func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestoredTexts[stepText(s)] }
 
 // setUnrestored replaces the remembered steps that would correct drift.
 func (d *driftMemory) setUnrestored(steps []plan.Step) {
-	d.unrestored = nil
+	d.unrestoredTexts = nil
 	for _, s := range steps {
-		if d.unrestored == nil {
-			d.unrestored = map[string]bool{}
+		if d.unrestoredTexts == nil {
+			d.unrestoredTexts = map[string]bool{}
 		}
-		d.unrestored[stepText(s)] = true
+		d.unrestoredTexts[stepText(s)] = true
 	}
 }
 
 // unplannedChanges returns the foreign changes that no plan has covered yet.
-func (d *driftMemory) unplannedChanges(all []observed.Foreign) []observed.Foreign {
-	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.comparedAt) })
+func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.OutsideChange {
+	return slices.DeleteFunc(slices.Clone(all), func(f observed.OutsideChange) bool { return !f.ReadAt.After(d.comparedAt) })
 }
 
 // restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so that
 // the plan has no other steps: then any step for a changed kind of resource corrects drift. Together with an edit, or
 // with steps that an earlier run has left, only a step for the changed resource itself corrects drift.
-func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
-	if s.Revokes {
+func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.OutsideChange) bool {
+	if s.IsRevocation {
 		return false // a step that withdraws a right is carried out whoever made the change
 	}
 	kind, id, known := s.Address.Kind, cmp.Or(p.KnownIDs[s.Address], s.Address.ID), s.Address.ID
@@ -67,16 +67,16 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Fore
 	if do, ok := s.Do.(plan.CreateRule); ok {
 		known = observed.RuleText(s.Rule.Port, do.Rule.Conditions)
 	}
-	return slices.ContainsFunc(foreign, func(f observed.Foreign) bool {
+	return slices.ContainsFunc(foreign, func(f observed.OutsideChange) bool {
 		switch {
 		case f.Kind != string(kind):
 			return false
 		case alone:
 			return true
 		case s.Verb == plan.Create:
-			return f.Deleted == known
+			return f.DeletedResource == known
 		}
-		return f.Deleted == "" && f.ID == id && f.Added == (s.Verb == plan.Delete)
+		return f.DeletedResource == "" && f.ID == id && f.WasAdded == (s.Verb == plan.Delete)
 	})
 }
 
@@ -88,20 +88,20 @@ func (r *run) findDrift(d Draft) {
 	if mode == IgnoreDrift {
 		return
 	}
-	foreign := r.mem.drift.unplannedChanges(d.Have.Facts.Foreign)
+	foreign := r.mem.drift.unplannedChanges(d.Have.Facts.OutsideChanges)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
 		was, now := r.mem.drift.isUnrestored(s), restoresDrift(d.Plan, s, r.wasConverged, foreign)
-		if now && !was && !r.reportedRepeats[s.ID] && !r.delayed[s.ID] {
+		if now && !was && !r.reportedRepeatedSteps[s.ID] && !r.delayedSteps[s.ID] {
 			found = append(found, s)
 		}
 		if mode == ReportDrift && (now && r.wasConverged || was) {
 			left = append(left, s)
 		}
 	}
-	r.unrestored = map[plan.StepID]bool{}
+	r.unrestoredSteps = map[plan.StepID]bool{}
 	for _, s := range left {
-		r.unrestored[s.ID] = true
+		r.unrestoredSteps[s.ID] = true
 	}
 	r.mem.drift.setUnrestored(left)
 	does := mode
@@ -110,23 +110,23 @@ func (r *run) findDrift(d Draft) {
 	}
 	found, left = joinByResource(found), joinByResource(left)
 	for _, s := range found {
-		r.e.Recorder.Drifted(r.out.ID, s.Address.Kind, does)
+		r.e.Recorder.RecordDrift(r.out.ID, s.Address.Kind, does)
 	}
-	text := driftReport{stack: d.Stack, mode: does, withEdit: !r.wasConverged, repeated: r.repeated}
+	text := driftReport{stack: d.Stack, mode: does, includesEdit: !r.wasConverged, repeatingSteps: r.repeatingSteps}
 	if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Reason == finding.RulesRevoked }); i >= 0 {
-		text.revoked = d.Findings[i]
+		text.foreignRulesFinding = d.Findings[i]
 	}
 	if does == RepairDrift {
 		r.out.Drift = text.findings(found)
-		text.mode, text.withEdit = mode, false
+		text.mode, text.includesEdit = mode, false
 	}
 	r.unrestoredFindings = text.findings(left)
-	r.securityGroupDrifted = slices.ContainsFunc(slices.Concat(found, left), isSecurityGroupStep)
+	r.securityGroupDriftReported = slices.ContainsFunc(slices.Concat(found, left), isSecurityGroupStep)
 }
 
-// withoutReported returns the findings without those that repeat what the findings about drift report.
-func (r *run) withoutReported(found finding.List) finding.List {
-	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.securityGroupDrifted && f.Reason == finding.RulesRevoked })
+// withoutReportedDrift returns the findings without those that repeat what the findings about drift report.
+func (r *run) withoutReportedDrift(found finding.List) finding.List {
+	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.securityGroupDriftReported && f.Reason == finding.RulesRevoked })
 }
 
 func isSecurityGroupStep(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
@@ -161,19 +161,20 @@ func withoutRecreated(steps []plan.Step) (out []plan.Step) {
 // skipsAllSteps reports whether the run carries out no step of the plan: each one waits, is delayed, or would restore
 // drift that is only reported.
 func (r *run) skipsAllSteps(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.isUnrestored(s) })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayedSteps[s.ID] && !r.mem.drift.isUnrestored(s) })
 }
 
-// maxNamed is the maximum number of changed resources, changes of one resource, or objects that the findings of a run name.
-const maxNamed = 5
+// maxNamedItems is the maximum number of changed resources, changes of one resource, or objects that the findings of a run
+// name.
+const maxNamedItems = 5
 
-// reportedOn returns the objects with the findings about a step: those that it is for, or else the first member.
-func reportedOn(s plan.Step, stack model.Stack) []finding.Ref {
+// findingObjects returns the objects with the findings about a step: those that it is for, or else the first member.
+func findingObjects(s plan.Step, stack model.Stack) []finding.Ref {
 	blames := s.Blames
 	if len(blames) == 0 && len(stack.Members) > 0 {
 		blames = []finding.Ref{stack.Members[0].Ref}
 	}
-	return blames[:min(len(blames), maxNamed)]
+	return blames[:min(len(blames), maxNamedItems)]
 }
 
 // resourceText returns the kind and the ID of a resource for messages.
@@ -184,10 +185,10 @@ func resourceText(a plan.Address) string {
 // changesText joins the texts of the first changes, with the number of the others.
 func changesText(changes []plan.Change, text func(plan.Change) string) string {
 	var out []string
-	for _, c := range changes[:min(len(changes), maxNamed)] {
+	for _, c := range changes[:min(len(changes), maxNamedItems)] {
 		out = append(out, text(c))
 	}
-	if more := len(changes) - maxNamed; more > 0 {
+	if more := len(changes) - maxNamedItems; more > 0 {
 		out = append(out, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(out, ", ")
@@ -197,21 +198,22 @@ func changesText(changes []plan.Change, text func(plan.Change) string) string {
 type driftReport struct {
 	stack model.Stack
 	mode  DriftMode
-	// withEdit reports whether the steps also carry out an edit, so that the findings cannot name the values before it as drift.
-	withEdit bool
-	// repeated are steps that were carried out before. An external actor may undo them, or AWS may not keep them.
-	repeated map[plan.StepID]bool
-	// revoked is the finding of the plan about foreign rules of a security group; zero if there is none.
-	revoked finding.Finding
+	// includesEdit reports whether the steps also carry out an edit, so that the findings cannot name the values before it
+	// as drift.
+	includesEdit bool
+	// repeatingSteps are steps that were carried out before. An external actor may undo them, or AWS may not keep them.
+	repeatingSteps map[plan.StepID]bool
+	// foreignRulesFinding is the finding of the plan about foreign rules of a security group; zero if there is none.
+	foreignRulesFinding finding.Finding
 }
 
 // findings returns the findings about drift, on the objects whose resources the steps restore.
 func (d driftReport) findings(steps []plan.Step) (out finding.List) {
-	for _, s := range steps[:min(len(steps), maxNamed)] {
+	for _, s := range steps[:min(len(steps), maxNamedItems)] {
 		out.Add(d.finding(s, d.text(s))...)
 	}
-	if more := len(steps) - maxNamed; more > 0 {
-		out.Add(d.finding(steps[maxNamed], fmt.Sprintf("%d more resources of the load balancer were changed by others", more))...)
+	if more := len(steps) - maxNamedItems; more > 0 {
+		out.Add(d.finding(steps[maxNamedItems], fmt.Sprintf("%d more resources of the load balancer were changed by others", more))...)
 	}
 	return out
 }
@@ -219,14 +221,14 @@ func (d driftReport) findings(steps []plan.Step) (out finding.List) {
 func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	reason, does := finding.DriftRepaired, "the controller restores it"
 	fix := "edit the object to change it permanently; CloudTrail shows who changed it"
-	if d.revoked.Fix != "" && isSecurityGroupStep(s) {
-		fix = d.revoked.Fix + "; CloudTrail shows who changed it"
+	if d.foreignRulesFinding.Fix != "" && isSecurityGroupStep(s) {
+		fix = d.foreignRulesFinding.Fix + "; CloudTrail shows who changed it"
 	}
 	if d.mode == ReportDrift {
 		reason, does = finding.DriftFound, "it stays, because of --drift=report"
 		fix = "restore it in AWS, or edit the object, so that the controller applies the whole desired state"
 	}
-	for _, ref := range reportedOn(s, d.stack) {
+	for _, ref := range findingObjects(s, d.stack) {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})
 	}
 	return out
@@ -235,17 +237,17 @@ func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 // text returns the drift that a step restores, without values if the step also carries out an edit.
 func (d driftReport) text(s plan.Step) string {
 	switch {
-	case !d.withEdit || s.Verb != plan.Update:
-		return driftText(s, d.repeated[s.ID])
-	case d.revoked.Message != "" && isSecurityGroupStep(s):
-		return d.revoked.Message
+	case !d.includesEdit || s.Verb != plan.Update:
+		return driftText(s, d.repeatingSteps[s.ID])
+	case d.foreignRulesFinding.Message != "" && isSecurityGroupStep(s):
+		return d.foreignRulesFinding.Message
 	}
-	return changedText(s, d.repeated[s.ID])
+	return changedResourceText(s, d.repeatingSteps[s.ID])
 }
 
-// changedText returns which resource others have changed, deleted or added, without values. repeated reports that the step
-// was carried out before, so that the reason may also be that AWS does not keep the change.
-func changedText(s plan.Step, repeated bool) string {
+// changedResourceText returns which resource others have changed, deleted or added, without values. repeated reports that
+// the step was carried out before, so that the reason may also be that AWS does not keep the change.
+func changedResourceText(s plan.Step, repeated bool) string {
 	does, orElse := "changed", "AWS does not keep what was written"
 	switch s.Verb {
 	case plan.Create:
@@ -262,7 +264,7 @@ func changedText(s plan.Step, repeated bool) string {
 
 // driftText returns the drift that a step restores, with its values: each change of the step in reverse.
 func driftText(s plan.Step, repeated bool) string {
-	text := changedText(s, repeated)
+	text := changedResourceText(s, repeated)
 	if s.Verb != plan.Update {
 		return text
 	}

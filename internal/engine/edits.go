@@ -5,24 +5,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// delayAll delays all steps but those that withdraw rights, if the desired state changes too often.
-func (r *run) delayAll(p plan.Plan) {
-	if r.delay <= 0 {
+// delayFrequentEdits delays all steps but those that withdraw rights, if the desired state changes too often.
+func (r *run) delayFrequentEdits(p plan.Plan) {
+	if r.editDelay <= 0 {
 		return
 	}
-	if r.delayed == nil {
-		r.delayed = map[plan.StepID]bool{}
+	if r.delayedSteps == nil {
+		r.delayedSteps = map[plan.StepID]bool{}
 	}
 	for _, s := range p.Steps {
-		if !s.Revokes {
-			r.delayed[s.ID] = true
+		if !s.IsRevocation {
+			r.delayedSteps[s.ID] = true
 		}
 	}
 }
 
-// reportDelayed returns findings about a desired state that changes too often to be carried out at once.
-func (r *run) reportDelayed() (out finding.List) {
-	if r.delay <= 0 {
+// delayedEditFindings returns findings about a desired state that changes too often to be carried out at once.
+func (r *run) delayedEditFindings() (out finding.List) {
+	if r.editDelay <= 0 {
 		return nil
 	}
 	for _, m := range r.out.Stack.Members {

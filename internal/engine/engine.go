@@ -23,10 +23,10 @@ type Frontend interface {
 	// Translate returns the desired state of a stack. It never fails: faults of users are findings. A stack without members
 	// is empty. live is nil at first; a stack that is Contested is translated again with the observed state.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// Withdrawn returns the parts of the observed state that the members of a stack may not use any more, and the questions
-	// to AWS that must be answered before the parts are complete. The engine calls it if the plan holds resources that differ
-	// from the desired state.
-	Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
+	// WithdrawnParts returns the parts of the observed state that the members of a stack may not use any more, and the
+	// questions to AWS that must be answered before the parts are complete. The engine calls it if the plan holds resources
+	// that differ from the desired state.
+	WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
 	// Report returns the status and events to write after a run. The outcome of a run that failed as a whole has no DNS
 	// names and no changes.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
@@ -48,9 +48,9 @@ type Cloud interface {
 	// Observe reads what exists for a stack and answers questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
 	// Apply carries out one step. known has the IDs of live resources, and of those that earlier steps have created.
-	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error)
+	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
 	// Class classifies an error of Observe or Apply.
-	Class(err error) Class
+	Class(err error) failure.Class
 }
 
 // Cluster has the reads and writes of Kubernetes that the engine makes.
@@ -62,29 +62,12 @@ type Cluster interface {
 	// Subscribe subscribes a view to the TargetGroupBindings of a stack without reading them.
 	Subscribe(v *cluster.View, id model.StackID)
 	// Apply carries out finalizer and binding steps.
-	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error)
+	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
 	// Write sends status patches and events. It skips a patch that changes nothing.
 	Write(ctx context.Context, patches []cluster.Patch) error
 	// Class classifies an error of Apply or Write.
-	Class(err error) Class
+	Class(err error) failure.Class
 }
-
-// Class is the kind of a failure, which decides what happens next.
-type Class = failure.Class
-
-// The classes.
-const (
-	Unknown   = failure.Unknown
-	Throttled = failure.Throttled
-	Denied    = failure.Denied
-	Conflict  = failure.Conflict
-	Quota     = failure.Quota
-	Invalid   = failure.Invalid
-	Gone      = failure.Gone
-	InUse     = failure.InUse
-	NotReady  = failure.NotReady
-	Fenced    = failure.Fenced
-)
 
 // Outcome is the result of a run.
 type Outcome struct {
@@ -102,13 +85,13 @@ type Outcome struct {
 	Document *document.Document
 	// Done reports whether every step was carried out and the run waits for nothing.
 	Done bool
-	// holdsRefused reports whether steps are held that AWS has refused. They will be in the next plan too, so that a plan
+	// holdsRefusedSteps reports whether steps are held that AWS has refused. They will be in the next plan too, so that a plan
 	// with steps is then no sign of drift.
-	holdsRefused bool
+	holdsRefusedSteps bool
 	// sharesLoadBalancer reports whether a load balancer is being handed over, or another stack has it.
 	sharesLoadBalancer bool
-	// CarriedOut are the steps that were carried out, over all plans of the run.
-	CarriedOut map[plan.StepID]bool
+	// CarriedOutSteps are the steps that were carried out, over all plans of the run.
+	CarriedOutSteps map[plan.StepID]bool
 	// Observations is the number of times that the stack was observed.
 	Observations int
 	// Changed reports whether at least one step was carried out.
@@ -119,24 +102,24 @@ type Outcome struct {
 	// DNSNames are the names of the load balancers that clients may use, in lower case, by the address IDs of the load
 	// balancers.
 	DNSNames map[string]string
-	// Live are the load balancers in AWS, by their address IDs.
-	Live map[string]Live
+	// LiveLoadBalancers are the load balancers in AWS, by their address IDs.
+	LiveLoadBalancers map[string]LiveLoadBalancer
 	// RetryAfter is the time until the stack runs again without an event; zero: never.
 	RetryAfter time.Duration
 	// Idle reports whether nothing is left to do, so that RetryAfter is the time until the next comparison with AWS.
 	Idle bool
 	// Drift is the drift that the run restores.
 	Drift finding.List
-	// Failed are the steps that failed in the last plan of the run. Findings report them.
-	Failed []FailedStep
-	// Err is set if the run failed as a whole (a read, or a failure of unknown kind): the queue then backs off. FailedIn is
+	// FailedSteps are the steps that failed in the last plan of the run. Findings report them.
+	FailedSteps []FailedStep
+	// Err is set if the run failed as a whole (a read, or a failure of unknown kind): the queue then backs off. FailedPhase is
 	// the phase of that failure.
-	Err      error
-	FailedIn Phase
+	Err         error
+	FailedPhase Phase
 }
 
-// Live is a load balancer in AWS that clients may use.
-type Live struct {
+// LiveLoadBalancer is a load balancer in AWS that clients may use.
+type LiveLoadBalancer struct {
 	ARN string
 	// Active reports whether AWS has provisioned it (state "active" or "active_impaired").
 	Active bool
@@ -144,8 +127,8 @@ type Live struct {
 
 // IsOver reports whether nothing is left of the stack and no object needs it any more. A stack with held parts is not over.
 func (o Outcome) IsOver() bool {
-	held := o.Plan.Retains && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
-	return o.Stack.Empty() && !held && o.Done && o.Err == nil &&
+	held := o.Plan.HasRetainedParts && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
+	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&
 		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
 }
 
@@ -154,17 +137,17 @@ type Phase string
 
 // The phases, in their order.
 const (
-	Viewing   Phase = "view"
-	Observing Phase = "observe"
-	Planning  Phase = "plan"
-	Applying  Phase = "apply"
-	Reporting Phase = "report"
+	ViewPhase    Phase = "view"
+	ObservePhase Phase = "observe"
+	PlanPhase    Phase = "plan"
+	ApplyPhase   Phase = "apply"
+	ReportPhase  Phase = "report"
 )
 
 // FailedStep is a step that failed or was skipped, and why.
 type FailedStep struct {
 	Step  plan.Step
-	Class Class
+	Class failure.Class
 	Err   error
 	// Streak is how many times in a row AWS has refused the step.
 	Streak int
@@ -189,10 +172,10 @@ func (f FailedStep) skippedFailure(s plan.Step, wait time.Duration) FailedStep {
 // new view, or a rate limiter of this process or of AWS postpones the call.
 func (f FailedStep) IsTransient() bool {
 	switch f.Class {
-	case InUse, NotReady, Gone, Conflict, Throttled, Fenced:
+	case failure.InUse, failure.NotReady, failure.Gone, failure.Conflict, failure.Throttled, failure.Fenced:
 		return true
 	}
 	return failure.PostponedFor(f.Err) > 0
 }
 
-func (f FailedStep) isKubernetes() bool { return plan.InKubernetes(f.Step.Do) }
+func (f FailedStep) isKubernetesStep() bool { return plan.WritesToKubernetes(f.Step.Do) }

@@ -20,7 +20,7 @@ import (
 func (r *run) findings(failed []FailedStep) (out finding.List) {
 	type group struct {
 		ref     finding.Ref
-		class   Class
+		class   failure.Class
 		do      string
 		skipped bool
 	}
@@ -28,12 +28,12 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	for _, f := range failed {
 		f.Step.Blames = r.blamedMembers(f)
 		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined: each finding has the expiry of its own certificate
-		joined := (f.Class == Quota || f.Class == Denied) && !imports
+		joined := (f.Class == failure.Quota || f.Class == failure.Denied) && !imports
 		switch {
-		case (f.Class == InUse || f.Class == NotReady) && f.Streak < minReportedStreak, f.Class == Throttled, failure.PostponedFor(f.Err) > 0:
+		case (f.Class == failure.InUse || f.Class == failure.NotReady) && f.Streak < minReportedStreak, f.Class == failure.Throttled, failure.PostponedFor(f.Err) > 0:
 			// Not reported, because the failure ends without a change by users.
-		case f.isKubernetes() || imports || !joined && !f.Skipped:
-			out.Add(f.withFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
+		case f.isKubernetesStep() || imports || !joined && !f.Skipped:
+			out.Add(f.withAcceleratorFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
 			for _, ref := range f.Step.Blames {
 				g := group{ref, f.Class, callKind(f.Step.Do), f.Skipped && !joined}
@@ -62,9 +62,9 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	return out
 }
 
-// withFields replaces the field of findings about an accelerator, which is the kind of resource, by the field of the
+// withAcceleratorFields replaces the field of findings about an accelerator, which is the kind of resource, by the field of the
 // GlobalAccelerator that the resource comes from.
-func (f FailedStep) withFields(acc *model.Accelerator, found finding.List) finding.List {
+func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.IsAcceleratorPart(f.Step.Address.Kind) {
 		return found
 	}
@@ -87,7 +87,7 @@ func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
 		return f.Step.Blames
 	}
-	matches := hasMemberDefault(f.Step.Address)
+	matches := memberDefaultMatcher(f.Step.Address)
 	for _, l := range r.out.Stack.LoadBalancer.Listeners {
 		if matches(l) {
 			return []finding.Ref{l.DefaultOf.Object}
@@ -130,13 +130,13 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	}
 	switch do := f.Step.Do.(type) {
 	case plan.CreateRule:
-		message, field = f.refusedRule(p.Stack.Kind, do.Rule.Conditions, do.Rule.Actions, n), f.ruleField(n)
+		message, field = f.refusedRuleText(p.Stack.Kind, do.Rule.Conditions, do.Rule.Actions, n), f.ruleField(n)
 	case plan.ModifyRule:
-		message, field = f.refusedRule(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
+		message, field = f.refusedRuleText(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
 		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and the rules in question stay unchanged", f.Step.Address, failure.CodeAndMessage(f.Err))
 	case plan.ImportCertificate:
-		return f.refusedImport(do, reason, fix)
+		return f.refusedImportFindings(do, reason, fix)
 	case plan.ReleaseFinalizer:
 		if errors.As(f.Err, new(StatusError)) {
 			field = FieldStatus
@@ -148,7 +148,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		value, ofAWS := refused.ValueOf(p.Stack.Kind, f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)
 		switch {
-		case sources && f.Class == Quota:
+		case sources && f.Class == failure.Quota:
 			message += fmt.Sprintf("; the security group would have %d rules", ingress.Total)
 			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
@@ -156,9 +156,9 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			message = fmt.Sprintf("AWS refuses %s: %s; what exists in AWS stays", countText(f.Step.Do, n), failure.CodeAndMessage(f.Err))
 		case f.Skipped:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses similar changes: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
-		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
-			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.ListenerNeeds(p, f.Step.ID)))
-			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
+		case ofAWS && f.Class == failure.Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
+			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.NewListenerNeeds(p, f.Step.ID)))
+			field, fix = cmp.Or(value.Setting, field), failure.ChangeValueFix
 		case reason == finding.NameTaken:
 			return f.nameTakenFindings(p.Stack, message)
 		}
@@ -171,21 +171,21 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	return out
 }
 
-// refusedImport returns the findings about a certificate that is not imported, on each object and field that names its
+// refusedImportFindings returns the findings about a certificate that is not imported, on each object and field that names its
 // Secret.
-func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
+func (f FailedStep) refusedImportFindings(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
 	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	switch {
 	case f.Skipped:
 		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses similar changes: %s", do.Secret, failure.CodeAndMessage(f.Err))
-	case f.Class != Invalid && f.Class != Quota:
+	case f.Class != failure.Invalid && f.Class != failure.Quota:
 		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.WithoutSDKText(f.Err), attemptPrefix(f.Step)))
-	case f.Class == Invalid:
+	case f.Class == failure.Invalid:
 		fix = "correct the certificate in the Secret"
 	}
-	for _, use := range do.Uses {
+	for _, use := range do.ReferencingFields {
 		out.Add(finding.Finding{
-			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error, Message: message + "; " + do.Meanwhile, Fix: fix,
+			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error, Message: message + "; " + do.InterimText, Fix: fix,
 		})
 	}
 	return out
@@ -214,15 +214,15 @@ func (f FailedStep) ruleField(n int) string {
 	return string(f.Step.Address.Kind)
 }
 
-// refusedRule returns the message about n rules that AWS refuses to create or change.
-func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, actions []model.Action, n int) string {
+// refusedRuleText returns the message about n rules that AWS refuses to create or change.
+func (f FailedStep) refusedRuleText(kind model.Kind, conditions []model.Condition, actions []model.Action, n int) string {
 	port, why := f.Step.Rule.Port, failure.CodeAndMessage(f.Err)
 	text := model.Rule{Conditions: conditions}.Text(port)
-	joined := f.Class == Quota || f.Class == Denied
+	joined := f.Class == failure.Quota || f.Class == failure.Denied
 	switch {
-	case f.Class == Quota && f.Step.Staged && n > 1:
+	case f.Class == failure.Quota && f.Step.NeedsExtraQuota && n > 1:
 		return fmt.Sprintf("%d rules are changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", n, why)
-	case f.Class == Quota && f.Step.Staged:
+	case f.Class == failure.Quota && f.Step.NeedsExtraQuota:
 		return fmt.Sprintf("the %s is changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", text, why)
 	case joined && n > 1:
 		return fmt.Sprintf("AWS refuses %d rules: %s; they stay unchanged, or are not created", n, why)
@@ -231,18 +231,18 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	case f.Skipped && !joined:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses similar changes: %s", text, why)
 	}
-	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
+	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == failure.Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
-		if f.Step.Verb == plan.Update && !f.isOfPlaceholder() {
+		if f.Step.Verb == plan.Update && !f.changesPlaceholder() {
 			held = "the rule is held: it stays unchanged"
 		}
 		return fmt.Sprintf("%s; %s", value.Text(text), held)
 	}
 	then := "it is not created"
 	switch {
-	case f.Class == Invalid:
+	case f.Class == failure.Invalid:
 		then = "it is held"
-	case f.Class == Unknown && !f.isHeld():
+	case f.Class == failure.Unknown && !f.isHeld():
 		then = "it is tried again"
 	case f.Step.Verb == plan.Update:
 		then = "it stays unchanged"
@@ -250,9 +250,9 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }
 
-// isOfPlaceholder reports whether a step would change the fixed 503 response that replaces a held rule. AWS has refused
+// changesPlaceholder reports whether a step would change the fixed 503 response that replaces a held rule. AWS has refused
 // the same actions before, so its message is that of a rule that was never made.
-func (f FailedStep) isOfPlaceholder() bool {
+func (f FailedStep) changesPlaceholder() bool {
 	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
 		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldResponse})
 	})
@@ -264,7 +264,7 @@ func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 		return m.Reason, m.Fix
 	}
 	about := failure.Step
-	if f.isKubernetes() {
+	if f.isKubernetesStep() {
 		about = failure.Kubernetes
 	}
 	m, _ := failure.MeaningOf(about, f.Class, f.Err)

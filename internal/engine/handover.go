@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
@@ -30,36 +31,36 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 		return have, err
 	}
 	r.relation = &rel
-	if rel.Standing != handover.TakesOver {
+	if rel.Kind != handover.TakesOver {
 		return have, nil
 	}
-	if !stack.DryRun && r.reserved != nil {
+	if !stack.DryRun && r.reservedStacks != nil {
 		if !r.e.memories.reserve(rel.Other) {
 			return have, errReserved
 		}
-		*r.reserved = append(*r.reserved, rel.Other)
+		*r.reservedStacks = append(*r.reservedStacks, rel.Other)
 	}
 	own := have
 	if have, err = r.observeAWS(ctx, stack, questions); err != nil {
 		return have, err
 	}
-	if rel = rel.Observed(stack, have); rel.Standing != handover.TakesOver {
+	if rel = rel.AfterObservation(stack, have); rel.Kind != handover.TakesOver {
 		return own, nil
 	}
 	if !rel.DependsOnOther(have) {
 		return have, nil
 	}
-	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
+	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.AttributeQuestions(have)...))
 }
 
 // applyRelation adds the bindings to the observed state, and returns the part of it that the relation assigns to the stack.
 func (r *observation) applyRelation(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.view, stack.ID)
 	var others []observed.Binding
-	if r.relation.Standing == handover.TakesOver {
+	if r.relation.Kind == handover.TakesOver {
 		others = r.e.Cluster.Bindings(r.view, r.relation.Other)
 	}
-	return r.relation.ObservedStack(stack, have, others, r.portOf)
+	return r.relation.ObservedStack(stack, have, others, r.portTextOf)
 }
 
 // statusLoadBalancer returns the DNS name of the load balancer in the status of an object, "" if there is none.
@@ -68,25 +69,25 @@ func (r *observation) statusLoadBalancer(ref finding.Ref) string {
 	if err != nil || obj == nil {
 		return ""
 	}
-	return cluster.Hostname(obj)
+	return cluster.StatusHostname(obj)
 }
 
-// portOf returns the Service port of a binding as text.
-func (r *observation) portOf(b model.Binding) string {
-	return cluster.PortText(r.view, b.Namespace, b.Service, b.Port)
+// portTextOf returns the Service port of a binding as text.
+func (r *observation) portTextOf(b model.Binding) string {
+	return cluster.ServicePortText(r.view, b.Namespace, b.Service, b.Port)
 }
 
 // blocksTakeOver reports whether a load balancer that is being taken over stays unchanged because the step failed.
 // Requests for the missing rule would get 503, although the rule of the Ingress answers them. An invalid value and a rule
 // beyond a quota do not block the take-over, because they failed for the Ingress as well.
 func (f FailedStep) blocksTakeOver() bool {
-	return f.Class != Invalid && !f.lacksCapacity() && !f.isKubernetes()
+	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }
 
 // withRelation returns the desired state of a stack after its relation to another one is applied, and findings about it.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
-	stack, found := r.relation.Apply(stack, have)
-	if r.takeOverBlocked && r.relation.Standing == handover.TakesOver && r.relation.DependsOnOther(have) {
+	stack, found := r.relation.DesiredStack(stack, have)
+	if r.takeOverBlocked && r.relation.Kind == handover.TakesOver && r.relation.DependsOnOther(have) {
 		stack.Held.Everything = true
 	}
 	return stack, found
@@ -97,11 +98,11 @@ func (r *observation) withRelation(stack model.Stack, have observed.Stack) (mode
 func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {
-	case r.relation.Standing == handover.NotAllowed:
+	case r.relation.Kind == handover.TakeOverNotAllowed:
 		found = r.relation.Refusals(d.Stack)
-	case r.relation.Begins(d.Stack, d.Have):
+	case r.relation.IsBeforeTakeOver(d.Stack, d.Have):
 		if found = handover.Obstacles(d.Stack, d.Have, d.Plan.Steps); len(found) == 0 {
-			found = handover.Differences(d.Stack, r.relation.OtherStack, r.portOf)
+			found = handover.Differences(d.Stack, r.relation.OtherStack, r.portTextOf)
 		}
 	default:
 		return
@@ -110,7 +111,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
 		return
 	}
-	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Standing != handover.NotAllowed // an event ends NotAllowed
+	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed // an event ends TakeOverNotAllowed
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // a held stack carries out no step
 }

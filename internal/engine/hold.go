@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -11,14 +12,14 @@ import (
 // isHeld reports whether the desired state of a failed step is held, so that the plan is made again without it: AWS
 // refuses the step, or it has failed so often that the steps after it do not wait any longer.
 func (f FailedStep) isHeld() bool {
-	if f.isKubernetes() {
+	if f.isKubernetesStep() {
 		_, claims := f.Step.Do.(plan.ClaimFinalizer)
-		return claims && f.Class != Fenced && !(f.Called && (f.Class == Gone || f.Class == Conflict))
+		return claims && f.Class != failure.Fenced && !(f.Called && (f.Class == failure.Gone || f.Class == failure.Conflict))
 	}
 	switch f.Class {
-	case Invalid, Denied, Quota:
+	case failure.Invalid, failure.Denied, failure.Quota:
 		return true
-	case Unknown:
+	case failure.Unknown:
 		return f.Skipped || f.Streak >= maxUnknownFailures
 	}
 	return false
@@ -27,23 +28,23 @@ func (f FailedStep) isHeld() bool {
 // lacksCapacity reports whether a quota refuses a new rule, or the target groups that it adds to the load balancer.
 func (f FailedStep) lacksCapacity() bool {
 	_, creates := f.Step.Do.(plan.CreateRule)
-	return creates && f.Class == Quota
+	return creates && f.Class == failure.Quota
 }
 
-// stackHolder marks as held the parts of a stack whose steps AWS refuses. It copies each list before the first change to it,
+// heldPartMarker marks as held the parts of a stack whose steps AWS refuses. It copies each list before the first change to it,
 // and only once, because a stack may have thousands of rules and hundreds of refusals.
-type stackHolder struct {
-	stack       model.Stack
-	copied      bool         // the load balancer and its list of listeners are copies
-	copiedRules map[int]bool // listeners, by index, whose rules are copies
+type heldPartMarker struct {
+	stack              model.Stack
+	loadBalancerCopied bool         // the load balancer and its list of listeners are copies
+	copiedRules        map[int]bool // listeners, by index, whose rules are copies
 }
 
 // loadBalancer returns the copy of the load balancer that may be changed.
-func (h *stackHolder) loadBalancer() *model.LoadBalancer {
-	if !h.copied {
+func (h *heldPartMarker) loadBalancer() *model.LoadBalancer {
+	if !h.loadBalancerCopied {
 		lb := *h.stack.LoadBalancer
 		lb.Listeners = slices.Clone(lb.Listeners)
-		h.stack.LoadBalancer, h.copied, h.copiedRules = &lb, true, map[int]bool{}
+		h.stack.LoadBalancer, h.loadBalancerCopied, h.copiedRules = &lb, true, map[int]bool{}
 	}
 	return h.stack.LoadBalancer
 }
@@ -52,12 +53,12 @@ func (h *stackHolder) loadBalancer() *model.LoadBalancer {
 // rule of the step, all rules and default actions that forward to a target group that could not be created, or the default
 // action of a listener. hold removes the tags of a shared resource that is to be created. A part that is refused for its
 // values is held as invalid (model.HeldInvalid), any other as refused (model.HeldRefused).
-func (h *stackHolder) hold(f FailedStep) bool {
+func (h *heldPartMarker) hold(f FailedStep) bool {
 	if h.stack.LoadBalancer == nil {
 		return false
 	}
 	lb := h.loadBalancer()
-	invalid, why := f.Class == Invalid && !f.Skipped, model.HeldRefused
+	invalid, why := f.Class == failure.Invalid && !f.Skipped, model.HeldRefused
 	if invalid {
 		why = model.HeldInvalid
 	}
@@ -65,15 +66,16 @@ func (h *stackHolder) hold(f FailedStep) bool {
 	isListener := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
 	switch do := s.Do.(type) {
 	case plan.ClaimFinalizer:
-		// No resource is created for a member without its finalizer. Changes of other members to the same listeners do not wait.
+		// No resource is created for a member without its finalizer. Changes of other members to the same listeners do not
+		// wait.
 		rules := h.holdRules(model.HeldRefused, func(_ int32, r *model.Rule) bool { return r.Member == do.Ref })
 		return holdDefaultActions(lb, func(l model.Listener) bool { return l.DefaultOf.Object == do.Ref }) || rules
 	case plan.CreateRule, plan.ModifyRule:
 		matches := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
-		if f.lacksCapacity() && !(s.Staged && perStepQuotas[errorCode(f.Err)]) {
+		if f.lacksCapacity() && !(s.NeedsExtraQuota && perStepQuotas[errorCode(f.Err)]) {
 			return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.NoRoom) })
 		}
-		return f.Class == Quota && s.Staged && h.markRulesInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
+		return f.Class == failure.Quota && s.NeedsExtraQuota && h.markRulesInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
 	case plan.CreateTargetGroup:
 		if f.isComputedNameTaken() {
 			return h.avoidTargetGroupName(do.Group.ID, do.Group.Name)
@@ -107,19 +109,19 @@ func (h *stackHolder) hold(f FailedStep) bool {
 			l.Tags = nil
 			return had
 		}
-		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, hasMemberDefault(s.Address)))
+		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, memberDefaultMatcher(s.Address)))
 	case plan.ModifyListener:
 		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for steps
-		if f.Class == Quota && s.Staged && changeListeners(lb, isListener, inPlace) {
+		if f.Class == failure.Quota && s.NeedsExtraQuota && changeListeners(lb, isListener, inPlace) {
 			return true
 		}
 		if invalid {
-			return holdDefaultActions(lb, hasMemberDefault(s.Address))
+			return holdDefaultActions(lb, memberDefaultMatcher(s.Address))
 		}
 		return holdDefaultActions(lb, isListener)
 	case plan.AddCertificate:
 		matches := func(l model.Listener) bool { return isListener(l) && l.TLS != nil }
-		return changeListeners(lb, matches, func(l *model.Listener) bool { return leaveOutCertificate(l, do.ARN, f.Class == Quota) })
+		return changeListeners(lb, matches, func(l *model.Listener) bool { return leaveOutCertificate(l, do.ARN, f.Class == failure.Quota) })
 	case plan.SetPriorities:
 		return changeListeners(lb, isListener, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
 	}
@@ -141,18 +143,18 @@ func markHeld(h *model.Held, why model.Held) bool {
 }
 
 // holdRules marks the matching rules as held, and reports whether any of them was not held for this reason before.
-func (h *stackHolder) holdRules(why model.Held, matches func(port int32, r *model.Rule) bool) bool {
+func (h *heldPartMarker) holdRules(why model.Held, matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
 // markRulesInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
 // in addition to the old one. It reports whether any of them was not marked before.
-func (h *stackHolder) markRulesInPlace(matches func(port int32, r *model.Rule) bool) bool {
+func (h *heldPartMarker) markRulesInPlace(matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.InPlace) })
 }
 
 // changeRules calls change for the matching rules, and reports whether any call returned true.
-func (h *stackHolder) changeRules(matches func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	lb := h.loadBalancer()
 	for i := range lb.Listeners {
 		l, listenerChanged := &lb.Listeners[i], false
@@ -205,8 +207,8 @@ func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, 
 	return changed
 }
 
-// hasMemberDefault returns a function that reports whether a listener has the address and a default action of a member.
-func hasMemberDefault(a plan.Address) func(model.Listener) bool {
+// memberDefaultMatcher returns a function that reports whether a listener has the address and a default action of a member.
+func memberDefaultMatcher(a plan.Address) func(model.Listener) bool {
 	return func(l model.Listener) bool {
 		return a.ID == naming.ListenerID(l.Port) && !l.DefaultOf.Object.IsZero()
 	}

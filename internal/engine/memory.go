@@ -15,18 +15,18 @@ import (
 type memory struct {
 	// firstRun is when the process began the first run of any stack.
 	firstRun time.Time
-	// routesChanged is when this process last changed listeners or rules of the stack; zero: never.
-	routesChanged time.Time
-	// createdHere reports whether this process added the first finalizer to the objects of the stack, so that no other
+	// routesChangedAt is when this process last changed listeners or rules of the stack; zero: never.
+	routesChangedAt time.Time
+	// createdByThisProcess reports whether this process added the first finalizer to the objects of the stack, so that no other
 	// process has created resources for it.
-	createdHere bool
-	// finished reports whether the last run carried out all steps.
-	finished   bool
-	repeats    repeats
-	refused    refusals
-	waits      waits
-	comparison resync.State
-	drift      driftMemory
+	createdByThisProcess bool
+	// lastRunFinished reports whether the last run carried out all steps.
+	lastRunFinished bool
+	repeats         repeats
+	stepRefusals    refusals
+	waits           waits
+	comparison      resync.State
+	drift           driftMemory
 	// silentSince is the start of the first of consecutive runs without an answer from AWS; zero: AWS answered the last run.
 	silentSince time.Time
 }
@@ -37,8 +37,8 @@ type memories struct {
 	mu       sync.Mutex
 	firstRun time.Time
 	byStack  map[model.StackID]memory
-	// reserved are the stacks that a run works on: its own stack, and the stack whose load balancer it takes over.
-	reserved map[model.StackID]bool
+	// reservedStacks are the stacks that a run works on: its own stack, and the stack whose load balancer it takes over.
+	reservedStacks map[model.StackID]bool
 	// imports are the budgets of certificate imports. They count the imports of all stacks, also of deleted ones.
 	imports imports.Budgets
 }
@@ -56,13 +56,13 @@ func (m *memories) recall(id model.StackID) memory {
 func (m *memories) reserve(id model.StackID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.reserved[id] {
+	if m.reservedStacks[id] {
 		return false
 	}
-	if m.reserved == nil {
-		m.reserved = map[model.StackID]bool{}
+	if m.reservedStacks == nil {
+		m.reservedStacks = map[model.StackID]bool{}
 	}
-	m.reserved[id] = true
+	m.reservedStacks[id] = true
 	return true
 }
 
@@ -71,12 +71,12 @@ func (m *memories) release(ids []model.StackID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range ids {
-		delete(m.reserved, id)
+		delete(m.reservedStacks, id)
 	}
 }
 
-// begin notes the time of the first run; later calls do nothing.
-func (m *memories) begin(now time.Time) {
+// noteFirstRun notes the time of the first run; later calls do nothing.
+func (m *memories) noteFirstRun(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.firstRun.IsZero() {
@@ -105,20 +105,20 @@ func (m *memories) forget(id model.StackID) {
 func (m *memories) importPauses(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.imports.Paused(stack, now)
+	return m.imports.ImportPauses(stack, now)
 }
 
 // countImport counts a step that has imported a certificate.
 func (m *memories) countImport(id model.StackID, s plan.Step, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.imports.Note(id, s, now)
+	m.imports.NoteImport(id, s, now)
 }
 
 // planMemory returns the part of the memory that a plan depends on.
 func (m memory) planMemory(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
-		Unfinished: !m.finished, PropagationLeft: m.propagationLeft(now, propagation), Waited: m.waits.waitedTimes(now), ImportsPaused: imports,
+		LastChangeUnfinished: !m.lastRunFinished, RemainingPropagation: m.propagationLeft(now, propagation), WaitedTimes: m.waits.waitedTimes(now), PausedImports: imports,
 	}
 }
 
@@ -128,7 +128,7 @@ func (m memory) propagationLeft(now time.Time, propagation time.Duration) time.D
 	if now.IsZero() {
 		return 0
 	}
-	changed := m.routesChanged
+	changed := m.routesChangedAt
 	if changed.IsZero() {
 		changed = m.firstRun
 	}

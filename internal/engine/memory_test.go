@@ -12,8 +12,8 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	start := time.Unix(1000, 0)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	var all memories
-	all.begin(start)
-	all.begin(at(5)) // has no effect
+	all.noteFirstRun(start)
+	all.noteFirstRun(at(5)) // has no effect
 	a := all.recall(model.StackID{Name: "a"})
 	check := func(s int, want time.Duration) {
 		t.Helper()
@@ -23,7 +23,7 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	}
 	check(4, 6*time.Second)
 	check(10, 0)
-	a.routesChanged = at(20)
+	a.routesChangedAt = at(20)
 	check(23, 7*time.Second)
 	check(41, 0)
 	if got := a.propagationLeft(time.Time{}, propagation); got != 0 {
@@ -35,9 +35,9 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 func TestMemoryOfADeletedStackIsRemoved(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}
-	mem := memory{createdHere: true, routesChanged: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
+	mem := memory{createdByThisProcess: true, routesChangedAt: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
 	e.storeMemory(Outcome{ID: id, Stack: model.Stack{Members: []model.Member{{}}}}, mem)
-	if !e.memories.recall(id).createdHere {
+	if !e.memories.recall(id).createdByThisProcess {
 		t.Fatal("a stack with members is forgotten")
 	}
 	e.storeMemory(Outcome{ID: id, Done: true}, mem)

@@ -20,7 +20,7 @@ func (f FailedStep) isComputedNameTaken() bool {
 	computed := false
 	switch do := f.Step.Do.(type) {
 	case plan.CreateLoadBalancer:
-		computed = f.Step.NameOf == finding.Origin{}
+		computed = f.Step.NameOrigin == finding.Origin{}
 	case plan.CreateTargetGroup:
 		computed = !do.Group.Named
 	}
@@ -33,7 +33,7 @@ func (f FailedStep) isComputedNameTaken() bool {
 
 // avoidName excludes a name that is taken from the computed names of a load balancer. It reports false if no alternative
 // is left.
-func (h *stackHolder) avoidName(id, taken string) bool {
+func (h *heldPartMarker) avoidName(id, taken string) bool {
 	lb := h.loadBalancer()
 	if id == model.FrontendNLBID {
 		if h.stack.FrontendNLB == nil {
@@ -47,7 +47,7 @@ func (h *stackHolder) avoidName(id, taken string) bool {
 
 // avoidTargetGroupName excludes a name that is taken from the computed names of a target group. It reports false if no
 // alternative is left.
-func (h *stackHolder) avoidTargetGroupName(id, taken string) bool {
+func (h *heldPartMarker) avoidTargetGroupName(id, taken string) bool {
 	h.stack.TargetGroups = slices.Clone(h.stack.TargetGroups)
 	g := h.stack.TargetGroup(id)
 	return g != nil && addTakenName(&g.NamesTaken, taken)
@@ -55,7 +55,7 @@ func (h *stackHolder) avoidTargetGroupName(id, taken string) bool {
 
 // addTakenName adds a name to those that are taken. It reports false if it was among them or no alternative is left.
 func addTakenName(names *[]string, taken string) bool {
-	if len(*names) == naming.Alternatives || slices.Contains(*names, taken) {
+	if len(*names) == naming.AlternativeCount || slices.Contains(*names, taken) {
 		return false
 	}
 	*names = append(slices.Clone(*names), taken)
@@ -70,7 +70,7 @@ func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding
 	for _, ref := range f.Step.Blames {
 		field, by, fix := string(f.Step.Address.Kind), "the controller computes the name", "remove the other resource"
 		_, names := f.Step.Do.(plan.CreateLoadBalancer)
-		switch of := f.Step.NameOf; {
+		switch of := f.Step.NameOrigin; {
 		case of != finding.Origin{}:
 			field, by = of.String(), of.String()+" sets the name"
 			if of.Object == ref {

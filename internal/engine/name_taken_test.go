@@ -11,9 +11,9 @@ import (
 )
 
 // nameTakenError is an error with reason NameTaken: another resource has the name.
-type nameTakenError struct{ error string }
+type nameTakenError struct{ message string }
 
-func (t nameTakenError) Error() string          { return t.error }
+func (t nameTakenError) Error() string          { return t.message }
 func (t nameTakenError) Reason() finding.Reason { return finding.NameTaken }
 
 func TestATakenNameIsReportedAtItsField(t *testing.T) {
@@ -24,7 +24,7 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	balancer := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Verb: plan.Create, Do: plan.CreateLoadBalancer{Name: "web"}}
 	group := plan.Step{Address: plan.Address{Kind: plan.TargetGroup, ID: "shop/web:80"}, Verb: plan.Create, Do: plan.CreateTargetGroup{}}
 	of := func(s plan.Step, name finding.Origin, blames ...finding.Ref) plan.Step {
-		s.NameOf, s.Blames = name, blames
+		s.NameOrigin, s.Blames = name, blames
 		return s
 	}
 	annotation := finding.Origin{Object: web, Field: "alb.ingress.kubernetes.io/load-balancer-name"}
@@ -49,7 +49,7 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 		"target group": {model.Ingress, of(group, finding.Origin{}, web), "target-group",
 			" (the controller computes the name); nothing is created", "remove the other resource"},
 	} {
-		f := FailedStep{Step: c.step, Class: Invalid, Err: nameTakenError{why}, Called: true}
+		f := FailedStep{Step: c.step, Class: failure.Invalid, Err: nameTakenError{why}, Called: true}
 		got := f.findings(1, plan.Plan{Stack: model.StackID{Kind: c.kind, Namespace: "shop", Name: "web"}})
 		if len(got) != 1 || got[0].Field != c.field || got[0].Message != why+c.text || got[0].Fix != c.fix || got[0].Reason != finding.NameTaken {
 			t.Errorf("%s: got %+v", name, got)

@@ -11,14 +11,14 @@ import (
 // be created. While AWS is known to refuse the listener, or a step that it needs, the order is reversed: the port is opened
 // once the listener exists, so that failed attempts leave no open port to be closed again.
 
-// openingStepsForDoubtfulListeners returns the steps of a plan that open ports only for doubtful listeners. A listener is doubtful if AWS
-// refused it, or a step that it needs, at the last attempt.
+// openingStepsForDoubtfulListeners returns the steps of a plan that open ports only for doubtful listeners. A listener is
+// doubtful if AWS refused it, or a step that it needs, at the last attempt.
 func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0
 	}
-	if !slices.ContainsFunc(p.Steps, opens) || r.mem.refused.isEmpty() {
+	if !slices.ContainsFunc(p.Steps, opens) || r.mem.stepRefusals.isEmpty() {
 		return nil
 	}
 	doubtful := map[plan.StepID]bool{}
@@ -34,7 +34,7 @@ func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) m
 	dependents := map[plan.StepID]int{} // by step, how many of its dependents are not in doubt; no entry without dependents
 	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not created
 	for _, s := range p.Steps {
-		refused := r.mem.refused.isRefused(stepKeyOf(s, stack))
+		refused := r.mem.stepRefusals.isRefused(stepKeyOf(s, stack))
 		closed[s.ID] = refused && opens(s)
 		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || refused && !opens(s)
 		for _, id := range s.After {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
@@ -47,29 +48,29 @@ const (
 
 // refusals has the steps of one stack that AWS has refused.
 type refusals struct {
-	runs   int // the number of the current run; refusals that no longer occur are forgotten by it
-	steps  map[stepKey]*refusal
-	scopes map[scope]*scopeState
+	currentRun int // the number of the current run; refusals that no longer occur are forgotten by it
+	steps      map[stepKey]*refusal
+	scopes     map[scope]*scopeState
 }
 
 // refusal has what is remembered about one refused step.
 type refusal struct {
-	failed  FailedStep
-	streak  int // refusals in a row
-	due     time.Time
-	lastRun int // the last run in which the step occurred
+	failedStep FailedStep
+	streak     int // refusals in a row
+	dueAt      time.Time
+	lastRun    int // the last run in which the step occurred
 }
 
 // scopeState is the token bucket of a scope, and the back-off of its skipped steps.
 type scopeState struct {
-	failed      FailedStep // the last refusal
+	failedStep  FailedStep // the last refusal
 	streak      int
-	due         time.Time
+	dueAt       time.Time
 	tokens      float64
-	refilled    time.Time
+	refilledAt  time.Time
 	lastRefusal int // the last run in which AWS refused a step of the scope
-	// skipped are the steps that were skipped and never called themselves.
-	skipped map[stepKey]*skippedStep
+	// skippedSteps are the steps that were skipped and never called themselves.
+	skippedSteps map[stepKey]*skippedStep
 }
 
 // skippedStep is a step that was skipped, and the last run in which it occurred.
@@ -82,14 +83,14 @@ type skippedStep struct {
 func backOff(f FailedStep, streak int) time.Duration {
 	first, most := durations.FirstBackOff, durations.LongestBackOff
 	switch f.Class {
-	case InUse, NotReady:
-		first, most = durations.Soon, durations.DeniedWait
-	case Unknown:
-		first, most = durations.Moment, durations.DeniedWait
-	case Gone, Conflict:
+	case failure.InUse, failure.NotReady:
+		first, most = durations.RecheckInterval, durations.DeniedWait
+	case failure.Unknown:
+		first, most = durations.ShortestInterval, durations.DeniedWait
+	case failure.Gone, failure.Conflict:
 		first = durations.MissingWait
 	}
-	if f.isKubernetes() {
+	if f.isKubernetesStep() {
 		most = durations.MissingWait // a call to the API server is cheaper than one to AWS
 	}
 	return min(first<<min(streak-1, 20), most)
@@ -103,7 +104,7 @@ func (s *refusals) beginRun(now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	s.runs++
+	s.currentRun++
 }
 
 // endRun forgets the steps that did not occur in the run. If the desired state was edited, it forgets them at once, as
@@ -113,7 +114,7 @@ func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
 		// A budget may hold a step that is due for as long as the settle window.
-		if r.lastRun < s.runs && (edited || !now.Before(r.due.Add(max(backOff(r.failed, r.streak), durations.Settle)))) {
+		if r.lastRun < s.currentRun && (edited || !now.Before(r.dueAt.Add(max(backOff(r.failedStep, r.streak), durations.SettleWindow)))) {
 			delete(s.steps, k)
 			continue
 		}
@@ -122,9 +123,9 @@ func (s *refusals) endRun(edited bool, now time.Time) {
 		}
 	}
 	for sc, c := range s.scopes {
-		maps.DeleteFunc(c.skipped, func(_ stepKey, w *skippedStep) bool { return w.lastRun < s.runs })
+		maps.DeleteFunc(c.skippedSteps, func(_ stepKey, w *skippedStep) bool { return w.lastRun < s.currentRun })
 		c.refill(sc, now)
-		if len(c.skipped) == 0 && !used[sc] && c.tokens >= sc.maxTokens() && !now.Before(c.due) {
+		if len(c.skippedSteps) == 0 && !used[sc] && c.tokens >= sc.maxTokens() && !now.Before(c.dueAt) {
 			delete(s.scopes, sc)
 		}
 	}
@@ -138,42 +139,42 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	}
 	known := s.steps[k]
 	if known != nil {
-		known.lastRun = s.runs
-		if now.Before(known.due) && !(freed && known.waitsForOther()) {
-			return known.failed.skippedFailure(step, known.due.Sub(now)), true
+		known.lastRun = s.currentRun
+		if now.Before(known.dueAt) && !(freed && known.waitsForOther()) {
+			return known.failedStep.skippedFailure(step, known.dueAt.Sub(now)), true
 		}
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]
-		if c == nil || step.Revokes { // a step that withdraws a right waits for no refusal of another step
+		if c == nil || step.IsRevocation { // a step that withdraws a right waits for no refusal of another step
 			continue
 		}
 		c.refill(sc, now)
-		wait := c.wait(sc, k, known != nil, s.runs, now)
+		wait := c.delayOf(sc, k, known != nil, s.currentRun, now)
 		if wait == 0 {
 			continue
 		}
 		if known != nil && !sc.closes {
 			// Refused values share only a budget, so the message about another value would be wrong for this one.
-			return known.failed.skippedFailure(step, wait), true
+			return known.failedStep.skippedFailure(step, wait), true
 		}
-		f := c.failed.skippedFailure(step, wait)
+		f := c.failedStep.skippedFailure(step, wait)
 		if known == nil {
 			f.Skipped = true
-			c.skip(k, step, s.runs)
+			c.noteSkipped(k, step, s.currentRun)
 		}
 		return f, true
 	}
 	return FailedStep{}, false
 }
 
-// skip notes a step that is not called because of other steps of its scope.
-func (c *scopeState) skip(k stepKey, step plan.Step, run int) {
-	if w := c.skipped[k]; w != nil {
+// noteSkipped notes a step that is not called because of other steps of its scope.
+func (c *scopeState) noteSkipped(k stepKey, step plan.Step, run int) {
+	if w := c.skippedSteps[k]; w != nil {
 		w.lastRun = run
-	} else if len(c.skipped) < maxSkipped {
+	} else if len(c.skippedSteps) < maxSkipped {
 		step.After = nil
-		c.skipped[k] = &skippedStep{step: step, lastRun: run}
+		c.skippedSteps[k] = &skippedStep{step: step, lastRun: run}
 	}
 }
 
@@ -181,21 +182,21 @@ func (c *scopeState) skip(k stepKey, step plan.Step, run int) {
 func (s *refusals) wasSkipped(k stepKey) bool {
 	return slices.ContainsFunc(k.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
-		return c != nil && c.skipped[k] != nil
+		return c != nil && c.skippedSteps[k] != nil
 	})
 }
 
-// pending returns the remembered failures of steps that would be planned for the listeners, rules and target groups of a
-// stack, and whose back-off is not over.
-func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
+// pendingFailures returns the remembered failures of steps that would be planned for the listeners, rules and target groups
+// of a stack, and whose back-off is not over.
+func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []FailedStep) {
 	if s.isEmpty() || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
 	}
 	look := func(k stepKey) {
 		r := s.steps[k]
-		if r != nil && now.Before(r.due) {
-			r.lastRun = s.runs
-			out = append(out, r.failed.skippedFailure(r.failed.Step, r.due.Sub(now)))
+		if r != nil && now.Before(r.dueAt) {
+			r.lastRun = s.currentRun
+			out = append(out, r.failedStep.skippedFailure(r.failedStep.Step, r.dueAt.Sub(now)))
 			return
 		}
 		for _, sc := range k.scopes() {
@@ -204,17 +205,17 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 				continue
 			}
 			c.refill(sc, now)
-			if wait := c.waitAgain(sc, k, s.runs, now); r != nil && wait > 0 {
-				r.lastRun = s.runs
-				out = append(out, r.failed.skippedFailure(r.failed.Step, wait))
+			if wait := c.delayOfRetry(sc, k, s.currentRun, now); r != nil && wait > 0 {
+				r.lastRun = s.currentRun
+				out = append(out, r.failedStep.skippedFailure(r.failedStep.Step, wait))
 				return
 			}
-			if c.skipped[k] == nil {
+			if c.skippedSteps[k] == nil {
 				continue
 			}
-			if wait := c.wait(sc, k, false, s.runs, now); wait > 0 {
-				c.skipped[k].lastRun = s.runs
-				f := c.failed.skippedFailure(c.skipped[k].step, wait)
+			if wait := c.delayOf(sc, k, false, s.currentRun, now); wait > 0 {
+				c.skippedSteps[k].lastRun = s.currentRun
+				f := c.failedStep.skippedFailure(c.skippedSteps[k].step, wait)
 				f.Skipped = true
 				out = append(out, f)
 				return
@@ -222,7 +223,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		}
 	}
 	for _, l := range stack.LoadBalancer.Listeners {
-		for _, k := range orderKeys(l) {
+		for _, k := range priorityKeys(l) {
 			look(k)
 		}
 		for _, r := range l.Rules {
@@ -238,7 +239,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	// stack. All refused steps of these kinds are looked up.
 	var chosen []stepKey
 	for k, r := range s.steps {
-		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok || r.failed.isComputedNameTaken() {
+		if _, ok := r.failedStep.Step.Do.(plan.AddCertificate); ok || r.failedStep.isComputedNameTaken() {
 			chosen = append(chosen, k)
 		}
 	}
@@ -250,29 +251,31 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 }
 
 // waitsForOther reports whether the refusal ends when another resource is deleted (InUse) or is ready (NotReady).
-func (r *refusal) waitsForOther() bool { return r.failed.Class == InUse || r.failed.Class == NotReady }
+func (r *refusal) waitsForOther() bool {
+	return r.failedStep.Class == failure.InUse || r.failedStep.Class == failure.NotReady
+}
 
 // refill adds the tokens of the time since the last refill.
 func (c *scopeState) refill(sc scope, now time.Time) {
-	c.tokens = min(c.tokens+float64(now.Sub(c.refilled))/float64(sc.refillInterval()), sc.maxTokens())
-	c.refilled = now
+	c.tokens = min(c.tokens+float64(now.Sub(c.refilledAt))/float64(sc.refillInterval()), sc.maxTokens())
+	c.refilledAt = now
 }
 
-// waitAgain returns how much longer a scope delays a step that AWS refused before and whose own back-off is over: because
+// delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over: because
 // of the shared back-off of a quota, or an exhausted budget of refused values. It is used before the plan is made. If it
 // were decided only during the plan, each plan would find one such step, and the steps of others behind it would wait.
-func (c *scopeState) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Duration {
+func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
-		return c.wait(sc, k, true, run, now)
-	case sc.countsAllNamespaces() && now.Before(c.due):
-		return c.due.Sub(now)
+		return c.delayOf(sc, k, true, run, now)
+	case sc.countsAllNamespaces() && now.Before(c.dueAt):
+		return c.dueAt.Sub(now)
 	}
 	return 0
 }
 
-// wait returns how long a scope delays a step; 0: the step may be called. repeat reports whether AWS refused it before.
-func (c *scopeState) wait(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
+// delayOf returns how long a scope delays a step; 0: the step may be called. repeat reports whether AWS refused it before.
+func (c *scopeState) delayOf(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
 	if !sc.closes {
 		cost := 1.0
 		if repeat {
@@ -283,15 +286,15 @@ func (c *scopeState) wait(sc scope, k stepKey, repeat bool, run int, now time.Ti
 		}
 		return time.Duration((cost - c.tokens) * float64(sc.refillInterval()))
 	}
-	isNew := !repeat && c.skipped[k] == nil && c.lastRefusal < run && len(c.skipped) < maxSkipped
+	isNew := !repeat && c.skippedSteps[k] == nil && c.lastRefusal < run && len(c.skippedSteps) < maxSkipped
 	switch {
 	case isNew && c.tokens >= 1:
 		return 0
-	case now.Before(c.due):
-		return c.due.Sub(now)
-	case repeat && len(c.skipped) > 0 && !sc.countsAllNamespaces():
+	case now.Before(c.dueAt):
+		return c.dueAt.Sub(now)
+	case repeat && len(c.skippedSteps) > 0 && !sc.countsAllNamespaces():
 		// Steps that were never called come first.
-		return backOff(c.failed, c.streak)
+		return backOff(c.failedStep, c.streak)
 	}
 	return 0
 }
@@ -308,43 +311,43 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	r := s.steps[k]
 	repeat := r != nil
 	if r == nil {
-		s.evictFirst()
+		s.evictFirstDue()
 		r = &refusal{}
 		s.steps[k] = r
 	}
 	r.streak++
-	r.lastRun, r.due = s.runs, now.Add(backOff(f, r.streak))
-	f.Streak, f.Wait = r.streak, r.due.Sub(now)
-	r.failed = f
-	r.failed.Step.After = nil
+	r.lastRun, r.dueAt = s.currentRun, now.Add(backOff(f, r.streak))
+	f.Streak, f.Wait = r.streak, r.dueAt.Sub(now)
+	r.failedStep = f
+	r.failedStep.Step.After = nil
 	if sc, ok := k.failureScope(f); ok {
-		s.noteInScope(sc, k, r.failed, repeat, now)
-		if c := s.scopes[sc]; c != nil && sc.countsAllNamespaces() && c.due.Before(r.due) {
+		s.noteRefusalInScope(sc, k, r.failedStep, repeat, now)
+		if c := s.scopes[sc]; c != nil && sc.countsAllNamespaces() && c.dueAt.Before(r.dueAt) {
 			// All steps become due at once, so that the order of the plan decides which one gets free room.
-			r.due = c.due
-			f.Wait = r.due.Sub(now)
+			r.dueAt = c.dueAt
+			f.Wait = r.dueAt.Sub(now)
 		}
 	}
 	return f
 }
 
-// noteInScope notes a refusal in its scope. It closes the scope if scope.closes is set.
-func (s *refusals) noteInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
+// noteRefusalInScope notes a refusal in its scope. It closes the scope if scope.closes is set.
+func (s *refusals) noteRefusalInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
 	c := s.scopes[sc]
 	if c == nil {
 		if len(s.scopes) >= maxScopes {
 			return
 		}
-		c = &scopeState{refilled: now, tokens: sc.maxTokens(), skipped: map[stepKey]*skippedStep{}}
+		c = &scopeState{refilledAt: now, tokens: sc.maxTokens(), skippedSteps: map[stepKey]*skippedStep{}}
 		s.scopes[sc] = c
 		if sc.closes {
-			c.failed, c.streak, c.due, c.lastRefusal = f, 1, now.Add(backOff(f, 1)), s.runs
+			c.failedStep, c.streak, c.dueAt, c.lastRefusal = f, 1, now.Add(backOff(f, 1)), s.currentRun
 			return
 		}
 	}
-	waited := c.skipped[k] != nil
-	delete(c.skipped, k)
-	c.failed, c.lastRefusal = f, s.runs
+	waited := c.skippedSteps[k] != nil
+	delete(c.skippedSteps, k)
+	c.failedStep, c.lastRefusal = f, s.currentRun
 	switch {
 	case !sc.closes && repeat:
 		c.tokens -= repeatedRefusalCost
@@ -354,20 +357,20 @@ func (s *refusals) noteInScope(sc scope, k stepKey, f FailedStep, repeat bool, n
 		c.tokens--
 	default:
 		c.streak++
-		c.due = now.Add(backOff(f, c.streak))
+		c.dueAt = now.Add(backOff(f, c.streak))
 	}
 }
 
-// evictFirst makes room for one refusal: if there are too many, it forgets the one that is due first.
-func (s *refusals) evictFirst() {
+// evictFirstDue makes room for one refusal: if there are too many, it forgets the one that is due first.
+func (s *refusals) evictFirstDue() {
 	if len(s.steps) < maxRefusals {
 		return
 	}
 	var first stepKey
 	var due time.Time
 	for k, r := range s.steps {
-		if due.IsZero() || r.due.Before(due) {
-			first, due = k, r.due
+		if due.IsZero() || r.dueAt.Before(due) {
+			first, due = k, r.dueAt
 		}
 	}
 	delete(s.steps, first)
@@ -385,7 +388,7 @@ func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	}
 	maps.DeleteFunc(s.steps, func(other stepKey, _ *refusal) bool { return over(other) })
 	for _, c := range s.scopes {
-		maps.DeleteFunc(c.skipped, func(other stepKey, _ *skippedStep) bool { return over(other) })
+		maps.DeleteFunc(c.skippedSteps, func(other stepKey, _ *skippedStep) bool { return over(other) })
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]
@@ -403,26 +406,26 @@ func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 		return
 	}
 	for other, r := range s.steps {
-		if r.failed.Class == Quota && slices.Contains(kinds, other.address.Kind) {
-			r.due = now
+		if r.failedStep.Class == failure.Quota && slices.Contains(kinds, other.address.Kind) {
+			r.dueAt = now
 		}
 	}
 	maps.DeleteFunc(s.scopes, func(sc scope, _ *scopeState) bool {
-		return sc.class == Quota && slices.Contains(kinds, sc.kind)
+		return sc.class == failure.Quota && slices.Contains(kinds, sc.kind)
 	})
 }
 
-// wasFreed reports whether a step that the run held because of a quota may be called now, because a later step of the run
-// made room and AWS has not refused another step of the quota since.
-func (s *refusals) wasFreed(f FailedStep, now time.Time) bool {
+// mayUseFreedQuota reports whether a step that the run held because of a quota may be called now, because a later step of
+// the run made room and AWS has not refused another step of the quota since.
+func (s *refusals) mayUseFreedQuota(f FailedStep, now time.Time) bool {
 	if now.IsZero() || slices.ContainsFunc(f.key.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
-		return c != nil && sc.class == Quota && now.Before(c.due)
+		return c != nil && sc.class == failure.Quota && now.Before(c.dueAt)
 	}) {
 		return false
 	}
 	if r := s.steps[f.key]; r != nil {
-		return !now.Before(r.due)
+		return !now.Before(r.dueAt)
 	}
 	return f.Skipped && !s.wasSkipped(f.key)
 }

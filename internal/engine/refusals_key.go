@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -32,7 +33,7 @@ type stepKey struct {
 func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	what, _, _ := strings.Cut(string(s.ID), " ")
 	k := stepKey{
-		operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, tenant: tenantOf(s.Blames), inKubernetes: plan.InKubernetes(s.Do),
+		operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, tenant: tenantOf(s.Blames), inKubernetes: plan.WritesToKubernetes(s.Do),
 	}
 	if !s.Rule.IsZero() {
 		k.address = plan.Address{Kind: plan.Rule}
@@ -63,8 +64,8 @@ func targetGroupKey(g model.TargetGroup) stepKey {
 	}
 }
 
-// orderKeys returns the keys of the steps that change priorities of the rules of a listener.
-func orderKeys(l model.Listener) (out []stepKey) {
+// priorityKeys returns the keys of the steps that change priorities of the rules of a listener.
+func priorityKeys(l model.Listener) (out []stepKey) {
 	for _, what := range []string{"order", "switch-order", "room", "vacate"} {
 		out = append(out, stepKey{
 			operation: what, call: callKind(plan.SetPriorities{}), tenant: tenantOf(l.Members),
@@ -77,7 +78,7 @@ func orderKeys(l model.Listener) (out []stepKey) {
 // userTags returns the tags without those of the controller, which change when one rule replaces another.
 func userTags(tags map[string]string) map[string]string {
 	out := maps.Clone(tags)
-	maps.DeleteFunc(out, func(k, _ string) bool { return naming.ReservedTag(k) })
+	maps.DeleteFunc(out, func(k, _ string) bool { return naming.IsReservedTag(k) })
 	return out
 }
 
@@ -130,7 +131,7 @@ func callKind(do plan.Action) string {
 
 // scope is a set of steps that AWS refuses for one reason.
 type scope struct {
-	class Class
+	class failure.Class
 	call  string            // the kind of call; "" for all
 	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for other classes
 	// tenant is the namespace of the steps; "" for the steps of the whole stack.
@@ -155,9 +156,9 @@ func (sc scope) refillInterval() time.Duration {
 	return durations.ShortWait
 }
 
-// countsAllNamespaces reports whether the scope is a quota that counts the resources of all namespaces, so that any step of the scope
-// may use room that has become free.
-func (sc scope) countsAllNamespaces() bool { return sc.class == Quota && sc.tenant == "" }
+// countsAllNamespaces reports whether the scope is a quota that counts the resources of all namespaces, so that any step of
+// the scope may use room that has become free.
+func (sc scope) countsAllNamespaces() bool { return sc.class == failure.Quota && sc.tenant == "" }
 
 // scopes returns the scopes of a step, in the order of failureScope: permission, quota of the stack, quota of the
 // namespace, refused values.
@@ -168,20 +169,20 @@ func (k stepKey) scopes() []scope {
 	// Steps of several namespaces have "/" as their namespace, so that the scope differs from that of the quota of the stack.
 	namespace := cmp.Or(k.tenant, "/")
 	return []scope{
-		{class: Denied, call: k.call, tenant: k.tenant, closes: true},
-		{class: Quota, call: k.call, kind: k.address.Kind, closes: true},
-		{class: Quota, call: k.call, kind: k.address.Kind, tenant: namespace, closes: true},
-		k.valuesScope(),
+		{class: failure.Denied, call: k.call, tenant: k.tenant, closes: true},
+		{class: failure.Quota, call: k.call, kind: k.address.Kind, closes: true},
+		{class: failure.Quota, call: k.call, kind: k.address.Kind, tenant: namespace, closes: true},
+		k.refusedValuesScope(),
 	}
 }
 
-// valuesScope returns the scope of refused values: one for each namespace. Steps for several namespaces have one for each
-// kind of call and resource, so that repeated changes of one shared setting do not use up the budget of the others.
-func (k stepKey) valuesScope() scope {
+// refusedValuesScope returns the scope of refused values: one for each namespace. Steps for several namespaces have one for
+// each kind of call and resource, so that repeated changes of one shared setting do not use up the budget of the others.
+func (k stepKey) refusedValuesScope() scope {
 	if k.tenant == "" {
-		return scope{class: Invalid, call: k.call, kind: k.address.Kind}
+		return scope{class: failure.Invalid, call: k.call, kind: k.address.Kind}
 	}
-	return scope{class: Invalid, tenant: k.tenant}
+	return scope{class: failure.Invalid, tenant: k.tenant}
 }
 
 // failureScope returns the scope that the failure of a step belongs to, and whether there is one.
@@ -191,15 +192,15 @@ func (k stepKey) failureScope(f FailedStep) (scope, bool) {
 	}
 	all := k.scopes()
 	switch f.Class {
-	case Denied:
+	case failure.Denied:
 		return all[0], true
-	case Quota:
+	case failure.Quota:
 		// A quota that counts only what this step adds does not refuse other steps.
 		if perStepQuotas[errorCode(f.Err)] {
 			return all[2], true
 		}
 		return all[1], f.Step.Verb == plan.Create
-	case Invalid, Unknown:
+	case failure.Invalid, failure.Unknown:
 		return all[3], true
 	}
 	return scope{}, false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
@@ -15,26 +16,26 @@ import (
 
 // stepCaller calls steps as a run does, and records the calls. AWS refuses the steps in its map refusals.
 type stepCaller struct {
-	t        *testing.T
-	refused  refusals
-	now      time.Time
-	calls    []string
-	edited   bool             // whether the desired state was edited before each run
-	refusals map[string]Class // class of the error by content of the step; other steps succeed
+	t               *testing.T
+	refusalMemory   refusals
+	now             time.Time
+	calls           []string
+	edited          bool                     // whether the desired state was edited before each run
+	refusedContents map[string]failure.Class // class of the error by content of the step; other steps succeed
 }
 
-func newCaller(t *testing.T) *stepCaller {
-	return &stepCaller{t: t, now: time.Unix(1000, 0), refusals: map[string]Class{}}
+func newStepCaller(t *testing.T) *stepCaller {
+	return &stepCaller{t: t, now: time.Unix(1000, 0), refusedContents: map[string]failure.Class{}}
 }
 
-// deletion returns a step that deletes a rule; content distinguishes it from other steps of the namespace.
-func deletion(namespace, content string) (stepKey, plan.Step) {
+// deletionStep returns a step that deletes a rule; content distinguishes it from other steps of the namespace.
+func deletionStep(namespace, content string) (stepKey, plan.Step) {
 	k := stepKey{operation: "delete", call: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("delete " + content), Address: k.address, Verb: plan.Delete}
 }
 
-// creation returns a step that creates a rule.
-func creation(namespace, content string) (stepKey, plan.Step) {
+// creationStep returns a step that creates a rule.
+func creationStep(namespace, content string) (stepKey, plan.Step) {
 	k := stepKey{operation: "create", call: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("create " + content), Address: k.address, Verb: plan.Create, Do: plan.CreateRule{}}
 }
@@ -42,24 +43,24 @@ func creation(namespace, content string) (stepKey, plan.Step) {
 // run makes one run over steps, and returns the content of the steps that were called.
 func (c *stepCaller) run(steps ...func() (stepKey, plan.Step)) []string {
 	c.calls = nil
-	c.refused.beginRun(c.now)
+	c.refusalMemory.beginRun(c.now)
 	for _, make := range steps {
 		k, s := make()
-		if _, put := c.refused.lastFailure(k, s, false, c.now); put {
+		if _, put := c.refusalMemory.lastFailure(k, s, false, c.now); put {
 			continue
 		}
 		c.calls = append(c.calls, k.content)
-		if class, refused := c.refusals[k.content]; refused {
-			c.refused.noteRefusal(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
+		if class, refused := c.refusedContents[k.content]; refused {
+			c.refusalMemory.noteRefusal(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
 		} else {
-			c.refused.noteSuccess(k, c.now)
+			c.refusalMemory.noteSuccess(k, c.now)
 		}
 	}
-	c.refused.endRun(c.edited, c.now)
+	c.refusalMemory.endRun(c.edited, c.now)
 	return c.calls
 }
 
-func stepOf(f func(namespace, content string) (stepKey, plan.Step), namespace, content string) func() (stepKey, plan.Step) {
+func stepFunc(f func(namespace, content string) (stepKey, plan.Step), namespace, content string) func() (stepKey, plan.Step) {
 	return func() (stepKey, plan.Step) { return f(namespace, content) }
 }
 
@@ -72,54 +73,54 @@ func (c *stepCaller) checkCalls(what string, got []string, want ...string) {
 
 // Each class of refusal has a back-off that doubles up to a maximum.
 func TestRefusedStepsBackOff(t *testing.T) {
-	for class, want := range map[Class][3]time.Duration{ // after one, two and thirty refusals in a row
-		Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
-		Denied:   {5 * time.Second, 10 * time.Second, 15 * time.Minute},
-		Quota:    {5 * time.Second, 10 * time.Second, 15 * time.Minute},
-		InUse:    {2 * time.Second, 4 * time.Second, 5 * time.Minute},
-		NotReady: {2 * time.Second, 4 * time.Second, 5 * time.Minute},
-		Unknown:  {time.Second, 2 * time.Second, 5 * time.Minute},
-		Conflict: {time.Minute, 2 * time.Minute, 15 * time.Minute},
+	for class, want := range map[failure.Class][3]time.Duration{ // after one, two and thirty refusals in a row
+		failure.Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
+		failure.Denied:   {5 * time.Second, 10 * time.Second, 15 * time.Minute},
+		failure.Quota:    {5 * time.Second, 10 * time.Second, 15 * time.Minute},
+		failure.InUse:    {2 * time.Second, 4 * time.Second, 5 * time.Minute},
+		failure.NotReady: {2 * time.Second, 4 * time.Second, 5 * time.Minute},
+		failure.Unknown:  {time.Second, 2 * time.Second, 5 * time.Minute},
+		failure.Conflict: {time.Minute, 2 * time.Minute, 15 * time.Minute},
 	} {
 		f := FailedStep{Class: class}
 		if got := [3]time.Duration{backOff(f, 1), backOff(f, 2), backOff(f, 30)}; got != want {
 			t.Errorf("%v: %v, want %v", class, got, want)
 		}
 	}
-	inKubernetes := FailedStep{Class: Unknown, Step: plan.Step{Do: plan.ClaimFinalizer{}}}
+	inKubernetes := FailedStep{Class: failure.Unknown, Step: plan.Step{Do: plan.ClaimFinalizer{}}}
 	if got := backOff(inKubernetes, 30); got != time.Minute {
 		t.Errorf("in Kubernetes: %s", got)
 	}
 }
 
 func TestAStepWithNewContentIsCalledAtOnce(t *testing.T) {
-	c := newCaller(t)
-	c.refusals["bad"], c.edited = Invalid, true
-	c.checkCalls("first", c.run(stepOf(deletion, "shop", "bad")), "bad")
-	c.checkCalls("in its back-off", c.run(stepOf(deletion, "shop", "bad")))
-	c.checkCalls("corrected", c.run(stepOf(deletion, "shop", "good")), "good")
+	c := newStepCaller(t)
+	c.refusedContents["bad"], c.edited = failure.Invalid, true
+	c.checkCalls("first", c.run(stepFunc(deletionStep, "shop", "bad")), "bad")
+	c.checkCalls("in its back-off", c.run(stepFunc(deletionStep, "shop", "bad")))
+	c.checkCalls("corrected", c.run(stepFunc(deletionStep, "shop", "good")), "good")
 	c.now = c.now.Add(durations.FirstBackOff)
-	c.checkCalls("wrong again", c.run(stepOf(deletion, "shop", "bad")), "bad")
+	c.checkCalls("wrong again", c.run(stepFunc(deletionStep, "shop", "bad")), "bad")
 }
 
 // Refusals of steps that later plans do not contain are forgotten, so that memory stays bounded.
 func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
-	c := newCaller(t)
-	c.refusals["bad"] = NotReady // this class belongs to no scope
+	c := newStepCaller(t)
+	c.refusedContents["bad"] = failure.NotReady // this class belongs to no scope
 	forgotten := func(what string, want bool) {
 		t.Helper()
-		if c.refused.isEmpty() != want {
-			t.Errorf("%s: %d steps and %d scopes are remembered", what, len(c.refused.steps), len(c.refused.scopes))
+		if c.refusalMemory.isEmpty() != want {
+			t.Errorf("%s: %d steps and %d scopes are remembered", what, len(c.refusalMemory.steps), len(c.refusalMemory.scopes))
 		}
 	}
-	c.run(stepOf(deletion, "shop", "bad"))
-	c.now = c.now.Add(durations.Soon + durations.Settle - 1)
+	c.run(stepFunc(deletionStep, "shop", "bad"))
+	c.now = c.now.Add(durations.RecheckInterval + durations.SettleWindow - 1)
 	c.run()
 	forgotten("the desired state is the same", false)
 	c.now = c.now.Add(1)
 	c.run()
 	forgotten("the time to come back is over", true)
-	c.run(stepOf(deletion, "shop", "bad"))
+	c.run(stepFunc(deletionStep, "shop", "bad"))
 	c.edited = true
 	c.run()
 	forgotten("the desired state is edited", true)
@@ -127,14 +128,14 @@ func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
 
 // A refused step is called with back-off, even if only every other plan of the same desired state contains it.
 func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
-	for _, class := range []Class{Invalid, Denied, Quota, InUse, NotReady, Unknown, Conflict} {
+	for _, class := range []failure.Class{failure.Invalid, failure.Denied, failure.Quota, failure.InUse, failure.NotReady, failure.Unknown, failure.Conflict} {
 		called := map[int]int{}
 		for _, every := range []int{1, 2} {
-			c := newCaller(t)
-			c.refusals["bad"] = class
+			c := newStepCaller(t)
+			c.refusedContents["bad"] = class
 			for n := range 3600 {
 				if n%every == 0 {
-					called[every] += len(c.run(stepOf(deletion, "shop", "bad")))
+					called[every] += len(c.run(stepFunc(deletionStep, "shop", "bad")))
 				} else {
 					c.run()
 				}
@@ -150,20 +151,20 @@ func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 // A missing permission affects every call of a kind. The first refusal delays the other calls of the namespace, except
 // for a few new calls, and the first success admits all of them again.
 func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
-	c := newCaller(t)
+	c := newStepCaller(t)
 	var all []func() (stepKey, plan.Step)
 	for i := range 10 {
 		name := fmt.Sprint("r", i)
-		c.refusals[name] = Denied
-		all = append(all, stepOf(deletion, "shop", name))
+		c.refusedContents[name] = failure.Denied
+		all = append(all, stepFunc(deletionStep, "shop", name))
 	}
 	c.checkCalls("denied", c.run(all...), "r0")
 	c.checkCalls("in the back-off", c.run(all...))
-	c.checkCalls("of another namespace", c.run(append(all, stepOf(deletion, "bank", "other"))...), "other")
-	late := append(slices.Clone(all), stepOf(deletion, "shop", "corrected"))
+	c.checkCalls("of another namespace", c.run(append(all, stepFunc(deletionStep, "bank", "other"))...), "other")
+	late := append(slices.Clone(all), stepFunc(deletionStep, "shop", "corrected"))
 	c.checkCalls("new after the refusal", c.run(late...), "corrected")
 	c.checkCalls("the scope is open again", c.run(all...), "r1")
-	clear(c.refusals)
+	clear(c.refusedContents)
 	c.now = c.now.Add(time.Hour)
 	if got := c.run(all...); len(got) != 8 {
 		t.Errorf("with the permission, those that were not called yet are first; called %q", got)
@@ -174,17 +175,17 @@ func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 
 // Refused values do not delay each other, but a namespace has a budget for calls with refused values.
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
-	c := newCaller(t)
+	c := newStepCaller(t)
 	var all []func() (stepKey, plan.Step)
 	for i := range 3 * refusedValuesBudget {
 		name := fmt.Sprint("v", i)
-		c.refusals[name] = Invalid
-		all = append(all, stepOf(deletion, "evil", name))
+		c.refusedContents[name] = failure.Invalid
+		all = append(all, stepFunc(deletionStep, "evil", name))
 	}
 	if got := len(c.run(all...)); got != refusedValuesBudget {
 		t.Errorf("%d refused calls at once", got)
 	}
-	c.checkCalls("of another namespace", c.run(append(all, stepOf(deletion, "shop", "good"))...), "good")
+	c.checkCalls("of another namespace", c.run(append(all, stepFunc(deletionStep, "shop", "good"))...), "good")
 	c.now = c.now.Add(5 * durations.ShortWait)
 	if got := len(c.run(all...)); got > 5 {
 		t.Errorf("%d refused calls after the time of 5", got)
@@ -194,28 +195,28 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 // A step that is skipped because its namespace has too many refused values is reported with the refusal of its own
 // value.
 func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
-	c := newCaller(t)
+	c := newStepCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
-	begin := func() { c.refused.beginRun(c.now) }
+	begin := func() { c.refusalMemory.beginRun(c.now) }
 	begin()
 	for i := range refusedValuesBudget {
 		name := fmt.Sprint("v", i)
-		steps[name] = stepOf(deletion, "shop", name)
+		steps[name] = stepFunc(deletionStep, "shop", name)
 		k, s := steps[name]()
-		c.refused.noteRefusal(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
+		c.refusalMemory.noteRefusal(k, FailedStep{Step: s, Class: failure.Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
-	c.refused.endRun(false, c.now)
+	c.refusalMemory.endRun(false, c.now)
 	c.now = c.now.Add(durations.FirstBackOff)
 	begin()
 	for name, step := range steps {
 		k, s := step()
-		f, put := c.refused.lastFailure(k, s, false, c.now)
+		f, put := c.refusalMemory.lastFailure(k, s, false, c.now)
 		if !put || f.Skipped || f.Err.Error() != "refused "+name || f.Step.ID != s.ID || f.Wait <= 0 {
 			t.Errorf("%s: skipped %t, %+v", name, put, f)
 		}
 	}
-	k, s := deletion("shop", "other")
-	if f, put := c.refused.lastFailure(k, s, false, c.now); !put || !f.Skipped {
+	k, s := deletionStep("shop", "other")
+	if f, put := c.refusalMemory.lastFailure(k, s, false, c.now); !put || !f.Skipped {
 		t.Errorf("a step that was not called: skipped %t, %+v", put, f)
 	}
 }
@@ -223,63 +224,63 @@ func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 // All steps that are refused because of the same quota share one back-off. The order of the plan decides which step
 // uses freed quota.
 func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
-	c := newCaller(t)
-	c.refusals["a"], c.refusals["b"] = Quota, Quota
-	c.run(stepOf(creation, "shop", "a"))
+	c := newStepCaller(t)
+	c.refusedContents["a"], c.refusedContents["b"] = failure.Quota, failure.Quota
+	c.run(stepFunc(creationStep, "shop", "a"))
 	for range 6 { // so that the back-off of a is longer than that of b would be
 		c.now = c.now.Add(durations.LongestBackOff)
-		c.run(stepOf(creation, "shop", "a"), stepOf(creation, "evil", "b"))
+		c.run(stepFunc(creationStep, "shop", "a"), stepFunc(creationStep, "evil", "b"))
 	}
-	delete(c.refusals, "a")
-	c.checkCalls("a place is freed", c.run(stepOf(deletion, "bank", "gone"), stepOf(creation, "shop", "a"), stepOf(creation, "evil", "b"))[:2], "gone", "a")
+	delete(c.refusedContents, "a")
+	c.checkCalls("a place is freed", c.run(stepFunc(deletionStep, "bank", "gone"), stepFunc(creationStep, "shop", "a"), stepFunc(creationStep, "evil", "b"))[:2], "gone", "a")
 }
 
 // A deletion frees quota, so steps that were refused because of the quota are called again. Once AWS refuses one of
 // them after that, all of them wait again.
 func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
-	c := newCaller(t)
-	c.refusals["a"], c.refusals["b"] = Quota, Quota
-	a := func() (stepKey, plan.Step) { return creation("shop", "a") }
-	b := func() (stepKey, plan.Step) { return creation("team", "b") }
+	c := newStepCaller(t)
+	c.refusedContents["a"], c.refusedContents["b"] = failure.Quota, failure.Quota
+	a := func() (stepKey, plan.Step) { return creationStep("shop", "a") }
+	b := func() (stepKey, plan.Step) { return creationStep("team", "b") }
 	c.run(a, b)
 	key, step := a()
-	held, put := c.refused.lastFailure(key, step, false, c.now)
-	if held.key = key; !put || c.refused.wasFreed(held, c.now) {
+	held, put := c.refusalMemory.lastFailure(key, step, false, c.now)
+	if held.key = key; !put || c.refusalMemory.mayUseFreedQuota(held, c.now) {
 		t.Fatalf("held %t, and free before anything is deleted", put)
 	}
-	gone, _ := deletion("team", "c")
-	c.refused.noteSuccess(gone, c.now)
-	if !c.refused.wasFreed(held, c.now) {
+	gone, _ := deletionStep("team", "c")
+	c.refusalMemory.noteSuccess(gone, c.now)
+	if !c.refusalMemory.mayUseFreedQuota(held, c.now) {
 		t.Error("a deletion frees nothing")
 	}
 	key, step = b()
-	f := c.refused.noteRefusal(key, FailedStep{Step: step, Class: Quota, Err: errors.New("refused"), Called: true}, c.now)
-	if c.refused.wasFreed(held, c.now) {
+	f := c.refusalMemory.noteRefusal(key, FailedStep{Step: step, Class: failure.Quota, Err: errors.New("refused"), Called: true}, c.now)
+	if c.refusalMemory.mayUseFreedQuota(held, c.now) {
 		t.Error("free although AWS has refused another one since")
 	}
-	if c.now = c.now.Add(f.Wait); !c.refused.wasFreed(held, c.now) {
+	if c.now = c.now.Add(f.Wait); !c.refusalMemory.mayUseFreedQuota(held, c.now) {
 		t.Error("never free again")
 	}
 }
 
 // A step that restricts access is not skipped because AWS refused other steps of its kind.
 func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
-	c := newCaller(t)
-	c.refusals["other"] = Denied
-	c.run(stepOf(deletion, "shop", "other"))
-	c.checkCalls("others", c.run(stepOf(deletion, "shop", "other")))
+	c := newStepCaller(t)
+	c.refusedContents["other"] = failure.Denied
+	c.run(stepFunc(deletionStep, "shop", "other"))
+	c.checkCalls("others", c.run(stepFunc(deletionStep, "shop", "other")))
 	for i := range newStepsInClosedScope + 2 {
 		name := fmt.Sprint("more", i)
-		c.refusals[name] = Denied
-		c.run(stepOf(deletion, "shop", "other"), stepOf(deletion, "shop", name))
+		c.refusedContents[name] = failure.Denied
+		c.run(stepFunc(deletionStep, "shop", "other"), stepFunc(deletionStep, "shop", name))
 	}
-	c.checkCalls("a new one", c.run(stepOf(deletion, "shop", "other"), stepOf(deletion, "shop", "new")))
+	c.checkCalls("a new one", c.run(stepFunc(deletionStep, "shop", "other"), stepFunc(deletionStep, "shop", "new")))
 	revoke := func() (stepKey, plan.Step) {
-		k, s := deletion("shop", "revoked")
-		s.Revokes = true
+		k, s := deletionStep("shop", "revoked")
+		s.IsRevocation = true
 		return k, s
 	}
-	c.checkCalls("revokes", c.run(stepOf(deletion, "shop", "other"), revoke), "revoked")
+	c.checkCalls("revokes", c.run(stepFunc(deletionStep, "shop", "other"), revoke), "revoked")
 }
 
 // From the start of a run, the refused steps of a stack whose back-off has not ended are held.
@@ -289,11 +290,11 @@ func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	k := ruleKeys(rule, 80)[0]
 	var m refusals
 	now := time.Unix(1000, 0)
-	m.noteRefusal(k, FailedStep{Class: Invalid, Err: errors.New("refused"), Called: true}, now)
-	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.FirstBackOff-time.Second {
+	m.noteRefusal(k, FailedStep{Class: failure.Invalid, Err: errors.New("refused"), Called: true}, now)
+	if got := m.pendingFailures(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.FirstBackOff-time.Second {
 		t.Errorf("%+v", got)
 	}
-	if got := m.pending(stack, now.Add(durations.FirstBackOff)); len(got) != 0 {
+	if got := m.pendingFailures(stack, now.Add(durations.FirstBackOff)); len(got) != 0 {
 		t.Errorf("when it is due: %+v", got)
 	}
 }
@@ -307,17 +308,17 @@ func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	}
 	now := time.Unix(1000, 0)
 	var m refusals
-	m.noteRefusal(stepKeyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: Quota, Err: errors.New("refused"), Called: true}, now)
+	m.noteRefusal(stepKeyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: failure.Quota, Err: errors.New("refused"), Called: true}, now)
 	for run := range 3 {
 		now = now.Add(time.Second)
 		m.beginRun(now)
-		if got := m.pending(stack, now); len(got) != 1 {
+		if got := m.pendingFailures(stack, now); len(got) != 1 {
 			t.Errorf("run %d: %+v", run, got)
 		}
 		m.endRun(false, now)
 	}
 	m.noteSuccess(stepKeyOf(step("succeed"), stack), now)
-	if got := m.pending(stack, now); len(got) != 0 {
+	if got := m.pendingFailures(stack, now); len(got) != 0 {
 		t.Errorf("once it is attached: %+v", got)
 	}
 }

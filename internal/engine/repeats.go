@@ -29,12 +29,12 @@ type repeatedChange struct {
 	streak    repeat.Streak
 	createdID string    // ID of the resource that the change created last, if any
 	compareAt time.Time // when the stack is compared because of the change, if the change is reported
-	// reported are the findings about the change; nil until it is repeated too often.
-	reported finding.List
+	// reportedFindings are the findings about the change; nil until it is repeated too often.
+	reportedFindings finding.List
 }
 
 // changeBackOff has the delays between repetitions of one change.
-var changeBackOff = repeat.BackOff{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
+var changeBackOff = repeat.BackOff{FreeRepetitions: 2, FirstDelay: durations.DeadlineMargin, LongestDelay: durations.LongestBackOff, StreakTimeout: durations.RepeatWindow}
 
 // changeKey returns a key that identifies a change over several runs. The ARNs of the load balancer and of the target groups
 // are part of it, because the same change to a replacement is not a repetition. An update of a resource that the same plan
@@ -85,21 +85,21 @@ func (r *repeats) noteChange(key, created string, now time.Time) {
 	}
 	c := (*r)[key]
 	if c == nil || changeBackOff.HasEnded(c.streak, now) {
-		(*r)[key] = &repeatedChange{streak: repeat.Streak{At: now}, createdID: created}
+		(*r)[key] = &repeatedChange{streak: repeat.Streak{LastWrite: now}, createdID: created}
 		return
 	}
-	c.streak.Times++
-	c.streak.At, c.createdID = now, created
+	c.streak.Repetitions++
+	c.streak.LastWrite, c.createdID = now, created
 	c.compareAt = now.Add(changeBackOff.Wait(c.streak))
 }
 
-// due reports whether a stack is to be compared now because of a reported change, and otherwise the time until then; 0:
-// never.
-func (r repeats) due(now time.Time) (due bool, next time.Duration) {
+// comparisonDue reports whether a stack is to be compared now because of a reported change, and otherwise the time until
+// then; 0: never.
+func (r repeats) comparisonDue(now time.Time) (due bool, next time.Duration) {
 	for _, c := range r {
 		left := c.compareAt.Sub(now)
 		switch {
-		case len(c.reported) == 0:
+		case len(c.reportedFindings) == 0:
 		case left <= 0:
 			due = true
 		case next == 0 || left < next:
@@ -112,7 +112,7 @@ func (r repeats) due(now time.Time) (due bool, next time.Duration) {
 // findings returns the findings about repeated changes.
 func (r repeats) findings() (out finding.List) {
 	for _, c := range r {
-		out = append(out, c.reported...)
+		out = append(out, c.reportedFindings...)
 	}
 	return out.Sorted()
 }
@@ -134,22 +134,22 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 			delete(r, key) // the edit requires the resource once more
 		}
 		c := r[key]
-		if c == nil || s.Revokes || changeBackOff.HasEnded(c.streak, now) {
+		if c == nil || s.IsRevocation || changeBackOff.HasEnded(c.streak, now) {
 			continue
 		}
 		again[s.ID] = true
 		left := changeBackOff.Remaining(c.streak, now)
 		if s.Verb == plan.Create {
 			// The answer or the next listing shows other values than were written, but the resource exists.
-			left = max(left, c.streak.At.Add(durations.Settle).Sub(now))
+			left = max(left, c.streak.LastWrite.Add(durations.SettleWindow).Sub(now))
 		}
-		there := createdExists(s.Do, c.createdID, d.Have)
+		there := createdResourceExists(s.Do, c.createdID, d.Have)
 		delayed[s.ID] = left > 0 || there
 		if changeBackOff.Delays(c.streak) || there {
 			reported[s.ID] = true
-			c.reported = reportNotKept(d, stack, s, *c)
+			c.reportedFindings = notPersistedFindings(d, stack, s, *c)
 		}
-		if c.compareAt = c.streak.At.Add(changeBackOff.Wait(c.streak)); !c.compareAt.After(now) {
+		if c.compareAt = c.streak.LastWrite.Add(changeBackOff.Wait(c.streak)); !c.compareAt.After(now) {
 			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // this run repeats the change, or another step prevents the repetition
 		}
 	}
@@ -161,7 +161,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		}
 	}
 	for key, c := range r {
-		if !planned[key] && (edited || !read.Before(c.streak.At.Add(durations.Settle))) || changeBackOff.HasEnded(c.streak, now) {
+		if !planned[key] && (edited || !read.Before(c.streak.LastWrite.Add(durations.SettleWindow))) || changeBackOff.HasEnded(c.streak, now) {
 			delete(r, key)
 		}
 	}
@@ -171,16 +171,16 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 // isOfReportedChange reports whether a resource was created by a change that is reported.
 func (r repeats) isOfReportedChange(id string) bool {
 	for _, c := range r {
-		if c.createdID == id && len(c.reported) > 0 {
+		if c.createdID == id && len(c.reportedFindings) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// createdExists reports whether the target group or load balancer that an action created last still exists. No external
+// createdResourceExists reports whether the target group or load balancer that an action created last still exists. No external
 // actor can change the properties for which it would be replaced, so AWS would show the next one in the same way.
-func createdExists(do plan.Action, id string, have observed.Stack) bool {
+func createdResourceExists(do plan.Action, id string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
 		return slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == id })
@@ -190,8 +190,8 @@ func createdExists(do plan.Action, id string, have observed.Stack) bool {
 	return false
 }
 
-// reportNotKept returns findings about a change that AWS does not show, with the values that it shows.
-func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
+// notPersistedFindings returns findings about a change that AWS does not show, with the values that it shows.
+func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
 	what := resourceText(s.Address)
 	if rule, ok := findRule(stack, s.Rule); ok {
 		what = rule.Text(s.Rule.Port)
@@ -210,11 +210,11 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 	default:
 		text = strings.TrimPrefix(string(s.ID), s.Address.String()+" ")
 	}
-	times, again := fmt.Sprintf("%d times", changeBackOff.Free+1), "it is applied again with a back-off of up to 15 minutes"
+	times, again := fmt.Sprintf("%d times", changeBackOff.FreeRepetitions+1), "it is applied again with a back-off of up to 15 minutes"
 	if !changeBackOff.Delays(c.streak) {
 		times, again = "once", "it is not created a second time"
 	}
-	for _, ref := range reportedOn(s, stack) {
+	for _, ref := range findingObjects(s, stack) {
 		out.Add(finding.Finding{
 			Object: ref, Reason: finding.ChangeNotKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("change applied %s but not persisted by AWS: %s: %s; %s", times, what, text, again),
@@ -226,9 +226,9 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (o
 
 // findRepeats sets which steps of a plan repeat a change, and which are delayed or reported because of that.
 func (r *run) findRepeats(d Draft, stack model.Stack) {
-	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.ReadBound.Since, r.edited, r.e.now())
-	r.repeated, r.delayed, r.reportedRepeats = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
-	r.delayAll(d.Plan)
+	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.ReadBound.Since, r.wasEdited, r.e.now())
+	r.repeatingSteps, r.delayedSteps, r.reportedRepeatedSteps = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
+	r.delayFrequentEdits(d.Plan)
 }
 
 // withPreparations adds to the delayed steps of a plan those that only prepare delayed ones, such as the deletion of a
@@ -239,7 +239,7 @@ func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID
 	}
 	preparing, needed := map[plan.StepID]bool{}, map[plan.StepID]bool{} // steps with dependents that are delayed, and that are not
 	for _, s := range slices.Backward(p.Steps) {
-		if preparing[s.ID] && !needed[s.ID] && !s.Revokes {
+		if preparing[s.ID] && !needed[s.ID] && !s.IsRevocation {
 			delayed[s.ID] = true
 		}
 		for _, id := range s.After {
@@ -255,9 +255,9 @@ func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID
 	return delayed
 }
 
-// withoutDelayed returns a step that sets priorities without the rules whose creation is delayed, so that the rules of other
-// members get their priorities without waiting for them.
-func withoutDelayed(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool) plan.Step {
+// withoutDelayedRules returns a step that sets priorities without the rules whose creation is delayed, so that the rules of
+// other members get their priorities without waiting for them.
+func withoutDelayedRules(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool) plan.Step {
 	do, ok := s.Do.(plan.SetPriorities)
 	if !ok || len(delayed) == 0 {
 		return s

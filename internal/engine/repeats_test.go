@@ -62,7 +62,7 @@ func TestRevertedChangesBackOff(t *testing.T) {
 		if made > 0 {
 			at = append(at, u.now.Sub(begun))
 		}
-		if (reported > 0) != (len(at) > changeBackOff.Free+made) {
+		if (reported > 0) != (len(at) > changeBackOff.FreeRepetitions+made) {
 			t.Fatalf("after %d times: reported %d", len(at)-made, reported)
 		}
 	}
@@ -74,10 +74,10 @@ func TestRevertedChangesBackOff(t *testing.T) {
 	if len(found) != 1 || found[0].Reason != finding.ChangeNotKept || !strings.Contains(found[0].Message, `change applied 3 times but not persisted by AWS: load balancer "lb": idle: desired "77", AWS returns "60"`) {
 		t.Errorf("found %v", found)
 	}
-	if due, next := u.due(u.now); due || next <= 0 || next > 15*time.Minute {
+	if due, next := u.comparisonDue(u.now); due || next <= 0 || next > 15*time.Minute {
 		t.Errorf("due %t, or in %s", due, next)
 	}
-	if due, _ := u.due(u.now.Add(16 * time.Minute)); !due {
+	if due, _ := u.comparisonDue(u.now.Add(16 * time.Minute)); !due {
 		t.Error("it is not looked at again")
 	}
 }
@@ -154,7 +154,7 @@ func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	p := plan.Plan{
 		Joins: map[plan.StepID][]plan.StepID{"both": {"delete b", "open"}},
 		Steps: []plan.Step{
-			{ID: "open"}, {ID: "delete a"}, {ID: "delete b"}, {ID: "revoke", Revokes: true}, {ID: "alone"},
+			{ID: "open"}, {ID: "delete a"}, {ID: "delete b"}, {ID: "revoke", IsRevocation: true}, {ID: "alone"},
 			{ID: "create", After: []plan.StepID{"both", "delete a", "revoke"}}, {ID: "other", After: []plan.StepID{"open"}},
 			{ID: "after", After: []plan.StepID{"create"}},
 		},
@@ -203,7 +203,7 @@ func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 	for n := range 5 {
 		steps := []plan.Step{
 			{ID: "create", Verb: plan.Create, Address: a, Do: plan.CreateTargetGroup{Group: model.TargetGroup{ID: "web", Port: int32(n)}}},
-			{ID: "attributes", Verb: plan.Update, Address: a, Do: plan.SetAttributes{Of: a, Values: map[string]string{"a": "b"}}},
+			{ID: "attributes", Verb: plan.Update, Address: a, Do: plan.SetAttributes{Resource: a, Values: map[string]string{"a": "b"}}},
 		}
 		if made, reported := u.countSteps(false, steps...); made != 2 || reported > 0 {
 			t.Errorf("target group %d: %d steps were made, %d reported", n, made, reported)

@@ -19,14 +19,14 @@ func (m *memory) noteClaimed(s model.Stack) {
 			return
 		}
 	}
-	m.createdHere = true
+	m.createdByThisProcess = true
 }
 
-// listedSince returns the time after which the resources in AWS must have been listed before a stack is regarded as deleted;
-// zero: any listing is sufficient. The first answers of AWS may lack resources that the previous process created just before
-// it ended. If the last finalizer were removed on such an answer, these resources would be orphans.
-func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
-	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.createdHere {
+// requiredListingTime returns the time after which the resources in AWS must have been listed before a stack is regarded as
+// deleted; zero: any listing is sufficient. The first answers of AWS may lack resources that the previous process created
+// just before it ended. If the last finalizer were removed on such an answer, these resources would be orphans.
+func (m memory) requiredListingTime(s model.Stack, now time.Time) time.Time {
+	if now.IsZero() || !s.IsEmpty() || len(s.Leaving) == 0 || m.createdByThisProcess {
 		return time.Time{}
 	}
 	return m.firstRun.Add(durations.Requeue)
@@ -37,7 +37,7 @@ func (m memory) releaseWait(s model.Stack, do plan.Action, now time.Time) time.D
 	if _, ok := do.(plan.ReleaseFinalizer); !ok {
 		return 0
 	}
-	since := m.listedSince(s, now)
+	since := m.requiredListingTime(s, now)
 	if since.IsZero() {
 		return 0
 	}

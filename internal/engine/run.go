@@ -93,8 +93,8 @@ type Draft struct {
 	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate. No event
 	// reports a change of that state, so the stack runs again later.
 	MissingInAWS bool
-	// Translated is the desired state before the relation to another stack was applied.
-	Translated model.Stack
+	// TranslatedStack is the desired state before the relation to another stack was applied.
+	TranslatedStack model.Stack
 
 	options plan.Options // of the plan
 	memory  plan.Memory
@@ -118,8 +118,8 @@ func (d Draft) Choices() resolved.Choices {
 	return planner.Choose(d.Stack, d.Have, d.options, d.memory)
 }
 
-// errStopped is the error of a run that ends because the fence refuses a write.
-var errStopped = errors.New("another process may have taken over; nothing more is written")
+// errFenced is the error of a run that ends because the fence refuses a write.
+var errFenced = errors.New("another process may have taken over; nothing more is written")
 
 // errUnanswered is the error of a run whose calls AWS has not answered yet.
 var errUnanswered = errors.New("AWS does not answer")
@@ -162,7 +162,7 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 	}
 	stack, found := f.Translate(v, id, live)
 	e.Cluster.Subscribe(v, id) // the plan depends on the bindings
-	e.Recorder.Viewed(run, v)
+	e.Recorder.RecordView(run, v)
 	if err := v.Err(); err != nil {
 		return model.Stack{}, nil, err
 	}
@@ -196,9 +196,9 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 // reported that a resource does not exist, and before a plan is made again. Work beyond that is left to the next run.
 const maxObservations = 8
 
-// maxGone is the maximum number of times in a row that a stack is observed while AWS reports that one of its resources does
-// not exist.
-const maxGone = 3
+// maxGoneObservations is the maximum number of times in a row that a stack is observed while AWS reports that one of its
+// resources does not exist.
+const maxGoneObservations = 3
 
 // observationsPerPlan is how many observations must be left to make a plan again: one for the plan, and two for its
 // questions.
@@ -224,9 +224,9 @@ func addQuestions(questions, more []model.Question) (out []model.Question, added
 // repeated later.
 func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
-	defer func() { e.recordPhase(id.Kind, Observing, start) }()
+	defer func() { e.recordPhase(id.Kind, ObservePhase, start) }()
 	questions = r.mem.comparison.AddQuestion(questions)
-	for n := 0; n < maxGone && r.out.Observations < maxObservations; n++ {
+	for n := 0; n < maxGoneObservations && r.out.Observations < maxObservations; n++ {
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
 		if err == nil && r.relation == nil {
@@ -234,10 +234,10 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		}
 		if err == nil {
 			have = r.applyRelation(stack, have)
-			have.Facts.Secrets = e.secretMarks(id, have)
+			have.Facts.SecretHashes = e.secretMarks(id, have)
 			return have, nil
 		}
-		if e.Cloud.Class(err) != Gone {
+		if e.Cloud.Class(err) != failure.Gone {
 			break
 		}
 	}
@@ -250,7 +250,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 // observeAWS reads the observed state in AWS. Until it returns, the goroutine that reports silence may use the view and the
 // memory of the run.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
-	defer r.watch(ctx, stack)()
+	defer r.watchSilence(ctx, stack)()
 	if r.relation != nil {
 		questions = r.relation.Questions(questions)
 	}
@@ -262,10 +262,10 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
-	if since := r.mem.listedSince(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
+	if since := r.mem.requiredListingTime(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})
 	}
-	d := Draft{Stack: stack, Translated: stack, options: options, memory: memory}
+	d := Draft{Stack: stack, TranslatedStack: stack, options: options, memory: memory}
 	for {
 		have, err := r.observe(ctx, stack, questions)
 		if err != nil {
@@ -280,40 +280,40 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			p, _ = planner.Make(stack, have, options, memory)
 		}
 		var rights []model.Question
-		if p.Retains {
-			if rights, err = e.authorize(r.view, stack.ID, &have); err != nil {
+		if p.HasRetainedParts {
+			if rights, err = e.addWithdrawnParts(r.view, stack.ID, &have); err != nil {
 				return d, err
 			}
 		}
-		if !have.Facts.Withdrawn.Empty() {
+		if !have.Facts.Withdrawn.IsEmpty() {
 			var without finding.List
 			p, without = planner.Make(stack, have, options, memory)
 			more = append(more, without...)
 		}
-		e.recordPhase(stack.ID.Kind, Planning, start)
+		e.recordPhase(stack.ID.Kind, PlanPhase, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
 		d.Findings, d.MissingInAWS = slices.Concat(found, more, ofRelation).Sorted(), slices.ContainsFunc(more, isError)
 		var added bool
 		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
 			r.holdUnlessAdmitted(&d)
-			if r.relation.Waits(d.Stack) {
+			if r.relation.IsWaitingForOther(d.Stack) {
 				d.Plan.WaitKeys = append(d.Plan.WaitKeys, otherStackKey)
 			}
-			e.Recorder.Planned(d)
+			e.Recorder.RecordPlan(d)
 			return d, r.view.Err()
 		}
 	}
 }
 
-// authorize adds to the observed facts the parts of the stack that its members have no right to any more. It returns
+// addWithdrawnParts adds to the observed facts the parts of the stack that its members have no right to any more. It returns
 // questions whose answers are needed to find all of them.
-func (e *Engine) authorize(v *cluster.View, id model.StackID, have *observed.Stack) ([]model.Question, error) {
+func (e *Engine) addWithdrawnParts(v *cluster.View, id model.StackID, have *observed.Stack) ([]model.Question, error) {
 	f, err := e.frontend(id)
 	if err != nil {
 		return nil, err
 	}
-	withdrawn, questions := f.Withdrawn(v, id, *have)
-	e.Recorder.Viewed(id, v)
+	withdrawn, questions := f.WithdrawnParts(v, id, *have)
+	e.Recorder.RecordView(id, v)
 	have.Facts.Withdrawn = &withdrawn
 	return questions, v.Err()
 }
@@ -332,70 +332,70 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		}
 	}()
 	if !e.memories.reserve(id) {
-		out.RetryAfter = durations.Moment // a run of another stack takes its load balancer over
+		out.RetryAfter = durations.ShortestInterval // a run of another stack takes its load balancer over
 		return out, nil
 	}
 	reserved := []model.StackID{id}
 	defer func() { e.memories.release(reserved) }()
 	start := e.now()
-	e.memories.begin(start)
+	e.memories.noteFirstRun(start)
 	mem := e.memories.recall(id)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
 	out.View = v
-	e.recordPhase(id.Kind, Viewing, start)
+	e.recordPhase(id.Kind, ViewPhase, start)
 	if err != nil {
-		return e.failRun(out, Viewing, err)
+		return e.failRun(out, ViewPhase, err)
 	}
 	desired := desiredDigest(stack, found)
-	digest := e.digest(v, stack, desired)
-	if d := mem.comparison.Deferral(desired, e.deferral(stack, digest), start); d > 0 {
+	digest := e.inputDigest(v, stack, desired)
+	if d := mem.comparison.Deferral(desired, e.firstComparisonDelay(stack, digest), start); d > 0 {
 		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
-	again, _ := mem.repeats.due(start)
-	edited, delay := mem.comparison.Begin(stack, desired, again, e.Resync, start)
+	again, _ := mem.repeats.comparisonDue(start)
+	edited, delay := mem.comparison.BeginRun(stack, desired, again, e.Resync, start)
 	if edited {
 		mem.drift.setUnrestored(nil)
 	}
-	mem.refused.beginRun(start)
+	mem.stepRefusals.beginRun(start)
 	e.memories.store(id, mem)
 	defer func() { e.storeMemory(out, mem) }()
 	reported := false
 	defer func() { e.noteConverged(out, reported, found, digest) }()
-	observed := observation{e: e, out: &out, view: v, mem: &mem, reserved: &reserved}
-	run := run{execution: execution{observation: observed}, edited: edited, delay: delay}
+	observed := observation{e: e, out: &out, view: v, mem: &mem, reservedStacks: &reserved}
+	run := run{execution: execution{observation: observed}, wasEdited: edited, editDelay: delay}
 	if edited {
 		run.forgetCheckpoints() // stored while the run reads, so that the edit does not wait for it
 	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
-		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment
+		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.ShortestInterval
 		return out, nil
 	}
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
-		out.Findings.Add(run.reportRunFailure(stack, err, start)...)
+		out.Findings.Add(run.runFailureFindings(stack, err, start)...)
 		out.Findings = out.Findings.Sorted()
-		out, err = e.failRun(out, out.FailedIn, err)
+		out, err = e.failRun(out, out.FailedPhase, err)
 		faultsOnly := out // the status shows only the errors of a run that failed as a whole
-		faultsOnly.DNSNames, faultsOnly.Live, faultsOnly.Changed = nil, nil, false
+		faultsOnly.DNSNames, faultsOnly.LiveLoadBalancers, faultsOnly.Changed = nil, nil, false
 		return out, errors.Join(err, e.report(ctx, v, faultsOnly))
 	}
-	out.Findings = slices.Concat(out.Findings, run.reportUnanswered(), run.reportDelayed()).Sorted()
+	out.Findings = slices.Concat(out.Findings, run.unansweredFindings(), run.delayedEditFindings()).Sorted()
 	start = e.now()
 	err = e.report(ctx, v, out)
-	e.recordPhase(id.Kind, Reporting, start)
+	e.recordPhase(id.Kind, ReportPhase, start)
 	switch postponed := failure.PostponedFor(err); {
 	case postponed > 0: // a status write that an external actor keeps undoing is postponed; the run has succeeded
 		run.requeueAfter(postponed)
 	case err != nil:
-		return e.failRun(out, Reporting, err)
+		return e.failRun(out, ReportPhase, err)
 	default:
 		reported = true
 	}
-	run.resync(start)
+	run.scheduleComparison(start)
 	return out, nil
 }
 
@@ -405,24 +405,24 @@ func (e *Engine) storeMemory(out Outcome, mem memory) {
 		e.memories.forget(out.ID)
 		return
 	}
-	mem.finished = out.Err == nil && out.Done
+	mem.lastRunFinished = out.Err == nil && out.Done
 	e.memories.store(out.ID, mem)
 }
 
-// reportRunFailure returns findings on the members of a stack about a run that failed as a whole. There are none if a call
+// runFailureFindings returns findings on the members of a stack about a run that failed as a whole. There are none if a call
 // was postponed or this process is to stop.
-func (r *observation) reportRunFailure(stack model.Stack, err error, start time.Time) finding.List {
+func (r *observation) runFailureFindings(stack model.Stack, err error, start time.Time) finding.List {
 	class := r.e.Cloud.Class(err)
-	if class == Gone {
-		class = Unknown // all of the stack was read again, and the answers of AWS still contradict each other
+	if class == failure.Gone {
+		class = failure.Unknown // all of the stack was read again, and the answers of AWS still contradict each other
 	}
 	switch {
-	case class != Unknown && class != Denied && class != Invalid && class != Quota, failure.PostponedFor(err) > 0,
-		errors.Is(err, errStopped), errors.Is(err, context.Canceled):
+	case class != failure.Unknown && class != failure.Denied && class != failure.Invalid && class != failure.Quota, failure.PostponedFor(err) > 0,
+		errors.Is(err, errFenced), errors.Is(err, context.Canceled):
 		return nil
 	}
 	if failure.HasNoAnswer(err) {
-		return r.silence(stack, start)
+		return r.silenceFindings(stack, start)
 	}
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
@@ -435,10 +435,10 @@ func (r *observation) reportRunFailure(stack model.Stack, err error, start time.
 
 // failRun records in the outcome the error that ends a run, and the phase of the error.
 func (e *Engine) failRun(out Outcome, in Phase, err error) (Outcome, error) {
-	out.Err, out.FailedIn = err, in
+	out.Err, out.FailedPhase = err, in
 	switch e.Cloud.Class(err) {
-	case InUse, NotReady:
-		out.RetryAfter = durations.Soon
+	case failure.InUse, failure.NotReady:
+		out.RetryAfter = durations.RecheckInterval
 	default:
 		out.RetryAfter = failure.PostponedFor(err)
 	}
@@ -466,7 +466,7 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 // checkFence returns an error if this process must not write any more.
 func (e *Engine) checkFence() error {
 	if err := e.Fence.Fence(); err != nil {
-		return errors.Join(errStopped, err)
+		return errors.Join(errFenced, err)
 	}
 	return nil
 }
@@ -482,6 +482,6 @@ func (e *Engine) now() time.Time {
 // recordPhase records the duration of a phase, unless there is no clock.
 func (e *Engine) recordPhase(kind model.Kind, phase Phase, start time.Time) {
 	if e.Clock != nil {
-		e.Recorder.Phase(kind, string(phase), e.Clock.Now().Sub(start))
+		e.Recorder.RecordPhase(kind, string(phase), e.Clock.Now().Sub(start))
 	}
 }

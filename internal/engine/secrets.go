@@ -56,19 +56,19 @@ func arnsWithSecret(have observed.Stack) map[string]bool {
 	return out
 }
 
-// noteSecret remembers the mark of the client secret that a step has written to AWS, if any.
-func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs) {
+// noteWrittenSecret remembers the mark of the client secret that a step has written to AWS, if any.
+func (r *execution) noteWrittenSecret(s plan.Step, res plan.StepResult, known plan.KnownIDs) {
 	if r.e.Secrets == nil {
 		return
 	}
-	if arn, mark := writtenSecret(s, known, res.ID); mark != "" {
+	if arn, mark := writtenSecretMark(s, known, res.ID); mark != "" {
 		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
 	}
 }
 
-// writtenSecret returns the ARN of the listener or rule that a step changes or has created (created), and the mark of the
+// writtenSecretMark returns the ARN of the listener or rule that a step changes or has created (created), and the mark of the
 // client secret that the step writes; the mark is empty if it writes none.
-func writtenSecret(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
+func writtenSecretMark(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
 	case plan.CreateRule:
@@ -92,17 +92,17 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 		return
 	}
 	for _, s := range p.Steps {
-		arn, mark := writtenSecret(s, p.KnownIDs, "")
+		arn, mark := writtenSecretMark(s, p.KnownIDs, "")
 		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
 			continue
 		}
-		r.writes.Add(r.e.Secrets.ForgetSecretMark(r.out.ID, arn))
+		r.checkpointWrites.Add(r.e.Secrets.ForgetSecretMark(r.out.ID, arn))
 	}
 }
 
-// noteSecrets remembers the marks that the plan assumes. If the plan is empty, it forgets the marks of listeners and rules
-// that do not exist any more.
-func (r *execution) noteSecrets(d Draft) {
+// noteAssumedSecrets remembers the marks that the plan assumes. If the plan is empty, it forgets the marks of listeners and
+// rules that do not exist any more.
+func (r *execution) noteAssumedSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}

@@ -18,9 +18,9 @@ type SilenceWatcher interface {
 	WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 }
 
-// silence returns findings on the members of a stack that AWS does not answer. The message is the same at each attempt, so
-// that all attempts are one event.
-func (r *observation) silence(stack model.Stack, since time.Time) (out finding.List) {
+// silenceFindings returns findings on the members of a stack that AWS does not answer. The message is the same at each
+// attempt, so that all attempts are one event.
+func (r *observation) silenceFindings(stack model.Stack, since time.Time) (out finding.List) {
 	if r.mem.silentSince.IsZero() {
 		r.mem.silentSince = since
 	}
@@ -37,11 +37,11 @@ func SilenceFinding(object finding.Ref, since time.Time) finding.Finding {
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// reportUnanswered returns findings on the objects whose steps AWS did not answer. The silence is over once there is no
+// unansweredFindings returns findings on the objects whose steps AWS did not answer. The silence is over once there is no
 // such step.
-func (r *run) reportUnanswered() (out finding.List) {
+func (r *run) unansweredFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
-	for _, f := range slices.Concat(r.out.Failed, r.heldSteps) {
+	for _, f := range slices.Concat(r.out.FailedSteps, r.heldSteps) {
 		for _, ref := range f.Step.Blames {
 			waiting[ref] = waiting[ref] || failure.HasNoAnswer(f.Err)
 		}
@@ -57,10 +57,10 @@ func (r *run) reportUnanswered() (out finding.List) {
 	return out
 }
 
-// watch writes events about silence while a call to AWS is made for the stack, because the call may take minutes until it
-// fails. It does not end the call, which may still be answered. The caller must not use the view and the memory of the run
-// until it has called stop.
-func (r *observation) watch(ctx context.Context, stack model.Stack) (stop func()) {
+// watchSilence writes events about silence while a call to AWS is made for the stack, because the call may take minutes
+// until it fails. It does not end the call, which may still be answered. The caller must not use the view and the memory of
+// the run until it has called stop.
+func (r *observation) watchSilence(ctx context.Context, stack model.Stack) (stop func()) {
 	if r.e.Silence == nil {
 		return func() {}
 	}
@@ -75,7 +75,7 @@ func (r *observation) reportSilence(ctx context.Context, stack model.Stack, sinc
 	if err != nil || r.e.checkFence() != nil {
 		return
 	}
-	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.silence(stack, since), Err: errUnanswered, FailedIn: Observing}
+	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.silenceFindings(stack, since), Err: errUnanswered, FailedPhase: ObservePhase}
 	events := slices.DeleteFunc(f.Report(r.view, out), func(p cluster.Patch) bool {
 		_, event := p.(cluster.Event)
 		return !event

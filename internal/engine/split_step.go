@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -15,7 +16,7 @@ import (
 // Tags, attributes and sources come from several members, and the valid values of one must not wait for an invalid value
 // of another.
 func splitStep(f FailedStep) (parts []plan.Step) {
-	if f.Class != Invalid {
+	if f.Class != failure.Invalid {
 		return nil
 	}
 	part := func(name string, do plan.Action) {
@@ -28,14 +29,14 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 	switch do := f.Step.Do.(type) {
 	case plan.SetAttributes:
 		for _, k := range slices.Sorted(maps.Keys(do.Values)) {
-			part(k, plan.SetAttributes{Of: do.Of, Values: map[string]string{k: do.Values[k]}})
+			part(k, plan.SetAttributes{Resource: do.Resource, Values: map[string]string{k: do.Values[k]}})
 		}
 	case plan.SetTags:
 		if len(do.Remove) > 0 {
-			part("", plan.SetTags{Of: do.Of, Remove: do.Remove})
+			part("", plan.SetTags{Resource: do.Resource, Remove: do.Remove})
 		}
 		for _, k := range slices.Sorted(maps.Keys(do.Put)) {
-			part(k, plan.SetTags{Of: do.Of, Put: plan.Tags{k: do.Put[k]}})
+			part(k, plan.SetTags{Resource: do.Resource, Put: plan.Tags{k: do.Put[k]}})
 		}
 	case plan.ChangeIngress:
 		// A source is removed from a port only after all sources that replace it are admitted there.
@@ -69,7 +70,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 // first, so that a member that keeps writing new invalid values does not delay the others indefinitely.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	order := func(s plan.Step) int {
-		if r.mem.refused.wasSkipped(stepKeyOf(s, stack)) {
+		if r.mem.stepRefusals.wasSkipped(stepKeyOf(s, stack)) {
 			return 0
 		}
 		return 1

@@ -23,8 +23,8 @@ func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 // otherStackKey is the key of the wait of a stack for the other stack with which it shares a load balancer.
 const otherStackKey = "other stack"
 
-// pollOtherStack returns the time until a stack that waits for another stack runs again. The time grows with the wait.
-func (w waits) pollOtherStack(now time.Time) time.Duration {
+// otherStackPollInterval returns the time until a stack that waits for another stack runs again. The time grows with the wait.
+func (w waits) otherStackPollInterval(now time.Time) time.Duration {
 	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
 }
 

@@ -119,8 +119,8 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
-// Located returns the text with the field before it, for output that does not show the field otherwise.
-func (f Finding) Located() string {
+// TextWithField returns the text with the field before it, for output that does not show the field otherwise.
+func (f Finding) TextWithField() string {
 	if f.Field == "" {
 		return f.Text()
 	}
@@ -150,8 +150,8 @@ func (l List) Sorted() List {
 	return slices.Compact(out)
 }
 
-// On returns the findings about one object.
-func (l List) On(r Ref) List {
+// About returns the findings about one object.
+func (l List) About(r Ref) List {
 	var out List
 	for _, f := range l {
 		if f.Object == r {
@@ -161,8 +161,8 @@ func (l List) On(r Ref) List {
 	return out
 }
 
-// Reach returns the widest reach of the list.
-func (l List) Reach() Reach {
+// WidestReach returns the widest reach of the list.
+func (l List) WidestReach() Reach {
 	r := BlocksNothing
 	for _, f := range l {
 		r = max(r, f.Blocks)
@@ -173,5 +173,5 @@ func (l List) Reach() Reach {
 // HoldsStack reports whether the findings hold the whole stack: a finding blocks the stack, or strict is set and a finding
 // is an error.
 func (l List) HoldsStack(strict bool) bool {
-	return l.Reach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
+	return l.WidestReach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
 }

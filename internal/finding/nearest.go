@@ -11,9 +11,9 @@ const (
 	maxKnownWords = 500
 )
 
-// Nearest returns the known word that the author of a word probably meant, "" if none is near. A near word differs in at
+// NearestWord returns the known word that the author of a word probably meant, "" if none is near. A near word differs in at
 // most a third of its letters, and in at most three.
-func Nearest(word string, known []string) string {
+func NearestWord(word string, known []string) string {
 	if len(word) == 0 || len(word) > maxWordLength {
 		return ""
 	}
@@ -25,24 +25,24 @@ func Nearest(word string, known []string) string {
 		if len(k) > maxWordLength || k == word || len(k) >= len(word)+least || len(word) >= len(k)+least {
 			continue // the lengths alone differ by too many letters
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
-// DidYouMean returns the result of Nearest as a question for the end of a message, ` (did you mean "x"?)`; "" if no known word
-// is near.
+// DidYouMean returns the result of NearestWord as a question for the end of a message, ` (did you mean "x"?)`; "" if no
+// known word is near.
 func DidYouMean(word string, known []string) string {
-	if near := Nearest(word, known); near != "" {
+	if near := NearestWord(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""
 }
 
-// distance returns the number of letters to change, remove, insert, or swap with their neighbour to get from a to b.
-func distance(a, b string) int {
+// editDistance returns the number of letters to change, remove, insert, or swap with their neighbour to get from a to b.
+func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		last[j] = j

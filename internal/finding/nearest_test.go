@@ -24,14 +24,14 @@ func TestNearest(t *testing.T) {
 		"team.example":                    "",
 		strings.Repeat("scheme", 100_000): "",
 	} {
-		if got := Nearest(word, known); got != want {
+		if got := NearestWord(word, known); got != want {
 			t.Errorf("%.20s: %q, want %q", word, got, want)
 		}
 	}
 	if got := DidYouMean("sheme", known); got != ` (did you mean "scheme"?)` {
 		t.Error(got)
 	}
-	if got := Nearest("scheme", known); got != "" {
+	if got := NearestWord("scheme", known); got != "" {
 		t.Errorf("a known word is not near to another: %s", got)
 	}
 }

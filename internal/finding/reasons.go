@@ -124,10 +124,10 @@ const (
 
 // Explanation documents one reason. The findings page of the documentation is generated from it.
 type Explanation struct {
-	Reason  Reason
-	Means   string
-	WayOut  string
-	Reaches Reach // the usual reach
+	Reason     Reason
+	Means      string
+	WayOut     string
+	UsualReach Reach // the usual reach
 }
 
 // Reasons lists every reason with its meaning, in alphabetical order.

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// NoSecret returns the beginning of the message about a Secret that the controller could not read. It is the same whether the
-// Secret does not exist or may not be read, so that it reveals nothing about Secrets to users who do not own them.
-func NoSecret(namespace, name string) string {
+// MissingSecretMessage returns the beginning of the message about a Secret that the controller could not read. It is the
+// same whether the Secret does not exist or may not be read, so that it reveals nothing about Secrets to users who do not
+// own them.
+func MissingSecretMessage(namespace, name string) string {
 	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
 }
 
-// ProvideSecret returns the fix for a Secret that does not exist. account is the service account of the controller as
+// MissingSecretFix returns the fix for a Secret that does not exist. account is the service account of the controller as
 // namespace:name, "" if not known.
-func ProvideSecret(account, namespace, name string) string {
+func MissingSecretFix(account, namespace, name string) string {
 	where, unknown := account, ""
 	if account == "" {
 		where, unknown = "NAMESPACE:NAME", ", with the service account in the Deployment of the controller"

@@ -12,7 +12,7 @@ func TestFixForAMissingSecretHasTwoCommands(t *testing.T) {
 		"lb:controller": " --serviceaccount=lb:controller",
 		"":              " --serviceaccount=NAMESPACE:NAME, with the service account in the Deployment of the controller",
 	} {
-		got := ProvideSecret(account, "shop", "tls")
+		got := MissingSecretFix(account, "shop", "tls")
 		for _, part := range []string{
 			"kubectl create role -n shop read-tls --verb=get,list,watch --resource=secrets --resource-name=tls && ",
 			"kubectl create rolebinding -n shop read-tls --role=read-tls" + want,

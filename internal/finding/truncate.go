@@ -1,7 +1,7 @@
 package finding
 
-// Cut shortens a value of a user to 80 characters, for a message.
-func Cut(s string) string { return Truncate(s, 80) }
+// TruncateValue shortens a value of a user to 80 characters, for a message.
+func TruncateValue(s string) string { return Truncate(s, 80) }
 
 // Truncate returns at most limit characters of a text, with "..." at the end if something is omitted.
 func Truncate(text string, limit int) string {

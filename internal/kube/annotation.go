@@ -26,7 +26,7 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 		if err == nil && obj.GetUID() == cached.GetUID() {
 			err = c.annotateLive(ctx, p, obj)
 		}
-		if !apierrors.IsConflict(err) || n == maxAttempts {
+		if !apierrors.IsConflict(err) || n == maxWriteAttempts {
 			return ignoreNotFound(err)
 		}
 	}
@@ -54,7 +54,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	if p.Value == "" {
 		value = nil // removes the annotation
 	}
-	return c.patch(ctx, obj, cluster.Main, "annotation "+p.Key, p.Value, map[string]any{"metadata": map[string]any{
+	return c.patchField(ctx, obj, cluster.MainPart, "annotation "+p.Key, p.Value, map[string]any{"metadata": map[string]any{
 		"resourceVersion": obj.GetResourceVersion(), "annotations": map[string]any{p.Key: value},
 	}})
 }

@@ -43,10 +43,10 @@ func TestAnnotationsAreMergedIntoTheLiveObject(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			live := ingress()
+			live := newIngress()
 			live.Annotations = c.live
 			cl, m := newTestCluster(t, live)
-			before := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
+			before := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
 			stale := before.DeepCopy()
 			stale.Annotations = c.cached
 			cl.source = staleSource{m, stale}
@@ -57,7 +57,7 @@ func TestAnnotationsAreMergedIntoTheLiveObject(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			after := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
+			after := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
 			if diff := cmp.Diff(c.want, after.Annotations, cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}

@@ -20,61 +20,67 @@ type API interface {
 	Delete(ctx context.Context, obj cluster.Object) error
 }
 
-// Live is an API server, reached by a client without a cache.
-type Live struct{ Client client.Client }
+// LiveAPI is an API server, reached by a client without a cache.
+type LiveAPI struct{ Client client.Client }
 
-var _ API = Live{}
+var _ API = LiveAPI{}
 
 // Read implements API.
-func (l Live) Read(ctx context.Context, obj cluster.Object) error {
+func (l LiveAPI) Read(ctx context.Context, obj cluster.Object) error {
 	return l.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 }
 
 // Create implements API.
-func (l Live) Create(ctx context.Context, obj cluster.Object) error { return l.Client.Create(ctx, obj) }
+func (l LiveAPI) Create(ctx context.Context, obj cluster.Object) error {
+	return l.Client.Create(ctx, obj)
+}
 
 // Update implements API.
-func (l Live) Update(ctx context.Context, obj cluster.Object) error { return l.Client.Update(ctx, obj) }
+func (l LiveAPI) Update(ctx context.Context, obj cluster.Object) error {
+	return l.Client.Update(ctx, obj)
+}
 
 // Delete implements API.
-func (l Live) Delete(ctx context.Context, obj cluster.Object) error { return l.Client.Delete(ctx, obj) }
+func (l LiveAPI) Delete(ctx context.Context, obj cluster.Object) error {
+	return l.Client.Delete(ctx, obj)
+}
 
 // Patch implements API.
-func (l Live) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (l LiveAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	// The client writes the answer into its argument. A copy leaves the object of the caller unchanged.
 	into := obj.DeepCopyObject().(cluster.Object)
 	p := client.RawPatch(kind, data)
-	if part == cluster.Status {
+	if part == cluster.StatusPart {
 		return l.Client.Status().Patch(ctx, into, p)
 	}
 	return l.Client.Patch(ctx, into, p)
 }
 
-// InMemory is an API server that stores its objects in memory.
-type InMemory struct{ Store *cluster.Memory }
+// MemoryAPI is an API server that stores its objects in memory.
+type MemoryAPI struct{ Store *cluster.Memory }
 
-var _ API = InMemory{}
+var _ API = MemoryAPI{}
 
 // Read implements API.
-func (m InMemory) Read(_ context.Context, obj cluster.Object) error { return m.Store.Read(obj) }
+func (m MemoryAPI) Read(_ context.Context, obj cluster.Object) error { return m.Store.Read(obj) }
 
 // Create implements API.
-func (m InMemory) Create(_ context.Context, obj cluster.Object) error {
+func (m MemoryAPI) Create(_ context.Context, obj cluster.Object) error {
 	_, err := m.Store.Create(obj)
 	return err
 }
 
 // Update implements API.
-func (m InMemory) Update(_ context.Context, obj cluster.Object) error {
-	_, err := m.Store.Update(obj, cluster.Main)
+func (m MemoryAPI) Update(_ context.Context, obj cluster.Object) error {
+	_, err := m.Store.Update(obj, cluster.MainPart)
 	return err
 }
 
 // Patch implements API.
-func (m InMemory) Patch(_ context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (m MemoryAPI) Patch(_ context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	_, err := m.Store.Patch(obj, part, kind, data)
 	return err
 }
 
 // Delete implements API.
-func (m InMemory) Delete(_ context.Context, obj cluster.Object) error { return m.Store.Remove(obj) }
+func (m MemoryAPI) Delete(_ context.Context, obj cluster.Object) error { return m.Store.Remove(obj) }

@@ -39,7 +39,7 @@ func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 			_, behind := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			_, live := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			now := time.Unix(1700000000, 0)
-			c := New(behind, InMemory{live}, testclock.FromVariable(&now))
+			c := New(behind, MemoryAPI{live}, testclock.FromVariable(&now))
 			delayed := 0
 			for n := range 20 {
 				now = now.Add(100 * time.Millisecond)
@@ -58,8 +58,8 @@ func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 				t.Errorf("%s, undone %t: %d of 20 writes were delayed", name, fights, delayed)
 			}
 			for k, f := range c.fights.byObject {
-				if !fights && f.repeats.Times > 0 {
-					t.Errorf("%s: %d writes of %s count as repeated", name, f.repeats.Times, k.ref)
+				if !fights && f.repeats.Repetitions > 0 {
+					t.Errorf("%s: %d writes of %s count as repeated", name, f.repeats.Repetitions, k.ref)
 				}
 			}
 		}

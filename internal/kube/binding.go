@@ -116,7 +116,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 		var rule observed.BindingRule
 		for _, p := range r.From {
 			if p.SecurityGroup != nil {
-				rule.Groups = append(rule.Groups, p.SecurityGroup.GroupID)
+				rule.SecurityGroups = append(rule.SecurityGroups, p.SecurityGroup.GroupID)
 			}
 			if p.IPBlock != nil {
 				rule.CIDRs = append(rule.CIDRs, p.IPBlock.CIDR)

@@ -21,14 +21,14 @@ type cachedObjects struct {
 
 	mu       sync.Mutex
 	watchers int
-	// all is the last result of allObjects, nil if it has to be listed again.
-	all []cluster.Object
-	// changed has the objects that have changed since all was listed.
-	changed map[client.ObjectKey]bool
+	// lastList is the last result of allObjects, nil if it has to be listed again.
+	lastList []cluster.Object
+	// changedSinceList has the objects that have changed since all was listed.
+	changedSinceList map[client.ObjectKey]bool
 }
 
-// maxChanged bounds the changed objects that allObjects gets one by one. If there are more, it lists all objects again.
-const maxChanged = 100
+// maxChangedObjects bounds the changed objects that allObjects gets one by one. If there are more, it lists all objects again.
+const maxChangedObjects = 100
 
 // newCachedObjects adds the indexes of a kind to its informer, and returns a reader of its objects. It returns nil if there is
 // an informer for each namespace, which has no common index.
@@ -50,7 +50,7 @@ func newCachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*c
 	if err := informer.AddIndexers(indexers); err != nil {
 		return nil, err
 	}
-	return &cachedObjects{index: informer.GetIndexer(), changed: map[client.ObjectKey]bool{}}, nil
+	return &cachedObjects{index: informer.GetIndexer(), changedSinceList: map[client.ObjectKey]bool{}}, nil
 }
 
 // get returns an object, nil if there is none.
@@ -100,20 +100,20 @@ func (h *cachedObjects) allObjects() ([]cluster.Object, error) {
 	}
 	var err error
 	switch {
-	case h.all == nil:
-		h.all, err = sortObjects(h.index.List(), "")
-	case len(h.changed) > 0:
-		h.all, err = h.applyChanges()
+	case h.lastList == nil:
+		h.lastList, err = sortObjects(h.index.List(), "")
+	case len(h.changedSinceList) > 0:
+		h.lastList, err = h.applyChanges()
 	}
-	clear(h.changed)
-	return h.all, err
+	clear(h.changedSinceList)
+	return h.lastList, err
 }
 
 // applyChanges returns the last list with the objects that have changed since. It returns the same list if that is up to date:
 // several watchers may report the same change.
 func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
-	out, cloned := h.all, false
-	for name := range h.changed {
+	out, cloned := h.lastList, false
+	for name := range h.changedSinceList {
 		obj, err := h.get(name)
 		if err != nil {
 			return nil, err
@@ -142,12 +142,12 @@ func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
 func (h *cachedObjects) noteChange(o cluster.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.all == nil {
+	if h.lastList == nil {
 		return
 	}
-	if h.changed[client.ObjectKeyFromObject(o)] = true; len(h.changed) > maxChanged {
-		h.all = nil
-		clear(h.changed)
+	if h.changedSinceList[client.ObjectKeyFromObject(o)] = true; len(h.changedSinceList) > maxChangedObjects {
+		h.lastList = nil
+		clear(h.changedSinceList)
 	}
 }
 
@@ -157,8 +157,8 @@ func (h *cachedObjects) addWatcher() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers++
-	h.all = nil
-	clear(h.changed)
+	h.lastList = nil
+	clear(h.changedSinceList)
 }
 
 // removeWatcher records that a watcher is not notified any more.

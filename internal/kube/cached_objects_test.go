@@ -24,17 +24,17 @@ import (
 func TestCachedObjectsMatchTheInformer(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			readWhileChanging(t, cluster.KindNode, func() cluster.Object { return &corev1.Node{} }, "")
+			checkReadsDuringChanges(t, cluster.KindNode, func() cluster.Object { return &corev1.Node{} }, "")
 		})
 	})
 	t.Run("pods", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			readWhileChanging(t, cluster.KindPod, func() cluster.Object { return &corev1.Pod{} }, "a", "b")
+			checkReadsDuringChanges(t, cluster.KindPod, func() cluster.Object { return &corev1.Pod{} }, "a", "b")
 		})
 	})
 }
 
-func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Object, namespaces ...string) {
+func checkReadsDuringChanges(t *testing.T, kind cluster.Kind, make func() cluster.Object, namespaces ...string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	ctx, cancel := context.WithCancel(t.Context())
 	api := testingcache.NewFakeControllerSource()
@@ -74,7 +74,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 			t.Errorf("%s is listed as it was before", nameOf(e.New))
 		}
 	}
-	if _, err := informer.AddEventHandler(handler{watcher: watcher{notify: notify}, objects: h}); err != nil {
+	if _, err := informer.AddEventHandler(informerHandler{watcher: watcher{notify: notify}, objects: h}); err != nil {
 		t.Fatal(err)
 	}
 	h.addWatcher()
@@ -135,7 +135,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 // removed.
 func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
-	h := &cachedObjects{index: index, changed: map[client.ObjectKey]bool{}}
+	h := &cachedObjects{index: index, changedSinceList: map[client.ObjectKey]bool{}}
 	want := func(names ...string) {
 		t.Helper()
 		list, err := h.allObjects()
@@ -169,7 +169,7 @@ func BenchmarkNodesAfterAChange(b *testing.B) {
 	for _, nodes := range []int{50, 2000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
-			h := &cachedObjects{index: index, changed: map[client.ObjectKey]bool{}}
+			h := &cachedObjects{index: index, changedSinceList: map[client.ObjectKey]bool{}}
 			var list []cluster.Object
 			for i := range nodes {
 				list = append(list, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("ip-10-0-%d-%d", i/250, i%250)}})

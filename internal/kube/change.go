@@ -62,7 +62,7 @@ type bindingWriter struct{ *fieldWriter }
 
 // cachedBinding returns the binding of the source, nil if there is none.
 func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
-	obj, err := c.source.Get(cluster.RefTo(bindingRef(k)))
+	obj, err := c.source.Get(cluster.RefFromFinding(bindingRef(k)))
 	if err != nil || obj == nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpe
 		return err
 	}
 	s := w.Spec
-	err = c.patch(ctx, b, cluster.Main, "spec", s, map[string]any{
+	err = c.patchField(ctx, b, cluster.MainPart, "spec", s, map[string]any{
 		"metadata": map[string]any{"resourceVersion": w.Version},
 		"spec": map[string]any{
 			"targetGroupARN": s.TargetGroupARN, "targetType": s.TargetType, "targetGroupProtocol": s.TargetGroupProtocol,
@@ -104,8 +104,8 @@ func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpo
 	written := func(live cluster.Object) (bool, error) {
 		return live.GetAnnotations()[checkpointAnnotation] == w.Value, nil
 	}
-	return c.writeWithoutVersion(ctx, b, "annotation "+checkpointAnnotation, w.Value, written, func() error {
-		return ignoreNotFound(c.api.Patch(ctx, b, cluster.Main, types.MergePatchType, data))
+	return c.writeFieldWithoutVersion(ctx, b, "annotation "+checkpointAnnotation, w.Value, written, func() error {
+		return ignoreNotFound(c.api.Patch(ctx, b, cluster.MainPart, types.MergePatchType, data))
 	})
 }
 
@@ -128,13 +128,13 @@ func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) err
 	return c.patchStatus(ctx, b, status)
 }
 
-// patch writes a field of an object by a merge patch.
-func (c *fieldWriter) patch(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
+// patchField writes a field of an object by a merge patch.
+func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, obj, field, content, func() error { return c.api.Patch(ctx, obj, part, types.MergePatchType, data) })
+	return c.writeField(ctx, obj, field, content, func() error { return c.api.Patch(ctx, obj, part, types.MergePatchType, data) })
 }
 
 // setPodCondition sets a readiness condition of a pod, unless another pod has its name now.
@@ -168,8 +168,8 @@ func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCo
 			return string(p.Type) == w.Type && string(p.Status) == w.Status && p.Reason == w.Reason && p.Message == w.Message
 		}), nil
 	}
-	err = c.writeWithoutVersion(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, written, func() error {
-		return c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
+	err = c.writeFieldWithoutVersion(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, written, func() error {
+		return c.api.Patch(ctx, obj, cluster.StatusPart, types.StrategicMergePatchType, data)
 	})
 	if apierrors.IsConflict(err) {
 		// If another pod has the name now, no write is due. Otherwise the caller has to repeat the write.

@@ -34,7 +34,7 @@ func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 			}
 		}
 	}
-	got := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b")
+	got := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b")
 	want := map[string]string{"other": "x", "elbv2.k8s.aws/checkpoint": "hash", "elbv2.k8s.aws/checkpoint-timestamp": "1700000000"}
 	if d := cmp.Diff(want, got.Annotations); d != "" {
 		t.Error(d)
@@ -53,12 +53,12 @@ func TestCompleteSpecOnlyOfTheSameVersion(t *testing.T) {
 		Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "web"}})
 	typ := elbv2.TargetTypeIP
 	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn", TargetType: &typ, VpcID: "vpc-1"}
-	seen := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b").ResourceVersion
+	seen := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b").ResourceVersion
 	for version, want := range map[string]string{"another": "", seen: "arn"} {
 		if err := c.Change(t.Context(), bindings.CompleteSpec{Binding: key, Version: version, Spec: spec}); err != nil {
 			t.Fatal(err)
 		}
-		if got := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b").Spec; want != "" && (got.TargetGroupARN != want || got.TargetGroupName != "web" || *got.TargetType != typ) {
+		if got := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b").Spec; want != "" && (got.TargetGroupARN != want || got.TargetGroupName != "web" || *got.TargetType != typ) {
 			t.Errorf("version %s: %+v", version, got)
 		}
 	}
@@ -73,7 +73,7 @@ func TestPodConditionIsSetOnlyOnThePodOfTheUID(t *testing.T) {
 		if err := c.Change(context.Background(), bindings.SetPodCondition{Namespace: "shop", Name: "p", UID: "u1", Type: "gate", Status: status, Message: message}); err != nil {
 			t.Fatal(err)
 		}
-		return get[*corev1.Pod](t, m, cluster.KindPod, "p")
+		return getObject[*corev1.Pod](t, m, cluster.KindPod, "p")
 	}
 	first := set("False", "a")
 	if len(first.Status.Conditions) != 2 {
@@ -88,7 +88,7 @@ func TestPodConditionIsSetOnlyOnThePodOfTheUID(t *testing.T) {
 	if err := c.Change(context.Background(), bindings.SetPodCondition{Namespace: "shop", Name: "p", UID: "other", Type: "gate", Status: "True"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := get[*corev1.Pod](t, m, cluster.KindPod, "p"); got.Status.Conditions[0].Status != "False" {
+	if got := getObject[*corev1.Pod](t, m, cluster.KindPod, "p"); got.Status.Conditions[0].Status != "False" {
 		t.Error("the condition was set on another pod")
 	}
 }

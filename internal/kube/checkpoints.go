@@ -23,8 +23,8 @@ const MembershipsName = "fulcrum-memberships"
 // checkpointsKey is the key of the text in the Secret. Each format has a key of its own.
 const checkpointsKey = "v1"
 
-// Checkpoints stores one text in a Secret.
-type Checkpoints struct {
+// SecretStore stores one text in a Secret, such as checkpoints or memberships.
+type SecretStore struct {
 	API       API
 	Namespace string
 	// Name is the name of the Secret. Empty means CheckpointsName.
@@ -32,7 +32,7 @@ type Checkpoints struct {
 }
 
 // Read returns the text, empty if there is no Secret. It returns an error if the Secret has only keys of other formats.
-func (c Checkpoints) Read(ctx context.Context) (string, error) {
+func (c SecretStore) Read(ctx context.Context) (string, error) {
 	secret := c.newSecret()
 	err := c.API.Read(ctx, secret)
 	if apierrors.IsNotFound(err) {
@@ -49,7 +49,7 @@ func (c Checkpoints) Read(ctx context.Context) (string, error) {
 }
 
 // Write replaces the text, and retains other keys of the Secret.
-func (c Checkpoints) Write(ctx context.Context, text string) error {
+func (c SecretStore) Write(ctx context.Context, text string) error {
 	secret := c.newSecret()
 	err := c.API.Read(ctx, secret)
 	data := maps.Clone(secret.Data)
@@ -73,7 +73,7 @@ func (c Checkpoints) Write(ctx context.Context, text string) error {
 }
 
 // newSecret returns a Secret of the name without data.
-func (c Checkpoints) newSecret() *corev1.Secret {
+func (c SecretStore) newSecret() *corev1.Secret {
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)
 	return secret

@@ -17,7 +17,7 @@ func TestCheckpointsAreStoredInASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := kube.Checkpoints{API: kube.InMemory{Store: store}, Namespace: "kube-system"}
+	c := kube.SecretStore{API: kube.MemoryAPI{Store: store}, Namespace: "kube-system"}
 	read := func() string {
 		t.Helper()
 		text, err := c.Read(t.Context())
@@ -38,7 +38,7 @@ func TestCheckpointsAreStoredInASecret(t *testing.T) {
 		}
 	}
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: kube.CheckpointsName}, Data: map[string][]byte{"note": []byte("of a person")}}
-	if _, err := store.Update(other, cluster.Main); err != nil {
+	if _, err := store.Update(other, cluster.MainPart); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "no key v1, but note: another version") {

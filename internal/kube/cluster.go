@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -25,7 +26,7 @@ type Cluster struct {
 	*fieldWriter
 	bindings bindingWriter
 
-	// Members records which stacks root objects belong to and have left. Members.NoteChange must be called for each event.
+	// Members records which stacks root objects belong to and have left. Members.RecordChange must be called for each event.
 	Members *cluster.Memberships
 	// Store, if not nil, persists Members for the next process.
 	Store MembershipStore
@@ -50,7 +51,7 @@ func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source).WithMemberships(c.Members) }
 
 // Class implements engine.Cluster.
-func (c *Cluster) Class(err error) engine.Class { return Classify(err) }
+func (c *Cluster) Class(err error) failure.Class { return Classify(err) }
 
 // Bindings implements engine.Cluster.
 func (c *Cluster) Bindings(v *cluster.View, id model.StackID) []observed.Binding {
@@ -68,22 +69,22 @@ func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) {
 }
 
 // Apply implements engine.Cluster. A step may be repeated: if it was carried out before, it succeeds without a write.
-func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
+func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	switch action := s.Do.(type) {
 	case plan.ClaimFinalizer:
-		return plan.Result{}, c.claimFinalizer(ctx, action)
+		return plan.StepResult{}, c.claimFinalizer(ctx, action)
 	case plan.ReleaseFinalizer:
-		return plan.Result{}, c.releaseFinalizer(ctx, action)
+		return plan.StepResult{}, c.releaseFinalizer(ctx, action)
 	case plan.PutBinding:
 		return c.bindings.putBinding(ctx, action, known)
 	case plan.DeleteBinding:
 		b := &elbv2.TargetGroupBinding{}
 		b.Namespace, b.Name = action.Namespace, action.Name
-		return plan.Result{}, ignoreNotFound(c.api.Delete(ctx, b))
+		return plan.StepResult{}, ignoreNotFound(c.api.Delete(ctx, b))
 	case plan.RecordAccelerator:
-		return plan.Result{}, c.recordAccelerator(ctx, action, known)
+		return plan.StepResult{}, c.recordAccelerator(ctx, action, known)
 	}
-	return plan.Result{}, fmt.Errorf("step %s does not change Kubernetes", s.ID)
+	return plan.StepResult{}, fmt.Errorf("step %s does not change Kubernetes", s.ID)
 }
 
 // failedStatusReason is the reason of the event about a status that cannot be written.
@@ -142,7 +143,7 @@ func lastingKeys(ref cluster.Ref, patches []cluster.Patch) map[eventKey]bool {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && ev.Ref == ref && (ev.Warning || ev.Once) {
 			ev.Message = eventMessage(ev.Message)
-			out[keyOf(ev)] = true
+			out[eventKeyOf(ev)] = true
 		}
 	}
 	return out

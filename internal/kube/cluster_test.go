@@ -19,16 +19,16 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 var (
-	shopWeb = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-	member  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+	shopWebStack  = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	ingressMember = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 )
 
 func newTestCluster(t *testing.T, objs ...cluster.Object) (*Cluster, *cluster.Memory) {
@@ -40,20 +40,20 @@ func newTestCluster(t *testing.T, objs ...cluster.Object) (*Cluster, *cluster.Me
 	if err := m.Put(objs...); err != nil {
 		t.Fatal(err)
 	}
-	return New(m, InMemory{m}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))), m
+	return New(m, MemoryAPI{m}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))), m
 }
 
-func ingress(finalizers ...string) *networkingv1.Ingress {
+func newIngress(finalizers ...string) *networkingv1.Ingress {
 	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Finalizers: finalizers}}
 }
 
-func apply(t *testing.T, c *Cluster, do plan.Action, known plan.KnownIDs) error {
+func applyStep(t *testing.T, c *Cluster, do plan.Action, known plan.KnownIDs) error {
 	t.Helper()
-	_, err := c.Apply(context.Background(), shopWeb, plan.Step{ID: "x", Do: do}, known)
+	_, err := c.Apply(context.Background(), shopWebStack, plan.Step{ID: "x", Do: do}, known)
 	return err
 }
 
-func get[T cluster.Object](t *testing.T, m *cluster.Memory, kind cluster.Kind, name string) T {
+func getObject[T cluster.Object](t *testing.T, m *cluster.Memory, kind cluster.Kind, name string) T {
 	t.Helper()
 	o, ok := cluster.Get[T](cluster.NewView(m), kind, "shop", name)
 	if !ok {
@@ -63,13 +63,13 @@ func get[T cluster.Object](t *testing.T, m *cluster.Memory, kind cluster.Kind, n
 }
 
 func TestFinalizersOfOthersStay(t *testing.T) {
-	c, m := newTestCluster(t, ingress("other/x"))
+	c, m := newTestCluster(t, newIngress("other/x"))
 	for range 2 {
-		if err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
+		if err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
+	got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
 	if d := cmp.Diff([]string{"other/x", "ingress.k8s.aws/resources"}, got.Finalizers); d != "" {
 		t.Error(d)
 	}
@@ -77,35 +77,35 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
+		if err := applyStep(t, c, plan.ReleaseFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := cmp.Diff([]string{"other/x"}, get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Finalizers); d != "" {
+	if d := cmp.Diff([]string{"other/x"}, getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Finalizers); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestClaimFinalizerOfDeletingObject(t *testing.T) {
-	c, m := newTestCluster(t, ingress("other/x"))
-	if err := m.Remove(ingress()); err != nil {
+	c, m := newTestCluster(t, newIngress("other/x"))
+	if err := m.Remove(newIngress()); err != nil {
 		t.Fatal(err)
 	}
-	err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
-	if c.Class(err) != engine.Conflict {
+	err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil)
+	if c.Class(err) != failure.Conflict {
 		t.Errorf("class %v of %v", c.Class(err), err)
 	}
 }
 
 func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
-	ing := ingress(naming.ImplicitFinalizer)
+	ing := newIngress(naming.ImplicitFinalizer)
 	ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
 		{Hostname: "h", Ports: []networkingv1.IngressPortStatus{{Port: 80}}}, {Hostname: "front"}}
 	c, m := newTestCluster(t, ing)
-	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
+	if err := applyStep(t, c, plan.ReleaseFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 		t.Fatal(err)
 	}
-	got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
+	got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
 	if len(got.Status.LoadBalancer.Ingress) != 0 || len(got.Finalizers) != 0 {
 		t.Errorf("%+v %+v", got.Finalizers, got.Status)
 	}
@@ -113,10 +113,10 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	moved := ing.DeepCopy()
 	moved.Finalizers = append(moved.Finalizers, "group.ingress.k8s.aws/team")
 	c, m = newTestCluster(t, moved)
-	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
+	if err := applyStep(t, c, plan.ReleaseFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 2 {
+	if got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 2 {
 		t.Error("the status of the other load balancer is gone")
 	}
 	// An Ingress that another controller serves now also retains its status.
@@ -124,10 +124,10 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 		taken := ing.DeepCopy()
 		taken.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{theirs}
 		c, m = newTestCluster(t, taken)
-		if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
+		if err := applyStep(t, c, plan.ReleaseFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 1 || len(got.Finalizers) != 0 {
+		if got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 1 || len(got.Finalizers) != 0 {
 			t.Errorf("%+v of another controller: %+v %+v", theirs, got.Finalizers, got.Status)
 		}
 	}
@@ -143,7 +143,7 @@ func bindingStep() (plan.PutBinding, plan.KnownIDs) {
 				Ports: []model.PeerPort{{Protocol: "TCP", Port: &port}}}},
 		},
 		Group: group, Type: model.IPTargets, Protocol: "HTTP", Address: model.IPv4, VPC: "vpc-1",
-		Labels: naming.StackLabels(shopWeb), BackendGroup: backend,
+		Labels: naming.StackLabels(shopWebStack), BackendGroup: backend,
 	}, plan.KnownIDs{group: "arn:tg", backend: "sg-1"}
 }
 
@@ -151,48 +151,48 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	c, m := newTestCluster(t)
 	put, known := bindingStep()
 	for range 2 { // the second attempt finds the binding, as if the answer to the first attempt was lost
-		if err := apply(t, c, put, known); err != nil {
+		if err := applyStep(t, c, put, known); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seen := c.Bindings(c.View(), shopWeb)
-	if len(seen) != 1 || seen[0].ARN != "arn:tg" || seen[0].Networking[0].Groups[0] != "sg-1" ||
+	seen := c.Bindings(c.View(), shopWebStack)
+	if len(seen) != 1 || seen[0].ARN != "arn:tg" || seen[0].Networking[0].SecurityGroups[0] != "sg-1" ||
 		seen[0].Networking[0].CIDRs[0] != "10.0.0.0/8" || seen[0].Service.Service != "web" || seen[0].Protocol != "HTTP" {
 		t.Errorf("%+v", seen)
 	}
-	before := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
+	before := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
 
 	// Labels and annotations of other clients are retained. A change is one patch, and a nil networking field removes
 	// the field.
 	foreign := before.DeepCopy()
 	foreign.Labels["team"] = "a"
 	foreign.Annotations = map[string]string{"elbv2.k8s.aws/checkpoint": "x"}
-	if _, err := m.Update(foreign, cluster.Main); err != nil {
+	if _, err := m.Update(foreign, cluster.MainPart); err != nil {
 		t.Fatal(err)
 	}
 	put.Existing = &model.Binding{Namespace: "shop", Name: "k8s-shop-web-1"}
 	put.Binding.Managed, put.Binding.Networking = false, nil
-	if err := apply(t, c, put, known); err != nil {
+	if err := applyStep(t, c, put, known); err != nil {
 		t.Fatal(err)
 	}
-	after := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
+	after := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
 	if after.Labels["team"] != "a" || after.Annotations["elbv2.k8s.aws/checkpoint"] != "x" || after.Spec.Networking != nil || after.Generation != 2 {
 		t.Errorf("%+v", after)
 	}
 	version := after.ResourceVersion
-	if err := apply(t, c, put, known); err != nil {
+	if err := applyStep(t, c, put, known); err != nil {
 		t.Fatal(err)
 	}
-	if again := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1"); again.ResourceVersion != version {
+	if again := getObject[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1"); again.ResourceVersion != version {
 		t.Error("a write without a change")
 	}
 
 	for range 2 {
-		if err := apply(t, c, plan.DeleteBinding{Namespace: "shop", Name: "k8s-shop-web-1"}, nil); err != nil {
+		if err := applyStep(t, c, plan.DeleteBinding{Namespace: "shop", Name: "k8s-shop-web-1"}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if seen := c.Bindings(c.View(), shopWeb); len(seen) != 0 {
+	if seen := c.Bindings(c.View(), shopWebStack); len(seen) != 0 {
 		t.Errorf("%+v", seen)
 	}
 }
@@ -200,15 +200,15 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
 	c, _ := newTestCluster(t)
 	put, known := bindingStep()
-	if err := apply(t, c, put, known); err != nil {
+	if err := applyStep(t, c, put, known); err != nil {
 		t.Fatal(err)
 	}
 	known[put.Group] = "arn:other"
-	if err := apply(t, c, put, known); c.Class(err) != engine.InUse {
+	if err := applyStep(t, c, put, known); c.Class(err) != failure.InUse {
 		t.Errorf("class %v of %v", c.Class(err), err)
 	}
 	delete(known, put.Group)
-	if err := apply(t, c, put, known); err == nil {
+	if err := applyStep(t, c, put, known); err == nil {
 		t.Error("a binding without a target group")
 	}
 }
@@ -216,7 +216,7 @@ func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
 var webRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 
 func TestStatusIsWrittenOnce(t *testing.T) {
-	c, m := newTestCluster(t, ingress())
+	c, m := newTestCluster(t, newIngress())
 	p := []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 		Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h", Ports: []networkingv1.IngressPortStatus{
 			{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}}}}}}}}
@@ -227,7 +227,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress
+	got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress
 	want := []networkingv1.IngressLoadBalancerIngress{{Hostname: "h", Ports: []networkingv1.IngressPortStatus{
 		{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}}}}
 	if d := cmp.Diff(want, got); d != "" || writes != 1 {
@@ -236,7 +236,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 }
 
 func TestWarningsAreNotRepeatedUntilSuccess(t *testing.T) {
-	c, m := newTestCluster(t, ingress())
+	c, m := newTestCluster(t, newIngress())
 	ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 	a := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "a"}
 	b := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "b"}
@@ -267,18 +267,18 @@ func TestWarningsAreNotRepeatedUntilSuccess(t *testing.T) {
 }
 
 // statusDeniedAPI is an API server that denies writes to the status subresource.
-type statusDeniedAPI struct{ InMemory }
+type statusDeniedAPI struct{ MemoryAPI }
 
 func (r statusDeniedAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if part == cluster.Status {
+	if part == cluster.StatusPart {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, obj.GetName(), errors.New("no right to"))
 	}
-	return r.InMemory.Patch(ctx, obj, part, kind, data)
+	return r.MemoryAPI.Patch(ctx, obj, part, kind, data)
 }
 
 func TestAStatusThatCannotBeWrittenIsReported(t *testing.T) {
-	_, m := newTestCluster(t, ingress())
-	c := New(m, statusDeniedAPI{InMemory{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
+	_, m := newTestCluster(t, newIngress())
+	c := New(m, statusDeniedAPI{MemoryAPI{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
 	for range 2 {
 		err := c.Write(context.Background(), []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 			Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}}}}})

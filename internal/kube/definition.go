@@ -53,9 +53,9 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return cluster.Definition{}, fmt.Errorf("read CRD %s: %w", name, err)
 	}
-	out := cluster.Definition{Deleting: apierrors.IsNotFound(err) || crd.GetDeletionTimestamp() != nil}
+	out := cluster.Definition{MissingOrDeleting: apierrors.IsNotFound(err) || crd.GetDeletionTimestamp() != nil}
 	if err == nil {
-		out.Spec = specFields(crd.Object, typ.GVK.Version)
+		out.SpecFields = specFields(crd.Object, typ.GVK.Version)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

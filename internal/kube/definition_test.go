@@ -88,7 +88,7 @@ func TestDefinition(t *testing.T) {
 			l := NewLookups(live, testclock.FromVariable(&now))
 			for range 3 {
 				got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator)
-				if got.Deleting != c.ending || got.Drops("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				if got.MissingOrDeleting != c.ending || got.DropsSpecField("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%+v, %v", got, err)
 				}
 			}
@@ -100,7 +100,7 @@ func TestDefinition(t *testing.T) {
 			}
 			now = now.Add(durations.BriefWait)
 			s.code, s.body = 200, crd("")+"}"
-			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Deleting || got.Drops("listeners") || err != nil {
+			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.MissingOrDeleting || got.DropsSpecField("listeners") || err != nil {
 				t.Errorf("later %+v, %v", got, err)
 			}
 		})
@@ -113,7 +113,7 @@ func TestOnlyReferencedIngressIsLookedUp(t *testing.T) {
 	t.Parallel()
 	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}
 	s := &serviceServer{ingress: made}
-	_, source, synced := startInformer(t, cluster.KindIngress, rights.Kubernetes)
+	_, source, synced := startInformer(t, cluster.KindIngress, rights.KubernetesRoles)
 	source.Lookups, _ = newLookups(t, s)
 	<-synced
 	v := cluster.NewView(source)
@@ -123,7 +123,7 @@ func TestOnlyReferencedIngressIsLookedUp(t *testing.T) {
 	if got, ok := cluster.GetReferenced[cluster.Object](v, made, cluster.KindIngress, "n", "web.front"); !ok || got.GetName() != "web.front" || v.Err() != nil || s.requests() != "n/web.front" {
 		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
 	}
-	s.change(func() { s.failing = http.StatusInternalServerError })
+	s.update(func() { s.failureCode = http.StatusInternalServerError })
 	if _, ok := cluster.GetReferenced[cluster.Object](v, made, cluster.KindIngress, "n", "other"); ok || v.Err() == nil {
 		t.Error("a read that failed counts as an Ingress that does not exist")
 	}

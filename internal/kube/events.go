@@ -43,7 +43,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64
 		kind = corev1.EventTypeWarning
 	}
 	name := fmt.Sprintf("%s.%s%s", shortenName(obj.GetName()), strconv.FormatInt(r.last.UnixNano(), 16), strconv.FormatUint(serial, 16))
-	source := cmp.Or(ev.Source, Component(ev.Ref.Kind))
+	source := cmp.Or(ev.Source, EventComponent(ev.Ref.Kind))
 	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -67,8 +67,8 @@ func shortenName(name string) string {
 	return strings.TrimRight(name[:room], "-.")
 }
 
-// Component returns the source component of events about a kind that have no Source of their own.
-func Component(k cluster.Kind) string {
+// EventComponent returns the source component of events about a kind that have no Source of their own.
+func EventComponent(k cluster.Kind) string {
 	switch k {
 	case cluster.KindService:
 		return "service"

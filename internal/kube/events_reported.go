@@ -18,9 +18,9 @@ import (
 // normal event about the object, because that ends its warnings. Normal events are always written, because they are created
 // only for changes.
 type eventFilter struct {
-	mu        sync.Mutex
-	histories map[types.UID]*eventHistory
-	lasting   map[string][]lastingWarning // by subject, which is cluster.LastingWarnings.Subject or that of a fight
+	mu              sync.Mutex
+	histories       map[types.UID]*eventHistory
+	lastingWarnings map[string][]lastingWarning // by subject, which is cluster.LastingWarnings.Subject or that of a fight
 }
 
 // eventHistory has the warnings that were written about an object.
@@ -50,28 +50,29 @@ type lastingWarning struct {
 	outlivesSuccess bool
 }
 
-// requestID matches the request ID in an error of AWS, which differs in each answer.
-var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
+// requestIDPattern matches the request ID in an error of AWS, which differs in each answer.
+var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
 const (
-	// maxRemembered bounds the objects whose events or writes are remembered. If there are more, all are forgotten, and events
-	// are written again.
-	maxRemembered = 20000
-	// maxPerObject is the maximum number of warnings that are written about one object within an hour. One annotation can
-	// have thousands of faults, each of which is a warning.
-	maxPerObject = 32
+	// maxRememberedObjects bounds the objects whose events or writes are remembered. If there are more, all are forgotten,
+	// and events are written again.
+	maxRememberedObjects = 20000
+	// maxWarningsPerObject is the maximum number of warnings that are written about one object within an hour. One
+	// annotation can have thousands of faults, each of which is a warning.
+	maxWarningsPerObject = 32
 )
 
-// emitAfter returns the time after which the event of a lasting warning is emitted again, before the API server deletes it.
-func emitAfter() time.Duration { return durations.EventKept * 2 / 3 }
+// repeatEventAfter returns the time after which the event of a lasting warning is emitted again, before the API server
+// deletes it.
+func repeatEventAfter() time.Duration { return durations.EventRetention * 2 / 3 }
 
-// recordNew records an event that is about to be written, and returns the event and its record; false if it must not be
+// recordNewEvent records an event that is about to be written, and returns the event and its record; false if it must not be
 // written.
-func (e *eventFilter) recordNew(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, eventRecord, bool) {
+func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, eventRecord, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.histories == nil || len(e.histories) > maxRemembered {
-		e.histories, e.lasting = map[types.UID]*eventHistory{}, map[string][]lastingWarning{}
+	if e.histories == nil || len(e.histories) > maxRememberedObjects {
+		e.histories, e.lastingWarnings = map[types.UID]*eventHistory{}, map[string][]lastingWarning{}
 	}
 	ev.Message = eventMessage(ev.Message)
 	if !ev.Warning && !ev.Once {
@@ -83,27 +84,27 @@ func (e *eventFilter) recordNew(uid types.UID, ev cluster.Event, at time.Time) (
 		e.histories[uid] = h
 	}
 	h.rotateHour(at)
-	if len(h.records) >= maxPerObject {
+	if len(h.records) >= maxWarningsPerObject {
 		h.prune(at)
 	}
-	if h.records[keyOf(ev)] != nil {
+	if h.records[eventKeyOf(ev)] != nil {
 		return ev, eventRecord{}, false // RepeatEvents updates the existing event
 	}
-	if len(h.records) >= maxPerObject || h.writes >= maxPerObject {
+	if len(h.records) >= maxWarningsPerObject || h.writes >= maxWarningsPerObject {
 		return ev, eventRecord{}, false
 	}
-	if len(h.records) == maxPerObject-1 {
+	if len(h.records) == maxWarningsPerObject-1 {
 		ev = overflowEvent(ev.Ref)
 	}
 	r := &eventRecord{count: 1, first: at, last: at}
-	h.records[keyOf(ev)] = r
+	h.records[eventKeyOf(ev)] = r
 	h.writes++
 	return ev, *r, true
 }
 
 // rotateHour starts a new hour of writes if the last one is over.
 func (h *eventHistory) rotateHour(at time.Time) {
-	if at.Sub(h.hourStart) >= durations.EventKept {
+	if at.Sub(h.hourStart) >= durations.EventRetention {
 		h.hourStart, h.writes = at, 0
 	}
 }
@@ -111,24 +112,24 @@ func (h *eventHistory) rotateHour(at time.Time) {
 // prune removes the records of events that the API server has deleted, because they were not written for long.
 func (h *eventHistory) prune(at time.Time) {
 	for k, r := range h.records {
-		if at.Sub(r.last) >= durations.EventKept {
+		if at.Sub(r.last) >= durations.EventRetention {
 			delete(h.records, k)
 		}
 	}
 }
 
-// overflowEvent returns the event that replaces all events of an object above maxPerObject.
+// overflowEvent returns the event that replaces all events of an object above maxWarningsPerObject.
 func overflowEvent(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
 		Message: reason + ": this object has more findings than events are written for; correct the findings in the other events, or list all findings with fulcrum plan"}
 }
 
-// keyOf returns the key of an event. The request ID of AWS is not part of it.
-func keyOf(ev cluster.Event) eventKey {
+// eventKeyOf returns the key of an event. The request ID of AWS is not part of it.
+func eventKeyOf(ev cluster.Event) eventKey {
 	text := ev.Message
 	if strings.Contains(strings.ToLower(text), "request") { // few messages have a request ID, and the regular expression is slow
-		text = requestID.ReplaceAllString(text, "")
+		text = requestIDPattern.ReplaceAllString(text, "")
 	}
 	return eventKey{ev.Reason, text}
 }
@@ -165,7 +166,7 @@ func (e *eventFilter) forgetWarnings(uid types.UID, lasting map[eventKey]bool) {
 			retained[key] = r
 		}
 	}
-	for _, warnings := range e.lasting {
+	for _, warnings := range e.lastingWarnings {
 		for _, l := range warnings {
 			if r := h.records[l.key]; r != nil && l.outlivesSuccess && l.uid == uid {
 				retained[l.key] = r
@@ -182,32 +183,33 @@ func (e *eventFilter) removeRecord(uid types.UID, ev cluster.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if h := e.histories[uid]; h != nil {
-		delete(h.records, keyOf(ev))
+		delete(h.records, eventKeyOf(ev))
 	}
 }
 
-// recordLasting replaces the lasting warnings of a subject. The warnings of an object above maxPerObject are recorded as one.
+// recordLasting replaces the lasting warnings of a subject. The warnings of an object above maxWarningsPerObject are
+// recorded as one.
 func (e *eventFilter) recordLasting(subject string, warnings []lastingWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []lastingWarning
 	perObject := map[types.UID]int{}
 	for _, l := range warnings {
-		if perObject[l.uid] == maxPerObject {
+		if perObject[l.uid] == maxWarningsPerObject {
 			continue
 		}
-		if perObject[l.uid]++; perObject[l.uid] == maxPerObject {
+		if perObject[l.uid]++; perObject[l.uid] == maxWarningsPerObject {
 			l.ev = overflowEvent(l.ev.Ref)
 		}
 		l.ev.Message = eventMessage(l.ev.Message)
-		l.key = keyOf(l.ev)
+		l.key = eventKeyOf(l.ev)
 		out = append(out, l)
 	}
 	if len(out) == 0 || e.histories == nil {
-		delete(e.lasting, subject)
+		delete(e.lastingWarnings, subject)
 		return
 	}
-	e.lasting[subject] = out
+	e.lastingWarnings[subject] = out
 }
 
 // dueWarning is a lasting warning whose event has to be emitted again, with the record of the event.
@@ -220,7 +222,7 @@ type dueWarning struct {
 func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, warnings := range e.lasting {
+	for _, warnings := range e.lastingWarnings {
 		for _, l := range warnings {
 			if len(out) == limit {
 				return out
@@ -240,15 +242,15 @@ func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord
 		return nil
 	}
 	r := h.records[l.key]
-	if r != nil && at.Sub(r.last) < emitAfter() {
+	if r != nil && at.Sub(r.last) < repeatEventAfter() {
 		return nil
 	}
 	h.rotateHour(at)
-	if h.writes >= maxPerObject {
+	if h.writes >= maxWarningsPerObject {
 		return nil
 	}
-	if r == nil { // the object had maxPerObject warnings before
-		if len(h.records) >= maxPerObject {
+	if r == nil { // the object had maxWarningsPerObject warnings before
+		if len(h.records) >= maxWarningsPerObject {
 			return nil
 		}
 		r = &eventRecord{first: at}
@@ -265,6 +267,6 @@ func (e *eventFilter) retryEmission(due dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.recordOf(due.uid, due.key); r != nil {
-		r.count, r.last = r.count-1, due.last.Add(durations.SweepInterval-emitAfter())
+		r.count, r.last = r.count-1, due.last.Add(durations.SweepInterval-repeatEventAfter())
 	}
 }

@@ -39,11 +39,11 @@ func (c *eventCountingAPI) Patch(ctx context.Context, obj cluster.Object, part c
 func newClusterWithWarnings(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *eventCountingAPI, *time.Time) {
 	t.Helper()
 	_, m := newTestCluster(t)
-	api := &eventCountingAPI{API: InMemory{m}, refuse: refuse}
+	api := &eventCountingAPI{API: MemoryAPI{m}, refuse: refuse}
 	now := time.Unix(1700000000, 0)
 	c := New(m, api, testclock.FromVariable(&now))
 	for n := range objects {
-		ing := ingress()
+		ing := newIngress()
 		ing.Name, ing.UID = fmt.Sprint("web", n), types.UID(fmt.Sprint("web", n))
 		if err := m.Put(ing); err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 		t.Errorf("%d events by %d writes in five hours", len(events), api.writes)
 	}
 	for _, o := range events {
-		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > emitAfter() || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
+		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > repeatEventAfter() || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
 			t.Errorf("count %d from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
 		}
 	}
@@ -106,18 +106,18 @@ func TestRepeatedEventsAreBounded(t *testing.T) {
 		perHour = append(perHour, api.writes-before)
 	}
 	for _, n := range perHour {
-		if n > maxPerObject {
+		if n > maxWarningsPerObject {
 			t.Errorf("writes by the hour: %v", perHour)
 		}
 	}
-	if n := len(m.All("Event")); n != maxPerObject {
+	if n := len(m.All("Event")); n != maxWarningsPerObject {
 		t.Errorf("%d events", n)
 	}
 }
 
 func TestAnEventThatCannotBePatchedIsCreatedAgain(t *testing.T) {
 	c, m, _, now := newClusterWithWarnings(t, 1, 1, true)
-	*now = now.Add(emitAfter())
+	*now = now.Add(repeatEventAfter())
 	c.RepeatEvents(t.Context())
 	if n := len(m.All("Event")); n != 2 {
 		t.Errorf("%d events", n)
@@ -130,7 +130,7 @@ func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 		t.Skip("takes long with the race detector, and there is one goroutine")
 	}
 	c, _, api, now := newClusterWithWarnings(t, 10_000, 1, false)
-	*now = now.Add(emitAfter())
+	*now = now.Add(repeatEventAfter())
 	for range 19 {
 		before := api.writes
 		c.RepeatEvents(t.Context())
@@ -151,7 +151,7 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 	for n := range 10_000 {
 		uid := types.UID(fmt.Sprint(n))
 		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}, Warning: true, Reason: "R", Message: "wrong"}
-		e.recordNew(uid, ev, at)
+		e.recordNewEvent(uid, ev, at)
 		e.recordLasting(string(uid), []lastingWarning{{uid: uid, ev: ev}})
 	}
 	for b.Loop() {

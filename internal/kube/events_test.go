@@ -33,7 +33,7 @@ func TestLongMessagesAreTruncatedBetweenCharacters(t *testing.T) {
 // A value in an event message cannot displace the fix, add a second line to the message, or send control characters to
 // a terminal.
 func TestValuesCannotDistortMessages(t *testing.T) {
-	obj := ingress()
+	obj := newIngress()
 	for name, value := range map[string]string{
 		"long":      strings.Repeat("x", 300_000),
 		"lines":     "x\nNormal  SuccessfullyReconciled  Successfully reconciled\n",
@@ -52,13 +52,13 @@ func TestValuesCannotDistortMessages(t *testing.T) {
 	}
 }
 
-// TestEventsOfOneObjectAreBounded: an object with thousands of faults gets at most maxPerObject events.
+// TestEventsOfOneObjectAreBounded: an object with thousands of faults gets at most maxWarningsPerObject events.
 func TestEventsOfOneObjectAreBounded(t *testing.T) {
-	ing := ingress()
+	ing := newIngress()
 	ing.UID = "web"
 	_, m := newTestCluster(t, ing)
 	now := time.Unix(1700000000, 0)
-	c := New(m, InMemory{m}, testclock.FromVariable(&now))
+	c := New(m, MemoryAPI{m}, testclock.FromVariable(&now))
 	write := func(kind string, n int) int {
 		t.Helper()
 		before := len(m.All("Event"))
@@ -71,7 +71,7 @@ func TestEventsOfOneObjectAreBounded(t *testing.T) {
 		}
 		return len(m.All("Event")) - before
 	}
-	if n := write("a", 500); n != maxPerObject {
+	if n := write("a", 500); n != maxWarningsPerObject {
 		t.Errorf("%d events at first", n)
 	}
 	more := 0
@@ -94,18 +94,18 @@ func TestEventsOfOneObjectAreBounded(t *testing.T) {
 			size += len(k.message)
 		}
 	}
-	if size > maxPerObject*maxEventMessage {
+	if size > maxWarningsPerObject*maxEventMessage {
 		t.Errorf("%d bytes are remembered", size)
 	}
-	now = now.Add(durations.EventKept)
-	if n := write("c", 500); n != maxPerObject {
+	now = now.Add(durations.EventRetention)
+	if n := write("c", 500); n != maxWarningsPerObject {
 		t.Errorf("%d events of other faults after a while", n)
 	}
 }
 
 func TestEventsOfLongNamesHaveValidNames(t *testing.T) {
 	for _, n := range []int{1, 220, 221, 253} {
-		ing := ingress()
+		ing := newIngress()
 		ing.Name = strings.Repeat("a.", 126)[:n-1] + "b"
 		e := eventFor(ing, cluster.Event{Ref: cluster.RefOf(ing), Reason: "x"}, eventRecord{last: time.Unix(1<<32, 0)}, 1<<63)
 		if bad := validation.IsDNS1123Subdomain(e.Name); len(bad) > 0 || e.InvolvedObject.Name != ing.Name {

@@ -44,7 +44,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	if err != nil || obj == nil {
 		return
 	}
-	ev, r, ok := c.events.recordNew(obj.GetUID(), ev, c.clock.Now())
+	ev, r, ok := c.events.recordNewEvent(obj.GetUID(), ev, c.clock.Now())
 	if !ok {
 		return
 	}
@@ -54,7 +54,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 		c.events.removeRecord(obj.GetUID(), ev)
 		log.V(1).Info("failed to record event", "err", err.Error())
 	}
-	c.events.recordName(obj.GetUID(), keyOf(ev), e.Name)
+	c.events.recordName(obj.GetUID(), eventKeyOf(ev), e.Name)
 	switch {
 	case ev.Fault:
 		log.Error(nil, "reported fault", "message", ev.Message)
@@ -63,8 +63,8 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// recordLastingWarnings records the warnings among patches as lasting, if a cluster.LastingWarnings patch shows that they are all
-// warnings of its subject.
+// recordLastingWarnings records the warnings among patches as lasting, if a cluster.LastingWarnings patch shows that they
+// are all warnings of its subject.
 func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	var subject string
 	var warnings []lastingWarning
@@ -118,7 +118,7 @@ func (c *eventWriter) emitEventAgain(ctx context.Context, due dueWarning) error 
 			return fmt.Errorf("event of %s: %w", due.ev.Ref, err)
 		}
 		existing := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: due.name}}
-		err = c.api.Patch(ctx, existing, cluster.Main, types.MergePatchType, patch)
+		err = c.api.Patch(ctx, existing, cluster.MainPart, types.MergePatchType, patch)
 		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
 		}

@@ -22,7 +22,7 @@ func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	}
 	fenced.Transport = fencedTransport{next: fenced.Transport, fence: fence}
 	if fenced.Timeout == 0 {
-		fenced.Timeout = durations.Request
+		fenced.Timeout = durations.RequestTimeout
 	}
 	return &fenced
 }
@@ -74,15 +74,15 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // fencedBody is a request body that cannot be sent once the fence returns an error.
 type fencedBody struct {
 	io.ReadCloser
-	transport fencedTransport
-	checked   bool
-	fenceErr  error
+	transport    fencedTransport
+	fenceChecked bool
+	fenceErr     error
 }
 
 // Read checks the fence before it returns the first byte.
 func (b *fencedBody) Read(p []byte) (int, error) {
-	if !b.checked {
-		b.checked, b.fenceErr = true, b.transport.checkFence()
+	if !b.fenceChecked {
+		b.fenceChecked, b.fenceErr = true, b.transport.checkFence()
 	}
 	if b.fenceErr != nil {
 		return 0, b.fenceErr

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -62,7 +62,7 @@ func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Clust
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(store, Live{c}, clock.RealClock{})
+	return New(store, LiveAPI{c}, clock.RealClock{})
 }
 
 // TestNoRetryAfterTheFenceIsClosed: a write is not retried after the fence was closed, neither after the API server was
@@ -78,7 +78,7 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					lost, writes := false, 0
 					c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
-						ing := ingress()
+						ing := newIngress()
 						ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 						if r.Method == http.MethodGet {
 							return jsonResponse(t, http.StatusOK, ing), nil
@@ -97,15 +97,15 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 						}
 						return nil
 					})
-					err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
+					err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil)
 					if !falls {
 						if err != nil || writes != 2 {
 							t.Errorf("with the lease held: %d writes, %v", writes, err)
 						}
 						return
 					}
-					if got := c.Class(err); got != engine.Fenced || !errors.Is(err, errNotLeader) || writes != 1 {
-						t.Errorf("want class %v after 1 write, got %v after %d: %v", engine.Fenced, got, writes, err)
+					if got := c.Class(err); got != failure.Fenced || !errors.Is(err, errNotLeader) || writes != 1 {
+						t.Errorf("want class %v after 1 write, got %v after %d: %v", failure.Fenced, got, writes, err)
 					}
 				})
 			})
@@ -119,7 +119,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	lost := false
 	c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet {
-			ing := ingress()
+			ing := newIngress()
 			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 			return jsonResponse(t, http.StatusOK, ing), nil
 		}
@@ -134,7 +134,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 		}
 		return nil
 	})
-	if err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err == nil {
+	if err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil); err == nil {
 		t.Error("the write succeeded")
 	}
 }
@@ -147,8 +147,8 @@ func TestWritesHaveADeadline(t *testing.T) {
 			return nil, context.Cause(r.Context())
 		}, func() error { return nil })
 		start := time.Now()
-		err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
-		if took := time.Since(start); err == nil || took != durations.Request {
+		err := applyStep(t, c, plan.ClaimFinalizer{Ref: ingressMember, Finalizer: naming.ImplicitFinalizer}, nil)
+		if took := time.Since(start); err == nil || took != durations.RequestTimeout {
 			t.Errorf("got %v after %v", err, took)
 		}
 	})

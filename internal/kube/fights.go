@@ -55,7 +55,7 @@ type contentHash [sha256.Size]byte
 const writesPerMinute = 10
 
 // repeatBackOff has the delays between repeated writes of one object.
-var repeatBackOff = repeat.BackOff{Free: 3, First: durations.Answer, Longest: durations.LongestRepeatDelay, Rest: durations.MinuteInterval}
+var repeatBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.AnswerTimeout, LongestDelay: durations.LongestRepeatDelay, StreakTimeout: durations.MinuteInterval}
 
 // isOver reports whether the last repeated write is so long ago that the next write is not delayed.
 func (f *fight) isOver(now time.Time) bool {
@@ -77,7 +77,7 @@ func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, n
 	if repeated = written && last == content; repeated {
 		delay = repeatBackOff.Remaining(f.repeats, now)
 	}
-	if f.repeats.Times > 0 && len(f.recentWrites) == writesPerMinute {
+	if f.repeats.Repetitions > 0 && len(f.recentWrites) == writesPerMinute {
 		delay = max(delay, f.recentWrites[0].Add(time.Minute).Sub(now))
 	}
 	return delay, repeated
@@ -87,8 +87,8 @@ func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, n
 func (m *fightDetector) recordWrite(k fightKey, field string, content contentHash, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.byObject) > maxRemembered {
-		// Fights that continue are detected again after a few more writes. Reported fights are kept, because removeEnded
+	if len(m.byObject) > maxRememberedObjects {
+		// Fights that continue are detected again after a few more writes. Reported fights are kept, because removeEndedFights
 		// ends their events.
 		maps.DeleteFunc(m.byObject, func(_ fightKey, f *fight) bool { return !f.reported })
 	}
@@ -103,10 +103,10 @@ func (m *fightDetector) recordWrite(k fightKey, field string, content contentHas
 	last, written := f.lastWritten[field]
 	repeated := written && last == content
 	if repeated {
-		f.repeats.Times++
+		f.repeats.Repetitions++
 	}
-	if repeated || f.repeats.Times == 0 {
-		f.repeats.At = now
+	if repeated || f.repeats.Repetitions == 0 {
+		f.repeats.LastWrite = now
 	}
 	f.lastWritten[field] = content
 	if len(f.recentWrites) == writesPerMinute {
@@ -127,8 +127,8 @@ func (m *fightDetector) markReported(k fightKey) bool {
 	return true
 }
 
-// removeEnded forgets the fights that are over, and returns the objects of those that were reported.
-func (m *fightDetector) removeEnded(now time.Time) (out []cluster.Ref) {
+// removeEndedFights forgets the fights that are over, and returns the objects of those that were reported.
+func (m *fightDetector) removeEndedFights(now time.Time) (out []cluster.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, f := range m.byObject {
@@ -169,9 +169,9 @@ type fieldWriter struct {
 	fights fightDetector
 }
 
-// write calls send, which writes a field of an object. It returns undoneError if the write is delayed, because others have
+// writeField calls send, which writes a field of an object. It returns undoneError if the write is delayed, because others have
 // repeatedly undone it. content is the desired content of the field without parts that differ in each write, such as times.
-func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field string, content any, send func() error) error {
+func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field string, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
@@ -192,10 +192,10 @@ func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field strin
 	return nil
 }
 
-// writeWithoutVersion is write for a patch of a cached object that has no resource version, so that it never conflicts. The
-// cache may not have the last write yet. Therefore it reads the object before it repeats a write, and skips the write if
-// written reports that the object has the content.
-func (c *fieldWriter) writeWithoutVersion(ctx context.Context, obj cluster.Object, field string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
+// writeFieldWithoutVersion is writeField for a patch of a cached object that has no resource version, so that it never
+// conflicts. The cache may not have the last write yet. Therefore it reads the object before it repeats a write, and skips
+// the write if written reports that the object has the content.
+func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.Object, field string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (c *fieldWriter) writeWithoutVersion(ctx context.Context, obj cluster.Objec
 			return err
 		}
 	}
-	return c.write(ctx, obj, field, content, send)
+	return c.writeField(ctx, obj, field, content, send)
 }
 
 // reportFight writes a warning that others undo the writes of a field. The warning lasts until the fight is over.
@@ -234,7 +234,7 @@ func fightSubject(ref cluster.Ref) string { return "writes to " + ref.String() }
 
 // endFightWarnings ends the lasting warnings about fights that are over.
 func (c *fieldWriter) endFightWarnings() {
-	for _, ref := range c.fights.removeEnded(c.clock.Now()) {
+	for _, ref := range c.fights.removeEndedFights(c.clock.Now()) {
 		c.events.recordLasting(fightSubject(ref), nil)
 	}
 }
@@ -264,7 +264,7 @@ func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field st
 	if last.Manager == "" {
 		return unknown
 	}
-	return fmt.Sprintf("%q", finding.Cut(last.Manager))
+	return fmt.Sprintf("%q", finding.TruncateValue(last.Manager))
 }
 
 // subresourceRank returns 1 for a manager that has changed the subresource, and 0 for others.
@@ -294,16 +294,16 @@ func comparableFields(fields any) (any, error) {
 	if err := json.Unmarshal(text, &out); err != nil {
 		return nil, err
 	}
-	return removeUncompared(out), nil
+	return removeUncomparedFields(out), nil
 }
 
-// removeUncompared removes transition times and entries of other controllers from a decoded status.
-func removeUncompared(v any) any {
+// removeUncomparedFields removes transition times and entries of other controllers from a decoded status.
+func removeUncomparedFields(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "lastTransitionTime")
 		for k := range v {
-			v[k] = removeUncompared(v[k])
+			v[k] = removeUncomparedFields(v[k])
 		}
 	case []any:
 		var own []any
@@ -313,7 +313,7 @@ func removeUncompared(v any) any {
 					continue
 				}
 			}
-			own = append(own, removeUncompared(e))
+			own = append(own, removeUncomparedFields(e))
 		}
 		return own
 	}

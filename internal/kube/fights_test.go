@@ -12,18 +12,18 @@ import (
 
 // fightWriter writes to an object whenever the fight detector does not delay the write.
 type fightWriter struct {
-	m   fightDetector
-	now time.Time
+	detector fightDetector
+	now      time.Time
 }
 
 var testFightKey = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
-// try writes content to a field, and reports false if the write is delayed.
-func (w *fightWriter) try(field string, content byte) bool {
-	if delay, _ := w.m.delayOf(testFightKey, field, contentHash{content}, w.now); delay > 0 {
+// tryWrite writes content to a field, and reports false if the write is delayed.
+func (w *fightWriter) tryWrite(field string, content byte) bool {
+	if delay, _ := w.detector.delayOf(testFightKey, field, contentHash{content}, w.now); delay > 0 {
 		return false
 	}
-	w.m.recordWrite(testFightKey, field, contentHash{content}, w.now)
+	w.detector.recordWrite(testFightKey, field, contentHash{content}, w.now)
 	return true
 }
 
@@ -37,7 +37,7 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 	} {
 		w := &fightWriter{now: time.Unix(1000, 0)}
 		for n := range 250 {
-			if !w.try("status", of(n)) {
+			if !w.tryWrite("status", of(n)) {
 				t.Fatalf("%s: write %d is delayed", name, n)
 			}
 			w.now = w.now.Add(10 * time.Millisecond)
@@ -51,7 +51,7 @@ func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
 	for n := range 100 {
-		if !w.try("status", 1) {
+		if !w.tryWrite("status", 1) {
 			t.Fatalf("write %d is delayed", n)
 		}
 		w.now = w.now.Add(3 * time.Minute)
@@ -69,11 +69,11 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 		different := byte(0)
 		for ; w.now.Sub(begin) < 12*time.Hour; w.now = w.now.Add(100 * time.Millisecond) {
 			for _, field := range fields {
-				if w.try(field, 1) {
+				if w.tryWrite(field, 1) {
 					at = append(at, w.now)
 				}
 			}
-			if different++; len(fields) > 1 && w.try("annotation", different) {
+			if different++; len(fields) > 1 && w.tryWrite("annotation", different) {
 				at = append(at, w.now)
 			}
 		}
@@ -88,12 +88,12 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 		if n := len(at); n < 50 || n > 80 {
 			t.Errorf("%s: %d writes in twelve hours", name, n)
 		}
-		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != repeatBackOff.Longest {
+		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != repeatBackOff.LongestDelay {
 			t.Errorf("%s: at last every %s", name, gap)
 		}
-		w.now = at[len(at)-1].Add(2*repeatBackOff.Longest + 2*repeatBackOff.Rest)
+		w.now = at[len(at)-1].Add(2*repeatBackOff.LongestDelay + 2*repeatBackOff.StreakTimeout)
 		for n := range 3 {
-			if !w.try("status", 1) {
+			if !w.tryWrite("status", 1) {
 				t.Errorf("%s: when it is over, write %d is delayed", name, n)
 			}
 		}
@@ -105,23 +105,23 @@ func TestFightsAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
 	for range 100 {
-		w.try("status", 1)
+		w.tryWrite("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.m.markReported(testFightKey) || w.m.markReported(testFightKey) {
+	if !w.detector.markReported(testFightKey) || w.detector.markReported(testFightKey) {
 		t.Error("the fight is not reported exactly once")
 	}
-	if out := w.m.removeEnded(w.now); len(out) > 0 {
+	if out := w.detector.removeEndedFights(w.now); len(out) > 0 {
 		t.Errorf("%v has ended", out)
 	}
 	w.now = w.now.Add(10 * time.Minute) // a pause in the fight
-	w.try("status", 1)
-	if w.m.markReported(testFightKey) {
+	w.tryWrite("status", 1)
+	if w.detector.markReported(testFightKey) {
 		t.Error("the fight is reported again after a pause")
 	}
 	w.now = w.now.Add(time.Hour)
-	if out := w.m.removeEnded(w.now); len(out) != 1 || len(w.m.byObject) > 0 {
-		t.Errorf("%v has ended, %d are remembered", out, len(w.m.byObject))
+	if out := w.detector.removeEndedFights(w.now); len(out) != 1 || len(w.detector.byObject) > 0 {
+		t.Errorf("%v has ended, %d are remembered", out, len(w.detector.byObject))
 	}
 }
 
@@ -131,19 +131,19 @@ func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}
 	for range 5 {
-		w.try("status", 1)
+		w.tryWrite("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.m.markReported(testFightKey) {
+	if !w.detector.markReported(testFightKey) {
 		t.Fatal("the fight is not reported")
 	}
-	for n := range 2*maxRemembered + 10 {
-		w.m.recordWrite(fightKey{uid: types.UID(strconv.Itoa(n))}, "status", contentHash{1}, w.now)
+	for n := range 2*maxRememberedObjects + 10 {
+		w.detector.recordWrite(fightKey{uid: types.UID(strconv.Itoa(n))}, "status", contentHash{1}, w.now)
 	}
-	if n := len(w.m.byObject); n > maxRemembered+2 {
+	if n := len(w.detector.byObject); n > maxRememberedObjects+2 {
 		t.Errorf("%d objects are remembered", n)
 	}
-	if ended := w.m.removeEnded(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != testFightKey.ref {
+	if ended := w.detector.removeEndedFights(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != testFightKey.ref {
 		t.Errorf("ended are the fights of %v", ended)
 	}
 }

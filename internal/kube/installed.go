@@ -16,16 +16,16 @@ import (
 
 // Installation has the kinds that an API server serves at the version that the controller reads.
 type Installation struct {
-	// Served has the kinds that this process may list.
-	Served map[cluster.Kind]bool
-	// Denied has the errors of kinds that this process may not list.
-	Denied map[cluster.Kind]error
+	// ServedKinds has the kinds that this process may list.
+	ServedKinds map[cluster.Kind]bool
+	// DeniedKinds has the errors of kinds that this process may not list.
+	DeniedKinds map[cluster.Kind]error
 }
 
-// Installed asks an API server which kinds it serves at the version that the controller reads, and whether this process may
-// list them in a namespace; empty means all namespaces. An informer without the right to list would never sync.
-func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c client.Reader, namespace string, kinds []cluster.Kind) (Installation, error) {
-	out := Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
+// ReadInstallation asks an API server which kinds it serves at the version that the controller reads, and whether this
+// process may list them in a namespace; empty means all namespaces. An informer without the right to list would never sync.
+func ReadInstallation(ctx context.Context, d discovery.ServerResourcesInterface, c client.Reader, namespace string, kinds []cluster.Kind) (Installation, error) {
+	out := Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}
 	kindsByVersion := map[schema.GroupVersion]map[string]bool{}
 	for _, k := range kinds {
 		typ, ok := cluster.TypeOf(k)
@@ -49,9 +49,9 @@ func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c clie
 		}
 		switch err := c.List(ctx, typ.NewList(), opts); {
 		case err == nil:
-			out.Served[k] = true
+			out.ServedKinds[k] = true
 		case apierrors.IsForbidden(err):
-			out.Denied[k] = err
+			out.DeniedKinds[k] = err
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRD was deleted meanwhile
 		default:
 			return out, fmt.Errorf("list %s: %w", k, err)
@@ -64,10 +64,10 @@ func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c clie
 func (i Installation) CheckServed(kinds []cluster.Kind) error {
 	var missing []string
 	for _, k := range kinds {
-		if err := i.Denied[k]; err != nil {
+		if err := i.DeniedKinds[k]; err != nil {
 			return fmt.Errorf("kind %s may not be listed; apply config/rbac: %w", k, err)
 		}
-		if typ, _ := cluster.TypeOf(k); !i.Served[k] {
+		if typ, _ := cluster.TypeOf(k); !i.ServedKinds[k] {
 			missing = append(missing, fmt.Sprintf("%s of %s", k, typ.GVK.GroupVersion()))
 		}
 	}

@@ -31,19 +31,19 @@ type Lease struct {
 	clock           clock.PassiveClock
 	flags           *leasesWithFlags // nil in some tests
 
-	mu      sync.Mutex
-	renewed time.Time // when the last successful renewal was sent; zero: the lease is not held
+	mu        sync.Mutex
+	renewedAt time.Time // when the last successful renewal was sent; zero: the lease is not held
 }
 
-// serviceAccountNamespace is the path of the file that has the namespace of the pod.
-const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+// serviceAccountNamespaceFile is the path of the file that has the namespace of the pod.
+const serviceAccountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // LeaseNamespace returns the configured namespace, or that of the pod if it is empty.
 func LeaseNamespace(configured string) (string, error) {
 	if configured != "" {
 		return configured, nil
 	}
-	data, err := os.ReadFile(serviceAccountNamespace)
+	data, err := os.ReadFile(serviceAccountNamespaceFile)
 	if err != nil {
 		return "", fmt.Errorf("--leader-election-namespace is needed outside a cluster: %w", err)
 	}
@@ -96,7 +96,7 @@ var errNotLeader = errors.New("the lease is not held by this process")
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.renewed.IsZero() || l.clock.Now().Sub(l.renewed) >= (durations.RenewDeadline+durations.RetryPeriod) {
+	if l.renewedAt.IsZero() || l.clock.Now().Sub(l.renewedAt) >= (durations.RenewDeadline+durations.RetryPeriod) {
 		return errNotLeader
 	}
 	return nil
@@ -130,7 +130,7 @@ func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() e
 func (l *Lease) setRenewed(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewed = t
+	l.renewedAt = t
 }
 
 // RecordEvent implements the lock.

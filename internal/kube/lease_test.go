@@ -15,8 +15,8 @@ import (
 // fakeLock is a resource lock whose updates return err.
 type fakeLock struct {
 	err error
-	// before, if not nil, is called before an update is answered.
-	before func()
+	// beforeUpdate, if not nil, is called before an update is answered.
+	beforeUpdate func()
 }
 
 func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -24,8 +24,8 @@ func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []b
 }
 func (l *fakeLock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
 func (l *fakeLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
-	if l.before != nil {
-		l.before()
+	if l.beforeUpdate != nil {
+		l.beforeUpdate()
 	}
 	return l.err
 }
@@ -72,7 +72,7 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 // because the API server may have stored the renewal then, and other processes count from that time.
 func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
-	server := &fakeLock{before: func() { at = at.Add(5 * time.Second) }}
+	server := &fakeLock{beforeUpdate: func() { at = at.Add(5 * time.Second) }}
 	l := newLease(t.Context(), server, "ns", "name", nil, testclock.FromVariable(&at))
 	sent := at
 	if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {

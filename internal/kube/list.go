@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Items returns the items of a list, ascending by namespace and name.
-func Items(list client.ObjectList) ([]cluster.Object, error) {
+// SortedItems returns the items of a list, ascending by namespace and name.
+func SortedItems(list client.ObjectList) ([]cluster.Object, error) {
 	out := make([]cluster.Object, 0, meta.LenList(list))
 	err := meta.EachListItem(list, func(item runtime.Object) error {
 		o, ok := item.(cluster.Object)

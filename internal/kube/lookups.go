@@ -27,13 +27,13 @@ type Lookups struct {
 	clock   clock.PassiveClock
 	timeout time.Duration // of a call
 
-	mu       sync.Mutex
-	answers  map[cluster.Ref]lookupAnswer
-	prunedAt time.Time // when expired answers were removed
-	deleted  int       // deletions of such objects that informers have reported
-	calls    *rate.Limiter
-	limits   map[string]*namespaceLimits // by namespace
-	failures map[string]failedCall       // by namespace
+	mu                sync.Mutex
+	answers           map[cluster.Ref]lookupAnswer
+	prunedAt          time.Time // when expired answers were removed
+	deletionCount     int       // deletions of such objects that informers have reported
+	callLimiter       *rate.Limiter
+	limitsByNamespace map[string]*namespaceLimits // by namespace
+	failedCalls       map[string]failedCall       // by namespace
 	// definitions has the CRDs that were read recently.
 	definitions map[cluster.Kind]cachedDefinition
 }
@@ -48,11 +48,11 @@ type lookupAnswer struct {
 // namespaceLimits are the rate limiters of one namespace, so that a tenant who references many Services that do not exist does
 // not use up the calls of other namespaces.
 type namespaceLimits struct {
-	calls *rate.Limiter
-	// waits limits the milliseconds for which runs wait for answers.
-	waits *rate.Limiter
-	// changes limits the answers that an object has changed, each of which delays a run.
-	changes *rate.Limiter
+	callLimiter *rate.Limiter
+	// waitLimiter limits the milliseconds for which runs wait for answers.
+	waitLimiter *rate.Limiter
+	// changeLimiter limits the answers that an object has changed, each of which delays a run.
+	changeLimiter *rate.Limiter
 }
 
 // failedCall is a call that the API server did not answer. Until the given time, other calls of the namespace fail without a
@@ -82,7 +82,7 @@ const (
 func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	return &Lookups{
 		live: live, clock: clock, timeout: 10 * time.Second, answers: map[cluster.Ref]lookupAnswer{},
-		calls: rate.NewLimiter(callsRate, callsBurst), limits: map[string]*namespaceLimits{}, failures: map[string]failedCall{},
+		callLimiter: rate.NewLimiter(callsRate, callsBurst), limitsByNamespace: map[string]*namespaceLimits{}, failedCalls: map[string]failedCall{},
 		definitions: map[cluster.Kind]cachedDefinition{},
 	}
 }
@@ -108,7 +108,7 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	if !ask {
 		return object, err
 	}
-	found, err := l.read(ctx, ref, typ.New())
+	found, err := l.readObject(ctx, ref, typ.New())
 	if err != nil && !isAbsent(err) {
 		return nil, err
 	}
@@ -118,21 +118,21 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	case err != nil:
 		l.storeAnswer(ref, lookupAnswer{at: now})
 		return nil, nil
-	case deleted == l.deleted: // otherwise the object may have been deleted after the read
+	case deleted == l.deletionCount: // otherwise the object may have been deleted after the read
 		l.storeAnswer(ref, lookupAnswer{found, now})
 	}
 	return found, nil
 }
 
-// confirm returns cluster.StaleError if an object has changed in the API server. It returns nil if the object may not be read, or if
-// the limits admit no call.
-func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
+// confirmUnchanged returns cluster.StaleError if an object has changed in the API server. It returns nil if the object may
+// not be read, or if the limits admit no call.
+func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if ask, err := l.reserveConfirmation(ref); !ok || !ask {
 		return err
 	}
-	found, err := l.read(ctx, ref, typ.New())
+	found, err := l.readObject(ctx, ref, typ.New())
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil
@@ -146,8 +146,8 @@ func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 // isAbsent reports whether an error means that an object does not exist or may not be read.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// read reads an object from the API server, and reduces it as informers do.
-func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
+// readObject reads an object from the API server, and reduces it as informers do.
+func (l *Lookups) readObject(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
 	start := l.clock.Now()
 	call, stop := context.WithTimeout(ctx, l.timeout)
 	defer stop()
@@ -156,9 +156,9 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	if err != nil && !isAbsent(err) && ctx.Err() == nil {
-		l.failures[ref.Namespace] = failedCall{err, now.Add(durations.ShortInterval)}
-	} else if limits := l.limits[ref.Namespace]; limits != nil {
-		limits.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
+		l.failedCalls[ref.Namespace] = failedCall{err, now.Add(durations.ShortInterval)}
+	} else if limits := l.limitsByNamespace[ref.Namespace]; limits != nil {
+		limits.waitLimiter.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
 	}
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (l *Lookups) reserveConfirmation(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	if limits := l.limits[ref.Namespace]; limits != nil && limits.changes.TokensAt(now) < 1 {
+	if limits := l.limitsByNamespace[ref.Namespace]; limits != nil && limits.changeLimiter.TokensAt(now) < 1 {
 		return false, nil
 	}
 	return l.reserveCall(ref, now)
@@ -182,53 +182,53 @@ func (l *Lookups) reserveConfirmation(ref cluster.Ref) (bool, error) {
 func (l *Lookups) countChange(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if limits := l.limits[namespace]; limits != nil {
-		limits.changes.AllowN(l.clock.Now(), 1)
+	if limits := l.limitsByNamespace[namespace]; limits != nil {
+		limits.changeLimiter.AllowN(l.clock.Now(), 1)
 	}
 }
 
-// cachedAnswer returns the answer of a recent lookup, or an empty answer if the limits admit no call. Otherwise ask is true, and
-// the caller has to ask the API server. deleted is the number of deletions so far.
+// cachedAnswer returns the answer of a recent lookup, or an empty answer if the limits admit no call. Otherwise ask is true,
+// and the caller has to ask the API server. deleted is the number of deletions so far.
 func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.BriefWait {
-		return a.object, l.deleted, false, nil
+		return a.object, l.deletionCount, false, nil
 	}
 	ask, err = l.reserveCall(ref, now)
 	if !ask && err == nil {
 		l.storeAnswer(ref, lookupAnswer{at: now}) // all paths of a run get the same answer
 	}
-	return nil, l.deleted, ask, err
+	return nil, l.deletionCount, ask, err
 }
 
-// reserveCall reports whether the limits admit one more call, and counts it. It returns an error if a call of the namespace failed
-// recently.
+// reserveCall reports whether the limits admit one more call, and counts it. It returns an error if a call of the namespace
+// failed recently.
 func (l *Lookups) reserveCall(ref cluster.Ref, now time.Time) (bool, error) {
-	if f, ok := l.failures[ref.Namespace]; ok {
+	if f, ok := l.failedCalls[ref.Namespace]; ok {
 		if now.Before(f.until) {
 			return false, fmt.Errorf("read %s: the API server did not answer an earlier call: %w", ref, f.err)
 		}
-		delete(l.failures, ref.Namespace)
+		delete(l.failedCalls, ref.Namespace)
 	}
-	limits := l.limits[ref.Namespace]
+	limits := l.limitsByNamespace[ref.Namespace]
 	if limits == nil {
-		if len(l.limits) >= maxNamespaces {
-			clear(l.limits)
-			clear(l.failures)
+		if len(l.limitsByNamespace) >= maxNamespaces {
+			clear(l.limitsByNamespace)
+			clear(l.failedCalls)
 		}
 		limits = &namespaceLimits{
-			calls:   rate.NewLimiter(namespaceCallsRate, namespaceCallsBurst),
-			waits:   rate.NewLimiter(waitsRate, waitsBurst),
-			changes: rate.NewLimiter(changesRate, changesBurst),
+			callLimiter:   rate.NewLimiter(namespaceCallsRate, namespaceCallsBurst),
+			waitLimiter:   rate.NewLimiter(waitsRate, waitsBurst),
+			changeLimiter: rate.NewLimiter(changesRate, changesBurst),
 		}
-		l.limits[ref.Namespace] = limits
+		l.limitsByNamespace[ref.Namespace] = limits
 	}
-	if limits.calls.TokensAt(now) < 1 || limits.waits.TokensAt(now) < 1 || !l.calls.AllowN(now, 1) {
+	if limits.callLimiter.TokensAt(now) < 1 || limits.waitLimiter.TokensAt(now) < 1 || !l.callLimiter.AllowN(now, 1) {
 		return false, nil
 	}
-	return limits.calls.AllowN(now, 1), nil
+	return limits.callLimiter.AllowN(now, 1), nil
 }
 
 // storeAnswer remembers an answer, and removes those that have expired.
@@ -246,6 +246,6 @@ func (l *Lookups) storeAnswer(ref cluster.Ref, a lookupAnswer) {
 func (l *Lookups) noteDeleted(o cluster.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deleted++
+	l.deletionCount++
 	delete(l.answers, cluster.RefOf(o))
 }

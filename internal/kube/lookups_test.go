@@ -29,13 +29,13 @@ import (
 
 // serviceServer is an API server for Services and one Ingress.
 type serviceServer struct {
-	mu      sync.Mutex
-	present map[string]bool
-	failing int // the status code of each answer; 0 for success
-	asked   []string
-	hangs   bool
-	before  func() // called before each answer
-	ingress *networkingv1.Ingress
+	mu              sync.Mutex
+	presentServices map[string]bool
+	failureCode     int // the status code of each answer; 0 for success
+	requestedNames  []string
+	hangs           bool
+	beforeAnswer    func() // called before each answer
+	ingress         *networkingv1.Ingress
 }
 
 func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,8 +44,8 @@ func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	part := strings.Split(path, "/")
 	name := part[2]
 	s.mu.Lock()
-	s.asked = append(s.asked, part[0]+"/"+name)
-	present, failing, hangs, before, ingress := s.present[name], s.failing, s.hangs, s.before, s.ingress
+	s.requestedNames = append(s.requestedNames, part[0]+"/"+name)
+	present, failing, hangs, before, ingress := s.presentServices[name], s.failureCode, s.hangs, s.beforeAnswer, s.ingress
 	s.mu.Unlock()
 	if before != nil {
 		before()
@@ -75,7 +75,7 @@ func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *serviceServer) change(set func()) {
+func (s *serviceServer) update(set func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set()
@@ -84,7 +84,7 @@ func (s *serviceServer) change(set func()) {
 func (s *serviceServer) requests() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Join(s.asked, " ")
+	return strings.Join(s.requestedNames, " ")
 }
 
 // RoundTrip answers without a network, so that a test in virtual time can wait for a request that hangs.
@@ -120,7 +120,7 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 // newLookupSource returns a source whose informer has no Service, and whose lookups use the server.
 func newLookupSource(t *testing.T, s *serviceServer) *Source {
 	t.Helper()
-	_, source, synced := startInformer(t, cluster.KindService, rights.Kubernetes)
+	_, source, synced := startInformer(t, cluster.KindService, rights.KubernetesRoles)
 	source.Lookups, _ = newLookups(t, s)
 	<-synced
 	return source
@@ -134,7 +134,7 @@ func serviceRef(name string) cluster.Ref {
 // server.
 func TestServiceMissingInTheInformerIsLookedUp(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{"made": true}}
+	s := &serviceServer{presentServices: map[string]bool{"made": true}}
 	source := newLookupSource(t, s)
 	v := cluster.NewView(source)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made")
@@ -151,7 +151,7 @@ func TestServiceMissingInTheInformerIsLookedUp(t *testing.T) {
 
 func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{}}
+	s := &serviceServer{presentServices: map[string]bool{}}
 	lookups, advance := newLookups(t, s)
 	look := func(name string) bool {
 		t.Helper()
@@ -170,7 +170,7 @@ func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 		t.Errorf("asked for %s; want one request", got)
 	}
 	advance(durations.BriefWait)
-	s.change(func() { s.present["web"] = true })
+	s.update(func() { s.presentServices["web"] = true })
 	if !look("web") {
 		t.Error("the Service was not found once its absence had to be looked at again")
 	}
@@ -179,7 +179,7 @@ func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 // TestNamesOfServicesAreBounded: names that users choose cause no error, no request to another path, and few requests.
 func TestNamesOfServicesAreBounded(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{}}
+	s := &serviceServer{presentServices: map[string]bool{}}
 	lookups, _ := newLookups(t, s)
 	for _, name := range []string{"", "a/b", "..", "a b", "A", "a%2fb", strings.Repeat("a", 64)} {
 		if obj, err := lookups.lookUp(t.Context(), serviceRef(name)); obj != nil || err != nil {
@@ -192,14 +192,14 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	if got := s.requests(); got != "" {
 		t.Errorf("asked for %s", got)
 	}
-	lookups.calls = rate.NewLimiter(0, 0)
+	lookups.callLimiter = rate.NewLimiter(0, 0)
 	if obj, err := lookups.lookUp(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
 	for i := range maxNamespaces + 10 {
 		_, _ = lookups.reserveCall(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.clock.Now())
 	}
-	if got := len(lookups.limits); got > maxNamespaces {
+	if got := len(lookups.limitsByNamespace); got > maxNamespaces {
 		t.Errorf("the limits of %d namespaces are remembered", got)
 	}
 	for i := range maxAnswers + 10 {
@@ -214,7 +214,7 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 // other tenants.
 func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{"made": true}}
+	s := &serviceServer{presentServices: map[string]bool{"made": true}}
 	lookups, advance := newLookups(t, s)
 	get := func(namespace, name string) cluster.Object {
 		t.Helper()
@@ -245,7 +245,7 @@ func TestCallsAreLimitedPerNamespace(t *testing.T) {
 // these paths or for none.
 func TestServiceIsFoundForAllPaths(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{"made": true}}
+	s := &serviceServer{presentServices: map[string]bool{"made": true}}
 	lookups, advance := newLookups(t, s)
 	const paths = 3 * namespaceCallsBurst
 	found := func() (n int) {
@@ -277,7 +277,7 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 // during the lookup.
 func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{"made": true}}
+	s := &serviceServer{presentServices: map[string]bool{"made": true}}
 	lookups, _ := newLookups(t, s)
 	made := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}
 	look := func() bool {
@@ -291,12 +291,12 @@ func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	if !look() {
 		t.Fatal("not found")
 	}
-	handler{watcher: watcher{notify: func(Event) {}}, lookups: lookups}.OnDelete(made)
-	s.change(func() { s.before = func() { lookups.noteDeleted(made) } })
+	informerHandler{watcher: watcher{notify: func(Event) {}}, lookups: lookups}.OnDelete(made)
+	s.update(func() { s.beforeAnswer = func() { lookups.noteDeleted(made) } })
 	if !look() {
 		t.Fatal("not found once more")
 	}
-	s.change(func() { s.present["made"] = false })
+	s.update(func() { s.presentServices["made"] = false })
 	if look() {
 		t.Error("found after it has gone")
 	}
@@ -305,10 +305,10 @@ func TestDeletedServiceIsNotRemembered(t *testing.T) {
 // TestWaitsForSlowAnswersAreBounded: a slow API server delays the runs of a namespace only for a limited time.
 func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{}}
+	s := &serviceServer{presentServices: map[string]bool{}}
 	lookups, advance := newLookups(t, s)
 	const slow = 3 * time.Second
-	s.change(func() { s.before = func() { advance(slow) } })
+	s.update(func() { s.beforeAnswer = func() { advance(slow) } })
 	for i := range 60 {
 		if _, err := lookups.lookUp(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
 			t.Fatal(err)
@@ -323,14 +323,14 @@ func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 // deleted at once. If the deletion arrives first, it has no effect until the edit has arrived.
 func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{}}
+	s := &serviceServer{presentServices: map[string]bool{}}
 	read := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", UID: "1", ResourceVersion: "1", Generation: 1}}
 	stored := func(edit func(*networkingv1.Ingress)) {
 		ing := read.DeepCopy()
 		ing.APIVersion, ing.Kind = "networking.k8s.io/v1", "Ingress"
 		ing.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 		edit(ing)
-		s.change(func() { s.ingress = ing })
+		s.update(func() { s.ingress = ing })
 	}
 	for _, c := range []struct {
 		name  string
@@ -346,7 +346,7 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	} {
 		source := newLookupSource(t, s)
 		stored(c.edit)
-		s.change(func() { s.asked = nil })
+		s.update(func() { s.requestedNames = nil })
 		v := cluster.NewView(source)
 		for range 3 {
 			cluster.GetReferenced[*corev1.Service](v, read, cluster.KindService, "n", "gone")
@@ -360,18 +360,18 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 		}
 	}
 	source := newLookupSource(t, s)
-	s.change(func() { s.ingress = nil })
+	s.update(func() { s.ingress = nil })
 	if err := source.Confirm(read); err == nil {
 		t.Error("deleted meanwhile: no error")
 	}
-	s.change(func() { s.failing = http.StatusForbidden })
+	s.update(func() { s.failureCode = http.StatusForbidden })
 	if err := source.Confirm(read); err != nil {
 		t.Errorf("without the right: %v", err)
 	}
 	for more := true; more; {
 		more, _ = source.Lookups.reserveConfirmation(serviceRef("web"))
 	}
-	s.change(func() { s.failing = 0 })
+	s.update(func() { s.failureCode = 0 })
 	if err := source.Confirm(read); err != nil {
 		t.Errorf("without a call left: %v", err)
 	}
@@ -394,7 +394,7 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	stale := 0
 	const runs = 600
 	for range runs {
-		if err := lookups.confirm(t.Context(), read); errors.As(err, new(cluster.StaleError)) {
+		if err := lookups.confirmUnchanged(t.Context(), read); errors.As(err, new(cluster.StaleError)) {
 			stale++
 		}
 		advance(time.Second)
@@ -407,7 +407,7 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 // TestCacheOnlySendsNoRequests: the source for callers that must not wait reads only from the informer caches.
 func TestCacheOnlySendsNoRequests(t *testing.T) {
 	t.Parallel()
-	s := &serviceServer{present: map[string]bool{"made": true}}
+	s := &serviceServer{presentServices: map[string]bool{"made": true}}
 	source := newLookupSource(t, s)
 	v := cluster.NewView(source.CacheOnly())
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made"); ok || v.Err() != nil || s.requests() != "" {
@@ -428,17 +428,17 @@ func TestCachedLookupsExpire(t *testing.T) {
 	}
 }
 
-// TestServiceThatCannotBeRead: a failed read is an error. Without the permission to read, only the informer cache is
+// TestFailedReadOfAServiceIsAnError: a failed read is an error. Without the permission to read, only the informer cache is
 // used.
-func TestServiceThatCannotBeRead(t *testing.T) {
+func TestFailedReadOfAServiceIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		server *serviceServer
 		fails  bool
 	}{
-		{"denied", &serviceServer{failing: http.StatusForbidden}, false},
-		{"failing", &serviceServer{failing: http.StatusInternalServerError}, true},
+		{"denied", &serviceServer{failureCode: http.StatusForbidden}, false},
+		{"failing", &serviceServer{failureCode: http.StatusInternalServerError}, true},
 		{"silent", &serviceServer{hangs: true}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -456,7 +456,7 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 					t.Errorf("%d calls, want 1", got)
 				}
 				advance(durations.ShortInterval)
-				c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
+				c.server.update(func() { c.server.hangs, c.server.failureCode = false, 0 })
 				if obj, err := lookups.lookUp(t.Context(), serviceRef("other")); obj != nil || err != nil {
 					t.Errorf("afterwards: got %v, %v", obj, err)
 				}

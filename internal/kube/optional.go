@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Optional adds kinds that need not be installed. They have no objects until StartKinds is called for them.
-func (s *Source) Optional(kinds []cluster.Kind) {
+// AddOptionalKinds adds kinds that need not be installed. They have no objects until StartKinds is called for them.
+func (s *Source) AddOptionalKinds(kinds []cluster.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.optional == nil {
-		s.optional = map[cluster.Kind]bool{}
+	if s.optionalKinds == nil {
+		s.optionalKinds = map[cluster.Kind]bool{}
 	}
 	for _, k := range kinds {
-		s.optional[k] = true
+		s.optionalKinds[k] = true
 	}
 }
 
@@ -39,7 +39,7 @@ func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, objects *cachedObj
 	s.mu.RLock()
 	typ, read = s.kinds[kind]
 	objects = s.objects[kind]
-	optional := s.optional[kind]
+	optional := s.optionalKinds[kind]
 	s.mu.RUnlock()
 	switch {
 	case !read && !optional:
@@ -57,15 +57,15 @@ type watcher struct {
 	notify func(Event)
 }
 
-// watch starts the events of a watcher. For an optional kind that is not installed, StartKinds starts them. Watchers of optional
-// kinds are remembered, because StartKinds and StopKinds notify them again.
-func (s *Source) watch(w watcher) error {
+// startWatcher starts the events of a watcher. For an optional kind that is not installed, StartKinds starts them. Watchers
+// of optional kinds are remembered, because StartKinds and StopKinds notify them again.
+func (s *Source) startWatcher(w watcher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.optional[w.kind] {
+	if s.optionalKinds[w.kind] {
 		s.watchers = append(s.watchers, w)
 	}
-	if _, read := s.kinds[w.kind]; !read && s.optional[w.kind] {
+	if _, read := s.kinds[w.kind]; !read && s.optionalKinds[w.kind] {
 		return nil
 	} else if !read {
 		return fmt.Errorf("kind %s is not watched", w.kind)
@@ -73,7 +73,8 @@ func (s *Source) watch(w watcher) error {
 	return s.addInformerWatcher(w)
 }
 
-// addInformerWatcher adds a watcher to the informer of its kind. The caller holds the lock, so that no kind is started meanwhile.
+// addInformerWatcher adds a watcher to the informer of its kind. The caller holds the lock, so that no kind is started
+// meanwhile.
 func (s *Source) addInformerWatcher(w watcher) error {
 	typ := s.kinds[w.kind]
 	informer, err := s.cache.GetInformer(w.ctx, typ.New(), cache.BlockUntilSynced(false))
@@ -85,7 +86,7 @@ func (s *Source) addInformerWatcher(w watcher) error {
 	if mayLookUp(w.kind) {
 		lookups = s.Lookups
 	}
-	registration, err := informer.AddEventHandler(handler{w, objects, lookups})
+	registration, err := informer.AddEventHandler(informerHandler{w, objects, lookups})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
@@ -157,7 +158,7 @@ func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) 
 	for _, k := range kinds {
 		s.mu.RLock()
 		typ, read := s.kinds[k]
-		optional := s.optional[k]
+		optional := s.optionalKinds[k]
 		s.mu.RUnlock()
 		if !read || !optional || !s.Synced() {
 			continue
@@ -208,7 +209,7 @@ func (s *Source) stopReading(ctx context.Context, k cluster.Kind, typ cluster.Ty
 
 // waitForListings waits for the first listings of kinds.
 func (s *Source) waitForListings(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
-	ctx, stop := context.WithTimeout(ctx, durations.Listing)
+	ctx, stop := context.WithTimeout(ctx, durations.ListingTimeout)
 	defer stop()
 	informers := map[cluster.Kind]cache.Informer{}
 	for k, typ := range types {
@@ -240,7 +241,7 @@ func (s *Source) notifyAll(watchers []watcher, kinds []cluster.Kind) {
 			if w.ctx.Err() != nil {
 				break
 			}
-			w.notify(Event{Old: obj, New: obj, Stale: true})
+			w.notify(Event{Old: obj, New: obj, Unchanged: true})
 		}
 	}
 }

@@ -22,14 +22,14 @@ import (
 // kindServer is an API server for discovery, lists and watches. Each installed kind has one object named x, unless the
 // kind is in empty.
 type kindServer struct {
-	mu        sync.Mutex
-	installed map[cluster.Kind]bool
-	denied    map[cluster.Kind]bool
-	empty     map[cluster.Kind]bool // kinds without objects
-	drop      func()                // ends all connections
+	mu              sync.Mutex
+	installed       map[cluster.Kind]bool
+	denied          map[cluster.Kind]bool
+	empty           map[cluster.Kind]bool // kinds without objects
+	dropConnections func()                // ends all connections
 }
 
-func (s *kindServer) set(of map[cluster.Kind]bool, kinds ...cluster.Kind) {
+func (s *kindServer) setKinds(of map[cluster.Kind]bool, kinds ...cluster.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range kinds {
@@ -129,7 +129,7 @@ func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
 	t.Helper()
 	server := httptest.NewServer(s)
-	s.drop = server.CloseClientConnections
+	s.dropConnections = server.CloseClientConnections
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := &rest.Config{Host: server.URL, QPS: -1}
 	scheme, err := cluster.NewScheme()
@@ -159,7 +159,7 @@ func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.
 	}
 	return source, func(kinds ...cluster.Kind) Installation {
 		t.Helper()
-		out, err := Installed(ctx, d, live, "", kinds)
+		out, err := ReadInstallation(ctx, d, live, "", kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,10 +169,10 @@ func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.
 
 func TestStartKindsAfterInstallation(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
-	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
+	s.setKinds(s.installed, cluster.KindIngressClass, cluster.KindGateway)
 	source, find := newKindServer(t, s)
 	gateways, routes := []cluster.Kind{cluster.KindGateway}, []cluster.Kind{cluster.KindTCPRoute, cluster.KindUDPRoute}
-	source.Optional(append(gateways, routes...))
+	source.AddOptionalKinds(append(gateways, routes...))
 
 	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err == nil {
 		t.Error("a kind that may be there is empty before the source is synced")
@@ -215,8 +215,8 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 	if err := found.CheckServed(routes); err == nil || !strings.Contains(err.Error(), "TCPRoute of gateway.networking.k8s.io/v1, UDPRoute of") {
 		t.Error(err)
 	}
-	s.set(s.installed, routes...)
-	s.set(s.denied, cluster.KindUDPRoute)
+	s.setKinds(s.installed, routes...)
+	s.setKinds(s.denied, cluster.KindUDPRoute)
 	if err := find(routes...).CheckServed(routes); err == nil || !strings.Contains(err.Error(), "kind UDPRoute may not be listed; apply config/rbac") {
 		t.Error(err)
 	}
@@ -238,10 +238,10 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 // starting, but only until the next call.
 func TestStartKindsAfterAFailure(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
-	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
+	s.setKinds(s.installed, cluster.KindIngressClass, cluster.KindGateway)
 	source, _ := newKindServer(t, s)
 	kinds := []cluster.Kind{cluster.KindGateway, cluster.KindUDPRoute}
-	source.Optional(kinds)
+	source.AddOptionalKinds(kinds)
 	if err := source.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestStartKindsAfterAFailure(t *testing.T) {
 			t.Fatalf("started without UDPRoute: %v", err)
 		}
 	}
-	s.set(s.installed, cluster.KindUDPRoute)
+	s.setKinds(s.installed, cluster.KindUDPRoute)
 	if err := source.StartKinds(t.Context(), kinds, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -263,10 +263,10 @@ func TestStartKindsAfterAFailure(t *testing.T) {
 // the CRD is installed again, the kind is started again.
 func TestStopKindsAfterRemoval(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}, empty: map[cluster.Kind]bool{}}
-	s.set(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)
+	s.setKinds(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)
 	source, find := newKindServer(t, s)
 	routes := []cluster.Kind{cluster.KindTCPRoute}
-	source.Optional(routes)
+	source.AddOptionalKinds(routes)
 	if err := source.StartKinds(t.Context(), routes, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -308,13 +308,13 @@ func TestStopKindsAfterRemoval(t *testing.T) {
 		}
 	}
 	stopKinds(0) // the object of the kind still exists
-	s.set(s.empty, cluster.KindTCPRoute)
-	s.drop()
+	s.setKinds(s.empty, cluster.KindTCPRoute)
+	s.dropConnections()
 	next("gone")
 	s.mu.Lock()
 	delete(s.installed, cluster.KindTCPRoute)
 	s.mu.Unlock()
-	if find(routes...).Served[cluster.KindTCPRoute] {
+	if find(routes...).ServedKinds[cluster.KindTCPRoute] {
 		t.Fatal("it is still served")
 	}
 	stopKinds(1)

@@ -31,9 +31,9 @@ import (
 type roleServer struct {
 	roles []rights.Role
 
-	mu     sync.Mutex
-	denied chan string // "resource verb"
-	leases map[string]json.RawMessage
+	mu             sync.Mutex
+	deniedRequests chan string // "resource verb"
+	leases         map[string]json.RawMessage
 }
 
 func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !rights.Allows(s.roles, gv.Group, rest[0], verb, namespace, name) {
 		select {
-		case s.denied <- rest[0] + " " + verb:
+		case s.deniedRequests <- rest[0] + " " + verb:
 		default:
 		}
 		fail(http.StatusForbidden, metav1.StatusReasonForbidden)
@@ -106,7 +106,7 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func newRoleServer(t *testing.T, roles []rights.Role) (*roleServer, *rest.Config) {
 	t.Helper()
-	s := &roleServer{roles: roles, denied: make(chan string, 1), leases: map[string]json.RawMessage{}}
+	s := &roleServer{roles: roles, deniedRequests: make(chan string, 1), leases: map[string]json.RawMessage{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return s, &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
@@ -180,7 +180,7 @@ func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleSe
 // watch, the API server refuses the watch.
 func TestWithoutListOrWatch(t *testing.T) {
 	t.Parallel()
-	for _, role := range rights.Kubernetes {
+	for _, role := range rights.KubernetesRoles {
 		for _, rule := range role.Rules {
 			for _, resource := range rule.Resources {
 				if !slices.Contains(rule.Verbs, "list") {
@@ -194,7 +194,7 @@ func TestWithoutListOrWatch(t *testing.T) {
 				for _, verb := range []string{"list", "watch"} {
 					t.Run(resource+"/"+verb, func(t *testing.T) {
 						s, source, _ := startInformer(t, kind, rights.WithoutVerb(role.Name, resource, verb))
-						if got := <-s.denied; got != resource+" "+verb {
+						if got := <-s.deniedRequests; got != resource+" "+verb {
 							t.Errorf("%s is denied", got)
 						}
 						if verb == "list" && source.Synced() {
@@ -203,10 +203,10 @@ func TestWithoutListOrWatch(t *testing.T) {
 					})
 				}
 				t.Run(resource+"/both", func(t *testing.T) {
-					s, _, done := startInformer(t, kind, rights.Kubernetes)
+					s, _, done := startInformer(t, kind, rights.KubernetesRoles)
 					select {
 					case <-done:
-					case got := <-s.denied:
+					case got := <-s.deniedRequests:
 						t.Errorf("%s is denied", got)
 					}
 				})
@@ -267,7 +267,7 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store := Checkpoints{API: Live{live}, Namespace: rights.Namespace}
+			store := SecretStore{API: LiveAPI{live}, Namespace: rights.Namespace}
 			err = store.Write(t.Context(), "one")
 			if err == nil {
 				err = store.Write(t.Context(), "two")

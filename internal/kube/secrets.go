@@ -25,9 +25,9 @@ type Secrets struct {
 	client corev1client.SecretsGetter
 	log    Logger
 
-	mu        sync.Mutex
-	watched   map[cluster.Ref]*watchedSecret
-	listeners []*watcher
+	mu       sync.Mutex
+	watched  map[cluster.Ref]*watchedSecret
+	watchers []*watcher
 }
 
 // Logger writes entries of the log.
@@ -38,10 +38,10 @@ type Logger interface {
 
 // watchedSecret is the watch of one Secret.
 type watchedSecret struct {
-	informer  toolscache.SharedIndexInformer
-	stop      context.CancelFunc
-	idle      bool // the Secret was not read since the last call of Retain
-	forbidden bool // the Secret may not be read, which was logged
+	informer           toolscache.SharedIndexInformer
+	stop               context.CancelFunc
+	notReadSinceRetain bool // the Secret was not read since the last call of Retain
+	forbidden          bool // the Secret may not be read, which was logged
 }
 
 // NewSecrets returns a reader of Secrets whose watches end with ctx.
@@ -56,7 +56,7 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		return nil, nil
 	}
-	w := s.watchOne(ref)
+	w := s.watchSecret(ref)
 	// The cached Secret is not used after the right to read it was withdrawn, as after a restart.
 	if w.informer.HasSynced() && !s.isForbidden(w) {
 		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)
@@ -76,12 +76,12 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	return obj, nil
 }
 
-// watchOne returns the watch of a Secret, and starts it if necessary.
-func (s *Secrets) watchOne(ref cluster.Ref) *watchedSecret {
+// watchSecret returns the watch of a Secret, and starts it if necessary.
+func (s *Secrets) watchSecret(ref cluster.Ref) *watchedSecret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w, ok := s.watched[ref]; ok {
-		w.idle = false
+		w.notReadSinceRetain = false
 		return w
 	}
 	ctx, stop := context.WithCancel(s.ctx)
@@ -112,7 +112,7 @@ func (s *Secrets) watchOne(ref cluster.Ref) *watchedSecret {
 		}
 		return in, nil
 	}))
-	_, _ = w.informer.AddEventHandler(handler{watcher: watcher{notify: s.notifyWatchers}})
+	_, _ = w.informer.AddEventHandler(informerHandler{watcher: watcher{notify: s.notifyWatchers}})
 	s.watched[ref] = w
 	go w.informer.RunWithContext(ctx)
 	return w
@@ -158,12 +158,12 @@ func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	for ref, w := range s.watched {
 		switch {
 		case wanted(ref):
-			w.idle = false
-		case w.idle:
+			w.notReadSinceRetain = false
+		case w.notReadSinceRetain:
 			w.stop()
 			delete(s.watched, ref)
 		default:
-			w.idle = true
+			w.notReadSinceRetain = true
 		}
 	}
 }
@@ -172,20 +172,20 @@ func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	l := &watcher{ctx, cluster.KindSecret, notify}
 	s.mu.Lock()
-	s.listeners = append(s.listeners, l)
+	s.watchers = append(s.watchers, l)
 	s.mu.Unlock()
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		// A copy, because notifyWatchers may be reading the old list.
-		s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(o *watcher) bool { return o == l })
+		s.watchers = slices.DeleteFunc(slices.Clone(s.watchers), func(o *watcher) bool { return o == l })
 	})
 }
 
 // notifyWatchers sends an event to all watchers.
 func (s *Secrets) notifyWatchers(e Event) {
 	s.mu.Lock()
-	listeners := s.listeners
+	listeners := s.watchers
 	s.mu.Unlock()
 	for _, l := range listeners {
 		l.notify(e)

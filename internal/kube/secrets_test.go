@@ -115,14 +115,14 @@ func TestASecretIsWatchedByNameAfterItsFirstRead(t *testing.T) {
 	if v := value(); v != "1" {
 		t.Errorf("read %q", v)
 	}
-	if e := <-events; e.Old != nil || !e.Stale {
+	if e := <-events; e.Old != nil || !e.Unchanged {
 		t.Errorf("first event: %+v", e)
 	}
 	server.changes <- "2"
-	if e := <-events; e.Old == nil || e.Stale {
+	if e := <-events; e.Old == nil || e.Unchanged {
 		t.Errorf("second event: %+v", e)
 	}
-	for informer := s.watchOne(ref).informer; !informer.HasSynced(); {
+	for informer := s.watchSecret(ref).informer; !informer.HasSynced(); {
 		runtime.Gosched() // the informer reports it a moment after its first events
 	}
 	server.mu.Lock()
@@ -183,7 +183,7 @@ func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	}
 	wantReadable(true)
 	<-events
-	for informer := s.watchOne(ref).informer; !informer.HasSynced(); {
+	for informer := s.watchSecret(ref).informer; !informer.HasSynced(); {
 		runtime.Gosched()
 	}
 	server.changes <- "2"

@@ -26,7 +26,7 @@ func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration
 	o := cache.Options{
 		Scheme: scheme,
 		// A watcher sees a pod that has finished as deleted, because it has released its address.
-		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinishedPods}},
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinishedPodSelector}},
 		// Views never change the objects that they read, so no copies are needed.
 		DefaultUnsafeDisableDeepCopy: &withoutCopies,
 		ReaderFailOnMissingInformer:  true,
@@ -46,8 +46,8 @@ func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration
 	return o
 }
 
-// unfinishedPods selects the pods that have neither succeeded nor failed.
-var unfinishedPods = fields.AndSelectors(
+// unfinishedPodSelector selects the pods that have neither succeeded nor failed.
+var unfinishedPodSelector = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 )
@@ -55,8 +55,8 @@ var unfinishedPods = fields.AndSelectors(
 // Event is a change of an object of a source.
 type Event struct {
 	Old, New cluster.Object // Old is nil for a new object, New for a deleted one
-	// Stale is set if the object has not changed: the event is a resync, or of the first listing.
-	Stale bool
+	// Unchanged is set if the object has not changed: the event is a resync, or of the first listing.
+	Unchanged bool
 }
 
 // Source reads from informers. It implements cluster.Source. Before it is synced it returns
@@ -73,14 +73,14 @@ type Source struct {
 	mu      sync.RWMutex
 	kinds   map[cluster.Kind]cluster.Type
 	objects map[cluster.Kind]*cachedObjects // none for a kind that is read with the client of the cache
-	// optional has the kinds that StartKinds may start. Until then they have no objects.
-	optional map[cluster.Kind]bool
-	watchers []watcher // of optional kinds
+	// optionalKinds has the kinds that StartKinds may start. Until then they have no objects.
+	optionalKinds map[cluster.Kind]bool
+	watchers      []watcher // of optional kinds
 }
 
 var (
 	_ cluster.Source           = (*Source)(nil)
-	_ cluster.Installer        = (*Source)(nil)
+	_ cluster.InstalledChecker = (*Source)(nil)
 	_ cluster.Confirmer        = (*Source)(nil)
 	_ cluster.DefinitionSource = (*Source)(nil)
 	_ cluster.ReferenceFinder  = (*Source)(nil)
@@ -167,7 +167,7 @@ func (s *Source) Confirm(obj cluster.Object) error {
 	if s.Lookups == nil {
 		return nil
 	}
-	return s.Lookups.confirm(s.ctx, obj)
+	return s.Lookups.confirmUnchanged(s.ctx, obj)
 }
 
 // CacheOnly implements cluster.LookupSource. It returns a source that reads only from informers, for callers that must not wait
@@ -244,7 +244,7 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	if err := s.cache.List(s.ctx, list, opts); err != nil {
 		return nil, err
 	}
-	return Items(list)
+	return SortedItems(list)
 }
 
 // Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
@@ -257,32 +257,32 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 			}
 			continue
 		}
-		if err := s.watch(watcher{ctx, k, notify}); err != nil {
+		if err := s.startWatcher(watcher{ctx, k, notify}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// handler turns an informer's callbacks into events.
-type handler struct {
+// informerHandler turns an informer's callbacks into events.
+type informerHandler struct {
 	watcher
 	objects *cachedObjects // nil for a kind that is read with the client of the cache
 	lookups *Lookups       // nil for a kind that is not looked up
 }
 
-var _ toolscache.ResourceEventHandler = handler{}
+var _ toolscache.ResourceEventHandler = informerHandler{}
 
 // OnAdd implements the informer's handler.
-func (h handler) OnAdd(obj any, first bool) {
+func (h informerHandler) OnAdd(obj any, first bool) {
 	if o, ok := obj.(cluster.Object); ok {
 		h.noteChange(o)
-		h.notify(Event{New: o, Stale: first})
+		h.notify(Event{New: o, Unchanged: first})
 	}
 }
 
 // OnUpdate implements the informer's handler.
-func (h handler) OnUpdate(old, obj any) {
+func (h informerHandler) OnUpdate(old, obj any) {
 	a, ok1 := old.(cluster.Object)
 	b, ok2 := obj.(cluster.Object)
 	if !ok1 || !ok2 {
@@ -295,11 +295,11 @@ func (h handler) OnUpdate(old, obj any) {
 	if !resync {
 		h.noteChange(b)
 	}
-	h.notify(Event{Old: a, New: b, Stale: resync})
+	h.notify(Event{Old: a, New: b, Unchanged: resync})
 }
 
 // OnDelete implements the informer's handler.
-func (h handler) OnDelete(obj any) {
+func (h informerHandler) OnDelete(obj any) {
 	if deleted, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = deleted.Obj
 	}
@@ -313,7 +313,7 @@ func (h handler) OnDelete(obj any) {
 }
 
 // noteChange records a change in the cached objects before the watcher is notified.
-func (h handler) noteChange(o cluster.Object) {
+func (h informerHandler) noteChange(o cluster.Object) {
 	if h.objects != nil {
 		h.objects.noteChange(o)
 	}

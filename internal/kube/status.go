@@ -27,13 +27,13 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if err != nil {
 			return err
 		}
-		err = c.patch(ctx, obj, cluster.Status, "status", content, map[string]any{
+		err = c.patchField(ctx, obj, cluster.StatusPart, "status", content, map[string]any{
 			"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()}, "status": fields,
 		})
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || n == maxAttempts {
+		if !apierrors.IsConflict(err) || n == maxWriteAttempts {
 			return fmt.Errorf("update status of %s: %w", p.Ref, err)
 		}
 		if obj, err = c.readLive(ctx, p.Ref); err != nil {

@@ -30,33 +30,33 @@ func statusEntryEdit(host string) cluster.StatusEdit {
 
 // racingAPI is an API server on which another controller writes between each read and the patch that follows.
 type racingAPI struct {
-	InMemory
-	t       *testing.T
-	others  []cluster.StatusEdit
-	patches int
+	MemoryAPI
+	t          *testing.T
+	otherEdits []cluster.StatusEdit
+	patches    int
 }
 
 func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if r.patches++; len(r.others) > 0 {
-		next := r.others[0]
-		r.others = r.others[1:]
-		if err := New(r.Store, r.InMemory, clock.RealClock{}).Write(ctx, []cluster.Patch{next}); err != nil {
+	if r.patches++; len(r.otherEdits) > 0 {
+		next := r.otherEdits[0]
+		r.otherEdits = r.otherEdits[1:]
+		if err := New(r.Store, r.MemoryAPI, clock.RealClock{}).Write(ctx, []cluster.Patch{next}); err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	return r.InMemory.Patch(ctx, obj, part, kind, data)
+	return r.MemoryAPI.Patch(ctx, obj, part, kind, data)
 }
 
 // TestConcurrentStatusEditsLoseNoEntries: each writer replaces the whole list, but no writer removes an entry that
 // another writer added between its read and its patch.
 func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
-	_, m := newTestCluster(t, ingress())
-	api := &racingAPI{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{statusEntryEdit("b"), statusEntryEdit("c")}}
+	_, m := newTestCluster(t, newIngress())
+	api := &racingAPI{MemoryAPI: MemoryAPI{m}, t: t, otherEdits: []cluster.StatusEdit{statusEntryEdit("b"), statusEntryEdit("c")}}
 	c := New(m, api, clock.RealClock{})
 	if err := c.Write(context.Background(), []cluster.Patch{statusEntryEdit("a")}); err != nil {
 		t.Fatal(err)
 	}
-	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress; len(got) != 3 || api.patches != 3 {
+	if got := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress; len(got) != 3 || api.patches != 3 {
 		t.Errorf("%d patches, entries %v", api.patches, got)
 	}
 	if err := c.Write(context.Background(), []cluster.Patch{statusEntryEdit("a")}); err != nil || api.patches != 3 {

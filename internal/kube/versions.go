@@ -21,7 +21,7 @@ var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // BundleVersions returns the versions of the Gateway API to which the CRDs of kinds belong, by the name of the CRD. The version
 // is empty if the CRD has no annotation of it. CRDs that are not installed are omitted.
 func BundleVersions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
-	ctx, done := context.WithTimeout(ctx, durations.Request)
+	ctx, done := context.WithTimeout(ctx, durations.RequestTimeout)
 	defer done()
 	out := map[string]string{}
 	for _, k := range kinds {

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// maxAttempts bounds the attempts to read an object and to write it before another client does.
-const maxAttempts = 5
+// maxWriteAttempts bounds the attempts to read an object and to write it before another client does.
+const maxWriteAttempts = 5
 
 // editFinalizers reads an object from the API server and patches its finalizers. The patch fails if another client wrote
 // meanwhile. change identifies the change for the detection of repeated writes.
@@ -34,10 +34,10 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change st
 		if err != nil || slices.Equal(want, obj.GetFinalizers()) {
 			return err
 		}
-		err = c.patch(ctx, obj, cluster.Main, "metadata.finalizers", change, map[string]any{"metadata": map[string]any{
+		err = c.patchField(ctx, obj, cluster.MainPart, "metadata.finalizers", change, map[string]any{"metadata": map[string]any{
 			"resourceVersion": obj.GetResourceVersion(), "finalizers": want,
 		}})
-		if err == nil || !apierrors.IsConflict(err) || n == maxAttempts {
+		if err == nil || !apierrors.IsConflict(err) || n == maxWriteAttempts {
 			return err
 		}
 	}
@@ -60,8 +60,8 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 
 // claimFinalizer adds the finalizer of a stack to an object. It returns a conflict if the object is being deleted.
 func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer) error {
-	ref := cluster.RefTo(action.Ref)
-	root := slices.Contains(cluster.Roots(), ref.Kind)
+	ref := cluster.RefFromFinding(action.Ref)
+	root := slices.Contains(cluster.RootKinds(), ref.Kind)
 	if root {
 		c.Members.BeginClaim(ref, action.Finalizer)
 	}
@@ -87,7 +87,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 
 // releaseFinalizer removes the finalizer of a stack from an object, after its status if the action requests that.
 func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinalizer) error {
-	ref := cluster.RefTo(action.Ref)
+	ref := cluster.RefFromFinding(action.Ref)
 	if action.ClearStatus {
 		if err := c.clearStatus(ctx, ref, action.Finalizer); err != nil {
 			return engine.StatusError{Err: err}
@@ -103,7 +103,7 @@ func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinal
 
 // clearStatus removes the load balancer of the stack from the status of an object.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
-	if !slices.Contains(cluster.Roots(), ref.Kind) {
+	if !slices.Contains(cluster.RootKinds(), ref.Kind) {
 		return nil
 	}
 	obj, err := c.readLive(ctx, ref)
@@ -166,34 +166,34 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 		return err
 	}
 	written := func(live cluster.Object) (bool, error) { return hasFields(live, content, comparableFields) }
-	return c.writeWithoutVersion(ctx, obj, "status", content, written, func() error {
-		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
+	return c.writeFieldWithoutVersion(ctx, obj, "status", content, written, func() error {
+		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.StatusPart, types.MergePatchType, data))
 	})
 }
 
 // putBinding creates or updates a TargetGroupBinding.
-func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, known plan.KnownIDs) (plan.Result, error) {
+func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, known plan.KnownIDs) (plan.StepResult, error) {
 	want, err := wantedBinding(action, known)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
-	res := plan.Result{ID: want.Namespace + "/" + want.Name}
+	res := plan.StepResult{ID: want.Namespace + "/" + want.Name}
 	if action.Existing == nil {
-		err := c.write(ctx, want, "the object", want.Spec, func() error { return c.api.Create(ctx, want.DeepCopy()) })
+		err := c.writeField(ctx, want, "the object", want.Spec, func() error { return c.api.Create(ctx, want.DeepCopy()) })
 		if !apierrors.IsAlreadyExists(err) {
 			return res, err
 		}
 	}
 	for n := 1; ; n++ {
 		err := c.updateBinding(ctx, want, action)
-		if err == nil || !apierrors.IsConflict(err) || n == maxAttempts {
+		if err == nil || !apierrors.IsConflict(err) || n == maxWriteAttempts {
 			return res, err
 		}
 	}
 }
 
-// updateBinding updates the binding of the wanted name. It returns errNameTaken if that is for another target group: that binding
-// has to be deleted first, and its finalizer deregisters its targets.
+// updateBinding updates the binding of the wanted name. It returns errNameTaken if that is for another target group: that
+// binding has to be deleted first, and its finalizer deregisters its targets.
 func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, action plan.PutBinding) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name
@@ -208,7 +208,7 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	}
 	next := live.DeepCopy()
 	changed := mergeBinding(next, want, equality.Semantic.DeepEqual)
-	for _, k := range action.Without {
+	for _, k := range action.LabelsToRemove {
 		_, found := next.Labels[k]
 		changed = changed || found
 		delete(next.Labels, k)
@@ -232,7 +232,7 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, action.Without, want.Annotations}, func() error {
-		return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
+	return c.writeField(ctx, live, "spec", []any{want.Spec, want.Labels, action.LabelsToRemove, want.Annotations}, func() error {
+		return c.api.Patch(ctx, live, cluster.MainPart, types.MergePatchType, data)
 	})
 }

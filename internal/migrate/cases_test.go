@@ -26,14 +26,14 @@ func TestCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store := enginetest.Load(t, string(text))
-		opt := options(assemble.Options{}, "alb")
+		store := enginetest.LoadObjects(t, string(text))
+		opt := defaultOptions(assemble.Options{}, "alb")
 		r, err := migrate.Translate(store, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "%s\n", strings.TrimSuffix(file, ".yaml"))
-		for _, ref := range r.Others {
+		for _, ref := range r.ServedByOthers {
 			fmt.Fprintf(&out, "  not ours: %s\n", ref)
 		}
 		for _, g := range r.IngressGroups {

@@ -60,5 +60,5 @@ func (g IngressGroup) Compare(stacks map[finding.Ref]model.Stack, port func(*mod
 		frontend := stacks[g.Frontend]
 		to.Frontend = &frontend
 	}
-	return check.Compare(check.Side{Stack: g.From, Port: port}, to, naming.OriginTag)
+	return check.Compare(check.Side{Stack: g.IngressStack, Port: port}, to, naming.MigratedFromTag)
 }

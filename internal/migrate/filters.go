@@ -58,8 +58,8 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 // pathRewrite is the URLRewrite filter that a route has in place of the transforms of an Ingress rule.
 type pathRewrite struct {
 	filter *gwv1.HTTPURLRewriteFilter
-	// except has the paths of the match that the transforms do not rewrite.
-	except []string
+	// exceptedPaths has the paths of the match that the transforms do not rewrite.
+	exceptedPaths []string
 }
 
 // wholeTextPatterns are regular expressions that match all of a text.
@@ -94,7 +94,7 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite
 				return out, fault
 			}
 			out.filter.Path = &gwv1.HTTPPathModifier{Type: gwv1.PrefixMatchHTTPPathModifier, ReplacePrefixMatch: &prefix}
-			out.except = except
+			out.exceptedPaths = except
 		}
 	}
 	return out, ""

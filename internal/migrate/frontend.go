@@ -29,12 +29,12 @@ func isFrontendAnnotation(key string) bool {
 
 // buildFrontend makes the objects that replace the frontend NLB, or a note with the reason why they cannot be made.
 func (g *generator) buildFrontend() {
-	lb := check.FrontendNLB(g.From)
+	lb := check.FrontendNLB(g.IngressStack)
 	if lb == nil {
 		return
 	}
 	reason, fix := "", ""
-	switch held := g.From.Held; {
+	switch held := g.IngressStack.Held; {
 	case g.opt.InPlace:
 		reason, fix = "a Gateway does not take over a frontend NLB", "remove the frontend NLB first, or translate without --in-place to a second load balancer with a frontend NLB"
 	case g.opt.Network == nil:
@@ -58,9 +58,9 @@ type networkBuilder struct {
 // build makes the Gateway with its configurations and routes.
 func (g networkBuilder) build() {
 	scope, base := g.baseName()
-	gatewayName, configName := name(scope, base, networkSuffix), name(scope, base, networkConfigSuffix)
+	gatewayName, configName := objectName(scope, base, networkSuffix), objectName(scope, base, networkConfigSuffix)
 	if g.ID.Namespace == "" {
-		gatewayName, configName = name("", base, groupNetworkSuffix), name("", base, groupNetworkConfigSuffix)
+		gatewayName, configName = objectName("", base, groupNetworkSuffix), objectName("", base, groupNetworkConfigSuffix)
 	}
 	g.Frontend = finding.Ref{Kind: "Gateway", Namespace: g.Gateway.Namespace, Name: gatewayName}
 	source := "the frontend NLB of " + g.originText()
@@ -77,10 +77,10 @@ func (g networkBuilder) build() {
 	for _, l := range g.lb.Listeners {
 		gw.Spec.Listeners = append(gw.Spec.Listeners, gwv1.Listener{Name: sectionName(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.TCPProtocolType})
 	}
-	g.Objects = append(g.Objects, g.loadBalancerConfiguration(configName, source), g.annotate(gw, source))
+	g.Objects = append(g.Objects, g.loadBalancerConfiguration(configName, source), g.annotateGateway(gw, source))
 	var targets []frontendTarget
 	for _, l := range g.lb.Listeners {
-		if t := g.From.TargetGroup(l.Target()); t != nil {
+		if t := g.IngressStack.TargetGroup(l.DefaultTargetGroupID()); t != nil {
 			targets = append(targets, frontendTarget{g.addTCPRoute(l, t, source), g.targetGroupProps(t)})
 		}
 	}
@@ -110,10 +110,10 @@ func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 	addPart("loadBalancerSubnets", origins["subnets"], origins["addresses"])
 	addPart("securityGroups", origins["securityGroups"])
 	addPart("loadBalancerAttributes", g.lb.AttributesOf...)
-	if g.lb.SchemeUnset() {
+	if g.lb.IsSchemeUnset() {
 		origins["scheme"] = g.lb.Of
 	}
-	return Object{From: source, Parts: parts, Object: &gwconfig.LoadBalancerConfiguration{
+	return Object{Origin: source, PartOrigins: parts, Object: &gwconfig.LoadBalancerConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "LoadBalancerConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: name},
 		Spec:       configBuilder(g).spec(),
@@ -129,7 +129,7 @@ func (g networkBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, sou
 	}
 	route := &gwv1.TCPRoute{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "TCPRoute"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: name(scope, base, fmt.Sprint(networkRoutePrefix, l.Port))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: objectName(scope, base, fmt.Sprint(networkRoutePrefix, l.Port))},
 		Spec: gwv1.TCPRouteSpec{
 			CommonRouteSpec: gwv1.CommonRouteSpec{ParentRefs: []gwv1.ParentReference{{Name: gwv1.ObjectName(g.Frontend.Name), SectionName: new(sectionName(l))}}},
 			Rules: []gwv1.TCPRouteRule{{BackendRefs: []gwv1.BackendRef{{BackendObjectReference: gwv1.BackendObjectReference{
@@ -138,7 +138,7 @@ func (g networkBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, sou
 		},
 	}
 	part := fmt.Sprintf("port %d of the frontend NLB leads to port %d of the ALB, for %s", l.Port, to.Port, strings.Join(members, ", "))
-	g.Objects = append(g.Objects, Object{Object: route, From: source, Parts: map[string]string{"spec.rules[0]": part}})
+	g.Objects = append(g.Objects, Object{Object: route, Origin: source, PartOrigins: map[string]string{"spec.rules[0]": part}})
 	return route.Name
 }
 
@@ -162,7 +162,7 @@ func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string)
 	scope, base := g.baseName()
 	config := &gwconfig.TargetGroupConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "TargetGroupConfiguration"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Gateway.Namespace, Name: name(scope, base, networkTargetsSuffix)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.Gateway.Namespace, Name: objectName(scope, base, networkTargetsSuffix)},
 	}
 	config.Spec.TargetReference = &gwconfig.TargetReference{Group: new(gwv1.GroupName), Kind: new("Gateway"), Name: g.Gateway.Name}
 	if !slices.ContainsFunc(targets, func(t frontendTarget) bool { return !sameProps(targets[0].props, t.props) }) {
@@ -175,7 +175,7 @@ func (g networkBuilder) addHealthChecks(targets []frontendTarget, source string)
 			})
 		}
 	}
-	g.Objects = append(g.Objects, Object{Object: config, From: source + ", for its target groups with the ALB"})
+	g.Objects = append(g.Objects, Object{Object: config, Origin: source + ", for its target groups with the ALB"})
 }
 
 // addFrontendNotes adds notes about the move to the new NLB, and about decisions that users must make.
@@ -202,7 +202,7 @@ func (g networkBuilder) addFrontendNotes() {
 // not translated.
 func (g *generator) frontendCounterpart(key string) string {
 	switch {
-	case g.From.FrontendNLB == nil:
+	case g.IngressStack.FrontendNLB == nil:
 		return "nothing, as there is no frontend NLB"
 	case g.Frontend.IsZero():
 		return ""

@@ -18,9 +18,9 @@ import (
 // build makes the objects of one load balancer.
 func (g *generator) build() {
 	scope, base := g.baseName()
-	gatewayName, configName := name(scope, base, gatewaySuffix), name(scope, base, configSuffix)
+	gatewayName, configName := objectName(scope, base, gatewaySuffix), objectName(scope, base, configSuffix)
 	if g.ID.Namespace == "" {
-		gatewayName, configName = name("", base, groupGatewaySuffix), name("", base, groupConfigSuffix)
+		gatewayName, configName = objectName("", base, groupGatewaySuffix), objectName("", base, groupConfigSuffix)
 	}
 	namespace := g.Members[0].Namespace
 	g.Gateway = finding.Ref{Kind: "Gateway", Namespace: namespace, Name: gatewayName}
@@ -33,7 +33,7 @@ func (g *generator) build() {
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: gatewayName},
 		Spec: gwv1.GatewaySpec{
-			GatewayClassName: className,
+			GatewayClassName: albClassName,
 			Infrastructure: &gwv1.GatewayInfrastructure{ParametersRef: &gwv1.LocalParametersReference{
 				Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "LoadBalancerConfiguration", Name: configName,
 			}},
@@ -43,7 +43,7 @@ func (g *generator) build() {
 		gw.Spec.Listeners = append(gw.Spec.Listeners, g.gatewayListener(l))
 	}
 	source := g.originText()
-	g.Objects = append(g.Objects, Object{Object: config, From: source}, g.annotate(gw, source))
+	g.Objects = append(g.Objects, Object{Object: config, Origin: source}, g.annotateGateway(gw, source))
 	routeBuilder{g}.addRoutes()
 	g.buildFrontend()
 	g.noteUntranslated()
@@ -94,11 +94,11 @@ func (g *generator) certificateRefs(l model.Listener) *gwv1.ListenerTLSConfig {
 	for _, c := range l.TLS.Certificates {
 		managed, _ := c.(model.CertManaged)
 		for _, id := range managed.IDs {
-			i := slices.IndexFunc(g.From.Certificates, func(m model.ManagedCertificate) bool { return m.ID == id && m.Import != nil })
+			i := slices.IndexFunc(g.IngressStack.Certificates, func(m model.ManagedCertificate) bool { return m.ID == id && m.Import != nil })
 			if i < 0 {
 				continue // the certificate is requested from ACM
 			}
-			namespace, name, _ := strings.Cut(g.From.Certificates[i].Import.Secret, "/")
+			namespace, name, _ := strings.Cut(g.IngressStack.Certificates[i].Import.Secret, "/")
 			ref := gwv1.SecretObjectReference{Name: gwv1.ObjectName(name)}
 			if namespace != g.Gateway.Namespace {
 				ref.Namespace = new(gwv1.Namespace(namespace))
@@ -125,9 +125,9 @@ func (g *generator) addReferenceGrant(namespace, secret string) {
 			return
 		}
 	}
-	g.Objects = append(g.Objects, Object{From: g.originText() + ", for the certificates of " + namespace, Object: &gwv1beta1.ReferenceGrant{
+	g.Objects = append(g.Objects, Object{Origin: g.originText() + ", for the certificates of " + namespace, Object: &gwv1beta1.ReferenceGrant{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1beta1.GroupVersion.String(), Kind: "ReferenceGrant"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name(namespace, base, grantSuffix)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: objectName(namespace, base, grantSuffix)},
 		Spec: gwv1beta1.ReferenceGrantSpec{
 			From: []gwv1beta1.ReferenceGrantFrom{{Group: gwv1.GroupName, Kind: "Gateway", Namespace: gwv1.Namespace(g.Gateway.Namespace)}},
 			To:   []gwv1beta1.ReferenceGrantTo{to},
@@ -158,7 +158,7 @@ func (g configBuilder) spec() gwconfig.LoadBalancerConfigurationSpec {
 	out.CustomerOwnedIPv4Pool, out.IPv4IPAMPoolID = nilIfEmpty(lb.CoIPPool), nilIfEmpty(lb.IPAMPool)
 	g.setSubnets(&out)
 	g.setSecurityGroups(&out)
-	out.LoadBalancerAttributes = attributes(lb.Attributes)
+	out.LoadBalancerAttributes = attributeList(lb.Attributes)
 	if lb.Capacity != nil {
 		out.MinimumLoadBalancerCapacity = &gwconfig.MinimumLoadBalancerCapacity{CapacityUnits: *lb.Capacity}
 	}
@@ -216,8 +216,8 @@ func nilIfEmpty(s string) *string {
 	return &s
 }
 
-// attributes returns attributes as a list, sorted by key.
-func attributes(values map[string]string) []gwconfig.Attribute {
+// attributeList returns attributes as a list, sorted by key.
+func attributeList(values map[string]string) []gwconfig.Attribute {
 	var out []gwconfig.Attribute
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		out = append(out, gwconfig.Attribute{Key: k, Value: values[k]})
@@ -313,7 +313,7 @@ func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 // listenerConfiguration returns the settings of a listener besides protocol and port. needed reports whether it has any.
 func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.ListenerConfiguration, needed bool) {
 	out.ProtocolPort = fmt.Sprintf("%s:%d", l.Protocol(), l.Port)
-	out.ListenerAttributes = attributes(l.Attributes)
+	out.ListenerAttributes = attributeList(l.Attributes)
 	if l.TLS != nil {
 		if l.TLS.Policy != g.opt.DefaultSSLPolicy {
 			out.SSLPolicy = nilIfEmpty(l.TLS.Policy)

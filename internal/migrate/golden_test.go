@@ -22,22 +22,22 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// options returns the options of a controller with default flags.
-func options(shared assemble.Options, class string) migrate.Options {
+// defaultOptions returns the options of a controller with default flags.
+func defaultOptions(shared assemble.Options, class string) migrate.Options {
 	shared.Cluster = "test"
 	gateways := gateway.Options{Options: shared, ListenerSets: true}
 	return migrate.Options{
 		Ingress: ingress.New(ingress.Options{Options: shared, Class: class}),
 		Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
-		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, Live: true,
+		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, WithoutDryRun: true,
 	}
 }
 
 func TestTranslate(t *testing.T) {
 	t.Parallel()
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		store := enginetest.Load(t, c.Text("cluster.yaml"))
-		opt := options(enginetest.Options(t, c, assemble.Options{}), "alb")
+		store := enginetest.LoadObjects(t, c.Text("cluster.yaml"))
+		opt := defaultOptions(enginetest.CaseOptions(t, c, assemble.Options{}), "alb")
 		r, err := migrate.Translate(store, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTranslate(t *testing.T) {
 		if err := migrate.WriteYAML(&manifests, r.Objects()); err != nil {
 			t.Fatal(err)
 		}
-		for _, ref := range r.Others {
+		for _, ref := range r.ServedByOthers {
 			fmt.Fprintf(&notes, "not ours: %s\n", ref)
 		}
 		for _, g := range r.IngressGroups {

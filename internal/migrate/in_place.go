@@ -6,24 +6,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// annotate sets the annotations of Options.Live and Options.InPlace on a Gateway, and returns it as an Object with origin
-// source.
-func (g *generator) annotate(gw *gwv1.Gateway, source string) Object {
-	out := Object{Object: gw, From: source}
-	if g.opt.Live && !g.opt.InPlace {
+// annotateGateway sets the annotations of Options.WithoutDryRun and Options.InPlace on a Gateway, and returns it as an
+// Object with origin source.
+func (g *generator) annotateGateway(gw *gwv1.Gateway, source string) Object {
+	out := Object{Object: gw, Origin: source}
+	if g.opt.WithoutDryRun && !g.opt.InPlace {
 		return out
 	}
 	gw.Annotations = map[string]string{}
-	if !g.opt.Live {
+	if !g.opt.WithoutDryRun {
 		gw.Annotations[naming.DryRunAnnotation] = "true"
 	}
 	if g.opt.InPlace {
-		gw.Annotations[naming.AdoptAnnotation] = naming.AdoptValue(g.ID)
+		gw.Annotations[naming.AdoptAnnotation] = naming.AdoptAnnotationValue(g.ID)
 		condition := "; until " + naming.DryRunAnnotation + " is removed, the controller only plans that"
-		if g.opt.Live {
+		if g.opt.WithoutDryRun {
 			condition = ""
 		}
-		out.Parts = map[string]string{"metadata.annotations": naming.AdoptAnnotation + ": the Gateway takes over the load balancer of " + source + condition}
+		out.PartOrigins = map[string]string{"metadata.annotations": naming.AdoptAnnotation + ": the Gateway takes over the load balancer of " + source + condition}
 	}
 	return out
 }

@@ -56,8 +56,8 @@ spec:
 // https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 func translateCompletely(t *testing.T, manifests string) (routes int) {
 	t.Helper()
-	store := enginetest.Load(t, webAndClass+manifests)
-	opt := options(assemble.Options{}, "alb")
+	store := enginetest.LoadObjects(t, webAndClass+manifests)
+	opt := defaultOptions(assemble.Options{}, "alb")
 	r, err := migrate.Translate(store, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func translateCompletely(t *testing.T, manifests string) (routes int) {
 		t.Error(got)
 	}
 	for _, g := range r.IngressGroups {
-		if g.Worst() == migrate.Lost {
+		if g.WorstSeverity() == migrate.Lost {
 			t.Error(g.Notes)
 		}
 	}

@@ -28,17 +28,17 @@ type Options struct {
 	DefaultSSLPolicy string
 	// SecretLabels are the labels that a Secret must have for the controller to read it.
 	SecretLabels map[string]string
-	// Selected reports whether a load balancer with these members is selected, and why a selected one cannot be
+	// IsSelected reports whether a load balancer with these members is selected, and why a selected one cannot be
 	// translated; nil selects all.
-	Selected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
+	IsSelected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
 	// ImportSecrets and ImportForGateways are set if the controller imports certificates of TLS Secrets for Ingresses, and
 	// for Gateways.
 	ImportSecrets, ImportForGateways bool
-	// Manifests reports whether the objects are from files. Then the cluster may have objects to which they refer and
+	// FromManifests reports whether the objects are from files. Then the cluster may have objects to which they refer and
 	// that the files lack.
-	Manifests bool
-	// Live leaves out the annotation gateway.k8s.aws/dry-run, so that the controller makes the load balancers.
-	Live bool
+	FromManifests bool
+	// WithoutDryRun leaves out the annotation gateway.k8s.aws/dry-run, so that the controller makes the load balancers.
+	WithoutDryRun bool
 	// InPlace adds the annotation fulcrum.dev/adopt, so that Gateways take over the load balancers of the Ingresses.
 	InPlace bool
 }
@@ -49,10 +49,10 @@ type Result struct {
 	Classes []*gwv1.GatewayClass
 	// IngressGroups are the translations of all load balancers, sorted by ID.
 	IngressGroups []IngressGroup
-	// Targets are the TargetGroupConfigurations. Several load balancers can share one.
-	Targets []Object
-	// Others are Ingresses that another controller serves.
-	Others []finding.Ref
+	// TargetConfigurations are the TargetGroupConfigurations. Several load balancers can share one.
+	TargetConfigurations []Object
+	// ServedByOthers are Ingresses that another controller serves.
+	ServedByOthers []finding.Ref
 	// Deleted are Ingresses that are being deleted.
 	Deleted []finding.Ref
 }
@@ -69,18 +69,19 @@ type IngressGroup struct {
 	Notes    []Note
 	// Annotations are the annotations of the members and of the Services behind them.
 	Annotations []TranslatedAnnotation
-	// From is the desired state of the Ingresses.
-	From model.Stack
+	// IngressStack is the desired state of the Ingresses.
+	IngressStack model.Stack
 }
 
 // Object is an object of the translation.
 type Object struct {
 	cluster.Object
-	// From names the origin of the object.
-	From string
-	// Parts names the origins of parts of the object, by their paths such as "spec.rules[0]".
-	Parts map[string]string
-	// SharedBy are the load balancers that share an object of Result.Targets; empty for the objects of an IngressGroup.
+	// Origin names the origin of the object.
+	Origin string
+	// PartOrigins names the origins of parts of the object, by their paths such as "spec.rules[0]".
+	PartOrigins map[string]string
+	// SharedBy are the load balancers that share an object of Result.TargetConfigurations; empty for the objects of an
+	// IngressGroup.
 	SharedBy []model.StackID
 }
 
@@ -109,8 +110,8 @@ type Note struct {
 	Fix      string
 }
 
-// Worst returns the highest severity of the notes.
-func (g IngressGroup) Worst() Severity {
+// WorstSeverity returns the highest severity of the notes.
+func (g IngressGroup) WorstSeverity() Severity {
 	worst := Info
 	for _, n := range g.Notes {
 		worst = max(worst, n.Severity)
@@ -125,7 +126,7 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		return out, err
 	}
 	var assumed []finding.Ref
-	if opt.Manifests {
+	if opt.FromManifests {
 		var err error
 		if assumed, err = addMissingClasses(store); err != nil {
 			return out, err
@@ -140,9 +141,9 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		}
 		switch {
 		case obj.GetDeletionTimestamp() != nil:
-			out.Deleted = append(out.Deleted, cluster.RefOf(obj).Finding())
+			out.Deleted = append(out.Deleted, cluster.RefOf(obj).FindingRef())
 		case len(stacks) == 0:
-			out.Others = append(out.Others, cluster.RefOf(obj).Finding())
+			out.ServedByOthers = append(out.ServedByOthers, cluster.RefOf(obj).FindingRef())
 		}
 	}
 	targetUses := map[finding.Ref][]targetUse{}
@@ -152,7 +153,7 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 			generators = append(generators, g)
 		}
 	}
-	out.Targets = targetConfigurations(targetUses)
+	out.TargetConfigurations = targetConfigurations(targetUses)
 	for _, g := range generators {
 		for _, m := range g.Members {
 			if slices.Contains(assumed, m) {
@@ -163,8 +164,8 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		g.sortNotes()
 		out.IngressGroups = append(out.IngressGroups, *g.IngressGroup)
 	}
-	slices.SortFunc(out.Others, finding.Ref.Compare)
-	out.addGatewayClass(className, gatewayconfig.ALBController, func(g IngressGroup) finding.Ref { return g.Gateway })
+	slices.SortFunc(out.ServedByOthers, finding.Ref.Compare)
+	out.addGatewayClass(albClassName, gatewayconfig.ALBController, func(g IngressGroup) finding.Ref { return g.Gateway })
 	out.addGatewayClass(networkClassName, gatewayconfig.NLBController, func(g IngressGroup) finding.Ref { return g.Frontend })
 	return out, nil
 }
@@ -184,7 +185,7 @@ func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController,
 // Service does not have it.
 func PortOf(store *cluster.Memory) func(*model.Binding) string {
 	v := cluster.NewView(store)
-	return func(b *model.Binding) string { return cluster.PortText(v, b.Namespace, b.Service, b.Port) }
+	return func(b *model.Binding) string { return cluster.ServicePortText(v, b.Namespace, b.Service, b.Port) }
 }
 
 // Objects returns all objects of the result in the order in which to apply them: classes first, then by namespace, with
@@ -194,7 +195,7 @@ func (r Result) Objects() []Object {
 	for _, g := range r.IngressGroups {
 		out = append(out, g.Objects...)
 	}
-	out = append(out, r.Targets...)
+	out = append(out, r.TargetConfigurations...)
 	rank := func(o Object) int {
 		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TCPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, string(cluster.RefOf(o.Object).Kind))
 	}
@@ -211,7 +212,7 @@ func (r Result) Objects() []Object {
 // ObjectsOf returns the objects of one load balancer, including those that it shares.
 func (r Result) ObjectsOf(g IngressGroup) []Object {
 	out := slices.Clone(g.Objects)
-	for _, o := range r.Targets {
+	for _, o := range r.TargetConfigurations {
 		if slices.Contains(o.SharedBy, g.ID) {
 			out = append(out, o)
 		}
@@ -235,14 +236,14 @@ type generator struct {
 	targetUses map[finding.Ref][]targetUse
 }
 
-// translateIngressGroup translates one load balancer. It returns nil if Options.Selected does not select it.
+// translateIngressGroup translates one load balancer. It returns nil if Options.IsSelected does not select it.
 func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options, targetUses map[finding.Ref][]targetUse) *generator {
 	g := &generator{
 		IngressGroup: &IngressGroup{ID: id}, opt: opt, view: cluster.NewView(store), ingresses: map[finding.Ref]*networkingv1.Ingress{},
 		usedNames: map[string]bool{}, ruleConfigs: map[string]string{}, targetUses: targetUses,
 	}
 	stack, found := opt.Ingress.Translate(g.view, id, nil)
-	g.From, g.lb = stack, stack.LoadBalancer
+	g.IngressStack, g.lb = stack, stack.LoadBalancer
 	selected, fault := g.selectMembers(found)
 	switch {
 	case !selected:
@@ -254,7 +255,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 	for _, f := range found {
 		n := Note{Info, f.Object, f.Field, f.Message, f.Fix}
 		switch {
-		case opt.Manifests && f.Reason == finding.BackendNotFound:
+		case opt.FromManifests && f.Reason == finding.BackendNotFound:
 			n.Severity, n.Fix = Lost, "add the manifest of the Service, or translate from the cluster"
 		case f.Severity == finding.Error:
 			n.Severity = Lost
@@ -272,15 +273,15 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 	return g
 }
 
-// selectMembers sets the members, and returns the result of Options.Selected. An Ingress that is not accepted is not a
+// selectMembers sets the members, and returns the result of Options.IsSelected. An Ingress that is not accepted is not a
 // member, but findings about it are considered in the selection.
 func (g *generator) selectMembers(found finding.List) (selected bool, fault string) {
-	for _, m := range g.From.Members {
+	for _, m := range g.IngressStack.Members {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {
 			g.Members, g.ingresses[m.Ref] = append(g.Members, m.Ref), ing
 		}
 	}
-	if g.opt.Selected == nil {
+	if g.opt.IsSelected == nil {
 		return true, ""
 	}
 	refs := slices.Clone(g.Members)
@@ -289,7 +290,7 @@ func (g *generator) selectMembers(found finding.List) (selected bool, fault stri
 			refs = append(refs, f.Object)
 		}
 	}
-	return g.opt.Selected(g.ID, refs)
+	return g.opt.IsSelected(g.ID, refs)
 }
 
 // sortNotes sorts the notes, highest severity first, and removes duplicates.
@@ -314,7 +315,7 @@ func (g *generator) baseName() (scope, base string) {
 	return g.ID.Namespace, g.ID.Name
 }
 
-// origin returns the value of naming.OriginTag for the resources of the load balancer.
+// origin returns the value of naming.MigratedFromTag for the resources of the load balancer.
 func (g *generator) origin() string {
 	if g.ID.Namespace == "" {
 		return "ingress-group/" + g.ID.Name
@@ -322,7 +323,7 @@ func (g *generator) origin() string {
 	return "ingress/" + g.ID.String()
 }
 
-// originOf returns the value of naming.OriginTag for the resources of one Ingress.
+// originOf returns the value of naming.MigratedFromTag for the resources of one Ingress.
 func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
 
 // reserveName returns the first candidate that no other object of the kind has as its name, and reserves the name.
@@ -336,7 +337,7 @@ func (g *generator) reserveName(kind, namespace string, candidates ...string) st
 	return candidates[len(candidates)-1]
 }
 
-// tagsOf returns the tags of a configuration: without the default tags of the controller, and with naming.OriginTag.
+// tagsOf returns the tags of a configuration: without the default tags of the controller, and with naming.MigratedFromTag.
 func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -345,7 +346,7 @@ func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]st
 		}
 	}
 	const maxTagLength = 256
-	out[naming.OriginTag] = origin[:min(len(origin), maxTagLength)]
+	out[naming.MigratedFromTag] = origin[:min(len(origin), maxTagLength)]
 	return &out
 }
 

@@ -6,12 +6,15 @@ import (
 	"strings"
 )
 
-// name returns the name of a generated object: the first characters of base and suffix, and a hash of all arguments. It
+// objectName returns the name of a generated object: the first characters of base and suffix, and a hash of all arguments. It
 // is the same in each translation of the same objects.
-func name(namespace, base, suffix string) string { return nameOf(namespace, base, suffix, "") }
+func objectName(namespace, base, suffix string) string {
+	return distinctObjectName(namespace, base, suffix, "")
+}
 
-// nameOf returns the name of one of several objects with the same base and suffix. The text more distinguishes them.
-func nameOf(namespace, base, suffix, more string) string {
+// distinctObjectName returns the name of one of several objects with the same base and suffix. The text more distinguishes
+// them.
+func distinctObjectName(namespace, base, suffix, more string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix + more))
 	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }
 	return cut(base) + "-" + cut(suffix) + "-" + hex.EncodeToString(sum[:])[:10]
@@ -42,8 +45,8 @@ const (
 	networkRoutePrefix       = "nlb"
 )
 
-// className is the GatewayClass of Gateways with an ALB, networkClassName that of Gateways with a network load balancer.
+// albClassName is the GatewayClass of Gateways with an ALB, networkClassName that of Gateways with a network load balancer.
 const (
-	className        = "aws-alb"
+	albClassName     = "aws-alb"
 	networkClassName = "aws-nlb"
 )

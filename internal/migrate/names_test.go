@@ -3,7 +3,7 @@ package migrate
 import "testing"
 
 // The names of generated objects are the same in each version, and the same as those of lbc-migrate.
-func TestNames(t *testing.T) {
+func TestNamesEqualThoseOfLBCMigrate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ namespace, base, suffix, want string }{
 		{"garden", "rose-bed-front", gatewaySuffix, "rose-bed-gateway-bf51f3fe40"},
@@ -23,11 +23,11 @@ func TestNames(t *testing.T) {
 		{"plant-shop", "storefront", gatewaySuffix, "storefro-gateway-5a93aa1162"},
 		{"plant-shop", "cart", targetsSuffix, "cart-tg-confi-417203442e"},
 	} {
-		if got := name(tt.namespace, tt.base, tt.suffix); got != tt.want {
+		if got := objectName(tt.namespace, tt.base, tt.suffix); got != tt.want {
 			t.Errorf("name of %s %s %s: got %s, want %s", tt.namespace, tt.base, tt.suffix, got, tt.want)
 		}
 	}
-	if got := name("garden", "foo.bar.baz", gatewaySuffix); got[:16] != "foo.bar-gateway-" {
+	if got := objectName("garden", "foo.bar.baz", gatewaySuffix); got[:16] != "foo.bar-gateway-" {
 		t.Errorf("a name with a dot at the cut: %s", got)
 	}
 }

@@ -81,9 +81,9 @@ func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err erro
 		if have != nil && !missing[*name] {
 			continue
 		}
-		ingresses, missing[*name] = append(ingresses, cluster.RefOf(obj).Finding()), true
+		ingresses, missing[*name] = append(ingresses, cluster.RefOf(obj).FindingRef()), true
 		if have == nil {
-			err = store.Put(&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: *name}, Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}})
+			err = store.Put(&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: *name}, Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressControllerName}})
 		}
 		if err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err erro
 
 // addOIDCSecret adds the Secret of the OIDC client that an object names, if the store lacks it.
 func addOIDCSecret(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
-	idp := settings.ParseService(obj.GetAnnotations(), cluster.RefOf(obj).Finding()).Auth.OIDC
+	idp := settings.ParseService(obj.GetAnnotations(), cluster.RefOf(obj).FindingRef()).Auth.OIDC
 	if !idp.Set {
 		return nil
 	}

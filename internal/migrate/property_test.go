@@ -27,12 +27,12 @@ func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 	untranslated := map[string]int{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
-		manifests := ingressgen.Group(r)
+		manifests := ingressgen.IngressGroup(r)
 		if seed%3 == 0 {
 			manifests = ingressgen.WithFrontendNLB(r, manifests)
 		}
-		store := enginetest.Load(t, manifests)
-		opt := options(assemble.Options{}, "alb")
+		store := enginetest.LoadObjects(t, manifests)
+		opt := defaultOptions(assemble.Options{}, "alb")
 		res, err := migrate.Translate(store, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 			faulted := slices.ContainsFunc(slices.Concat(found[g.Gateway], found[g.Frontend]), func(f finding.Finding) bool { return f.Severity == finding.Error })
 			switch {
 			case faulted:
-			case g.Worst() == migrate.Lost:
+			case g.WorstSeverity() == migrate.Lost:
 				for _, note := range g.Notes {
 					if note.Severity == migrate.Lost {
 						untranslated[note.Field+": "+note.Message]++

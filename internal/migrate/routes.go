@@ -83,7 +83,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 		}
 		converted := match.FromConditions(r.Conditions)
 		if i == len(listenerRules)-1 {
-			converted = match.Matches{List: []match.Match{match.All}, Excluded: [][]match.Match{nil}}
+			converted = match.Matches{List: []match.Match{match.AnyRequest}, Excluded: [][]match.Match{nil}}
 		}
 		for _, fault := range converted.Faults {
 			g.addNote(Lost, r.Member, r.Origin.Field, fault, "change the condition, or keep this Ingress")
@@ -94,7 +94,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 		r.Actions = replaceEmptyForwards(withExplicitPort(r.Actions, l))
 		answer := answerKey(r) + g.checkProtocolVersion(r, l)
 		for j, m := range converted.List {
-			rules = append(rules, match.Rule{Match: m, Excluded: converted.Excluded[j], Answer: answer, RuleIndex: i, Owner: r.Member.String(), Default: noDefaultBackend && i == len(listenerRules)-1})
+			rules = append(rules, match.Rule{Match: m, Excluded: converted.Excluded[j], Answer: answer, RuleIndex: i, Owner: r.Member.String(), IsDefault: noDefaultBackend && i == len(listenerRules)-1})
 		}
 	}
 	arranged := match.Arrange(rules)
@@ -114,7 +114,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	}
 	var out []routeMatch
 	for _, r := range arranged.Rules {
-		if r.Default {
+		if r.IsDefault {
 			continue // the Gateway has the same default action
 		}
 		listenerRule := listenerRules[r.RuleIndex]
@@ -136,7 +136,7 @@ func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) stri
 	for _, a := range r.Actions {
 		f, _ := a.(model.Forward)
 		for _, to := range f.Groups {
-			if t := g.From.TargetGroup(to.Group.ID); t != nil && t.ProtocolVersion != "HTTP1" {
+			if t := g.IngressStack.TargetGroup(to.Group.ID); t != nil && t.ProtocolVersion != "HTTP1" {
 				g.addNote(Lost, r.Member, r.Origin.Field, fmt.Sprintf("protocol version %s needs an HTTPS listener, so on port %d a Gateway uses HTTP1 to these targets", t.ProtocolVersion, l.Port),
 					"redirect from HTTP to HTTPS, or remove the route from port "+fmt.Sprint(l.Port))
 				return "\non HTTP"
@@ -285,9 +285,9 @@ func (g routeBuilder) addRoute(m finding.Ref, draft routeDraft, first bool) {
 	var names []string
 	for part := range parts {
 		other := fmt.Sprintf("%s %v %d", strings.Join(draft.hosts, " "), draft.ports, part)
-		candidates := []string{nameOf(m.Namespace, m.Name, suffix, other)}
+		candidates := []string{distinctObjectName(m.Namespace, m.Name, suffix, other)}
 		if first && part == 0 || suffix == defaultRouteSuffix {
-			candidates = append([]string{name(m.Namespace, m.Name, suffix)}, candidates...)
+			candidates = append([]string{objectName(m.Namespace, m.Name, suffix)}, candidates...)
 		}
 		names = append(names, g.reserveName("HTTPRoute", m.Namespace, candidates...))
 	}
@@ -306,13 +306,13 @@ func (g routeBuilder) addRoute(m finding.Ref, draft routeDraft, first bool) {
 				rule.rule.Matches = append(rule.rule.Matches, httpRouteMatch(m))
 			}
 			r.Spec.Rules = append(r.Spec.Rules, rule.rule)
-			from[fmt.Sprintf("spec.rules[%d]", i)] = rule.from
+			from[fmt.Sprintf("spec.rules[%d]", i)] = rule.origin
 			for _, t := range rule.targets {
 				t.route = r.Name
 				g.targetUses[t.service] = append(g.targetUses[t.service], t)
 			}
 		}
-		g.Objects = append(g.Objects, Object{Object: r, From: "Ingress " + m.Namespace + "/" + m.Name, Parts: from})
+		g.Objects = append(g.Objects, Object{Object: r, Origin: "Ingress " + m.Namespace + "/" + m.Name, PartOrigins: from})
 	}
 }
 
@@ -340,10 +340,10 @@ func ruleHosts(ing *networkingv1.Ingress) []string {
 func (g routeBuilder) addRedirectRoute(l model.Listener, to model.Redirect) {
 	_, base := g.baseName()
 	namespace := g.Gateway.Namespace
-	plain := name(namespace, base, redirectSuffix)
-	r := newRoute(namespace, g.reserveName("HTTPRoute", namespace, plain, nameOf(namespace, base, redirectSuffix, string(sectionName(l)))))
+	plain := objectName(namespace, base, redirectSuffix)
+	r := newRoute(namespace, g.reserveName("HTTPRoute", namespace, plain, distinctObjectName(namespace, base, redirectSuffix, string(sectionName(l)))))
 	r.Spec.ParentRefs = g.parentRefs(namespace, []int32{l.Port})
 	filter, _, _ := redirectFilter(to)
 	r.Spec.Rules = []gwv1.HTTPRouteRule{{Filters: []gwv1.HTTPRouteFilter{{Type: gwv1.HTTPRouteFilterRequestRedirect, RequestRedirect: filter}}}}
-	g.Objects = append(g.Objects, Object{Object: r, From: g.originText(), Parts: map[string]string{"spec.rules[0]": "annotation alb.ingress.kubernetes.io/ssl-redirect"}})
+	g.Objects = append(g.Objects, Object{Object: r, Origin: g.originText(), PartOrigins: map[string]string{"spec.rules[0]": "annotation alb.ingress.kubernetes.io/ssl-redirect"}})
 }

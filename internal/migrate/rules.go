@@ -26,7 +26,7 @@ import (
 type routeRule struct {
 	matches []match.Match
 	rule    gwv1.HTTPRouteRule
-	from    string      // the origin, for comments in manifests
+	origin  string      // the origin, for comments in manifests
 	targets []targetUse // the target groups that it forwards to
 	key     string      // identifies the actions and filters of the rule
 }
@@ -71,7 +71,7 @@ func joinEqualRules(rules []routeRule) []routeRule {
 			continue
 		}
 		out[i].matches = append(out[i].matches, r.matches...)
-		out[i].from += ", " + r.from
+		out[i].origin += ", " + r.origin
 	}
 	return out
 }
@@ -108,7 +108,7 @@ func splitByRoute(rules []routeRule) [][]routeRule {
 // buildRule returns the rule for matches with the same answer, or two rules if some paths are not rewritten.
 func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule {
 	u := matches[0]
-	r := routeRule{from: ruleOrigin(u)}
+	r := routeRule{origin: ruleOrigin(u)}
 	for _, x := range matches {
 		r.matches = append(r.matches, x.Match)
 	}
@@ -130,11 +130,11 @@ func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule
 	unrewritten := r
 	r.rule.Filters = append(slices.Clone(r.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: rewrite.filter})
 	r.key = ruleKey(r.rule)
-	if len(rewrite.except) == 0 {
+	if len(rewrite.exceptedPaths) == 0 {
 		return []routeRule{r}
 	}
 	unrewritten.matches = nil
-	for _, path := range rewrite.except {
+	for _, path := range rewrite.exceptedPaths {
 		m := u.Match
 		m.Path = match.Path{Kind: match.Exact, Value: path}
 		unrewritten.matches = append(unrewritten.matches, m)
@@ -142,7 +142,7 @@ func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule
 	if host := rewrite.filter.Hostname; host != nil {
 		unrewritten.rule.Filters = append(slices.Clone(unrewritten.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
 	}
-	unrewritten.from += ", for paths that it does not rewrite"
+	unrewritten.origin += ", for paths that it does not rewrite"
 	unrewritten.key = ruleKey(unrewritten.rule)
 	return []routeRule{unrewritten, r}
 }
@@ -313,7 +313,7 @@ func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Servic
 	if len(forward.Groups) != 1 {
 		return nil
 	}
-	t := b.From.TargetGroup(forward.Groups[0].Group.ID)
+	t := b.IngressStack.TargetGroup(forward.Groups[0].Group.ID)
 	if t == nil || t.Binding == nil {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (b *ruleBuilder) addForward(a model.Forward) {
 		}
 		switch {
 		case g.Group.ID != "":
-			t := b.From.TargetGroup(g.Group.ID)
+			t := b.IngressStack.TargetGroup(g.Group.ID)
 			if t == nil || t.Binding == nil {
 				b.fault = "target group " + g.Group.ID + " is held"
 				continue
@@ -366,7 +366,7 @@ func (b *ruleBuilder) addForward(a model.Forward) {
 
 // servicePort returns the number of the Service port of a binding.
 func (g *generator) servicePort(b *model.Binding) (int32, bool) {
-	return cluster.PortNumber(g.view, b.Namespace, b.Service, b.Port)
+	return cluster.ServicePortNumber(g.view, b.Namespace, b.Service, b.Port)
 }
 
 // backendName returns the Service or action of a field of an Ingress.
@@ -398,10 +398,10 @@ func (b *ruleBuilder) ruleConfigName() string {
 	if existing := b.ruleConfigs[key]; existing != "" {
 		return existing
 	}
-	plain, other := name(namespace, base, ruleConfigSuffix), nameOf(namespace, base, ruleConfigSuffix, string(text))
+	plain, other := objectName(namespace, base, ruleConfigSuffix), distinctObjectName(namespace, base, ruleConfigSuffix, string(text))
 	out := b.reserveName("ListenerRuleConfiguration", namespace, plain, other)
 	b.ruleConfigs[key] = out
-	b.Objects = append(b.Objects, Object{From: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.routeMatch.listenerRule.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{
+	b.Objects = append(b.Objects, Object{Origin: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.routeMatch.listenerRule.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "ListenerRuleConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: out}, Spec: b.config,
 	}})

@@ -31,7 +31,7 @@ func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 	for _, svc := range slices.SortedFunc(maps.Keys(uses), finding.Ref.Compare) {
 		config := &gwconfig.TargetGroupConfiguration{
 			TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "TargetGroupConfiguration"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: name(svc.Namespace, svc.Name, targetsSuffix)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: objectName(svc.Namespace, svc.Name, targetsSuffix)},
 		}
 		config.Spec.TargetReference = &gwconfig.TargetReference{Name: svc.Name}
 		type memberProps struct {
@@ -76,7 +76,7 @@ func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 				})
 			}
 		}
-		out = append(out, Object{Object: config, From: from, SharedBy: stacks})
+		out = append(out, Object{Object: config, Origin: from, SharedBy: stacks})
 	}
 	return out
 }
@@ -93,7 +93,7 @@ func (g *generator) targetGroupProps(u targetUse) gwconfig.TargetGroupProps {
 	t := u.targetGroup
 	out := gwconfig.TargetGroupProps{
 		TargetType: new(gwconfig.TargetType(t.Type)), Protocol: new(gwconfig.Protocol(t.Protocol)), ProtocolVersion: new(gwconfig.ProtocolVersion(t.ProtocolVersion)),
-		HealthCheckConfig: g.healthCheck(u), TargetGroupAttributes: attributes(t.Attributes), NodeSelector: t.Binding.NodeSelector,
+		HealthCheckConfig: g.healthCheck(u), TargetGroupAttributes: attributeList(t.Attributes), NodeSelector: t.Binding.NodeSelector,
 		TargetControlPort: t.ControlPort, Tags: g.tagsOf(t.Tags, originOf(u.member)),
 	}
 	if t.AddressType == model.IPv6 {

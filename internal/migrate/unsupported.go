@@ -94,8 +94,8 @@ func (g *generator) listAnnotations() {
 	}
 }
 
-// untranslated are the prefixes of annotations without a counterpart, with reason and fix.
-var untranslated = []struct{ key, why, fix string }{
+// untranslatedPrefixes are the prefixes of annotations without a counterpart, with reason and fix.
+var untranslatedPrefixes = []struct{ key, why, fix string }{
 	{"create-acm-cert", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted"},
 	{"acm-pca-arn", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
 }
@@ -123,13 +123,13 @@ func otherAnnotations(annotations map[string]string) []string {
 func (g *generator) noteUntranslated() {
 	for _, m := range g.Members {
 		ing := g.ingresses[m]
-		requestsCertificate := slices.ContainsFunc(g.From.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })
+		requestsCertificate := slices.ContainsFunc(g.IngressStack.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })
 		for key, value := range ing.Annotations {
 			short, isOwn := strings.CutPrefix(key, settings.Prefix)
-			i := slices.IndexFunc(untranslated, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
+			i := slices.IndexFunc(untranslatedPrefixes, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
 			isCertificate := short == "create-acm-cert" || short == "acm-pca-arn"
 			if isOwn && i >= 0 && value != "false" && (requestsCertificate || !isCertificate) {
-				g.addNote(Lost, m, key, untranslated[i].why, untranslated[i].fix)
+				g.addNote(Lost, m, key, untranslatedPrefixes[i].why, untranslatedPrefixes[i].fix)
 			}
 		}
 		if others := otherAnnotations(ing.Annotations); len(others) > 0 {

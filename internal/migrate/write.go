@@ -55,14 +55,14 @@ func WriteYAML(w io.Writer, objects []Object) error {
 		if err := yaml.Unmarshal(text, &doc); err != nil {
 			return err
 		}
-		for _, path := range slices.Sorted(maps.Keys(o.Parts)) {
+		for _, path := range slices.Sorted(maps.Keys(o.PartOrigins)) {
 			if n := nodeAt(&doc, path); n != nil {
-				n.HeadComment = comment(o.Parts[path])
+				n.HeadComment = commentLine(o.PartOrigins[path])
 			}
 		}
 		var out bytes.Buffer
-		if o.From != "" {
-			fmt.Fprintf(&out, "%s\n", comment("From "+o.From))
+		if o.Origin != "" {
+			fmt.Fprintf(&out, "%s\n", commentLine("From "+o.Origin))
 		}
 		e := yaml.NewEncoder(&out)
 		e.SetIndent(2)
@@ -76,8 +76,8 @@ func WriteYAML(w io.Writer, objects []Object) error {
 	return nil
 }
 
-// comment returns a text as a comment of one line: control characters and line separators become spaces.
-func comment(text string) string {
+// commentLine returns a text as a comment of one line: control characters and line separators become spaces.
+func commentLine(text string) string {
 	return "# " + strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
 			return ' '

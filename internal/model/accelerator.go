@@ -69,8 +69,8 @@ func (r PortRange) String() string {
 	return fmt.Sprintf("%d-%d", r.From, r.To)
 }
 
-// Has reports whether a port is in the range.
-func (r PortRange) Has(port int32) bool { return r.From <= port && port <= r.To }
+// Contains reports whether a port is in the range.
+func (r PortRange) Contains(port int32) bool { return r.From <= port && port <= r.To }
 
 // Overlaps reports whether the ranges have a port in common.
 func (r PortRange) Overlaps(o PortRange) bool { return r.From <= o.To && o.From <= r.To }
@@ -104,7 +104,7 @@ func (l AcceleratorListener) Has(port int32) bool { return HasPort(l.Ports, port
 
 // HasPort reports whether a port is in one of the ranges.
 func HasPort(ranges []PortRange, port int32) bool {
-	return slices.ContainsFunc(ranges, func(r PortRange) bool { return r.Has(port) })
+	return slices.ContainsFunc(ranges, func(r PortRange) bool { return r.Contains(port) })
 }
 
 // PortOverride forwards traffic for a port of the listener to another port of the endpoints.

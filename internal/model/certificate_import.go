@@ -57,14 +57,14 @@ type CertificateIdentity struct {
 	NotAfter          int64
 }
 
-// clientAuth is the extended key usage that an import into ACM may lack although the previous certificate had it.
-const clientAuth = "1.3.6.1.5.5.7.3.2"
+// clientAuthUsage is the extended key usage that an import into ACM may lack although the previous certificate had it.
+const clientAuthUsage = "1.3.6.1.5.5.7.3.2"
 
 // CanReplace reports whether ACM permits to import a certificate under the ARN of another one: whether its key has the
 // same type and size, and it has all usages of the other one.
 func (c CertificateIdentity) CanReplace(live CertificateIdentity) bool {
 	return c.Algorithm == live.Algorithm && c.KeyUsages&live.KeyUsages == live.KeyUsages &&
 		!slices.ContainsFunc(live.ExtendedKeyUsages, func(u string) bool {
-			return u != clientAuth && !slices.Contains(c.ExtendedKeyUsages, u)
+			return u != clientAuthUsage && !slices.Contains(c.ExtendedKeyUsages, u)
 		})
 }

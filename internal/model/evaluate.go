@@ -142,15 +142,15 @@ func matchesAnyRegex(patterns []string, text string, c letterCase) bool {
 
 // token is one element of a wildcard pattern: any number of bytes, any one byte, or a certain byte.
 type token struct {
-	many, one bool
-	byte      byte
+	anyBytes, anyByte bool
+	byte              byte
 }
 
 // parsePattern parses a text in which * is any number of bytes and ? is one byte.
 func parsePattern(s string) []token {
 	out := make([]token, 0, len(s))
 	for i := range len(s) {
-		out = append(out, token{many: s[i] == '*', one: s[i] == '?', byte: s[i]})
+		out = append(out, token{anyBytes: s[i] == '*', anyByte: s[i] == '?', byte: s[i]})
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func parseQueryPattern(s string) []token {
 			out = append(out, token{byte: s[i]})
 			continue
 		}
-		out = append(out, token{many: s[i] == '*', one: s[i] == '?', byte: s[i]})
+		out = append(out, token{anyBytes: s[i] == '*', anyByte: s[i] == '?', byte: s[i]})
 	}
 	return out
 }
@@ -177,10 +177,10 @@ func matchesPattern(p []token, text string) bool {
 	next, run, end := 0, -1, 0 // the next token, the last one that is a run, and where that run ends
 	for at := 0; at < len(text); {
 		switch {
-		case next < len(p) && p[next].many:
+		case next < len(p) && p[next].anyBytes:
 			run, end = next, at
 			next++
-		case next < len(p) && (p[next].one || p[next].byte == text[at]):
+		case next < len(p) && (p[next].anyByte || p[next].byte == text[at]):
 			next++
 			at++
 		case run >= 0:
@@ -190,7 +190,7 @@ func matchesPattern(p []token, text string) bool {
 			return false
 		}
 	}
-	for next < len(p) && p[next].many {
+	for next < len(p) && p[next].anyBytes {
 		next++
 	}
 	return next == len(p)

@@ -19,9 +19,9 @@ const (
 // Kinds are all kinds of stacks.
 var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway, GlobalAccelerator}
 
-// kinds are the properties of kinds. Tags, names in metrics and keys in logs must not change, because live clusters,
+// kindProperties are the properties of kinds. Tags, names in metrics and keys in logs must not change, because live clusters,
 // dashboards and tools use them.
-var kinds = map[Kind]struct {
+var kindProperties = map[Kind]struct {
 	tags, object                 string
 	controller, consumer, logKey string
 	rules, ordered               bool
@@ -52,36 +52,36 @@ var kinds = map[Kind]struct {
 
 // TagPrefix returns the prefix of the tracking tags and stack labels of the kind.
 func (k Kind) TagPrefix() string {
-	if p := kinds[k].tags; p != "" {
+	if p := kindProperties[k].tags; p != "" {
 		return p
 	}
 	panic("unknown stack kind " + string(k))
 }
 
-// Object returns the kind of the objects that make up stacks of the kind.
-func (k Kind) Object() string { return cmp.Or(kinds[k].object, string(k)) }
+// ObjectKind returns the kind of the objects that make up stacks of the kind.
+func (k Kind) ObjectKind() string { return cmp.Or(kindProperties[k].object, string(k)) }
 
-// Controller returns the name of the controller for stacks of the kind in metrics and logs.
-func (k Kind) Controller() string { return kinds[k].controller }
+// ControllerName returns the name of the controller for stacks of the kind in metrics and logs.
+func (k Kind) ControllerName() string { return kindProperties[k].controller }
 
-// Consumer returns the name of the controller in the metric of top consumers. For Gateways it differs from Controller, because
-// dashboards for older controllers use these names.
-func (k Kind) Consumer() string { return kinds[k].consumer }
+// ConsumerName returns the name of the controller in the metric of top consumers. For Gateways it differs from Controller,
+// because dashboards for older controllers use these names.
+func (k Kind) ConsumerName() string { return kindProperties[k].consumer }
 
 // LogKey returns the key of a stack in logs, which tools search for.
-func (k Kind) LogKey() string { return kinds[k].logKey }
+func (k Kind) LogKey() string { return kindProperties[k].logKey }
 
 // HasRules reports whether load balancers of the kind have listener rules and fixed responses, as ALBs do.
-func (k Kind) HasRules() bool { return kinds[k].rules }
+func (k Kind) HasRules() bool { return kindProperties[k].rules }
 
 // HasGroupOrder reports whether users can order the members of a stack of the kind, and so its rules.
-func (k Kind) HasGroupOrder() bool { return kinds[k].ordered }
+func (k Kind) HasGroupOrder() bool { return kindProperties[k].ordered }
 
-// OfGateway reports whether stacks of the kind are Gateways.
-func (k Kind) OfGateway() bool { return kinds[k].gateway }
+// IsGateway reports whether stacks of the kind are Gateways.
+func (k Kind) IsGateway() bool { return kindProperties[k].gateway }
 
 // HasAccelerator reports whether stacks of the kind have an accelerator instead of a load balancer.
-func (k Kind) HasAccelerator() bool { return kinds[k].accelerator }
+func (k Kind) HasAccelerator() bool { return kindProperties[k].accelerator }
 
-// Adopter returns the kind of the Gateway stacks that can take over load balancers of this kind; "" if there is none.
-func (k Kind) Adopter() Kind { return kinds[k].adopter }
+// AdopterKind returns the kind of the Gateway stacks that can take over load balancers of this kind; "" if there is none.
+func (k Kind) AdopterKind() Kind { return kindProperties[k].adopter }

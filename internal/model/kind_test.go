@@ -5,22 +5,22 @@ import "testing"
 // TestKindsAreComplete compares the table with the list of kinds. A kind without one of the required properties would
 // have tags, metrics or logs with an empty name.
 func TestKindsAreComplete(t *testing.T) {
-	if len(kinds) != len(Kinds) {
-		t.Errorf("the table has %d kinds, Kinds %d", len(kinds), len(Kinds))
+	if len(kindProperties) != len(Kinds) {
+		t.Errorf("the table has %d kinds, Kinds %d", len(kindProperties), len(Kinds))
 	}
 	prefixes, controllers := map[string]bool{}, map[string]bool{}
 	for _, k := range Kinds {
-		for what, got := range map[string]string{"tag prefix": k.TagPrefix(), "object": k.Object(), "controller": k.Controller(), "consumer": k.Consumer(), "log key": k.LogKey()} {
+		for what, got := range map[string]string{"tag prefix": k.TagPrefix(), "object": k.ObjectKind(), "controller": k.ControllerName(), "consumer": k.ConsumerName(), "log key": k.LogKey()} {
 			if got == "" {
 				t.Errorf("%s has no %s", k, what)
 			}
 		}
-		if prefixes[k.TagPrefix()] || controllers[k.Controller()] {
+		if prefixes[k.TagPrefix()] || controllers[k.ControllerName()] {
 			t.Errorf("%s has the tag prefix or controller of another kind", k)
 		}
-		prefixes[k.TagPrefix()], controllers[k.Controller()] = true, true
-		if k.Adopter() != "" && (!k.Adopter().OfGateway() || k.Adopter().HasRules() != k.HasRules()) {
-			t.Errorf("%s cannot take over load balancers of %s", k.Adopter(), k)
+		prefixes[k.TagPrefix()], controllers[k.ControllerName()] = true, true
+		if k.AdopterKind() != "" && (!k.AdopterKind().IsGateway() || k.AdopterKind().HasRules() != k.HasRules()) {
+			t.Errorf("%s cannot take over load balancers of %s", k.AdopterKind(), k)
 		}
 	}
 }

@@ -81,9 +81,9 @@ type LoadBalancer struct {
 	Origins map[string]finding.Origin
 }
 
-// SchemeUnset reports whether no object sets a scheme. Then a new load balancer gets the default, and a live one keeps its
+// IsSchemeUnset reports whether no object sets a scheme. Then a new load balancer gets the default, and a live one keeps its
 // scheme.
-func (lb *LoadBalancer) SchemeUnset() bool { return lb.Origins["scheme"] == finding.Origin{} }
+func (lb *LoadBalancer) IsSchemeUnset() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
 // SubnetMapping is a subnet of a load balancer with the addresses in it. Empty ones are chosen by AWS.
 type SubnetMapping struct {
@@ -226,9 +226,9 @@ func (l Listener) Protocol() string {
 	return "TLS"
 }
 
-// Target returns the id of the target group of the stack to which the default action forwards, empty if it does not forward
-// to exactly one.
-func (l Listener) Target() string {
+// DefaultTargetGroupID returns the id of the target group of the stack to which the default action forwards, empty if it
+// does not forward to exactly one.
+func (l Listener) DefaultTargetGroupID() string {
 	if len(l.Default) != 1 {
 		return ""
 	}
@@ -246,8 +246,8 @@ type TLS struct {
 	ALPN string
 	// Certificates are those of each member, in group order. The plan merges them into one list.
 	Certificates []CertChoice
-	// Refused are the ARNs of certificates that AWS refuses to attach. NoRoom are the ARNs of certificates beyond a quota. Members
-	// that name them keep the live certificates for their hosts.
+	// Refused are the ARNs of certificates that AWS refuses to attach. NoRoom are the ARNs of certificates beyond a quota.
+	// Members that name them keep the live certificates for their hosts.
 	Refused, NoRoom []string
 	MutualAuth      *MutualAuth
 	// NotImported reports whether members name TLS Secrets that are not imported.
@@ -296,7 +296,7 @@ type MutualAuth struct {
 	Members      []finding.Ref // the members that set mutual authentication on the port
 }
 
-// ByName reports whether TrustStore is a name and not an ARN.
-func (m *MutualAuth) ByName() bool {
+// HasTrustStoreName reports whether TrustStore is a name and not an ARN.
+func (m *MutualAuth) HasTrustStoreName() bool {
 	return m != nil && m.TrustStore != "" && !strings.HasPrefix(m.TrustStore, "arn:")
 }

@@ -192,18 +192,18 @@ func (s Stack) Questions() []Question {
 			add(AskCertificates{})
 		}
 		for _, a := range l.Default {
-			askGroups(a, add)
+			askTargetGroups(a, add)
 		}
 		for _, r := range l.Rules {
 			for _, a := range r.Actions {
-				askGroups(a, add)
+				askTargetGroups(a, add)
 			}
 		}
 	}
 	for _, m := range s.Held.Members { // target groups by ARN need no question, because live rules show the ARNs
 		for _, r := range m.Rules {
 			for _, a := range r.Actions {
-				askGroups(a, func(q Question) {
+				askTargetGroups(a, func(q Question) {
 					if !strings.HasPrefix(q.(AskTargetGroup).Ref, "arn:") {
 						add(q)
 					}
@@ -218,7 +218,7 @@ func (s Stack) Questions() []Question {
 func (lb *LoadBalancer) questions() []Question {
 	out := []Question{lb.SubnetQuestion()}
 	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {
-		out = append(out, GroupQuestion(g))
+		out = append(out, SecurityGroupQuestion(g))
 	}
 	return out
 }
@@ -228,8 +228,8 @@ func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 	return SubnetQuestion(lb.Subnets, lb.Scheme, lb.Type == Network)
 }
 
-// GroupQuestion returns the question about named security groups.
-func GroupQuestion(g GroupsGiven) AskNamedSecurityGroups {
+// SecurityGroupQuestion returns the question about named security groups.
+func SecurityGroupQuestion(g GroupsGiven) AskNamedSecurityGroups {
 	return AskNamedSecurityGroups{Refs: joinRefs(g.Refs), List: g.Refs}
 }
 
@@ -239,7 +239,7 @@ type AskALBTargets struct{ ARN string }
 // Key implements Question.
 func (q AskALBTargets) Key() string { return "alb targets " + q.ARN }
 
-func askGroups(a Action, add func(Question)) {
+func askTargetGroups(a Action, add func(Question)) {
 	f, ok := a.(Forward)
 	if !ok {
 		return
@@ -255,7 +255,7 @@ func askGroups(a Action, add func(Question)) {
 func TrustStoreQuestion(ls []Listener) AskTrustStores {
 	var names []string
 	for _, l := range ls {
-		if l.TLS != nil && l.TLS.MutualAuth.ByName() {
+		if l.TLS != nil && l.TLS.MutualAuth.HasTrustStoreName() {
 			names = append(names, l.TLS.MutualAuth.TrustStore)
 		}
 	}

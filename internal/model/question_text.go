@@ -10,12 +10,12 @@ func joinRefs(refs []string) string { return strings.Join(refs, ",") }
 
 // SubnetQuestion returns the question for the subnets of a load balancer.
 func SubnetQuestion(c SubnetChoice, scheme Scheme, nlb bool) AskSubnets {
-	q := subnetQuestion(c, scheme)
+	q := subnetQuestionForScheme(c, scheme)
 	q.NLB = nlb
 	return q
 }
 
-func subnetQuestion(c SubnetChoice, scheme Scheme) AskSubnets {
+func subnetQuestionForScheme(c SubnetChoice, scheme Scheme) AskSubnets {
 	switch c := c.(type) {
 	case SubnetsNamed:
 		return AskSubnets{Refs: joinRefs(c.Refs), Choice: c}

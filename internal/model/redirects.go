@@ -2,21 +2,22 @@ package model
 
 import "slices"
 
-// redirects are the redirects before a rule, indexed by the hosts and paths that they cover.
-type redirects struct {
+// redirectIndex are the redirects before a rule, indexed by the hosts and paths that they cover.
+type redirectIndex struct {
 	shadowing Shadowing
-	byValue   map[covered][]Rule
+	byValue   map[coveredHostAndPath][]Rule
 }
 
-// covered is a host and a path of a redirect; empty if it covers all hosts or all paths.
-type covered struct{ host, path string }
+// coveredHostAndPath is a host and a path of a redirect; empty if it covers all hosts or all paths.
+type coveredHostAndPath struct{ host, path string }
 
-// add adds a redirect. It ignores a redirect with conditions other than hosts and paths, because this may not cover a rule.
-func (d *redirects) add(e Rule) {
+// addRedirect adds a redirect. It ignores a redirect with conditions other than hosts and paths, because this may not cover
+// a rule.
+func (d *redirectIndex) addRedirect(e Rule) {
 	if !hasOnlyHostsAndPaths(e) {
 		return
 	}
-	hosts, paths := keysOf(coveredHosts(e, d.shadowing)), keysOf(pathValues(e))
+	hosts, paths := valueKeys(coveredHosts(e, d.shadowing)), valueKeys(pathValues(e))
 	if slices.Contains(pathValues(e).plain, allPaths) || len(paths) == 0 {
 		paths = []string{""}
 	}
@@ -24,32 +25,32 @@ func (d *redirects) add(e Rule) {
 		hosts = []string{""}
 	}
 	if d.byValue == nil {
-		d.byValue = map[covered][]Rule{}
+		d.byValue = map[coveredHostAndPath][]Rule{}
 	}
 	for _, h := range hosts {
 		for _, p := range paths {
-			d.byValue[covered{h, p}] = append(d.byValue[covered{h, p}], e)
+			d.byValue[coveredHostAndPath{h, p}] = append(d.byValue[coveredHostAndPath{h, p}], e)
 		}
 	}
 }
 
 // isShadowed reports whether a redirect answers all requests of a rule. Such a redirect has each host and each path of
 // the rule, so it is enough to compare those with the rarest ones.
-func (d *redirects) isShadowed(r Rule) bool {
+func (d *redirectIndex) isShadowed(r Rule) bool {
 	if len(d.byValue) == 0 {
 		return false
 	}
-	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
+	hosts, paths := valueKeys(hostValues(r)), valueKeys(pathValues(r))
 	return d.hasShadowing(r, []string{""}, []string{""}) || d.hasShadowing(r, hosts, []string{""}) || d.hasShadowing(r, []string{""}, paths) || d.hasShadowing(r, hosts, paths)
 }
 
 // hasShadowing reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
 // pair of host and path.
-func (d *redirects) hasShadowing(r Rule, hosts, paths []string) bool {
+func (d *redirectIndex) hasShadowing(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
 		for j, p := range paths {
-			if of := d.byValue[covered{h, p}]; i+j == 0 || len(of) < len(rarest) {
+			if of := d.byValue[coveredHostAndPath{h, p}]; i+j == 0 || len(of) < len(rarest) {
 				rarest = of
 			}
 		}
@@ -57,8 +58,8 @@ func (d *redirects) hasShadowing(r Rule, hosts, paths []string) bool {
 	return slices.ContainsFunc(rarest, func(e Rule) bool { return shadows(e, r, d.shadowing) })
 }
 
-// keysOf returns the values of a condition as keys, which differ for plain values and regular expressions.
-func keysOf(v values) []string {
+// valueKeys returns the values of a condition as keys, which differ for plain values and regular expressions.
+func valueKeys(v values) []string {
 	out := make([]string, 0, len(v.plain)+len(v.regex))
 	for _, s := range v.plain {
 		out = append(out, "="+s)

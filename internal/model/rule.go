@@ -293,9 +293,9 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// Mark returns a hash of the secret for a use, such as the ARN of a rule, to detect a changed secret. A
+// HashFor returns a hash of the secret for a use, such as the ARN of a rule, to detect a changed secret. A
 // secret has different marks for different uses. The mark of an empty secret is empty.
-func (s Secret) Mark(use string) string {
+func (s Secret) HashFor(use string) string {
 	if s == "" {
 		return ""
 	}

@@ -16,15 +16,15 @@ const (
 	RegexHostsCoverAll
 )
 
-// Optimize returns the rules of a listener without two kinds of rules: redirects to their own URL, which would never end,
+// OptimizeRules returns the rules of a listener without two kinds of rules: redirects to their own URL, which would never end,
 // and rules for which an earlier redirect answers all requests (usually a redirect of everything to HTTPS). Held rules stay
 // and cover nothing, because their conditions may be incomplete or not live. The listener is not changed.
-func Optimize(l Listener, s Shadowing) []Rule {
+func OptimizeRules(l Listener, s Shadowing) []Rule {
 	if len(l.Rules) == 0 {
 		return nil
 	}
 	kept := make([]Rule, 0, len(l.Rules))
-	earlier := redirects{shadowing: s}
+	earlier := redirectIndex{shadowing: s}
 	for _, r := range l.Rules {
 		if r.Held != 0 {
 			kept = append(kept, r)
@@ -39,14 +39,14 @@ func Optimize(l Listener, s Shadowing) []Rule {
 		}
 		kept = append(kept, r)
 		if isRedirect {
-			earlier.add(r)
+			earlier.addRedirect(r)
 		}
 	}
 	return kept
 }
 
-// RestoreCoveredRules adds the rules again that Optimize left out because of a redirect that is held now, and so does not answer
-// their requests.
+// RestoreCoveredRules adds the rules again that Optimize left out because of a redirect that is held now, and so does not
+// answer their requests.
 func (l *Listener) RestoreCoveredRules() {
 	if l.Covered == nil {
 		return
@@ -62,7 +62,7 @@ func (l *Listener) RestoreCoveredRules() {
 		}
 	}
 	l.Rules = all
-	l.Rules = Optimize(*l, l.Covering)
+	l.Rules = OptimizeRules(*l, l.Covering)
 }
 
 func redirectOf(r Rule) (Redirect, bool) {
@@ -100,11 +100,11 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 // shadows reports whether the earlier redirect e answers every request of rule r. Values are compared as texts: whether a
 // wildcard covers another value is not checked, except for allPaths.
 func shadows(e, r Rule, s Shadowing) bool {
-	if !hasOnlyHostsAndPaths(e) || !covers(coveredHosts(e, s), hostValues(r)) {
+	if !hasOnlyHostsAndPaths(e) || !coversValues(coveredHosts(e, s), hostValues(r)) {
 		return false
 	}
 	paths := pathValues(e)
-	return slices.Contains(paths.plain, allPaths) || covers(paths, pathValues(r))
+	return slices.Contains(paths.plain, allPaths) || coversValues(paths, pathValues(r))
 }
 
 // allPaths is the path pattern that matches all paths.
@@ -128,7 +128,7 @@ func coveredHosts(e Rule, s Shadowing) values {
 // means something different in each.
 type values struct{ plain, regex []string }
 
-func (v values) empty() bool { return len(v.plain)+len(v.regex) == 0 }
+func (v values) isEmpty() bool { return len(v.plain)+len(v.regex) == 0 }
 
 func hostValues(r Rule) (out values) {
 	for _, c := range r.Conditions {
@@ -148,14 +148,14 @@ func pathValues(r Rule) (out values) {
 	return out
 }
 
-// covers reports whether the values of e include those of r. Without a value, a rule matches everything.
-func covers(e, r values) bool {
-	if e.empty() {
+// coversValues reports whether the values of e include those of r. Without a value, a rule matches everything.
+func coversValues(e, r values) bool {
+	if e.isEmpty() {
 		return true
 	}
-	return !r.empty() && contains(e.plain, r.plain) && contains(e.regex, r.regex)
+	return !r.isEmpty() && containsAll(e.plain, r.plain) && containsAll(e.regex, r.regex)
 }
 
-func contains(all, some []string) bool {
+func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }

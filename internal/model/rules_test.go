@@ -11,21 +11,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func host(values ...string) model.Condition { return model.HostHeader{Values: values} }
-func path(values ...string) model.Condition { return model.PathPattern{Values: values} }
+func hostCondition(values ...string) model.Condition { return model.HostHeader{Values: values} }
+func pathCondition(values ...string) model.Condition { return model.PathPattern{Values: values} }
 
 var (
-	toHTTPS = model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}
-	forward = model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "web"}}}}
+	redirectToHTTPS = model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}
+	forwardToWeb    = model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "web"}}}}
 )
 
-func rule(name string, then model.Action, conditions ...model.Condition) model.Rule {
+func newRule(name string, then model.Action, conditions ...model.Condition) model.Rule {
 	r := model.Rule{Conditions: conditions, Actions: []model.Action{then}}
 	r.Origin.Field = name
 	return r
 }
 
-func names(rules []model.Rule) string {
+func ruleNames(rules []model.Rule) string {
 	var out []string
 	for _, r := range rules {
 		out = append(out, r.Origin.Field)
@@ -34,14 +34,14 @@ func names(rules []model.Rule) string {
 }
 
 func TestOptimize(t *testing.T) {
-	held := rule("held", nil, path("/*"))
+	held := newRule("held", nil, pathCondition("/*"))
 	held.Held, held.Actions = model.HeldInvalid, nil
-	auth := rule("auth", toHTTPS, path("/*"))
-	auth.Actions = []model.Action{model.AuthCognito{}, toHTTPS}
+	auth := newRule("auth", redirectToHTTPS, pathCondition("/*"))
+	auth.Actions = []model.Action{model.AuthCognito{}, redirectToHTTPS}
 	regexHost := model.HostHeader{Regex: []string{"^a.*$"}}
 	secure := &model.TLS{}
 	to := func(change func(*model.Redirect)) model.Redirect {
-		r := toHTTPS
+		r := redirectToHTTPS
 		change(&r)
 		return r
 	}
@@ -53,32 +53,32 @@ func TestOptimize(t *testing.T) {
 		rules rules
 		want  string
 	}{
-		{"redirect to HTTPS on the HTTP port", 80, nil, rules{rule("ssl", toHTTPS, path("/*")), rule("web", forward, path("/*"))}, "ssl"},
-		{"redirect to HTTPS on the HTTPS port", 443, secure, rules{rule("ssl", toHTTPS, path("/*")), rule("web", forward, path("/*"))}, "web"},
-		{"redirect to HTTPS on another HTTPS port", 8443, secure, rules{rule("ssl", toHTTPS, path("/*"))}, "ssl"},
-		{"all written out as placeholders", 80, nil, rules{rule("loop", model.Redirect{Host: "#{host}", Path: "/#{path}", Port: "#{port}", Protocol: "#{protocol}", Query: "#{query}"}, host("a"))}, ""},
-		{"another query", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Query = "a=b" }), path("/*"))}, "r"},
-		{"no query", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.DropQuery = true }), path("/*"))}, "r"},
-		{"to one of its hosts", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Host = "a" }), host("a", "b"))}, ""},
-		{"to another host", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Host = "c" }), host("a", "b"))}, "r"},
-		{"to one of its paths", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Path = "/foo" }), path("/foo", "/foo/*"))}, ""},
-		{"paths by regex are never a loop", 443, secure, rules{rule("r", toHTTPS, model.PathPattern{Regex: []string{"^/a"}})}, "r"},
+		{"redirect to HTTPS on the HTTP port", 80, nil, rules{newRule("ssl", redirectToHTTPS, pathCondition("/*")), newRule("web", forwardToWeb, pathCondition("/*"))}, "ssl"},
+		{"redirect to HTTPS on the HTTPS port", 443, secure, rules{newRule("ssl", redirectToHTTPS, pathCondition("/*")), newRule("web", forwardToWeb, pathCondition("/*"))}, "web"},
+		{"redirect to HTTPS on another HTTPS port", 8443, secure, rules{newRule("ssl", redirectToHTTPS, pathCondition("/*"))}, "ssl"},
+		{"all written out as placeholders", 80, nil, rules{newRule("loop", model.Redirect{Host: "#{host}", Path: "/#{path}", Port: "#{port}", Protocol: "#{protocol}", Query: "#{query}"}, hostCondition("a"))}, ""},
+		{"another query", 443, secure, rules{newRule("r", to(func(r *model.Redirect) { r.Query = "a=b" }), pathCondition("/*"))}, "r"},
+		{"no query", 443, secure, rules{newRule("r", to(func(r *model.Redirect) { r.DropQuery = true }), pathCondition("/*"))}, "r"},
+		{"to one of its hosts", 443, secure, rules{newRule("r", to(func(r *model.Redirect) { r.Host = "a" }), hostCondition("a", "b"))}, ""},
+		{"to another host", 443, secure, rules{newRule("r", to(func(r *model.Redirect) { r.Host = "c" }), hostCondition("a", "b"))}, "r"},
+		{"to one of its paths", 443, secure, rules{newRule("r", to(func(r *model.Redirect) { r.Path = "/foo" }), pathCondition("/foo", "/foo/*"))}, ""},
+		{"paths by regex are never a loop", 443, secure, rules{newRule("r", redirectToHTTPS, model.PathPattern{Regex: []string{"^/a"}})}, "r"},
 		{"authentication before it makes no difference", 443, secure, rules{auth}, ""},
-		{"forwards shadow nothing", 80, nil, rules{rule("a", forward, path("/*")), rule("b", forward, path("/*"))}, "a b"},
-		{"no conditions cover all", 80, nil, rules{rule("r", toHTTPS), rule("b", forward, host("b"), path("/x"))}, "r"},
-		{"hosts have to be covered", 80, nil, rules{rule("r", toHTTPS, host("a", "b")), rule("a", forward, host("a")), rule("c", forward, host("a", "c")), rule("all", forward, path("/*"))}, "r c all"},
-		{"paths have to be covered", 80, nil, rules{rule("r", toHTTPS, path("/a", "/b")), rule("a", forward, path("/a")), rule("sub", forward, path("/a/*")), rule("all", forward, host("h"))}, "r sub all"},
-		{"a wildcard that only looks wide", 80, nil, rules{rule("r", toHTTPS, path("/a*")), rule("a", forward, path("/ab"))}, "r a"},
-		{"other conditions of the redirect", 80, nil, rules{rule("r", toHTTPS, path("/*"), model.RequestMethod{Values: []string{"GET"}}), rule("a", forward, path("/*"))}, "r a"},
-		{"other conditions of the later rule", 80, nil, rules{rule("r", toHTTPS, path("/*")), rule("a", forward, path("/*"), model.RequestMethod{Values: []string{"GET"}})}, "r"},
-		{"a dropped redirect shadows nothing", 443, secure, rules{rule("r", toHTTPS, path("/*")), rule("a", forward, path("/*"))}, "a"},
-		{"hosts by regex do not cover others", 80, nil, rules{rule("r", toHTTPS, regexHost, path("/*")), rule("a", forward, path("/*")), rule("same", forward, regexHost)}, "r a"},
-		{"a regex is not a text", 80, nil, rules{rule("r", toHTTPS, path("/a")), rule("a", forward, model.PathPattern{Regex: []string{"/a"}})}, "r a"},
-		{"held rules stay", 80, nil, rules{rule("r", toHTTPS, path("/*")), held}, "r held"},
+		{"forwards shadow nothing", 80, nil, rules{newRule("a", forwardToWeb, pathCondition("/*")), newRule("b", forwardToWeb, pathCondition("/*"))}, "a b"},
+		{"no conditions cover all", 80, nil, rules{newRule("r", redirectToHTTPS), newRule("b", forwardToWeb, hostCondition("b"), pathCondition("/x"))}, "r"},
+		{"hosts have to be covered", 80, nil, rules{newRule("r", redirectToHTTPS, hostCondition("a", "b")), newRule("a", forwardToWeb, hostCondition("a")), newRule("c", forwardToWeb, hostCondition("a", "c")), newRule("all", forwardToWeb, pathCondition("/*"))}, "r c all"},
+		{"paths have to be covered", 80, nil, rules{newRule("r", redirectToHTTPS, pathCondition("/a", "/b")), newRule("a", forwardToWeb, pathCondition("/a")), newRule("sub", forwardToWeb, pathCondition("/a/*")), newRule("all", forwardToWeb, hostCondition("h"))}, "r sub all"},
+		{"a wildcard that only looks wide", 80, nil, rules{newRule("r", redirectToHTTPS, pathCondition("/a*")), newRule("a", forwardToWeb, pathCondition("/ab"))}, "r a"},
+		{"other conditions of the redirect", 80, nil, rules{newRule("r", redirectToHTTPS, pathCondition("/*"), model.RequestMethod{Values: []string{"GET"}}), newRule("a", forwardToWeb, pathCondition("/*"))}, "r a"},
+		{"other conditions of the later rule", 80, nil, rules{newRule("r", redirectToHTTPS, pathCondition("/*")), newRule("a", forwardToWeb, pathCondition("/*"), model.RequestMethod{Values: []string{"GET"}})}, "r"},
+		{"a dropped redirect shadows nothing", 443, secure, rules{newRule("r", redirectToHTTPS, pathCondition("/*")), newRule("a", forwardToWeb, pathCondition("/*"))}, "a"},
+		{"hosts by regex do not cover others", 80, nil, rules{newRule("r", redirectToHTTPS, regexHost, pathCondition("/*")), newRule("a", forwardToWeb, pathCondition("/*")), newRule("same", forwardToWeb, regexHost)}, "r a"},
+		{"a regex is not a text", 80, nil, rules{newRule("r", redirectToHTTPS, pathCondition("/a")), newRule("a", forwardToWeb, model.PathPattern{Regex: []string{"/a"}})}, "r a"},
+		{"held rules stay", 80, nil, rules{newRule("r", redirectToHTTPS, pathCondition("/*")), held}, "r held"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := names(model.Optimize(model.Listener{Port: tt.port, TLS: tt.tls, Rules: tt.rules}, model.RegexHostsCoverThemselves))
+			got := ruleNames(model.OptimizeRules(model.Listener{Port: tt.port, TLS: tt.tls, Rules: tt.rules}, model.RegexHostsCoverThemselves))
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -92,17 +92,17 @@ func TestEvaluate(t *testing.T) {
 		condition model.Condition
 		want      bool
 	}{
-		{host("shop.EXAMPLE.com"), true},
-		{host("*.example.com"), true},
-		{host("example.com", "*.com"), true},
-		{host("*.shop.example.com"), false},
+		{hostCondition("shop.EXAMPLE.com"), true},
+		{hostCondition("*.example.com"), true},
+		{hostCondition("example.com", "*.com"), true},
+		{hostCondition("*.shop.example.com"), false},
 		{model.HostHeader{Regex: []string{"^shop"}}, true},
-		{path("/img/*"), true},
-		{path("/img"), false},
-		{path("/IMG/*"), false},
-		{path("/img/?/b"), true},
-		{path("/img/a/b?"), false},
-		{path("/img/a/b*"), true},
+		{pathCondition("/img/*"), true},
+		{pathCondition("/img"), false},
+		{pathCondition("/IMG/*"), false},
+		{pathCondition("/img/?/b"), true},
+		{pathCondition("/img/a/b?"), false},
+		{pathCondition("/img/a/b*"), true},
 		{model.PathPattern{Regex: []string{"/a/"}}, true},
 		{model.PathPattern{Regex: []string{"^/a/"}}, false},
 		{model.PathPattern{Regex: []string{"("}}, false},
@@ -119,12 +119,12 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%T%v", tt.condition, tt.condition), func(t *testing.T) {
-			if _, got := model.Evaluate([]model.Rule{rule("r", forward, tt.condition)}, get); got != tt.want {
+			if _, got := model.Evaluate([]model.Rule{newRule("r", forwardToWeb, tt.condition)}, get); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
-	if i, ok := model.Evaluate([]model.Rule{rule("no", forward, host("x")), rule("yes", forward, host("*"), path("/img/*")), rule("later", forward)}, get); !ok || i != 1 {
+	if i, ok := model.Evaluate([]model.Rule{newRule("no", forwardToWeb, hostCondition("x")), newRule("yes", forwardToWeb, hostCondition("*"), pathCondition("/img/*")), newRule("later", forwardToWeb)}, get); !ok || i != 1 {
 		t.Errorf("got %d, %v", i, ok)
 	}
 }
@@ -147,10 +147,10 @@ func randomRule(r *rand.Rand, name string) model.Rule {
 	}
 	var cs []model.Condition
 	if h := pick(someHosts); len(h) > 0 {
-		cs = append(cs, host(h...))
+		cs = append(cs, hostCondition(h...))
 	}
 	if p := pick(somePaths); len(p) > 0 {
-		cs = append(cs, path(p...))
+		cs = append(cs, pathCondition(p...))
 	}
 	if r.IntN(5) == 0 {
 		cs = append(cs, model.RequestMethod{Values: []string{"GET"}})
@@ -160,9 +160,9 @@ func randomRule(r *rand.Rand, name string) model.Rule {
 		if r.IntN(3) == 0 {
 			to.Host = someHosts[r.IntN(2)]
 		}
-		return rule(name, to, cs...)
+		return newRule(name, to, cs...)
 	}
-	return rule(name, forward, cs...)
+	return newRule(name, forwardToWeb, cs...)
 }
 
 // checkSameOutcome checks that every request is answered by the same rule before and after Optimize. Redirects of a
@@ -176,17 +176,17 @@ func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	for i := range 1 + r.IntN(8) {
 		l.Rules = append(l.Rules, randomRule(r, fmt.Sprint(i)))
 	}
-	before := names(l.Rules)
-	kept := model.Optimize(l, model.RegexHostsCoverThemselves)
-	if names(l.Rules) != before {
+	before := ruleNames(l.Rules)
+	kept := model.OptimizeRules(l, model.RegexHostsCoverThemselves)
+	if ruleNames(l.Rules) != before {
 		t.Fatal("the listener was changed")
 	}
-	if d := cmp.Diff(names(kept), names(model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: kept}, model.RegexHostsCoverThemselves))); d != "" {
+	if d := cmp.Diff(ruleNames(kept), ruleNames(model.OptimizeRules(model.Listener{Port: l.Port, TLS: l.TLS, Rules: kept}, model.RegexHostsCoverThemselves))); d != "" {
 		t.Fatalf("a second time, -want +got\n%s", d)
 	}
 	var counted []model.Rule // all rules except redirects to themselves, found one by one
 	for _, rule := range l.Rules {
-		counted = append(counted, model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: []model.Rule{rule}}, model.RegexHostsCoverThemselves)...)
+		counted = append(counted, model.OptimizeRules(model.Listener{Port: l.Port, TLS: l.TLS, Rules: []model.Rule{rule}}, model.RegexHostsCoverThemselves)...)
 	}
 	for _, h := range []string{"a.com", "b.com", "c.com", "d.org"} {
 		for _, p := range []string{"/", "/a", "/a/x", "/b", "/c"} {
@@ -226,7 +226,7 @@ func FuzzWildcardsOfOwnText(f *testing.F) {
 			return
 		}
 		for _, p := range []string{text, text[:cut] + "*", "*" + text[cut:], text[:cut] + "*" + text[cut:], "*"} {
-			if _, ok := model.Evaluate([]model.Rule{rule("r", forward, path(p))}, model.Request{Path: text}); !ok {
+			if _, ok := model.Evaluate([]model.Rule{newRule("r", forwardToWeb, pathCondition(p))}, model.Request{Path: text}); !ok {
 				t.Errorf("%q does not fit %q", text, p)
 			}
 		}

@@ -28,7 +28,7 @@ func (id StackID) Title() string {
 	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name
 	}
-	return id.Kind.Object() + " " + id.String()
+	return id.Kind.ObjectKind() + " " + id.String()
 }
 
 // Compare orders stack ids by kind, namespace and name.
@@ -111,8 +111,8 @@ type Adoption struct {
 	At finding.Origin
 }
 
-// Empty reports whether the stack is to have no resources.
-func (s Stack) Empty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
+// IsEmpty reports whether the stack is to have no resources.
+func (s Stack) IsEmpty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
 // DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. That is so for accelerators,
 // because each change is deployed worldwide, and AWS permits few calls. Removals of rights are never delayed.

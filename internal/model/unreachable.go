@@ -2,43 +2,43 @@ package model
 
 import "strings"
 
-// covering finds, for a host and a path, the first rule that answers all requests for them. It only uses rules whose
+// ruleCoverage finds, for a host and a path, the first rule that answers all requests for them. It only uses rules whose
 // conditions are only hosts and paths, with no wildcards except * at the beginning of a host or the end of a path, so that
 // the result is certain.
-type covering struct {
-	rules []Rule
-	hosts map[string]*earlierPaths // by host pattern
-	ends  map[string]*earlierPaths // of hosts "*end", by end
+type ruleCoverage struct {
+	rules        []Rule
+	hosts        map[string]*earlierPaths // by host pattern
+	hostSuffixes map[string]*earlierPaths // of hosts "*end", by end
 }
 
 // earlierPaths are the indexes of the first rules by path pattern.
 type earlierPaths struct {
-	whole  map[string]int // by pattern
-	begins map[string]int // for patterns "prefix*", by prefix
+	exact    map[string]int // by pattern
+	prefixes map[string]int // for patterns "prefix*", by prefix
 }
 
-// Covered is the index of a rule that gets no requests, because earlier rules answer them all. By is the index of one of
-// these, if possible one of another member.
-type Covered struct{ Rule, By int }
+// UnreachableRule is the index of a rule that gets no requests, because earlier rules answer them all. By is the index of
+// one of these, if possible one of another member.
+type UnreachableRule struct{ Rule, CoveredBy int }
 
-// Unreachable finds the rules of a listener that get no requests because of earlier rules. rules are in order of
+// UnreachableRules finds the rules of a listener that get no requests because of earlier rules. rules are in order of
 // precedence. Held rules cover nothing. Rules that are covered by redirects of their own member are not returned: that is
 // how an Ingress redirects HTTP and serves the same rules over HTTPS.
-func Unreachable(rules []Rule) []Covered {
-	var out []Covered
-	c := covering{rules: rules, hosts: map[string]*earlierPaths{}, ends: map[string]*earlierPaths{}}
+func UnreachableRules(rules []Rule) []UnreachableRule {
+	var out []UnreachableRule
+	c := ruleCoverage{rules: rules, hosts: map[string]*earlierPaths{}, hostSuffixes: map[string]*earlierPaths{}}
 	for i, r := range rules {
-		if by, ok := c.find(r); ok && r.Held == 0 {
-			out = append(out, Covered{i, by})
+		if by, ok := c.findCoveringRule(r); ok && r.Held == 0 {
+			out = append(out, UnreachableRule{i, by})
 		}
-		c.add(i)
+		c.addRule(i)
 	}
 	return out
 }
 
-// find returns the index of a rule that answers requests of a rule, if earlier rules answer all of its requests: the first
-// one of another member, otherwise the first one of its own member.
-func (c *covering) find(r Rule) (by int, found bool) {
+// findCoveringRule returns the index of a rule that answers requests of a rule, if earlier rules answer all of its requests:
+// the first one of another member, otherwise the first one of its own member.
+func (c *ruleCoverage) findCoveringRule(r Rule) (by int, found bool) {
 	hosts, paths := patternsOf(r)
 	own, redirected := -1, false
 	for _, h := range hosts {
@@ -64,8 +64,8 @@ func (c *covering) find(r Rule) (by int, found bool) {
 	return by, found
 }
 
-// add adds a rule to the earlier ones.
-func (c *covering) add(i int) {
+// addRule adds a rule to the earlier ones.
+func (c *ruleCoverage) addRule(i int) {
 	r := c.rules[i]
 	if r.Held != 0 || len(r.Conditions) == 0 || !hasOnlyHostsAndPaths(r) {
 		return
@@ -77,35 +77,35 @@ func (c *covering) add(i int) {
 		}
 		seen := c.hosts[h]
 		if seen == nil {
-			seen = &earlierPaths{whole: map[string]int{}, begins: map[string]int{}}
+			seen = &earlierPaths{exact: map[string]int{}, prefixes: map[string]int{}}
 			c.hosts[h] = seen
 			if end, ok := strings.CutPrefix(h, "*"); ok && !strings.ContainsAny(end, "*?") {
-				c.ends[end] = seen
+				c.hostSuffixes[end] = seen
 			}
 		}
 		for _, p := range paths {
-			seen.add(p, i)
+			seen.addPath(p, i)
 		}
 	}
 }
 
-func (s *earlierPaths) add(path string, i int) {
+func (s *earlierPaths) addPath(path string, i int) {
 	if path == "" {
 		return
 	}
-	if _, taken := s.whole[path]; !taken {
-		s.whole[path] = i
+	if _, taken := s.exact[path]; !taken {
+		s.exact[path] = i
 	}
 	if begin, ok := strings.CutSuffix(path, "*"); ok && !strings.ContainsAny(begin, "*?") {
-		if _, taken := s.begins[begin]; !taken {
-			s.begins[begin] = i
+		if _, taken := s.prefixes[begin]; !taken {
+			s.prefixes[begin] = i
 		}
 	}
 }
 
 // firstCovering returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern
 // means a regular expression and is never covered.
-func (c *covering) firstCovering(host, path string) (best int, found bool) {
+func (c *ruleCoverage) firstCovering(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false
 	}
@@ -120,13 +120,13 @@ func (c *covering) firstCovering(host, path string) (best int, found bool) {
 	look(c.hosts[host])
 	literal := strings.LastIndexAny(host, "*?") + 1
 	for i := literal; i <= len(host); i++ {
-		look(c.ends[host[i:]])
+		look(c.hostSuffixes[host[i:]])
 	}
 	return best, found
 }
 
 func (s *earlierPaths) firstCovering(path string) (best int, found bool) {
-	if i, ok := s.whole[path]; ok {
+	if i, ok := s.exact[path]; ok {
 		best, found = i, true
 	}
 	literal := strings.IndexAny(path, "*?")
@@ -134,7 +134,7 @@ func (s *earlierPaths) firstCovering(path string) (best int, found bool) {
 		literal = len(path)
 	}
 	for i := range literal + 1 {
-		if at, ok := s.begins[path[:i]]; ok && (!found || at < best) {
+		if at, ok := s.prefixes[path[:i]]; ok && (!found || at < best) {
 			best, found = at, true
 		}
 	}

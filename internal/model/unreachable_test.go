@@ -30,7 +30,7 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 			rules = append(rules, rule)
 		}
 		dead := map[string]bool{}
-		for _, c := range Unreachable(rules) {
+		for _, c := range UnreachableRules(rules) {
 			dead[rules[c.Rule].Origin.Field] = true
 			reported++
 		}
@@ -76,8 +76,8 @@ func TestUnreachableRulesAreFound(t *testing.T) {
 		"its own redirect":        {redirect(rule("a", "h.test", "/*")), of(rule("a", "h.test", "/x"), "two"), false},
 		"a redirect of another":   {redirect(rule("a", "h.test", "/*")), rule("b", "h.test", "/x"), true},
 	} {
-		found := Unreachable([]Rule{c.front, c.behind})
-		if got := len(found) == 1 && found[0] == (Covered{Rule: 1, By: 0}); got != c.want {
+		found := UnreachableRules([]Rule{c.front, c.behind})
+		if got := len(found) == 1 && found[0] == (UnreachableRule{Rule: 1, CoveredBy: 0}); got != c.want {
 			t.Errorf("%s: %v", name, found)
 		}
 	}

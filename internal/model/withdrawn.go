@@ -63,7 +63,7 @@ type Withdrawal struct {
 	Reason              finding.Reason
 }
 
-// Empty reports whether nothing is withdrawn.
-func (w *Withdrawn) Empty() bool {
+// IsEmpty reports whether nothing is withdrawn.
+func (w *Withdrawn) IsEmpty() bool {
 	return w == nil || len(w.Rules)+len(w.TargetGroups)+len(w.Certificates)+len(w.Protocols)+len(w.Hostnames) == 0
 }

@@ -27,9 +27,9 @@ func acceleratorNamePart(s string) string {
 	return s[:min(len(s), 16)]
 }
 
-// Accelerator returns the generated name of an accelerator, at most 64 characters. dual is true for address type DUAL_STACK;
-// the name depends on it.
-func Accelerator(cluster, region string, id model.StackID, dual bool) string {
+// AcceleratorName returns the generated name of an accelerator, at most 64 characters. dual is true for address type
+// DUAL_STACK; the name depends on it.
+func AcceleratorName(cluster, region string, id model.StackID, dual bool) string {
 	addresses := "IPV4"
 	if dual {
 		addresses = "DUAL_STACK"
@@ -59,13 +59,13 @@ func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[
 	maps.Copy(tags, user)
 	maps.DeleteFunc(tags, func(k, _ string) bool { return strings.HasPrefix(k, guestPrefix) })
 	maps.Copy(tags, GuestTags(guests))
-	maps.Copy(tags, AcceleratorTracking(cluster, region, id))
+	maps.Copy(tags, AcceleratorTrackingTags(cluster, region, id))
 	return tags
 }
 
-// AcceleratorTracking returns the tags that identify the accelerator of a stack. An accelerator without one of them does not
-// belong to the stack, even if a status shows its ARN.
-func AcceleratorTracking(cluster, region string, id model.StackID) map[string]string {
+// AcceleratorTrackingTags returns the tags that identify the accelerator of a stack. An accelerator without one of them does
+// not belong to the stack, even if a status shows its ARN.
+func AcceleratorTrackingTags(cluster, region string, id model.StackID) map[string]string {
 	tags := ResourceTags(cluster, id, model.AcceleratorID, nil)
 	if region != "" {
 		tags[ClusterRegionTag] = region
@@ -73,22 +73,22 @@ func AcceleratorTracking(cluster, region string, id model.StackID) map[string]st
 	return tags
 }
 
-// AcceleratorReserved reports whether only the controller may set a tag of accelerators: one that identifies its stack, or one
-// for a guest.
-func AcceleratorReserved(key string) bool {
-	return key == ClusterRegionTag || ReservedTag(key) || strings.HasPrefix(key, guestPrefix)
+// IsReservedAcceleratorTag reports whether only the controller may set a tag of accelerators: one that identifies its stack,
+// or one for a guest.
+func IsReservedAcceleratorTag(key string) bool {
+	return key == ClusterRegionTag || IsReservedTag(key) || strings.HasPrefix(key, guestPrefix)
 }
 
 // BelongsToAccelerator reports whether tags are those of the accelerator of a stack.
 func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[string]string) bool {
-	return HasAll(tags, AcceleratorTracking(cluster, region, id))
+	return HasAllTags(tags, AcceleratorTrackingTags(cluster, region, id))
 }
 
 // OwnsAccelerator reports whether tags are those of an accelerator of the cluster. The tag of the region may be missing,
 // because it is not set if the region is not known.
 func OwnsAccelerator(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
-	return Owns(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
+	return BelongsToCluster(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
 }
 
 // IsAccelerator reports whether tags are those of an accelerator of a GlobalAccelerator in any cluster.

@@ -22,7 +22,7 @@ func TestNamesOfAccelerators(t *testing.T) {
 		{"k8s_shop_web-accelerator_8d8a333ac7a4dd626604fab57", of("shop", "web-accelerator"), true},
 		{"k8s_very-long-namesp_accv1_315f057ee8e2c78e85aa7899e", of("very-long-namespace-name", "acc.v1"), false},
 	} {
-		got := naming.Accelerator("prod-cluster", "eu-west-1", c.id, c.dual)
+		got := naming.AcceleratorName("prod-cluster", "eu-west-1", c.id, c.dual)
 		if got != c.want {
 			t.Errorf("%d: %s, want %s", i, got, c.want)
 		}
@@ -49,7 +49,7 @@ func TestTagsOfAccelerators(t *testing.T) {
 		t.Error(d)
 	}
 	for key := range want {
-		if naming.AcceleratorReserved(key) != (key != "team") {
+		if naming.IsReservedAcceleratorTag(key) != (key != "team") {
 			t.Errorf("%s is wrongly reserved, or not", key)
 		}
 		if key == "team" {
@@ -71,7 +71,7 @@ func TestTagsOfAccelerators(t *testing.T) {
 	if naming.OwnsAccelerator("prod", "us-east-1", got) || naming.OwnsAccelerator("dev", "eu-west-1", got) {
 		t.Error("taken for that of another cluster")
 	}
-	if of, ok := naming.StackOf(naming.Finalizer(id), "shop", "web"); !ok || of != id {
+	if of, ok := naming.StackOfFinalizer(naming.Finalizer(id), "shop", "web"); !ok || of != id {
 		t.Errorf("the finalizer leads to %v", of)
 	}
 }

@@ -21,28 +21,28 @@ const (
 	DryRunAnnotation = "gateway.k8s.aws/dry-run"
 )
 
-// AdoptedTag is a tag of a load balancer that was taken over and can be given back. Its value is Adopted of the stack for
-// which the load balancer was made.
+// AdoptedTag is a tag of a load balancer that was taken over and can be given back. Its value is AdoptedTagValue of the
+// stack for which the load balancer was made.
 const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
-// NamespacesTag is a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces with objects that
-// had the load balancer, to which it may be given back. If the list is too long for one tag, it continues in tags with -2,
-// -3 and so on at the end of the key.
-const NamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
+// AdoptedNamespacesTag is a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces with
+// objects that had the load balancer, to which it may be given back. If the list is too long for one tag, it continues in
+// tags with -2, -3 and so on at the end of the key.
+const AdoptedNamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
-// OriginTag is a tag of AWS resources of migrated objects, for users to read. The controller does not read it.
-const OriginTag = "gateway.k8s.aws/migrated-from"
+// MigratedFromTag is a tag of AWS resources of migrated objects, for users to read. The controller does not read it.
+const MigratedFromTag = "gateway.k8s.aws/migrated-from"
 
-// Adopted returns the value of AdoptedTag for a stack.
-func Adopted(id model.StackID) string {
+// AdoptedTagValue returns the value of AdoptedTag for a stack.
+func AdoptedTagValue(id model.StackID) string {
 	return shorten(id.Kind.TagPrefix()+":"+id.String(), MaxTagValue)
 }
 
-// AdoptedTags returns AdoptedTag and NamespacesTag for a load balancer that was made for a stack with objects in those
-// namespaces.
+// AdoptedTags returns AdoptedTag and AdoptedNamespacesTag for a load balancer that was made for a stack with objects in
+// those namespaces.
 func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
-	tags := map[string]string{AdoptedTag: Adopted(id)}
-	key, value := NamespacesTag, ""
+	tags := map[string]string{AdoptedTag: AdoptedTagValue(id)}
+	key, value := AdoptedNamespacesTag, ""
 	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
 		switch {
 		case value == "":
@@ -50,7 +50,7 @@ func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 		case len(value)+1+len(ns) <= MaxTagValue:
 			value += " " + ns
 		default:
-			key, value = fmt.Sprintf("%s-%d", NamespacesTag, len(tags)), ns
+			key, value = fmt.Sprintf("%s-%d", AdoptedNamespacesTag, len(tags)), ns
 		}
 		tags[key] = value
 	}
@@ -59,13 +59,13 @@ func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 
 // IsAdoptedTag reports whether a key is one of AdoptedTags.
 func IsAdoptedTag(key string) bool {
-	return key == AdoptedTag || strings.HasPrefix(key, NamespacesTag)
+	return key == AdoptedTag || strings.HasPrefix(key, AdoptedNamespacesTag)
 }
 
 // AdoptedNamespaces returns the namespaces in AdoptedTags.
 func AdoptedNamespaces(tags map[string]string) (out []string) {
 	for k, v := range tags {
-		if strings.HasPrefix(k, NamespacesTag) {
+		if strings.HasPrefix(k, AdoptedNamespacesTag) {
 			out = append(out, strings.Fields(v)...)
 		}
 	}
@@ -73,9 +73,9 @@ func AdoptedNamespaces(tags map[string]string) (out []string) {
 	return out
 }
 
-// AdoptedFrom returns the stack in the value of an AdoptedTag; false if there is none, or if the name of the stack was too
-// long for a tag and was shortened.
-func AdoptedFrom(value string) (model.StackID, bool) {
+// ParseAdoptedTag returns the stack in the value of an AdoptedTag; false if there is none, or if the name of the stack was
+// too long for a tag and was shortened.
+func ParseAdoptedTag(value string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		rest, ok := strings.CutPrefix(value, k.TagPrefix()+":")
 		if !ok {
@@ -85,25 +85,25 @@ func AdoptedFrom(value string) (model.StackID, bool) {
 		if namespace, name, ok := strings.Cut(rest, "/"); ok {
 			id.Namespace, id.Name = namespace, name
 		}
-		return id, Adopted(id) == value
+		return id, AdoptedTagValue(id) == value
 	}
 	return model.StackID{}, false
 }
 
 // The kinds in the value of an AdoptAnnotation.
 const (
-	adoptGroup   = "ingress-group"
-	adoptIngress = "ingress"
-	adoptService = "service"
+	adoptIngressGroup = "ingress-group"
+	adoptIngress      = "ingress"
+	adoptService      = "service"
 )
 
-// ParseAdopt returns the stack in the AdoptAnnotation of a Gateway. namespace is that of the Gateway.
-func ParseAdopt(namespace, value string) (model.StackID, error) {
+// ParseAdoptAnnotation returns the stack in the AdoptAnnotation of a Gateway. namespace is that of the Gateway.
+func ParseAdoptAnnotation(namespace, value string) (model.StackID, error) {
 	kind, name, ok := strings.Cut(value, "/")
 	if !ok {
 		return model.StackID{}, errInvalidAdopt
 	}
-	if kind == adoptGroup {
+	if kind == adoptIngressGroup {
 		if name == "" || strings.Contains(name, "/") {
 			return model.StackID{}, errInvalidAdopt
 		}
@@ -127,13 +127,13 @@ func ParseAdopt(namespace, value string) (model.StackID, error) {
 
 var errInvalidAdopt = errors.New("it is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
 
-// AdoptValue returns the value of an AdoptAnnotation for a stack.
-func AdoptValue(id model.StackID) string {
+// AdoptAnnotationValue returns the value of an AdoptAnnotation for a stack.
+func AdoptAnnotationValue(id model.StackID) string {
 	switch {
 	case id.Kind == model.Service:
 		return adoptService + "/" + id.String()
 	case id.Namespace == "":
-		return adoptGroup + "/" + id.Name
+		return adoptIngressGroup + "/" + id.Name
 	}
 	return adoptIngress + "/" + id.String()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func TestParseAdopt(t *testing.T) {
+func TestParseAdoptAnnotation(t *testing.T) {
 	for value, want := range map[string]model.StackID{
 		"ingress-group/edge":  {Kind: model.Ingress, Name: "edge"},
 		"ingress/web":         {Kind: model.Ingress, Namespace: "shop", Name: "web"},
@@ -29,15 +29,15 @@ func TestParseAdopt(t *testing.T) {
 		"Ingress/web":         {},
 		"ingress-group/a b/c": {},
 	} {
-		got, err := ParseAdopt("shop", value)
+		got, err := ParseAdoptAnnotation("shop", value)
 		if got != want || (err == nil) != (want != model.StackID{}) {
 			t.Errorf("%q: %v, %v; want %v", value, got, err, want)
 		}
 		if err != nil {
 			continue
 		}
-		if again, err := ParseAdopt("other", AdoptValue(got)); again != got || err != nil {
-			t.Errorf("%q is written as %q, which is read as %v", value, AdoptValue(got), again)
+		if again, err := ParseAdoptAnnotation("other", AdoptAnnotationValue(got)); again != got || err != nil {
+			t.Errorf("%q is written as %q, which is read as %v", value, AdoptAnnotationValue(got), again)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestAdoptedNamespacesReturnsTheTaggedNamespaces(t *testing.T) {
 			t.Errorf("%d: %d tags, want %d", n, len(tags), want)
 		}
 		for k, v := range tags {
-			if len(v) > MaxTagValue || !IsAdoptedTag(k) || !ReservedTag(k) {
+			if len(v) > MaxTagValue || !IsAdoptedTag(k) || !IsReservedTag(k) {
 				t.Errorf("%d: %s: %s", n, k, v)
 			}
 		}

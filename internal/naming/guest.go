@@ -32,9 +32,9 @@ const MaxTagValue = 256
 // GuestTag returns the key of the tag for the guest of a region.
 func GuestTag(region string) string { return guestPrefix + region }
 
-// Guest returns the value of a GuestTag for a GlobalAccelerator of a cluster. It is unique, because namespaces and names have
-// no slash.
-func Guest(cluster string, id model.StackID) string {
+// GuestTagValue returns the value of a GuestTag for a GlobalAccelerator of a cluster. It is unique, because namespaces and
+// names have no slash.
+func GuestTagValue(cluster string, id model.StackID) string {
 	return cluster + "/" + id.Namespace + "/" + id.Name
 }
 
@@ -45,8 +45,8 @@ func IsRegion(region string) bool {
 	})
 }
 
-// Guests returns the guests in tags, by region.
-func Guests(tags map[string]string) map[string]string {
+// GuestsInTags returns the guests in tags, by region.
+func GuestsInTags(tags map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range tags {
 		if region, ok := strings.CutPrefix(k, guestPrefix); ok && IsRegion(region) {

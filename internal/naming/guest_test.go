@@ -12,15 +12,15 @@ import (
 
 func TestTagsNameGuests(t *testing.T) {
 	edge := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
-	guests := map[string]string{"eu-west-1": naming.Guest("rig-eu", edge)}
+	guests := map[string]string{"eu-west-1": naming.GuestTagValue("rig-eu", edge)}
 	tags := naming.AcceleratorTags("rig", "us-west-2", edge, map[string]string{"fulcrum.dev/guest/eu-central-1": "rig-eu/evil/edge", "team": "a"}, guests)
 	if tags["fulcrum.dev/guest/eu-west-1"] != "rig-eu/shop/edge" || tags["fulcrum.dev/guest/eu-central-1"] != "" || tags["team"] != "a" {
 		t.Errorf("tags %v", tags)
 	}
-	if d := cmp.Diff(guests, naming.Guests(tags)); d != "" {
+	if d := cmp.Diff(guests, naming.GuestsInTags(tags)); d != "" {
 		t.Error(d)
 	}
-	if !naming.AcceleratorReserved(naming.GuestTag("eu-west-1")) {
+	if !naming.IsReservedAcceleratorTag(naming.GuestTag("eu-west-1")) {
 		t.Error("users may name guests by their tags")
 	}
 	for _, c := range []struct {

@@ -33,7 +33,7 @@ func MayBeShortened(id string) bool { return len(id) >= MaxTagValue }
 // TargetGroupMayServe reports whether the id of a target group may belong to a Service. It is false for an id that was
 // shortened so much that the Service is not in it.
 func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
-	if kind.OfGateway() {
+	if kind.IsGateway() {
 		return strings.Contains(id, "Route-"+namespace+"-"+service+":")
 	}
 	return strings.HasPrefix(id, namespace+"/") && strings.Contains(id, service+":")
@@ -159,28 +159,28 @@ func CertificateID(kind string, ingress finding.Ref, host string) string {
 	return shorten(kind+"/"+domain+"-"+hexHash(ingress.Namespace, "/", ingress.Name)[:8], MaxTagValue)
 }
 
-// importedCertificate is the prefix of the ids of certificates that the controller imports.
-const importedCertificate = "imported/"
+// importedCertificatePrefix is the prefix of the ids of certificates that the controller imports.
+const importedCertificatePrefix = "imported/"
 
 // ImportedCertificateID returns the id of a certificate that the controller imports from a Secret.
 func ImportedCertificateID(namespace, name string) string {
-	return shorten(importedCertificate+namespace+"/"+name, MaxTagValue)
+	return shorten(importedCertificatePrefix+namespace+"/"+name, MaxTagValue)
 }
 
 // SecretOfImport returns the Secret, as namespace/name, from which a certificate was imported, by the id of the certificate. A
 // name that is too long for an id is cut.
 func SecretOfImport(id string) (secret string, ok bool) {
-	return strings.CutPrefix(id, importedCertificate)
+	return strings.CutPrefix(id, importedCertificatePrefix)
 }
 
 // NamespaceOfImport returns the namespace of the Secret from which a certificate was imported, by the id of the certificate.
 func NamespaceOfImport(id string) (namespace string, ok bool) {
-	rest, ok := strings.CutPrefix(id, importedCertificate)
+	rest, ok := strings.CutPrefix(id, importedCertificatePrefix)
 	namespace, _, _ = strings.Cut(rest, "/")
 	return namespace, ok
 }
 
-// ImportedFrom reports whether a certificate was imported from a Secret of a namespace, by the id of the certificate.
-func ImportedFrom(id, namespace string) bool {
-	return strings.HasPrefix(id, importedCertificate+namespace+"/")
+// IsImportedFrom reports whether a certificate was imported from a Secret of a namespace, by the id of the certificate.
+func IsImportedFrom(id, namespace string) bool {
+	return strings.HasPrefix(id, importedCertificatePrefix+namespace+"/")
 }

@@ -22,9 +22,9 @@ func StackLabels(id model.StackID) map[string]string {
 	}
 }
 
-// LabelStack returns StackFromLabels(StackLabels(id)): the id itself, unless its name is too long for a label. An index by
+// StackInLabels returns StackFromLabels(StackLabels(id)): the id itself, unless its name is too long for a label. An index by
 // labels must use it as key.
-func LabelStack(id model.StackID) model.StackID {
+func StackInLabels(id model.StackID) model.StackID {
 	id.Name = shorten(id.Name, labelLimit)
 	return id
 }
@@ -82,8 +82,8 @@ func Finalizer(id model.StackID) string {
 	return finalizers[id.Kind]
 }
 
-// StackOf returns the stack to which a finalizer of an object belongs; false if it is not the finalizer of a stack.
-func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
+// StackOfFinalizer returns the stack to which a finalizer of an object belongs; false if it is not the finalizer of a stack.
+func StackOfFinalizer(finalizer, namespace, name string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if finalizers[k] == finalizer {
 			return model.StackID{Kind: k, Namespace: namespace, Name: name}, true

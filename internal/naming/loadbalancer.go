@@ -14,20 +14,20 @@ func stackName(id model.StackID, hashed ...string) string {
 	return namespacedName(id.Namespace, id.Name, hashed...)
 }
 
-// LoadBalancer returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
+// LoadBalancerName returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
 // that a load balancer with another scheme can be made beside the live one.
-func LoadBalancer(cluster string, id model.StackID, scheme model.Scheme) string {
+func LoadBalancerName(cluster string, id model.StackID, scheme model.Scheme) string {
 	return stackName(id, cluster, id.String(), string(scheme))
 }
 
-// OwnedLoadBalancer returns the generated name of the load balancer of a Service or a Gateway, which
+// OwnedLoadBalancerName returns the generated name of the load balancer of a Service or a Gateway, which
 // depends on the object's uid rather than its name.
-func OwnedLoadBalancer(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
+func OwnedLoadBalancerName(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
 	return namespacedName(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 
-// FrontendNLB returns the name of the frontend NLB of an ALB of the given name.
-func FrontendNLB(alb string) string {
+// FrontendNLBName returns the name of the frontend NLB of an ALB of the given name.
+func FrontendNLBName(alb string) string {
 	if len(alb) > 28 {
 		alb = alb[:28]
 	}

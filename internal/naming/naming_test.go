@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-func stack(kind model.Kind, s string) model.StackID {
+func stackOfKind(kind model.Kind, s string) model.StackID {
 	ns, name, ok := strings.Cut(s, "/")
 	if !ok {
 		return model.StackID{Kind: kind, Name: s}
@@ -19,7 +19,7 @@ func stack(kind model.Kind, s string) model.StackID {
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}
 }
 
-func ingressStack(s string) model.StackID { return stack(model.Ingress, s) }
+func ingressStack(s string) model.StackID { return stackOfKind(model.Ingress, s) }
 
 func ref(kind, s string) finding.Ref {
 	ns, name, _ := strings.Cut(s, "/")
@@ -74,15 +74,15 @@ func TestTags(t *testing.T) {
 		t.Errorf("-want +got\n%s", d)
 	}
 	for key := range want {
-		if got, want := naming.ReservedTag(key), key != "team"; got != want {
+		if got, want := naming.IsReservedTag(key), key != "team"; got != want {
 			t.Errorf("ReservedTag(%s) = %v", key, got)
 		}
 	}
 	wantBackend := map[string]string{"elbv2.k8s.aws/cluster": "c", "elbv2.k8s.aws/resource": "backend-sg", "team": "a"}
-	if d := cmp.Diff(wantBackend, naming.BackendGroupTags("c", map[string]string{"team": "a", "elbv2.k8s.aws/resource": "x"})); d != "" {
+	if d := cmp.Diff(wantBackend, naming.BackendSecurityGroupTags("c", map[string]string{"team": "a", "elbv2.k8s.aws/resource": "x"})); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if !naming.LegacyTag("c", "kubernetes.io/cluster/c") || naming.LegacyTag("c", "kubernetes.io/cluster/d") {
+	if !naming.IsLegacyTag("c", "kubernetes.io/cluster/c") || naming.IsLegacyTag("c", "kubernetes.io/cluster/d") {
 		t.Error("legacy cluster tag of another cluster")
 	}
 }
@@ -94,7 +94,7 @@ func TestStackFromLabelsReturnsTheLabeledStack(t *testing.T) {
 	}{
 		{ingressStack("shop/web"), map[string]string{"ingress.k8s.aws/stack-namespace": "shop", "ingress.k8s.aws/stack-name": "web"}},
 		{ingressStack("group"), map[string]string{"ingress.k8s.aws/stack": "group"}},
-		{stack(model.NLBGateway, "a/b"), map[string]string{"gateway.k8s.aws.nlb/stack-namespace": "a", "gateway.k8s.aws.nlb/stack-name": "b"}},
+		{stackOfKind(model.NLBGateway, "a/b"), map[string]string{"gateway.k8s.aws.nlb/stack-namespace": "a", "gateway.k8s.aws.nlb/stack-name": "b"}},
 		{ingressStack("shop/" + strings.Repeat("a", 70)), nil},
 	}
 	for _, tt := range tests {
@@ -109,7 +109,7 @@ func TestStackFromLabelsReturnsTheLabeledStack(t *testing.T) {
 				t.Errorf("label %s has %d characters", k, len(v))
 			}
 		}
-		if back, ok := naming.StackFromLabels(got); !ok || back != naming.LabelStack(tt.id) {
+		if back, ok := naming.StackFromLabels(got); !ok || back != naming.StackInLabels(tt.id) {
 			t.Errorf("%v came back as %v, %v", tt.id, back, ok)
 		}
 	}
@@ -117,11 +117,11 @@ func TestStackFromLabelsReturnsTheLabeledStack(t *testing.T) {
 
 func TestFinalizers(t *testing.T) {
 	for id, want := range map[model.StackID]string{
-		ingressStack("a/b"):                "ingress.k8s.aws/resources",
-		ingressStack("team"):               "group.ingress.k8s.aws/team",
-		stack(model.Service, "a/b"):        "service.k8s.aws/resources",
-		stack(model.ALBGateway, "a/b"):     "gateway.k8s.aws/alb",
-		stack(model.NLBGateway, "infra/b"): "gateway.k8s.aws/nlb",
+		ingressStack("a/b"):                      "ingress.k8s.aws/resources",
+		ingressStack("team"):                     "group.ingress.k8s.aws/team",
+		stackOfKind(model.Service, "a/b"):        "service.k8s.aws/resources",
+		stackOfKind(model.ALBGateway, "a/b"):     "gateway.k8s.aws/alb",
+		stackOfKind(model.NLBGateway, "infra/b"): "gateway.k8s.aws/nlb",
 	} {
 		if got := naming.Finalizer(id); got != want {
 			t.Errorf("%v: got %s, want %s", id, got, want)
@@ -144,7 +144,7 @@ func FuzzGeneratedNamesAreValid(f *testing.F) {
 	f.Add("c", "ns", "name")
 	f.Add("", "", "x-")
 	f.Fuzz(func(t *testing.T, cluster, ns, name string) {
-		got := naming.LoadBalancer(cluster, model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}, model.Internal)
+		got := naming.LoadBalancerName(cluster, model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}, model.Internal)
 		if fault := naming.LoadBalancerNameFault(got); fault != "" {
 			t.Errorf("%q: %s", got, fault)
 		}

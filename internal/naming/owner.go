@@ -2,18 +2,18 @@ package naming
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// Owns reports whether tags are those of a resource of the cluster.
-func Owns(cluster string, tags map[string]string) bool {
+// BelongsToCluster reports whether tags are those of a resource of the cluster.
+func BelongsToCluster(cluster string, tags map[string]string) bool {
 	return tags[ClusterTag] == cluster || tags[LegacyClusterTag] == cluster
 }
 
-// Belongs reports whether tags are those of a resource of the stack, in the current form or in that of the first generation
-// of controllers. A resource without the resource tag cannot be matched and does not belong to the stack.
-func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
+// BelongsToStack reports whether tags are those of a resource of the stack, in the current form or in that of the first
+// generation of controllers. A resource without the resource tag cannot be matched and does not belong to the stack.
+func BelongsToStack(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[ResourceTag(id.Kind)] == "" {
 		return false
 	}
-	return HasAll(tags, StackTags(cluster, id)) || HasAll(tags, LegacyStackTags(cluster, id))
+	return HasAllTags(tags, StackTags(cluster, id)) || HasAllTags(tags, LegacyStackTags(cluster, id))
 }
 
 // HasStackTags reports whether a resource of the cluster has the tags of a stack.
@@ -21,8 +21,8 @@ func HasStackTags(id model.StackID, tags map[string]string) bool {
 	return tags[StackTag(id.Kind)] == StackTagValue(id) && tags[ResourceTag(id.Kind)] != ""
 }
 
-// HasAll reports whether tags include all tags in want.
-func HasAll(tags, want map[string]string) bool {
+// HasAllTags reports whether tags include all tags in want.
+func HasAllTags(tags, want map[string]string) bool {
 	for k, v := range want {
 		if have, ok := tags[k]; !ok || have != v {
 			return false

@@ -11,14 +11,15 @@ const (
 	ReplacedTag = "elbv2.k8s.aws/replaced-at"
 )
 
-// Alternatives is the number of alternatives of a generated name, including itself. A resource that replaces another one
+// AlternativeCount is the number of alternatives of a generated name, including itself. A resource that replaces another one
 // gets the first alternative that is free.
-const Alternatives = 9
+const AlternativeCount = 9
 
 // nameLimit is the maximum length of names of load balancers and target groups in AWS, in characters.
 const nameLimit = 32
 
-// Alternative returns the n-th alternative of a generated name, from 1 to Alternatives. The first one is the name itself.
+// Alternative returns the n-th alternative of a generated name, from 1 to AlternativeCount. The first one is the name
+// itself.
 func Alternative(name string, n int) string {
 	if n <= 1 {
 		return name
@@ -29,7 +30,7 @@ func Alternative(name string, n int) string {
 
 // IsAlternative reports whether a name is one of the alternatives of a generated name.
 func IsAlternative(name, of string) bool {
-	for n := 1; n <= Alternatives; n++ {
+	for n := 1; n <= AlternativeCount; n++ {
 		if Alternative(of, n) == name {
 			return true
 		}

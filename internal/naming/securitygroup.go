@@ -4,21 +4,21 @@ import "github.com/fulcrum-lb/fulcrum/internal/model"
 
 // Descriptions of security groups. They are not compared with live ones, because AWS cannot change a description.
 const (
-	ManagedGroupDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
-	BackendGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"
+	ManagedSecurityGroupDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
+	BackendSecurityGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"
 )
 
-// ManagedGroup returns the name of the managed security group of an Ingress stack.
-func ManagedGroup(cluster string, id model.StackID) string {
+// ManagedSecurityGroupName returns the name of the managed security group of an Ingress stack.
+func ManagedSecurityGroupName(cluster string, id model.StackID) string {
 	return stackName(id, cluster, id.String())
 }
 
-// OwnedManagedGroup returns the name of the managed security group of a Service or a Gateway.
-func OwnedManagedGroup(cluster string, id model.StackID, uid string) string {
+// OwnedManagedSecurityGroupName returns the name of the managed security group of a Service or a Gateway.
+func OwnedManagedSecurityGroupName(cluster string, id model.StackID, uid string) string {
 	return namespacedName(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
 }
 
-// BackendGroup returns the name of the shared backend security group of a cluster, at most 255 characters.
-func BackendGroup(cluster string) string {
+// BackendSecurityGroupName returns the name of the shared backend security group of a cluster, at most 255 characters.
+func BackendSecurityGroupName(cluster string) string {
 	return "k8s-traffic-" + sanitize(cluster, 232) + "-" + hexHash(cluster)[:10]
 }

@@ -11,14 +11,14 @@ import (
 type settingNames struct {
 	// prefix is the prefix of the annotations.
 	prefix string
-	// other has the names that differ from the names in Ingresses, by the name in Ingresses. A name with a slash is an
+	// exceptions has the names that differ from the names in Ingresses, by the name in Ingresses. A name with a slash is an
 	// annotation with another prefix; one that begins with "spec." is a field.
-	other map[string]string
+	exceptions map[string]string
 }
 
-var namesByKind = map[model.Kind]settingNames{
+var settingNamesByKind = map[model.Kind]settingNames{
 	model.Ingress: {prefix: "alb.ingress.kubernetes.io/"},
-	model.Service: {prefix: "service.beta.kubernetes.io/aws-load-balancer-", other: map[string]string{
+	model.Service: {prefix: "service.beta.kubernetes.io/aws-load-balancer-", exceptions: map[string]string{
 		"group.name":                   "fulcrum.dev/load-balancer-group",
 		"actions":                      "service.beta.kubernetes.io/actions",
 		"load-balancer-name":           "name",
@@ -36,8 +36,8 @@ var namesByKind = map[model.Kind]settingNames{
 		"healthcheck-timeout-seconds":  "healthcheck-timeout",
 		"frontend-nlb-eip-allocations": "eip-allocations",
 	}},
-	model.ALBGateway: {other: gatewaySettings},
-	model.NLBGateway: {other: gatewaySettings},
+	model.ALBGateway: {exceptions: gatewaySettings},
+	model.NLBGateway: {exceptions: gatewaySettings},
 }
 
 // gatewaySettings are fields of LoadBalancerConfigurations and TargetGroupConfigurations.
@@ -84,7 +84,7 @@ var gatewaySettings = map[string]string{
 // SettingName returns the name of a setting in objects of a kind of stack, without the prefix of annotations. setting is the
 // name in Ingresses.
 func SettingName(kind model.Kind, setting string) string {
-	return cmp.Or(namesByKind[kind].other[setting], setting)
+	return cmp.Or(settingNamesByKind[kind].exceptions[setting], setting)
 }
 
 // SettingField returns the field or annotation of a setting in objects of a kind of stack. setting is the name in Ingresses.
@@ -93,5 +93,5 @@ func SettingField(kind model.Kind, setting string) string {
 	if strings.HasPrefix(name, "spec.") || strings.Contains(name, "/") {
 		return name
 	}
-	return namesByKind[kind].prefix + name
+	return settingNamesByKind[kind].prefix + name
 }

@@ -62,7 +62,7 @@ func TestFinalizersNameTheirStacks(t *testing.T) {
 		{Kind: model.Service, Namespace: "shop", Name: "web"}, naming.SharedStack("bank", "public"),
 		{Kind: model.ALBGateway, Namespace: "shop", Name: "web"}, {Kind: model.NLBGateway, Namespace: "shop", Name: "web"},
 	} {
-		if got, ok := naming.StackOf(naming.Finalizer(id), "shop", "web"); !ok || got != id {
+		if got, ok := naming.StackOfFinalizer(naming.Finalizer(id), "shop", "web"); !ok || got != id {
 			t.Errorf("the finalizer of %v is one of %v, %v", id, got, ok)
 		}
 	}
@@ -74,7 +74,7 @@ func TestFinalizersNameTheirStacks(t *testing.T) {
 			t.Errorf("%q: %s", name, fault)
 		}
 	}
-	if got, ok := naming.StackOf("elbv2.k8s.aws/resources", "shop", "web"); ok {
+	if got, ok := naming.StackOfFinalizer("elbv2.k8s.aws/resources", "shop", "web"); ok {
 		t.Errorf("the finalizer of bindings is one of %v", got)
 	}
 }

@@ -42,8 +42,8 @@ func ResourceTags(cluster string, id model.StackID, resourceID string, user map[
 	return tags
 }
 
-// BackendGroupTags returns all tags of the shared backend security group.
-func BackendGroupTags(cluster string, defaults map[string]string) map[string]string {
+// BackendSecurityGroupTags returns all tags of the shared backend security group.
+func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, defaults)
 	tags[ClusterTag] = cluster
@@ -58,8 +58,8 @@ const LegacyClusterTag = "ingress.k8s.aws/cluster"
 // https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
 
-// ReservedTag reports whether only the controller may set a tag.
-func ReservedTag(key string) bool {
+// IsReservedTag reports whether only the controller may set a tag.
+func IsReservedTag(key string) bool {
 	switch key {
 	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag:
 		return true
@@ -75,9 +75,9 @@ func ReservedTag(key string) bool {
 	return false
 }
 
-// LegacyTag reports whether a tag key was set by the first generation of controllers. Such tags
+// IsLegacyTag reports whether a tag key was set by the first generation of controllers. Such tags
 // are not removed from load balancers, target groups and security groups.
-func LegacyTag(cluster, key string) bool {
+func IsLegacyTag(cluster, key string) bool {
 	switch key {
 	case "kubernetes.io/cluster/" + cluster, "kubernetes.io/cluster-name", "kubernetes.io/namespace",
 		"kubernetes.io/ingress-name", "kubernetes.io/service-name", "kubernetes.io/service-port", LegacyClusterTag:

@@ -39,7 +39,7 @@ type FrontendTargetGroup struct {
 	Cluster        string
 	Stack          model.StackID
 	Port           int32 // of the NLB
-	Target         int32 // of the ALB
+	ALBPort        int32 // of the ALB
 	Protocol       string
 	HealthPort     string // traffic-port or a number
 	HealthProtocol string
@@ -49,8 +49,8 @@ type FrontendTargetGroup struct {
 // target group.
 func (g FrontendTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), formatNumber(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
-	if g.Target != 0 && g.Target != g.Port {
-		hashed = append(hashed, formatNumber(g.Target))
+	if g.ALBPort != 0 && g.ALBPort != g.Port {
+		hashed = append(hashed, formatNumber(g.ALBPort))
 	}
 	return stackName(g.Stack, hashed...)
 }

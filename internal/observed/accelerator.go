@@ -6,18 +6,18 @@ import (
 
 // States of accelerators.
 const (
-	Deployed   = "DEPLOYED"
-	InProgress = "IN_PROGRESS"
+	AcceleratorDeployed   = "DEPLOYED"
+	AcceleratorInProgress = "IN_PROGRESS"
 )
 
-// Recorded is what the accelerator ARN in the status of a GlobalAccelerator refers to.
-type Recorded string
+// RecordedAccelerator is what the accelerator ARN in the status of a GlobalAccelerator refers to.
+type RecordedAccelerator string
 
 // The values of Recorded.
 const (
-	RecordedOwn     Recorded = "own"     // the accelerator has all tags of the stack
-	RecordedForeign Recorded = "foreign" // the accelerator lacks a tag of the stack
-	RecordedGone    Recorded = "gone"    // the accelerator does not exist
+	RecordedOwn     RecordedAccelerator = "own"     // the accelerator has all tags of the stack
+	RecordedForeign RecordedAccelerator = "foreign" // the accelerator lacks a tag of the stack
+	RecordedGone    RecordedAccelerator = "gone"    // the accelerator does not exist
 )
 
 // Accelerator is an accelerator in AWS.
@@ -26,7 +26,7 @@ type Accelerator struct {
 	Name             string
 	AddressType      model.AddressType
 	Enabled          bool
-	State            string // Deployed, InProgress
+	State            string // Deployed, AcceleratorInProgress
 	DNSName          string
 	DualStackDNSName string
 	Addresses        []AddressSet

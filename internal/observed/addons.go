@@ -39,6 +39,6 @@ type Fault struct {
 	Message string
 	// Action is the IAM action that the question needs, such as "acm:ListCertificates".
 	Action string
-	// Again is the time after which the question is asked again.
-	Again time.Duration
+	// RetryAfter is the time after which the question is asked again.
+	RetryAfter time.Duration
 }

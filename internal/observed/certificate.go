@@ -8,8 +8,8 @@ import (
 
 // Statuses of certificates in ACM.
 const (
-	Issued            = "ISSUED"
-	PendingValidation = "PENDING_VALIDATION"
+	CertificateIssued            = "ISSUED"
+	CertificatePendingValidation = "PENDING_VALIDATION"
 )
 
 // OwnCertificate is a certificate with the tags of the stack.
@@ -17,8 +17,8 @@ type OwnCertificate struct {
 	ARN        string
 	ResourceID string
 	Domains    []string
-	// Imported identifies the certificate that was imported; nil if the certificate was requested.
-	Imported *model.CertificateIdentity
+	// ImportedIdentity identifies the certificate that was imported; nil if the certificate was requested.
+	ImportedIdentity *model.CertificateIdentity
 	// Public is set if DNS records validate the certificate. A private CA needs no validation.
 	Public  bool
 	Status  string
@@ -49,19 +49,19 @@ type CertificateOwner struct {
 type DNSRecord struct {
 	Domain      string // without "*.", which shares the record
 	Name, Value string
-	// Seen is set if ACM has found the record.
-	Seen bool
-	// Made is set if this process has recently created the record, or found that it exists.
-	Made bool
+	// SeenByACM is set if ACM has found the record.
+	SeenByACM bool
+	// RecentlyCreated is set if this process has recently created the record, or found that it exists.
+	RecentlyCreated bool
 }
 
 // HostedZones has the hosted zones of the account in Route 53.
 type HostedZones struct {
-	List []HostedZone
-	At   time.Time // when they were listed
-	// Fault is why the zones could not be read, and Locked why their records cannot be changed; nil if there is no
+	Zones    []HostedZone
+	ListedAt time.Time // when they were listed
+	// Fault is why the zones could not be read, and WriteFault why their records cannot be changed; nil if there is no
 	// obstacle.
-	Fault, Locked *Fault
+	Fault, WriteFault *Fault
 }
 
 // HostedZone is a hosted zone of Route 53.

@@ -14,8 +14,8 @@ type Facts struct {
 	VPCRanges []string
 	// Subnets has the answers about subnets, by question key.
 	Subnets map[string]SubnetAnswer
-	// Groups has the answers about security groups by id or name, by question key.
-	Groups map[string]GroupAnswer
+	// SecurityGroups has the answers about security groups by id or name, by question key.
+	SecurityGroups map[string]SecurityGroupAnswer
 	// Certificates has the certificates in ACM; nil if not asked.
 	Certificates []Certificate
 	// CertificatesAsked reports whether Certificates was asked for. An answer may be empty.
@@ -25,19 +25,19 @@ type Facts struct {
 	// TargetGroupOwners has the namespaces of the objects for which the controller created a target
 	// group, by ARN. Target groups that the controller did not create are missing.
 	TargetGroupOwners map[string]string
-	// BackendGroup is the shared backend security group, nil if it does not exist.
-	BackendGroup *SecurityGroup
-	// BackendGroupUsers is the number of load balancers of other stacks of the cluster that
+	// BackendSecurityGroup is the shared backend security group, nil if it does not exist.
+	BackendSecurityGroup *SecurityGroup
+	// BackendSecurityGroupUsers is the number of load balancers of other stacks of the cluster that
 	// use the shared backend security group.
-	BackendGroupUsers int
+	BackendSecurityGroupUsers int
 	// Schemes has the schemes of load balancers of other stacks, by question key; "" if no load balancer has the name.
 	Schemes map[string]model.Scheme
-	// Recorded is the answer to model.AskAccelerator.
-	Recorded Recorded
+	// RecordedAccelerator is the answer to model.AskAccelerator.
+	RecordedAccelerator RecordedAccelerator
 	// Endpoints has the load balancers that may be endpoints of an accelerator, by question key, ascending by ARN.
 	Endpoints map[string][]EndpointLoadBalancer
-	// Accelerators has the ARNs of the accelerators of the cluster that have a load balancer as an endpoint, by ARN of each load
-	// balancer that was asked for.
+	// Accelerators has the ARNs of the accelerators of the cluster that have a load balancer as an endpoint, by ARN of each
+	// load balancer that was asked for.
 	Accelerators map[string][]string
 	// AddOns has the answers about add-ons, by question key.
 	AddOns map[string]AddOn
@@ -57,24 +57,24 @@ type Facts struct {
 	CertificateOwners map[string]CertificateOwner
 	// Imports counts imported certificates. It is set if OwnCertificates was asked for.
 	Imports Imports
-	// Zones has the hosted zones; nil if not asked.
-	Zones *HostedZones
+	// HostedZones has the hosted zones; nil if not asked.
+	HostedZones *HostedZones
 	// Validations has the validations of the certificates that were asked for, by ARN.
 	Validations map[string]Validation
 	// PublicCertificates has the public certificates of the account and region, also those of other programs.
 	PublicCertificates      []PublicCertificate
 	PublicCertificatesAsked bool
-	// Secrets has hashes of the client secrets that the controller wrote last, by ARN of the listener or rule. AWS never
+	// SecretHashes has hashes of the client secrets that the controller wrote last, by ARN of the listener or rule. AWS never
 	// returns client secrets. A secret without a hash is treated as equal to the desired one.
-	Secrets map[string]string
+	SecretHashes map[string]string
 	// Health has the target health of the target groups that were asked for, by ARN.
 	Health map[string]Health
 	// Adopter is the stack that was created to take over from this one, with its load balancer; nil if there is none.
 	Adopter *Adopter
 	// Withdrawn has the parts of the stack to which its members have no right any more; nil if not asked.
 	Withdrawn *model.Withdrawn
-	// Foreign has the recent changes to resources of the stack outside of the controller.
-	Foreign []Foreign
+	// OutsideChanges has the recent changes to resources of the stack outside of the controller.
+	OutsideChanges []OutsideChange
 	// Faults has the reasons why questions have no answer, by question key. A run does not repeat such a question.
 	Faults map[string]Fault
 	// Now is the time of the observation.
@@ -92,11 +92,11 @@ type Adopter struct {
 
 // Imports counts the imported certificates in ACM.
 type Imports struct {
-	All int // of the account, also those of other programs
-	// Of has the number of imports of the stack's namespace or IngressGroup, by namespace of the imported Secrets.
-	Of map[string]int
-	// Others has the numbers of imports of other namespaces and IngressGroups, in the order of their names.
-	Others []int
+	AccountTotal int // of the account, also those of other programs
+	// ByNamespace has the number of imports of the stack's namespace or IngressGroup, by namespace of the imported Secrets.
+	ByNamespace map[string]int
+	// OtherTenants has the numbers of imports of other namespaces and IngressGroups, in the order of their names.
+	OtherTenants []int
 }
 
 // Fault returns why a question has no answer, nil if it has one or was not asked.
@@ -158,9 +158,9 @@ type Subnet struct {
 	Tags      map[string]string
 }
 
-// GroupAnswer has the security groups of one question: those found by id, the ids of those found by name in the order of AWS, and
-// the references that matched none.
-type GroupAnswer struct {
+// SecurityGroupAnswer has the security groups of one question: those found by id, the ids of those found by name in the
+// order of AWS, and the references that matched none.
+type SecurityGroupAnswer struct {
 	ByID    []string
 	ByName  map[string][]string
 	Missing []string

@@ -8,17 +8,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Foreign is a change of a resource of a stack outside of the controller: the resource was changed, added or deleted.
-type Foreign struct {
+// OutsideChange is a change of a resource of a stack outside of the controller: the resource was changed, added or deleted.
+type OutsideChange struct {
 	Kind string // kind in plan.Address
 	ID   string // ARN, or id of a security group
-	// Deleted identifies a deleted resource, so that the step which creates it again is found: the id in the address of that
-	// step, or RuleText for a listener rule. It is empty for a resource that exists.
-	Deleted string
-	// Added is set if the resource was added.
-	Added bool
-	// At is when the change was read.
-	At time.Time
+	// DeletedResource identifies a deleted resource, so that the step which creates it again is found: the id in the address
+	// of that step, or RuleText for a listener rule. It is empty for a resource that exists.
+	DeletedResource string
+	// WasAdded is set if the resource was added.
+	WasAdded bool
+	// ReadAt is when the change was read.
+	ReadAt time.Time
 }
 
 // RuleText returns a text that is equal for listener rules with the same port and conditions.

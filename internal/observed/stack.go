@@ -10,22 +10,22 @@ import (
 type Stack struct {
 	LoadBalancers []LoadBalancer // with the tags of the stack, of any resource id, ascending by ARN
 	Accelerators  []Accelerator  // with all tags of the stack, ascending by ARN
-	// Shared is the accelerator of another owner for model.AskSharedAccelerator, nil if it does not exist. It has listeners only
-	// if its tags allow the stack to use some of them.
-	Shared         *Accelerator
-	TargetGroups   []TargetGroup   // with the tags of the stack, of any resource id, ascending by ARN
-	SecurityGroups []SecurityGroup // managed security groups of the stack, ascending by id
-	Bindings       []Binding       // TargetGroupBindings with the stack's labels
-	// Adopted is the stack whose resources are included for model.AskAdopted; zero if there is none.
-	Adopted model.StackID
-	// AdoptedBy is another stack that has already taken over from Adopted; zero if there is none.
-	AdoptedBy model.StackID
-	Facts     Facts
+	// SharedAccelerator is the accelerator of another owner for model.AskSharedAccelerator, nil if it does not exist. It has
+	// listeners only if its tags allow the stack to use some of them.
+	SharedAccelerator *Accelerator
+	TargetGroups      []TargetGroup   // with the tags of the stack, of any resource id, ascending by ARN
+	SecurityGroups    []SecurityGroup // managed security groups of the stack, ascending by id
+	Bindings          []Binding       // TargetGroupBindings with the stack's labels
+	// AdoptedStack is the stack whose resources are included for model.AskAdopted; zero if there is none.
+	AdoptedStack model.StackID
+	// AdoptedByStack is another stack that has already taken over from AdoptedStack; zero if there is none.
+	AdoptedByStack model.StackID
+	Facts          Facts
 }
 
-// Live returns the load balancer with a resource id, nil if there is none. If there are several, it returns the first by ARN;
-// the others are surplus.
-func (s Stack) Live(resourceID string) *LoadBalancer {
+// LiveLoadBalancer returns the load balancer with a resource id, nil if there is none. If there are several, it returns the
+// first by ARN; the others are surplus.
+func (s Stack) LiveLoadBalancer(resourceID string) *LoadBalancer {
 	for i := range s.LoadBalancers {
 		if s.LoadBalancers[i].ResourceID == resourceID {
 			return &s.LoadBalancers[i]
@@ -34,8 +34,8 @@ func (s Stack) Live(resourceID string) *LoadBalancer {
 	return nil
 }
 
-// Provisioning is the state of a load balancer that AWS is still creating.
-const Provisioning = "provisioning"
+// LoadBalancerProvisioning is the state of a load balancer that AWS is still creating.
+const LoadBalancerProvisioning = "provisioning"
 
 // LoadBalancer is a load balancer in AWS. Attributes has all attributes that AWS reports;
 // it is nil if no question asked for them.
@@ -66,8 +66,8 @@ type LoadBalancer struct {
 	Listeners  []Listener // ascending by port
 }
 
-// OnPort returns the listener of a port, nil if there is none.
-func (lb *LoadBalancer) OnPort(port int32) *Listener {
+// ListenerOnPort returns the listener of a port, nil if there is none.
+func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
 	if lb == nil {
 		return nil
 	}
@@ -154,9 +154,9 @@ type Binding struct {
 
 // BindingRule is a networking rule of a TargetGroupBinding, whose peers are ids of security groups and address ranges.
 type BindingRule struct {
-	Groups []string
-	CIDRs  []string
-	Ports  []model.PeerPort
+	SecurityGroups []string
+	CIDRs          []string
+	Ports          []model.PeerPort
 }
 
 // Target is one registered target and its health.
@@ -174,18 +174,18 @@ type Target struct {
 // Health is the health of the targets of a target group. The targets are shared and must not be changed.
 type Health struct {
 	Targets []*Target
-	At      time.Time
+	ReadAt  time.Time
 }
 
 // ReasonNotInUse is the reason of AWS for a target that gets no requests, because no load balancer uses its target group or its
 // availability zone.
 const ReasonNotInUse = "Target.NotInUse"
 
-// NotInUse reports whether a target is unused because no load balancer checks its health.
-func (t *Target) NotInUse() bool { return t.State == "unused" && t.Reason == ReasonNotInUse }
+// IsNotInUse reports whether a target is unused because no load balancer checks its health.
+func (t *Target) IsNotInUse() bool { return t.State == "unused" && t.Reason == ReasonNotInUse }
 
-// Count returns how many targets are in one of the states.
-func (h Health) Count(states ...string) int {
+// CountInStates returns how many targets are in one of the states.
+func (h Health) CountInStates(states ...string) int {
 	n := 0
 	for _, t := range h.Targets {
 		for _, s := range states {

@@ -48,12 +48,12 @@ type ChangeAccelerator struct {
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
 type DeleteAccelerator struct{ ARN string }
 
-// AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIP is client affinity
+// AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIPAffinity is client affinity
 // SOURCE_IP.
 type AcceleratorListenerSettings struct {
-	Protocol model.BaseProtocol
-	Ports    []model.PortRange
-	SourceIP bool
+	Protocol         model.BaseProtocol
+	Ports            []model.PortRange
+	SourceIPAffinity bool
 }
 
 // CreateAcceleratorListener creates a listener of an accelerator. AWS creates one for all calls with the same Token.
@@ -92,9 +92,9 @@ type ChangeEndpointGroup struct {
 
 // EndpointSettings are an endpoint, by the ARN or id of its resource, and its settings.
 type EndpointSettings struct {
-	ID       string
-	Weight   int32
-	ClientIP *bool // client IP preservation; nil for the default of AWS
+	ID               string
+	Weight           int32
+	PreserveClientIP *bool // client IP preservation; nil for the default of AWS
 }
 
 // AddEndpoints adds endpoints to an endpoint group.
@@ -120,40 +120,40 @@ type DeleteEndpointGroup struct{ ARN string }
 
 // Divide implements Divisible: first the endpoint group without endpoints, which the other parts need, then each
 // endpoint.
-func (do CreateEndpointGroup) Divide() (out []Part) {
+func (do CreateEndpointGroup) Divide() (out []ActionPart) {
 	if len(do.Endpoints) == 0 {
 		return nil
 	}
 	empty := do
 	empty.Endpoints, empty.Token = nil, do.Token+"-empty"
-	out = append(out, Part{"", empty, true})
+	out = append(out, ActionPart{"", empty, true})
 	for _, e := range do.Endpoints {
-		out = append(out, Part{e.ID, AddEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}, false})
+		out = append(out, ActionPart{e.ID, AddEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}, false})
 	}
 	return out
 }
 
 // Divide implements Divisible.
-func (do AddEndpoints) Divide() []Part {
+func (do AddEndpoints) Divide() []ActionPart {
 	return divideEndpoints(do.Endpoints, func(e EndpointSettings) Action {
 		return AddEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}
 	})
 }
 
 // Divide implements Divisible.
-func (do SetEndpoints) Divide() []Part {
+func (do SetEndpoints) Divide() []ActionPart {
 	return divideEndpoints(do.Endpoints, func(e EndpointSettings) Action {
 		return SetEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}
 	})
 }
 
 // divideEndpoints returns one part for each endpoint, none if there are fewer than two.
-func divideEndpoints(list []EndpointSettings, part func(EndpointSettings) Action) (out []Part) {
+func divideEndpoints(list []EndpointSettings, part func(EndpointSettings) Action) (out []ActionPart) {
 	if len(list) < 2 {
 		return nil
 	}
 	for _, e := range list {
-		out = append(out, Part{e.ID, part(e), false})
+		out = append(out, ActionPart{e.ID, part(e), false})
 	}
 	return out
 }
@@ -184,18 +184,18 @@ func (RemoveEndpoints) action() {}
 
 func (DeleteEndpointGroup) action() {}
 
-// accelerator adds the fields of an accelerator, or of a part of one, that a step creates.
-func (f *fields) accelerator(do Action) {
+// addAccelerator adds the fields of an accelerator, or of a part of one, that a step creates.
+func (f *fields) addAccelerator(do Action) {
 	switch do := do.(type) {
 	case CreateAccelerator:
 		f.add("name", do.Name)
 		f.add("address type", string(do.AddressType))
 		f.add("addresses", strings.Join(do.Addresses, ", "))
-		f.tags(do.Tags)
+		f.addTags(do.Tags)
 	case CreateAcceleratorListener:
 		f.add("protocol", string(do.Settings.Protocol))
 		f.add("ports", model.PortRangesText(do.Settings.Ports))
-		f.add("client affinity", AffinityText(do.Settings.SourceIP))
+		f.add("client affinity", AffinityText(do.Settings.SourceIPAffinity))
 	case CreateEndpointGroup:
 		f.add("region", do.Region)
 		f.add("traffic dial", fmt.Sprint(do.TrafficDial))
@@ -213,8 +213,8 @@ func (f *fields) accelerator(do Action) {
 // Text returns the settings of the endpoint as human-readable text.
 func (e EndpointSettings) Text() string {
 	text := fmt.Sprintf("weight %d", e.Weight)
-	if e.ClientIP != nil {
-		text += fmt.Sprintf(", client IP preservation %t", *e.ClientIP)
+	if e.PreserveClientIP != nil {
+		text += fmt.Sprintf(", client IP preservation %t", *e.PreserveClientIP)
 	}
 	return text
 }

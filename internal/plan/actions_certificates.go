@@ -37,22 +37,22 @@ type ImportCertificate struct {
 	Content model.CertificateContent
 	Tags    Tags // of a certificate that is created
 
-	Uses []finding.Origin // the fields that name the Secret
-	// Meanwhile is a text about the certificate that serves until the import succeeds, for the finding about a failed
+	ReferencingFields []finding.Origin // the fields that name the Secret
+	// InterimText is a text about the certificate that serves until the import succeeds, for the finding about a failed
 	// import.
-	Meanwhile string
+	InterimText string
 }
 
 func (ImportCertificate) action() {}
 
-// ImportPause is the time until a certificate may be imported again: ForExpiring if the serving certificate would
-// expire before For has passed, and For otherwise.
-type ImportPause struct{ For, ForExpiring time.Duration }
+// ImportPause is the time until a certificate may be imported again: DurationIfExpiring if the serving certificate would
+// expire before UsualDuration has passed, and UsualDuration otherwise.
+type ImportPause struct{ UsualDuration, DurationIfExpiring time.Duration }
 
-// Wait returns the time until a certificate may be imported. ends is the expiry of the certificate that it
+// TimeUntilAllowed returns the time until a certificate may be imported. ends is the expiry of the certificate that it
 // replaces.
-func (p ImportPause) Wait(now, ends time.Time) time.Duration {
-	return min(p.For, max(ends.Add(-durations.LongestBackOff).Sub(now), p.ForExpiring))
+func (p ImportPause) TimeUntilAllowed(now, ends time.Time) time.Duration {
+	return min(p.UsualDuration, max(ends.Add(-durations.LongestBackOff).Sub(now), p.DurationIfExpiring))
 }
 
 const (
@@ -82,8 +82,8 @@ func (RequestCertificate) action() {}
 
 func (DeleteCertificate) action() {}
 
-// Record is the kind of a DNS record with which ACM validates that the account owns a domain.
-const Record ResourceKind = "validation-record"
+// ValidationRecord is the kind of a DNS record with which ACM validates that the account owns a domain.
+const ValidationRecord ResourceKind = "validation-record"
 
 // CreateRecord creates a CNAME record. It succeeds if the record exists already.
 type CreateRecord struct {

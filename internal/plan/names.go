@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Names replaces ARNs and ids of AWS in texts by human-readable names. The zero value replaces nothing.
-type Names struct{ replace *strings.Replacer }
+// ResourceNames replaces ARNs and ids of AWS in texts by human-readable names. The zero value replaces nothing.
+type ResourceNames struct{ replacer *strings.Replacer }
 
 // maxRuleNameLength is the maximum number of characters of the conditions in the name of a rule.
 const maxRuleNameLength = 80
 
-// NamesOf returns the names of the observed resources: the name of a load balancer, protocol and port of a listener;
+// ResourceNamesOf returns the names of the observed resources: the name of a load balancer, protocol and port of a listener;
 // listener, priority and conditions of a rule; resource id and name of a target group; name and id of a security
 // group.
-func NamesOf(have observed.Stack) Names {
+func ResourceNamesOf(have observed.Stack) ResourceNames {
 	byID := map[string]string{}
 	for _, lb := range have.LoadBalancers {
 		byID[lb.ARN] = lb.Name
@@ -50,7 +50,7 @@ func NamesOf(have observed.Stack) Names {
 		}
 	}
 	groups := have.SecurityGroups
-	if g := have.Facts.BackendGroup; g != nil {
+	if g := have.Facts.BackendSecurityGroup; g != nil {
 		groups = append(slices.Clone(groups), *g)
 	}
 	for _, g := range groups {
@@ -64,13 +64,13 @@ func NamesOf(have observed.Stack) Names {
 			list = append(list, id, byID[id])
 		}
 	}
-	return Names{strings.NewReplacer(list...)}
+	return ResourceNames{strings.NewReplacer(list...)}
 }
 
 // Replace returns a text with names in place of ARNs and ids.
-func (n Names) Replace(text string) string {
-	if n.replace == nil {
+func (n ResourceNames) Replace(text string) string {
+	if n.replacer == nil {
 		return text
 	}
-	return n.replace.Replace(text)
+	return n.replacer.Replace(text)
 }

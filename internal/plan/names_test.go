@@ -19,7 +19,7 @@ func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
 		}}}},
 		TargetGroups:   []observed.TargetGroup{{ARN: "arn:group/1", ResourceID: "shop/web:80", Name: "k8s-shop"}},
 		SecurityGroups: []observed.SecurityGroup{{ID: "sg-1", Name: "k8s-web-sg"}},
-		Facts:          observed.Facts{BackendGroup: &observed.SecurityGroup{ID: "sg-2", Name: "shared"}},
+		Facts:          observed.Facts{BackendSecurityGroup: &observed.SecurityGroup{ID: "sg-2", Name: "shared"}},
 	}
 	p := Plan{Steps: []Step{{
 		ID: "tag rule/arn:rule/1", Verb: Update, Why: "arn:lb/1 differs",
@@ -29,7 +29,7 @@ func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
     priority of HTTP:80/4 (path /` + strings.Repeat("x", 74) + `… (106 characters)): 2
     groups: shop/web:80 (k8s-shop), arn:group/other -> k8s-web-sg (sg-1), shared (sg-2)
 `
-	if got := p.TextWith(NamesOf(have)); got != want {
+	if got := p.TextWith(ResourceNamesOf(have)); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := p.Text(); !strings.Contains(got, "arn:rule/11") {
@@ -38,11 +38,11 @@ func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
 	accelerator := observed.Stack{Accelerators: []observed.Accelerator{{ARN: "arn:a", Name: "a name longer than what follows", Listeners: []observed.AcceleratorListener{{
 		ARN: "arn:a/l", Protocol: model.TCP, Ports: []model.PortRange{{From: 80, To: 80}}, Groups: []observed.EndpointGroup{{ARN: "arn:a/l/g", Region: "eu-west-1"}},
 	}}}}}
-	if got := NamesOf(accelerator).Replace("arn:a, arn:a/l, arn:a/l/g"); got != "a name longer than what follows, TCP:80, TCP:80/eu-west-1" {
+	if got := ResourceNamesOf(accelerator).Replace("arn:a, arn:a/l, arn:a/l/g"); got != "a name longer than what follows, TCP:80, TCP:80/eu-west-1" {
 		t.Error(got)
 	}
 	have.LoadBalancers = append(have.LoadBalancers, observed.LoadBalancer{ARN: "arn:lb/2", Name: "before"})
-	if got := NamesOf(have).Replace("listener/arn:listener/1"); got != "listener/k8s-web/HTTP:80" {
+	if got := ResourceNamesOf(have).Replace("listener/arn:listener/1"); got != "listener/k8s-web/HTTP:80" {
 		t.Error(got)
 	}
 }

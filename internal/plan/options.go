@@ -50,15 +50,15 @@ type Options struct {
 // Memory is what the engine has recorded about earlier runs of the stack. The zero value describes a stack whose last change
 // was completed long ago.
 type Memory struct {
-	// ImportsPaused are, by id, the certificates that were imported so often that the next import has to wait.
-	ImportsPaused map[string]ImportPause
-	// PropagationLeft is the time during which some nodes of the load balancer may not have applied earlier changes yet.
-	PropagationLeft time.Duration
-	// Waited is the time for which the plans of the stack have waited so far, by the keys of Plan.WaitKeys.
-	Waited map[string]time.Duration
-	// Unfinished is set if the last change of the stack was not completed, or may not have been completed. Then a security
-	// group may have a rule for a listener that was never created.
-	Unfinished bool
+	// PausedImports are, by id, the certificates that were imported so often that the next import has to wait.
+	PausedImports map[string]ImportPause
+	// RemainingPropagation is the time during which some nodes of the load balancer may not have applied earlier changes yet.
+	RemainingPropagation time.Duration
+	// WaitedTimes is the time for which the plans of the stack have waited so far, by the keys of Plan.WaitKeys.
+	WaitedTimes map[string]time.Duration
+	// LastChangeUnfinished is set if the last change of the stack was not completed, or may not have been completed. Then a
+	// security group may have a rule for a listener that was never created.
+	LastChangeUnfinished bool
 }
 
 // ManagesCertificates reports whether stacks may request or import certificates.

@@ -12,11 +12,11 @@ import (
 // A retained object (model.HeldMember) contributes nothing to the desired state. Its live rules are retained, unless an
 // accepted member has a rule with the same conditions.
 
-// ActionsOwnedBy reports whether the live actions belong to an object: they forward, and only to target groups of the
+// AreActionsOwnedBy reports whether the live actions belong to an object: they forward, and only to target groups of the
 // stack whose resource id names that object. The resource id is a tag, which only the controller writes, unlike
 // finalizers, labels and status.
-func ActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
-	return GroupsOwnedBy(targetGroupIDs(have, actions), ref)
+func AreActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
+	return AreTargetGroupsOwnedBy(targetGroupIDs(have, actions), ref)
 }
 
 // OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none if the
@@ -51,7 +51,7 @@ func targetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// GroupsOwnedBy reports whether there are target groups and all of them, by their resource ids, belong to an object.
-func GroupsOwnedBy(ids []string, ref finding.Ref) bool {
+// AreTargetGroupsOwnedBy reports whether there are target groups and all of them, by their resource ids, belong to an object.
+func AreTargetGroupsOwnedBy(ids []string, ref finding.Ref) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsTargetGroupOf(id, ref) })
 }

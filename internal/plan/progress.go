@@ -11,12 +11,12 @@ func (p Plan) NewProgress() *Progress {
 	return &Progress{joins: p.Joins, done: make(map[StepID]bool, len(p.Steps))}
 }
 
-// Done records that a step has succeeded.
-func (g *Progress) Done(id StepID) { g.done[id] = true }
+// MarkDone records that a step has succeeded.
+func (g *Progress) MarkDone(id StepID) { g.done[id] = true }
 
-// Ready reports whether all steps that s needs have succeeded. It has to be called for the steps in the order of the
+// IsReady reports whether all steps that s needs have succeeded. It has to be called for the steps in the order of the
 // plan.
-func (g *Progress) Ready(s Step) bool {
+func (g *Progress) IsReady(s Step) bool {
 	for _, id := range s.After {
 		if !g.isDone(id) {
 			return false

@@ -29,8 +29,8 @@ func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBal
 	return best
 }
 
-// SettingsOf returns the settings of a live listener with other default actions.
-func SettingsOf(l *observed.Listener, actions []model.Action) ListenerSettings {
+// LiveListenerSettings returns the settings of a live listener with other default actions.
+func LiveListenerSettings(l *observed.Listener, actions []model.Action) ListenerSettings {
 	return ListenerSettings{
 		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: l.Certificate, MutualAuth: l.MutualAuth, Default: actions,
 	}
@@ -45,7 +45,7 @@ func SettingsOf(l *observed.Listener, actions []model.Action) ListenerSettings {
 func SecretMark(arn string, actions []model.Action) string {
 	for _, a := range actions {
 		if oidc, ok := a.(model.AuthOIDC); ok {
-			return oidc.ClientSecret.Mark(arn)
+			return oidc.ClientSecret.HashFor(arn)
 		}
 	}
 	return ""

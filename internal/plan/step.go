@@ -84,17 +84,17 @@ type Step struct {
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if the step is about no rule.
 	Rule model.RuleKey
-	// NameOf is the origin of the name of the load balancer that the step creates; zero if the controller computes
+	// NameOrigin is the origin of the name of the load balancer that the step creates; zero if the controller computes
 	// the name.
-	NameOf finding.Origin
-	// Staged is set if the step needs additional quota, such as one more rule or target group, for a change without an
+	NameOrigin finding.Origin
+	// NeedsExtraQuota is set if the step needs additional quota, such as one more rule or target group, for a change without an
 	// interruption. If the quota is reached, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
-	Staged bool
-	// Replaced is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
-	Replaced string
-	// Revokes is set if the step removes a part to which its member no longer has a right. Such a step never
+	NeedsExtraQuota bool
+	// ReplacedLoadBalancer is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
+	ReplacedLoadBalancer string
+	// IsRevocation is set if the step removes a part to which its member no longer has a right. Such a step never
 	// waits.
-	Revokes bool
+	IsRevocation bool
 }
 
 // Plan is an ordered list of steps for one stack.
@@ -104,31 +104,31 @@ type Plan struct {
 	// Joins are ids that each stand for several steps: a join is done when all of its steps are.
 	Joins map[StepID][]StepID
 	// WaitKeys identify the waits with a deadline, those whose deadline has passed included. For the next plan,
-	// Memory.Waited must have the time for which each key has been in the plans of the stack.
+	// Memory.WaitedTimes must have the time for which each key has been in the plans of the stack.
 	WaitKeys []string
-	// OverCapacity are rules that are omitted because a quota has no room for them.
-	OverCapacity map[model.RuleKey]bool
+	// RulesOverCapacity are rules that are omitted because a quota has no room for them.
+	RulesOverCapacity map[model.RuleKey]bool
 	// Questions ask for facts that the plan needs. The caller observes again with these questions and makes the plan again.
 	Questions []model.Question
 	// KnownIDs has the ARNs and ids of the resources that exist already.
 	KnownIDs KnownIDs
 	// LoadBalancers are the load balancers whose DNS names the status shows: that of the stack and its frontend NLB.
 	LoadBalancers []Address
-	// Shown has, by address, the ARN of the live load balancer whose name the status shows as long as the one at the
+	// ShownARNs has, by address, the ARN of the live load balancer whose name the status shows as long as the one at the
 	// address does not serve yet.
-	Shown map[Address]string
+	ShownARNs map[Address]string
 	// Ports are the ports on which the load balancer of the stack listens when the plan is done, ascending. If the
 	// status shows another load balancer instead, they are the ports of that one.
 	Ports []int32
-	// StatusKept are members whose status is not written, because it still shows the load balancer of another stack.
-	StatusKept []finding.Ref
+	// MembersWithKeptStatus are members whose status is not written, because it still shows the load balancer of another stack.
+	MembersWithKeptStatus []finding.Ref
 	// AssumedSecrets are the marks of the client secrets that listeners and rules, by ARN, are assumed to have, because the
 	// secrets that were written to them are not known.
 	AssumedSecrets map[string]string
-	// Retains is set if a live part that is not as desired is retained, possibly only for some time. Such a plan is
+	// HasRetainedParts is set if a live part that is not as desired is retained, possibly only for some time. Such a plan is
 	// only carried out after Facts.Withdrawn was determined: the live parts to which the members have no right any
 	// more.
-	Retains bool
+	HasRetainedParts bool
 	// RetryAfter is the time after which the plan is made again at the latest, because AWS did not answer an optional
 	// question or because members move between stacks; 0 if there is no such reason.
 	RetryAfter time.Duration
@@ -140,8 +140,8 @@ func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 // KnownIDs maps addresses to the identifiers of the resources in AWS: ARNs and security group ids.
 type KnownIDs map[Address]string
 
-// Result is the result of a step that succeeded.
-type Result struct {
+// StepResult is the result of a step that succeeded.
+type StepResult struct {
 	// ID is the ARN or id of the resource that was created; empty for other steps.
 	ID string
 	// DNSName is the DNS name of the load balancer or accelerator that was created.
@@ -159,12 +159,12 @@ type Action interface{ action() }
 type Divisible interface {
 	Action
 	// Divide returns the parts; none if the action has a single value.
-	Divide() []Part
+	Divide() []ActionPart
 }
 
-// Part is a part of a Divisible action. Name is the last element of the path of the field changes that it carries
+// ActionPart is a part of a Divisible action. Name is the last element of the path of the field changes that it carries
 // out. If Required is set, the later parts are only carried out after it has succeeded.
-type Part struct {
+type ActionPart struct {
 	Name     string
 	Do       Action
 	Required bool
@@ -202,8 +202,8 @@ type PutBinding struct {
 	Address  model.AddressType
 	VPC      string
 	Labels   map[string]string
-	// Without are the keys of the labels to remove from an existing binding.
-	Without []string
+	// LabelsToRemove are the keys of the labels to remove from an existing binding.
+	LabelsToRemove []string
 	// KeepNetworking leaves spec.networking of an existing binding as it is.
 	KeepNetworking bool
 	// BackendGroup and ManagedGroup are the addresses of the security groups that peers of the binding refer to.
@@ -246,7 +246,7 @@ type CreateLoadBalancer struct {
 	AddressType    model.AddressType
 	Subnets        []SubnetMapping
 	SourceNAT      string // "on", "off", or empty for the default of AWS
-	SecurityGroups []GroupID
+	SecurityGroups []SecurityGroupRef
 	CoIPPool       string
 	IPAMPool       string
 	Tags           Tags
@@ -255,8 +255,8 @@ type CreateLoadBalancer struct {
 // SubnetMapping is a subnet of a load balancer with the addresses that the load balancer has there.
 type SubnetMapping = model.SubnetMapping
 
-// GroupID identifies a security group: by id, or by address if an earlier step creates it.
-type GroupID struct {
+// SecurityGroupRef identifies a security group: by id, or by address if an earlier step creates it.
+type SecurityGroupRef struct {
 	ID      string
 	Address Address
 }
@@ -264,7 +264,7 @@ type GroupID struct {
 // SetSecurityGroups replaces the security groups of a load balancer.
 type SetSecurityGroups struct {
 	LoadBalancer Address
-	Groups       []GroupID
+	Groups       []SecurityGroupRef
 	// PrivateLinkRules determines whether inbound rules apply to traffic through AWS PrivateLink: "on", "off", or empty to
 	// keep the setting.
 	PrivateLinkRules string
@@ -299,15 +299,15 @@ type SetCapacity struct {
 
 // SetAttributes changes attributes of a load balancer, listener or target group.
 type SetAttributes struct {
-	Of     Address
-	Values map[string]string
+	Resource Address
+	Values   map[string]string
 }
 
 // SetTags adds, changes and removes tags of a resource of AWS.
 type SetTags struct {
-	Of     Address
-	Put    Tags
-	Remove []string
+	Resource Address
+	Put      Tags
+	Remove   []string
 	// RemoveFirst removes before it adds, because the resource has no room for more tags.
 	RemoveFirst bool
 }
@@ -341,8 +341,8 @@ type ListenerSettings struct {
 	Default     []model.Action
 }
 
-// With returns the settings with these default actions.
-func (s ListenerSettings) With(actions []model.Action) ListenerSettings {
+// WithDefaultActions returns the settings with these default actions.
+func (s ListenerSettings) WithDefaultActions(actions []model.Action) ListenerSettings {
 	s.Default = actions
 	return s
 }
@@ -479,8 +479,8 @@ func (SetPriorities) action() {}
 
 func (DeleteRule) action() {}
 
-// InKubernetes reports whether the action is a write to Kubernetes rather than to AWS.
-func InKubernetes(a Action) bool {
+// WritesToKubernetes reports whether the action is a write to Kubernetes rather than to AWS.
+func WritesToKubernetes(a Action) bool {
 	switch a.(type) {
 	case ClaimFinalizer, ReleaseFinalizer, PutBinding, DeleteBinding, RecordAccelerator:
 		return true

@@ -36,10 +36,10 @@ const (
 
 // Text returns the plan as human-readable text: a line for each step with its reason, and a line for each field of the
 // resource that it changes or creates. Signs: + create, ~ change, - delete, . wait.
-func (p Plan) Text() string { return p.TextWith(Names{}) }
+func (p Plan) Text() string { return p.TextWith(ResourceNames{}) }
 
 // TextWith is Text with names in place of ARNs and ids.
-func (p Plan) TextWith(names Names) string {
+func (p Plan) TextWith(names ResourceNames) string {
 	if p.Empty() {
 		return "no changes\n"
 	}
@@ -84,7 +84,7 @@ func (c Change) String() string {
 }
 
 // withNames returns the change with names in place of ARNs and ids.
-func (c Change) withNames(n Names) Change {
+func (c Change) withNames(n ResourceNames) Change {
 	return Change{n.Replace(c.Path), n.Replace(c.From), n.Replace(c.To)}
 }
 
@@ -103,7 +103,7 @@ func clipToLength(most int, s string) string {
 }
 
 // SecurityGroupsText returns the ids of security groups, and the addresses of those that are not created yet.
-func SecurityGroupsText(groups []GroupID) string {
+func SecurityGroupsText(groups []SecurityGroupRef) string {
 	var out []string
 	for _, g := range groups {
 		out = append(out, cmp.Or(g.ID, g.Address.String()))
@@ -111,11 +111,11 @@ func SecurityGroupsText(groups []GroupID) string {
 	return strings.Join(out, ", ")
 }
 
-// TargetGroupNames returns the names of target groups, joined by "and".
-func TargetGroupNames(groups []model.GroupRef) string {
+// TargetGroupNamesText returns the names of target groups, joined by "and".
+func TargetGroupNamesText(groups []model.GroupRef) string {
 	var out []string
 	for _, g := range groups {
-		out = append(out, equal.GroupRefText(g))
+		out = append(out, equal.TargetGroupRefText(g))
 	}
 	return strings.Join(out, " and ")
 }
@@ -127,7 +127,7 @@ func TargetGroupsText(groups []model.GroupRef) string {
 		if i > 0 {
 			out += " or"
 		}
-		out += fmt.Sprintf(" %q", equal.GroupRefText(g))
+		out += fmt.Sprintf(" %q", equal.TargetGroupRefText(g))
 	}
 	return out
 }
@@ -138,7 +138,7 @@ func actionText(a model.Action) string {
 	case model.Forward:
 		var gs []string
 		for _, g := range a.Groups {
-			s := equal.GroupRefText(g.Group)
+			s := equal.TargetGroupRefText(g.Group)
 			if g.Weight != nil && len(a.Groups) > 1 {
 				s += fmt.Sprintf(" (%d)", *g.Weight)
 			}
@@ -146,7 +146,7 @@ func actionText(a model.Action) string {
 		}
 		return "forward to " + strings.Join(gs, ", ")
 	case model.Redirect:
-		n := equal.NormalRedirect(a)
+		n := equal.RedirectWithDefaults(a)
 		return fmt.Sprintf("redirect %s to %s://%s:%s%s?%s", a.Status, n.Protocol, n.Host, n.Port, n.Path, n.Query)
 	case model.FixedResponse:
 		return "answer " + a.Status

@@ -21,28 +21,28 @@ func (s Step) Fields() []Change {
 	case CreateSecurityGroup:
 		f.add("name", do.Name)
 		f.add("description", do.Description)
-		f.tags(do.Tags)
+		f.addTags(do.Tags)
 	case CreateLoadBalancer:
-		f.loadBalancer(do)
+		f.addLoadBalancer(do)
 	case CreateTargetGroup:
-		f.targetGroup(do)
+		f.addTargetGroup(do)
 	case CreateListener:
-		f.listener(do)
+		f.addListener(do)
 	case CreateRule:
-		f.add("priority", number(do.Priority))
+		f.add("priority", formatInt32(do.Priority))
 		f.add("conditions", ConditionsText(do.Rule.Conditions))
 		f.add("actions", ActionsText(do.Rule.Actions))
-		f.transforms(do.Rule.Transforms)
-		f.tags(do.Tags)
+		f.addTransforms(do.Rule.Transforms)
+		f.addTags(do.Tags)
 	case PutBinding:
 		if do.Existing == nil {
-			f.binding(do)
+			f.addBinding(do)
 		}
 	case RequestCertificate:
 		f.add("domain", do.Domain)
 		f.add("hosts", strings.Join(do.Hosts, ", "))
 		f.add("certificate authority", do.CA)
-		f.tags(do.Tags)
+		f.addTags(do.Tags)
 	case CreateRecord:
 		f.add("hosted zone", do.Zone)
 		f.add("name", do.Name)
@@ -50,11 +50,11 @@ func (s Step) Fields() []Change {
 	case RegisterALB:
 		f.add("target group", do.Group.ID)
 		f.add("load balancer", cmp.Or(do.ARN, do.LoadBalancer.ID))
-		f.add("port", number(do.Port))
+		f.add("port", formatInt32(do.Port))
 	case Protect:
 		f.add("name", do.Name)
 	default:
-		f.accelerator(do)
+		f.addAccelerator(do)
 	}
 	return f
 }
@@ -68,9 +68,9 @@ func (f *fields) add(path, to string) {
 	}
 }
 
-func (f *fields) tags(t Tags) { f.add("tags", keyValueText(t)) }
+func (f *fields) addTags(t Tags) { f.add("tags", keyValueText(t)) }
 
-func (f *fields) loadBalancer(do CreateLoadBalancer) {
+func (f *fields) addLoadBalancer(do CreateLoadBalancer) {
 	f.add("name", do.Name)
 	f.add("type", string(do.Type))
 	f.add("scheme", string(do.Scheme))
@@ -83,36 +83,36 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	}
 	f.add("subnets", strings.Join(subnets, ", "))
 	f.add("security groups", SecurityGroupsText(do.SecurityGroups))
-	f.add("elastic addresses", strings.Join(nonEmpty(elastic), ", "))
-	f.add("private addresses", strings.Join(nonEmpty(private), ", "))
+	f.add("elastic addresses", strings.Join(removeEmpty(elastic), ", "))
+	f.add("private addresses", strings.Join(removeEmpty(private), ", "))
 	f.add("customer-owned IPv4 pool", do.CoIPPool)
 	f.add("IPAM pool", do.IPAMPool)
-	f.tags(do.Tags)
+	f.addTags(do.Tags)
 }
 
-// nonEmpty deletes empty texts from a list, in place.
-func nonEmpty(texts []string) []string {
+// removeEmpty deletes empty texts from a list, in place.
+func removeEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-func (f *fields) targetGroup(do CreateTargetGroup) {
+func (f *fields) addTargetGroup(do CreateTargetGroup) {
 	g := do.Group
 	f.add("name", g.Name)
 	f.add("target type", string(g.Type))
 	f.add("protocol", g.Protocol)
 	f.add("protocol version", g.ProtocolVersion)
-	f.add("port", number(g.Port))
+	f.add("port", formatInt32(g.Port))
 	f.add("address type", string(g.AddressType))
 	if g.ControlPort != nil {
-		f.add("control port", number(*g.ControlPort))
+		f.add("control port", formatInt32(*g.ControlPort))
 	}
 	f.add("health check", healthCheckText(g.HealthCheck))
-	f.tags(do.Tags)
+	f.addTags(do.Tags)
 }
 
-func (f *fields) listener(do CreateListener) {
+func (f *fields) addListener(do CreateListener) {
 	s := do.Settings
-	f.add("port", number(s.Port))
+	f.add("port", formatInt32(s.Port))
 	f.add("protocol", s.Protocol)
 	f.add("TLS policy", s.Policy)
 	f.add("ALPN policy", s.ALPN)
@@ -121,10 +121,10 @@ func (f *fields) listener(do CreateListener) {
 		f.add("client certificates", strings.TrimSpace(m.Mode+" "+m.TrustStore))
 	}
 	f.add("default action", ActionsText(s.Default))
-	f.tags(do.Tags)
+	f.addTags(do.Tags)
 }
 
-func (f *fields) binding(do PutBinding) {
+func (f *fields) addBinding(do PutBinding) {
 	b := do.Binding
 	f.add("name", b.Namespace+"/"+b.Name)
 	f.add("service", b.Service+":"+b.Port.String())
@@ -137,7 +137,7 @@ func (f *fields) binding(do PutBinding) {
 	}
 }
 
-func (f *fields) transforms(ts []model.Transform) {
+func (f *fields) addTransforms(ts []model.Transform) {
 	for _, t := range ts {
 		for _, r := range t.Rewrites {
 			f.add(string(t.Kind), r.Regex+" -> "+r.Replace)
@@ -158,10 +158,10 @@ func healthCheckText(h model.HealthCheck) string {
 	add("port", h.Port)
 	add("path", h.Path)
 	add("codes", h.HTTPCodes+h.GRPCCodes)
-	add("interval", number(h.IntervalSeconds))
-	add("timeout", number(h.TimeoutSeconds))
-	add("healthy after", number(h.HealthyThreshold))
-	add("unhealthy after", number(h.UnhealthyThreshold))
+	add("interval", formatInt32(h.IntervalSeconds))
+	add("timeout", formatInt32(h.TimeoutSeconds))
+	add("healthy after", formatInt32(h.HealthyThreshold))
+	add("unhealthy after", formatInt32(h.UnhealthyThreshold))
 	return strings.Join(out, ", ")
 }
 
@@ -174,4 +174,4 @@ func keyValueText(m map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-func number(n int32) string { return strconv.Itoa(int(n)) }
+func formatInt32(n int32) string { return strconv.Itoa(int(n)) }

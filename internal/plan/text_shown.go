@@ -44,8 +44,8 @@ func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change)
 			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withTargetGroupIDs(shown.Actions, have)))
 		}
 		var ask, show fields
-		ask.transforms(do.Rule.Transforms)
-		show.transforms(shown.Transforms)
+		ask.addTransforms(do.Rule.Transforms)
+		show.addTransforms(shown.Transforms)
 		differ("transforms", fmt.Sprint(ask), fmt.Sprint(show))
 	case CreateTargetGroup:
 		i := slices.IndexFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == arn })
@@ -56,13 +56,13 @@ func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change)
 		differ("target type", string(w.Type), string(g.Type))
 		differ("protocol", w.Protocol, g.Protocol)
 		differ("protocol version", w.ProtocolVersion, g.ProtocolVersion)
-		differ("port", number(w.Port), number(g.Port))
+		differ("port", formatInt32(w.Port), formatInt32(g.Port))
 		differ("address type", string(w.AddressType), string(g.AddressType))
 		port := func(n *int32) string {
 			if n == nil {
 				return ""
 			}
-			return number(*n)
+			return formatInt32(*n)
 		}
 		differ("target control port", port(w.ControlPort), port(g.ControlPort))
 	}

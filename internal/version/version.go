@@ -27,13 +27,13 @@ type Build struct {
 func Current() Build {
 	b := Build{gitVersion, gitCommit, buildDate}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		b.fill(info)
+		b.fillFromBuildInfo(info)
 	}
 	return Build{cmp.Or(b.Version, "development"), cmp.Or(b.Commit, "unknown"), cmp.Or(b.Date, "unknown")}
 }
 
-// fill adds what the toolchain has written.
-func (b *Build) fill(info *debug.BuildInfo) {
+// fillFromBuildInfo adds what the toolchain has written.
+func (b *Build) fillFromBuildInfo(info *debug.BuildInfo) {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

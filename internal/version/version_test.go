@@ -7,15 +7,15 @@ import (
 
 // Values that the linker sets have precedence. Otherwise the values that the Go toolchain reads from the repository are
 // used, or a text that they are unknown.
-func TestBuild(t *testing.T) {
+func TestLinkerValuesHavePrecedence(t *testing.T) {
 	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}}
 	b := Build{}
-	b.fill(info)
+	b.fillFromBuildInfo(info)
 	if want := (Build{"", "c0ffee", "2026-01-02T03:04:05Z"}); b != want {
 		t.Errorf("of the toolchain: %+v", b)
 	}
 	b = Build{"v1.2.3", "beef", "2026-02-03T04:05:06Z"}
-	b.fill(info)
+	b.fillFromBuildInfo(info)
 	if want := "fulcrum v1.2.3\ncommit beef\nbuilt 2026-02-03T04:05:06Z\n"; b.Text("fulcrum") != want {
 		t.Errorf("of a release: %s", b.Text("fulcrum"))
 	}

@@ -33,7 +33,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 	if !c.Accelerator.Served || !c.isWatched(r.Namespace) || ga.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
-	found := c.violations(ga)
+	found := c.acceleratorViolations(ga)
 	if r.Operation == admissionv1.Update {
 		old, err := acceleratorOf(r, r.Old)
 		if err != nil {
@@ -42,7 +42,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 		if equality.Semantic.DeepEqual(ga.Spec, old.Spec) {
 			return Answer{}, nil
 		}
-		found = append(rules.Added(c.violations(old), found), rules.Changes(old, ga)...)
+		found = append(rules.NewViolations(c.acceleratorViolations(old), found), rules.ImmutableFieldChanges(old, ga)...)
 	}
 	return answerForViolations(found), nil
 }
@@ -57,9 +57,9 @@ func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
 	return ga, nil
 }
 
-// violations returns the violations of a GlobalAccelerator.
-func (c Config) violations(ga *aga.GlobalAccelerator) []rules.Violation {
-	return rules.Find(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
+// acceleratorViolations returns the violations of a GlobalAccelerator.
+func (c Config) acceleratorViolations(ga *aga.GlobalAccelerator) []rules.Violation {
+	return rules.FindViolations(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
 // answerForViolations returns an answer that denies the request with the first violation that is not advice, and warns
@@ -68,7 +68,7 @@ func answerForViolations(found []rules.Violation) (out Answer) {
 	omitted := 0
 	for _, v := range found {
 		switch {
-		case out.Refusal == nil && !v.Advice:
+		case out.Refusal == nil && !v.IsAdvice:
 			out.Refusal = &Refusal{Check: string(v.Check), Message: v.Text()}
 		case len(out.Warnings) < maxAcceleratorWarnings-1:
 			out.Warnings = append(out.Warnings, v.Text())

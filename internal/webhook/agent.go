@@ -120,12 +120,12 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, checkAddress, true},
 		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, checkAddress, true},
 		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, checkAddress, true},
-		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(ptr.Deref(cfg.MaxConcurrency, 1))), checkMax1000, true},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(ptr.Deref(cfg.MaxConcurrency, 1))), checkUpTo1000, true},
 		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", ptr.Deref(cfg.TLSCertPath, ""), nil, false},
 		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", ptr.Deref(cfg.TLSKeyPath, ""), nil, false},
 		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", ptr.Deref(cfg.TLSSecurityPolicy, ""), nil, false},
-		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", ptr.Deref(cfg.ProtocolVersion, ""), oneOf("HTTP1", "HTTP2", "GRPC"), false},
-		{"rust-log", "RUST_LOG", ptr.Deref(cfg.RustLog, ""), oneOf("debug", "info", "error"), false},
+		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", ptr.Deref(cfg.ProtocolVersion, ""), checkOneOf("HTTP1", "HTTP2", "GRPC"), false},
+		{"rust-log", "RUST_LOG", ptr.Deref(cfg.RustLog, ""), checkOneOf("debug", "info", "error"), false},
 	}
 	agent := corev1.Container{Name: agentName, Image: cfg.Image, Resources: agentResources(annotations, cfg.Resources)}
 	if image := annotations[agentAnnotation+"image"]; image != "" {
@@ -208,16 +208,16 @@ func portOf(address string) (int32, error) {
 	return int32(n), nil
 }
 
-// checkMax1000 returns an error if a text is not a number from 0 to 1000.
-func checkMax1000(s string) error {
+// checkUpTo1000 returns an error if a text is not a number from 0 to 1000.
+func checkUpTo1000(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
 		return errors.New("is not a number from 0 to 1000")
 	}
 	return nil
 }
 
-// oneOf returns a function that returns an error if a text is not one of the values.
-func oneOf(values ...string) func(string) error {
+// checkOneOf returns a function that returns an error if a text is not one of the values.
+func checkOneOf(values ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(values, s) {
 			return fmt.Errorf("is not one of %s", strings.Join(values, ", "))

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// otherTenants are classes, and objects of other namespaces.
-const otherTenants = `
+// otherTenantObjects are classes, and objects of other namespaces.
+const otherTenantObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -83,9 +83,9 @@ func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 
 // Admission uses the namespace of the request, not the namespace in the object. No answer depends on Secrets.
 func TestAdmissionUsesTheNamespaceOfTheRequest(t *testing.T) {
-	h := server(testConfig(noSecretsSource{newStore(t, otherTenants), t}))
+	h := newTestHandler(testConfig(noSecretsSource{newStore(t, otherTenantObjects), t}))
 	ingress := func(more string) map[string]any {
-		return object(t, `
+		return decodeObject(t, `
 metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/auth-type: oidc, alb.ingress.kubernetes.io/auth-idp-oidc: '{"issuer":"i","secretName":"../shop/login"}', alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'}`+more+`}
 spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}`)
 	}
@@ -105,7 +105,7 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 			t.Errorf("%s in an update: %+v", name, a)
 		}
 	}
-	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "team", Object: object(t, "{metadata: {name: a, namespace: shop, labels: {app: web}}, spec: {}}")}
+	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "team", Object: decodeObject(t, "{metadata: {name: a, namespace: shop, labels: {app: web}}, spec: {}}")}
 	if a := mustAnswer(t, h, pod); !a.Allowed || len(a.Patch) > 0 {
 		t.Errorf("a pod gets the gate of another namespace: %s", a.Patch)
 	}
@@ -113,14 +113,14 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 
 // Objects of a wrong kind or with unexpected content cause no panic.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
-	c := testConfig(newStore(t, otherTenants))
+	c := testConfig(newStore(t, otherTenantObjects))
 	c.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 	defer func() {
 		if n := testutil.ToFloat64(c.Panics); n > 0 {
 			t.Errorf("%v panics", n)
 		}
 	}()
-	h := server(c)
+	h := newTestHandler(c)
 	deep := strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)
 	for _, e := range webhook.Endpoints(c) {
 		for _, raw := range []string{
@@ -159,7 +159,7 @@ func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
 		"paths": {"alb.ingress.kubernetes.io/target-type": "ip"},
 		"tags":  {"alb.ingress.kubernetes.io/tags": tags, "alb.ingress.kubernetes.io/inbound-cidrs": strings.Repeat("x\n", 50_000)},
 	} {
-		h := server(testConfig(newStore(t, otherTenants)))
+		h := newTestHandler(testConfig(newStore(t, otherTenantObjects)))
 		q := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: map[string]any{
 			"metadata": map[string]any{"name": "huge", "annotations": notes},
 			"spec":     map[string]any{"ingressClassName": "alb", "rules": []any{map[string]any{"host": "a.example.com", "http": map[string]any{"paths": paths}}}},

@@ -6,15 +6,15 @@ import "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 // admission would fail while AWS does not answer. The controller makes them and reports the results in events of the
 // binding.
 const (
-	checkARNOrName = "checkTargetGroupArnOrName"
+	arnOrNameCheck = "checkTargetGroupArnOrName"
 
-	checkRequired  = "checkRequiredFields"
-	checkImmutable = "checkImmutableFields"
-	checkSelector  = "checkNodeSelector"
-	checkExisting  = "checkExistingTargetGroups"
-	checkVPC       = "checkTargetGroupVpcID"
-	checkRole      = "checkAssumeRoleConfig"
-	checkProtocol  = "checkTargetGroupProtocol"
+	requiredFieldsCheck       = "checkRequiredFields"
+	immutableFieldsCheck      = "checkImmutableFields"
+	nodeSelectorCheck         = "checkNodeSelector"
+	existingTargetGroupsCheck = "checkExistingTargetGroups"
+	vpcIDCheck                = "checkTargetGroupVpcID"
+	assumedRoleCheck          = "checkAssumeRoleConfig"
+	protocolCheck             = "checkTargetGroupProtocol"
 )
 
 // bindingOf decodes a binding of a request.

@@ -26,7 +26,7 @@ func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 		return restoreARN(b, old), nil
 	}
 	if b.Spec.TargetGroupARN == "" && b.Spec.TargetGroupName == "" {
-		return deny(checkARNOrName, "spec: either targetGroupARN or targetGroupName must be set"), nil
+		return deny(arnOrNameCheck, "spec: either targetGroupARN or targetGroupName must be set"), nil
 	}
 	return Answer{}, nil
 }

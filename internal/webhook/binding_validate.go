@@ -39,18 +39,18 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		}
 	}
 	if b.Spec.TargetGroupARN == "" && b.Spec.TargetGroupName == "" {
-		return deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be set"), nil
+		return deny(requiredFieldsCheck, "spec: either targetGroupARN or targetGroupName must be set"), nil
 	}
 	if old != nil {
 		if changed := changedImmutableFields(b, old); len(changed) > 0 {
-			return deny(checkImmutable, "may not be changed: %s", strings.Join(changed, ", ")), nil
+			return deny(immutableFieldsCheck, "may not be changed: %s", strings.Join(changed, ", ")), nil
 		}
 		if hasContradictingName(b) && b.Spec.TargetGroupName != old.Spec.TargetGroupName {
-			return deny(checkImmutable, "spec.targetGroupName: %s is not the name of %s, and the target group may not be changed", b.Spec.TargetGroupName, b.Spec.TargetGroupARN), nil
+			return deny(immutableFieldsCheck, "spec.targetGroupName: %s is not the name of %s, and the target group may not be changed", b.Spec.TargetGroupName, b.Spec.TargetGroupARN), nil
 		}
 	}
-	if b.Spec.NodeSelector != nil && isType(b, v1beta1.TargetTypeIP) {
-		return deny(checkSelector, "spec.nodeSelector: is only valid for target type instance"), nil
+	if b.Spec.NodeSelector != nil && hasTargetType(b, v1beta1.TargetTypeIP) {
+		return deny(nodeSelectorCheck, "spec.nodeSelector: is only valid for target type instance"), nil
 	}
 	if old != nil {
 		if a := checkAssumedRole(b); a.Refusal != nil {
@@ -60,7 +60,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	if other, err := c.conflictingBinding(b); err != nil {
 		return Answer{}, err
 	} else if other != nil {
-		return deny(checkExisting, "spec.targetGroupARN: target group %s is already bound by TargetGroupBinding %s/%s; to share it, both bindings need multiClusterTargetGroup",
+		return deny(existingTargetGroupsCheck, "spec.targetGroupARN: target group %s is already bound by TargetGroupBinding %s/%s; to share it, both bindings need multiClusterTargetGroup",
 			b.Spec.TargetGroupARN, other.Namespace, other.Name), nil
 	}
 	if old != nil {
@@ -129,8 +129,8 @@ func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.Targ
 
 // checkAssumedRole returns an answer that denies a binding with a role to assume and target type instance.
 func checkAssumedRole(b *v1beta1.TargetGroupBinding) Answer {
-	if b.Spec.IamRoleArnToAssume != "" && isType(b, v1beta1.TargetTypeInstance) {
-		return deny(checkRole, "spec.iamRoleArnToAssume: is only valid for target type ip")
+	if b.Spec.IamRoleArnToAssume != "" && hasTargetType(b, v1beta1.TargetTypeInstance) {
+		return deny(assumedRoleCheck, "spec.iamRoleArnToAssume: is only valid for target type ip")
 	}
 	return Answer{}
 }
@@ -139,18 +139,18 @@ func checkAssumedRole(b *v1beta1.TargetGroupBinding) Answer {
 func validateFields(b *v1beta1.TargetGroupBinding) Answer {
 	s := b.Spec
 	if s.VpcID != "" && !vpcIDPattern.MatchString(s.VpcID) {
-		return deny(checkVPC, "spec.vpcID: %q is not the id of a VPC", s.VpcID)
+		return deny(vpcIDCheck, "spec.vpcID: %q is not the id of a VPC", s.VpcID)
 	}
 	if a := checkAssumedRole(b); a.Refusal != nil {
 		return a
 	}
-	if targets.IsQUIC(b) && isType(b, v1beta1.TargetTypeInstance) {
-		return deny(checkProtocol, "spec.targetGroupProtocol: %s needs target type ip", *s.TargetGroupProtocol)
+	if targets.IsQUIC(b) && hasTargetType(b, v1beta1.TargetTypeInstance) {
+		return deny(protocolCheck, "spec.targetGroupProtocol: %s needs target type ip", *s.TargetGroupProtocol)
 	}
 	return Answer{}
 }
 
-// isType reports whether a binding has a target type.
-func isType(b *v1beta1.TargetGroupBinding, t v1beta1.TargetType) bool {
+// hasTargetType reports whether a binding has a target type.
+func hasTargetType(b *v1beta1.TargetGroupBinding, t v1beta1.TargetType) bool {
 	return b.Spec.TargetType != nil && *b.Spec.TargetType == t
 }

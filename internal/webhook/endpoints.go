@@ -18,20 +18,20 @@ import (
 
 // The paths of the webhooks. They are part of the compatibility contract.
 const (
-	PathPodGate        = "/mutate-v1-pod"
-	PathPodServerID    = "/mutate-v1-pod-server-id"
-	PathPodAgentByNS   = "/mutate-alb-target-control-namespace-v1-pod"
-	PathPodAgentByPod  = "/mutate-alb-target-control-object-v1-pod"
-	PathService        = "/mutate-v1-service"
-	PathBindingDefault = "/mutate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
-	PathBinding        = "/validate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
-	PathParams         = "/validate-elbv2-k8s-aws-v1beta1-ingressclassparams"
-	PathIngress        = "/validate-networking-v1-ingress"
-	PathAccelerator    = "/validate-aga-k8s-aws-v1beta1-globalaccelerator"
+	PathPodGate            = "/mutate-v1-pod"
+	PathPodServerID        = "/mutate-v1-pod-server-id"
+	PathPodAgentByNS       = "/mutate-alb-target-control-namespace-v1-pod"
+	PathPodAgentByPod      = "/mutate-alb-target-control-object-v1-pod"
+	PathService            = "/mutate-v1-service"
+	PathBindingDefault     = "/mutate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
+	PathBinding            = "/validate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
+	PathIngressClassParams = "/validate-elbv2-k8s-aws-v1beta1-ingressclassparams"
+	PathIngress            = "/validate-networking-v1-ingress"
+	PathAccelerator        = "/validate-aga-k8s-aws-v1beta1-globalaccelerator"
 )
 
-// Translator is the Ingress frontend.
-type Translator interface {
+// IngressTranslator is the Ingress frontend.
+type IngressTranslator interface {
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
 	// MayServe reports whether the controller serves the Ingress, or may serve it because its class cannot be determined.
@@ -46,7 +46,7 @@ type Config struct {
 	// Namespace is the only namespace of Source, "" for all. Requests for other namespaces are allowed without a check.
 	Namespace string
 	// Ingress translates Ingresses.
-	Ingress Translator
+	Ingress IngressTranslator
 	// IngressClass is the value of the class annotation that the controller serves.
 	IngressClass string
 	// DenyClassAnnotation and DenyGroupName deny new uses of the annotations for the class and for the IngressGroup.
@@ -95,7 +95,7 @@ func Endpoints(c Config) []Endpoint {
 	table := []struct {
 		path     string
 		mutating bool
-		rule     rule
+		rule     answerFunc
 		// metricPath is the path in metrics, if it differs from path.
 		metricPath string
 	}{
@@ -106,14 +106,14 @@ func Endpoints(c Config) []Endpoint {
 		{path: PathService, mutating: true, rule: c.completeService},
 		{path: PathBindingDefault, mutating: true, rule: c.completeBinding},
 		{path: PathBinding, rule: c.validateBinding},
-		{path: PathParams, rule: c.validateParams},
+		{path: PathIngressClassParams, rule: c.validateParams},
 		{path: PathIngress, rule: c.validateIngress},
 		{path: PathAccelerator, rule: c.validateAccelerator},
 	}
 	var out []Endpoint
 	for _, e := range table {
 		out = append(out, Endpoint{e.path, handler{
-			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
+			answer: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
 		}})
 	}
 	return out

@@ -51,7 +51,7 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []corev1.PodConditionType {
 	var out []corev1.PodConditionType
 	for _, b := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding, Namespace: namespace}) {
-		if b.DeletionTimestamp != nil || !isType(b, v1beta1.TargetTypeIP) {
+		if b.DeletionTimestamp != nil || !hasTargetType(b, v1beta1.TargetTypeIP) {
 			continue
 		}
 		svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, namespace, b.Spec.ServiceRef.Name)

@@ -58,7 +58,7 @@ func TestAnswers(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(c.Text("options.yaml")), &opt); err != nil {
 			t.Fatal(err)
 		}
-		h := server(configOf(t, opt, named.Replace(c.Text("cluster.yaml"))))
+		h := newTestHandler(configOf(t, opt, named.Replace(c.Text("cluster.yaml"))))
 		var out strings.Builder
 		for _, doc := range strings.Split(named.Replace(c.Text("questions.yaml")), "\n---\n") {
 			var q struct {
@@ -68,7 +68,7 @@ func TestAnswers(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(doc), &q); err != nil {
 				t.Fatalf("%v in\n%s", err, doc)
 			}
-			fmt.Fprintf(&out, "# %s\n%s", q.Case, send(t, q.testRequest, h))
+			fmt.Fprintf(&out, "# %s\n%s", q.Case, sendAsText(t, q.testRequest, h))
 		}
 		return []goldentest.File{{Name: "answers.txt", Text: unnamed.Replace(out.String())}}
 	})
@@ -104,15 +104,15 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	return cfg
 }
 
-// send sends a request and returns the answer as text.
-func send(t *testing.T, q testRequest, h http.Handler) string {
+// sendAsText sends a request and returns the answer as text.
+func sendAsText(t *testing.T, q testRequest, h http.Handler) string {
 	t.Helper()
 	w := sendReview(t, h, q)
 	if w.Code != http.StatusOK {
 		return fmt.Sprintf("HTTP %d: %s", w.Code, w.Body)
 	}
 	var out strings.Builder
-	a := answer(t, w)
+	a := decodeAnswer(t, w)
 	if a.Allowed {
 		out.WriteString("allowed\n")
 	} else {

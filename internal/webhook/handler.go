@@ -24,8 +24,8 @@ const MaxReview = 7 << 20
 
 // handler serves one path.
 type handler struct {
-	rule rule
-	log  logr.Logger
+	answer answerFunc
+	log    logr.Logger
 	// refusals counts the denied requests by check.
 	refusals *prometheus.CounterVec
 	// panics counts panics; nil does not count them.
@@ -58,7 +58,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	q := in.Request
-	ctx, cancel := context.WithTimeout(req.Context(), durations.Admission)
+	ctx, cancel := context.WithTimeout(req.Context(), durations.AdmissionTimeout)
 	defer cancel()
 	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
 	a, err := h.review(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
@@ -105,7 +105,7 @@ func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answ
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
 		return Answer{}, nil
 	}
-	return h.rule(ctx, r)
+	return h.answer(ctx, r)
 }
 
 // failureStatus returns the status of a denied request.

@@ -23,8 +23,8 @@ func (b failingSource) List(cluster.Query) ([]cluster.Object, error) { return ni
 
 // An internal error returns no admission answer, so that the failure policy decides.
 func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
-	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {}}")}
-	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
+	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")}
+	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: decodeObject(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
 	for name, src := range map[string]failingSource{
 		"error": {func() error { return errors.New("not complete yet") }},
 		"panic": {func() error { panic("a bug") }},
@@ -32,7 +32,7 @@ func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 		for _, q := range []testRequest{pod, ing} {
 			c, panics := testConfig(src), prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 			c.Panics = panics
-			w := sendReview(t, server(c), q)
+			w := sendReview(t, newTestHandler(c), q)
 			if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "goroutine") {
 				t.Errorf("%s at %s: HTTP %d %s", name, q.Path, w.Code, w.Body)
 			}
@@ -44,7 +44,7 @@ func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 }
 
 func TestInvalidReviewsAreRefused(t *testing.T) {
-	h := server(testConfig(newStore(t, "")))
+	h := newTestHandler(testConfig(newStore(t, "")))
 	for name, tc := range map[string]struct {
 		kind, body string
 		want       int
@@ -77,10 +77,10 @@ func TestOnlyRefusalsAreCounted(t *testing.T) {
 	if err := c.Metrics.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	h := server(c)
+	h := newTestHandler(c)
 	for _, class := range []string{"alb", "nginx", "alb"} {
 		mustAnswer(t, h, testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "a",
-			Object: object(t, "{metadata: {name: a, annotations: {kubernetes.io/ingress.class: "+class+"}}, spec: {}}")})
+			Object: decodeObject(t, "{metadata: {name: a, annotations: {kubernetes.io/ingress.class: "+class+"}}, spec: {}}")})
 	}
 	want := `
 # HELP awslbc_webhook_validation_failure_total Denied requests of validating webhooks, by check.
@@ -100,13 +100,13 @@ func TestDeniedAcceleratorsAreCounted(t *testing.T) {
 	if err := c.Metrics.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	h := server(c)
+	h := newTestHandler(c)
 	for _, spec := range []string{
 		"listeners: [{endpointGroups: [{endpoints: [{type: Service, name: a}, {type: Service, name: a}]}]}]",
 		"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 3}, {fromPort: 3, toPort: 4}]}]",
 		"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 3}]}]",
 	} {
-		mustAnswer(t, h, testRequest{Path: webhook.PathAccelerator, Operation: admissionv1.Create, Namespace: "a", Object: object(t, "metadata: {name: a}\nspec: {"+spec+"}")})
+		mustAnswer(t, h, testRequest{Path: webhook.PathAccelerator, Operation: admissionv1.Create, Namespace: "a", Object: decodeObject(t, "metadata: {name: a}\nspec: {"+spec+"}")})
 	}
 	want := `
 # HELP awslbc_webhook_validation_failure_total Denied requests of validating webhooks, by check.
@@ -124,10 +124,10 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
 	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"
-	h := server(c)
+	h := newTestHandler(c)
 	for _, q := range []testRequest{
-		{Path: webhook.PathPodGate, Object: object(t, "{metadata: {name: a}, spec: {}}")},
-		{Path: webhook.PathIngress, Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")},
+		{Path: webhook.PathPodGate, Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")},
+		{Path: webhook.PathIngress, Object: decodeObject(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")},
 	} {
 		q.Operation, q.Namespace = admissionv1.Create, "other"
 		if a := mustAnswer(t, h, q); !a.Allowed || len(a.Patch) > 0 {

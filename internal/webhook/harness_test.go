@@ -23,7 +23,7 @@ import (
 // newStore returns a cluster in memory with the objects of YAML documents.
 func newStore(t testing.TB, docs string) *cluster.Memory {
 	t.Helper()
-	m, err := cluster.FromYAML(nil, []byte(docs))
+	m, err := cluster.MemoryFromYAML(nil, []byte(docs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ type testRequest struct {
 	Old       map[string]any        `json:"old"`
 }
 
-// server returns a handler with all webhook paths of a configuration.
-func server(c webhook.Config) http.Handler {
+// newTestHandler returns a handler with all webhook paths of a configuration.
+func newTestHandler(c webhook.Config) http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range webhook.Endpoints(c) {
 		mux.Handle(e.Path, e.Handler)
@@ -91,11 +91,11 @@ func mustAnswer(t testing.TB, h http.Handler, q testRequest) *admissionv1.Admiss
 	if w.Code != http.StatusOK {
 		t.Fatalf("%s: HTTP %d: %s", q.Path, w.Code, w.Body)
 	}
-	return answer(t, w)
+	return decodeAnswer(t, w)
 }
 
-// answer decodes the answer to a review.
-func answer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
+// decodeAnswer decodes the answer to a review.
+func decodeAnswer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
 	t.Helper()
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
@@ -128,8 +128,8 @@ func applyPatch(t testing.TB, q testRequest, a *admissionv1.AdmissionResponse) m
 	return out
 }
 
-// object decodes a YAML document.
-func object(t testing.TB, doc string) map[string]any {
+// decodeObject decodes a YAML document.
+func decodeObject(t testing.TB, doc string) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := yaml.UnmarshalStrict([]byte(doc), &out); err != nil {

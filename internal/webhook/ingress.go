@@ -17,28 +17,28 @@ import (
 
 // The annotations and values that the rules read. The translation reads all other annotations.
 const (
-	prefix              = "alb.ingress.kubernetes.io/"
-	groupAnnotation     = prefix + "group.name"
-	conditionAnnotation = prefix + "conditions."
-	classAnnotation     = "kubernetes.io/ingress.class"
-	defaultClassName    = "alb"
-	defaultClassField   = "spec.ingressClassName (default class)"
+	albAnnotationPrefix    = "alb.ingress.kubernetes.io/"
+	ingressGroupAnnotation = albAnnotationPrefix + "group.name"
+	conditionAnnotation    = albAnnotationPrefix + "conditions."
+	classAnnotation        = "kubernetes.io/ingress.class"
+	defaultClassName       = "alb"
+	defaultClassField      = "spec.ingressClassName (default class)"
 )
 
 // The checks of Ingresses.
 const (
-	checkClass           = "checkIngressClass"
-	checkClassAnnotation = "checkIngressClassAnnotationUsage"
-	checkGroupName       = "checkGroupNameAnnotationUsage"
-	checkConditions      = "checkIngressAnnotationConditions"
+	ingressClassCheck     = "checkIngressClass"
+	classAnnotationCheck  = "checkIngressClassAnnotationUsage"
+	ingressGroupNameCheck = "checkGroupNameAnnotationUsage"
+	conditionsCheck       = "checkIngressAnnotationConditions"
 )
 
 // maxWarnings is the maximum number of warnings in an answer. The API server truncates long answers.
 const maxWarnings = 10
 
-// validateIngress denies an Ingress with findings that Check denies or with forbidden annotations, and warns about other
-// errors. It allows every update of an Ingress that is being deleted, or of one whose relevant content does not change,
-// because the controller must be able to remove the finalizer.
+// validateIngress denies an Ingress with findings for which DenyingCheck returns a check or with forbidden annotations, and
+// warns about other errors. It allows every update of an Ingress that is being deleted, or of one whose relevant content
+// does not change, because the controller must be able to remove the finalizer.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	ing, err := ingressOf(r, r.Object)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(newProposedSource(c.Source, ing))
-	found := c.findings(v, ing)
+	found := c.ingressFindings(v, ing)
 	served := c.Ingress.MayServe(v, ing)
 	wasServed := old != nil && c.Ingress.MayServe(v, old)
 	if v.Err() != nil {
@@ -68,27 +68,27 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 		out.Refusal = &Refusal{Check: check, Message: message}
 		return out, nil
 	}
-	if text := refusalText(found, checkClass); text != "" {
-		return refuse(checkClass, text)
+	if text := refusalText(found, ingressClassCheck); text != "" {
+		return refuse(ingressClassCheck, text)
 	}
 	if c.DenyClassAnnotation && c.hasOwnClassAnnotation(ing) && (old == nil || !c.hasOwnClassAnnotation(old)) {
-		return refuse(checkClassAnnotation, "new usage of `"+classAnnotation+"` annotation is forbidden")
+		return refuse(classAnnotationCheck, "new usage of `"+classAnnotation+"` annotation is forbidden")
 	}
-	if group, ok := ing.Annotations[groupAnnotation]; c.DenyGroupName && ok {
+	if group, ok := ing.Annotations[ingressGroupAnnotation]; c.DenyGroupName && ok {
 		oldGroup, hadGroup := "", false
 		if wasServed {
-			oldGroup, hadGroup = old.Annotations[groupAnnotation]
+			oldGroup, hadGroup = old.Annotations[ingressGroupAnnotation]
 		}
 		if !hadGroup || oldGroup != group {
-			return refuse(checkGroupName, "new usage of `"+groupAnnotation+"` annotation is forbidden")
+			return refuse(ingressGroupNameCheck, "new usage of `"+ingressGroupAnnotation+"` annotation is forbidden")
 		}
 	}
 	// Without a valid class the Ingress may belong to another controller.
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
 		found = append(found, pathFindings(ing)...).Sorted()
 	}
-	if text := refusalText(found, checkConditions); text != "" {
-		return refuse(checkConditions, text)
+	if text := refusalText(found, conditionsCheck); text != "" {
+		return refuse(conditionsCheck, text)
 	}
 	return out, nil
 }
@@ -106,27 +106,27 @@ func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 	return ing, nil
 }
 
-// findings translates all stacks of an Ingress, and returns the findings about the Ingress.
-func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.List {
+// ingressFindings translates all stacks of an Ingress, and returns the findings about the Ingress.
+func (c Config) ingressFindings(v *cluster.View, ing *networkingv1.Ingress) finding.List {
 	var out finding.List
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)
-		out = append(out, found.On(ref)...)
+		out = append(out, found.About(ref)...)
 	}
 	return out.Sorted()
 }
 
-// Check returns the check that denies an Ingress with a finding, "" if no check does. An Ingress with a missing class or
-// missing parameters is not denied, because they may be created later.
-func Check(f finding.Finding) string {
+// DenyingCheck returns the check that denies an Ingress with a finding, "" if no check does. An Ingress with a missing class
+// or missing parameters is not denied, because they may be created later.
+func DenyingCheck(f finding.Finding) string {
 	switch {
 	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == defaultClassField:
-		return checkClass
+		return ingressClassCheck
 	case f.Blocks > finding.BlocksNothing && strings.HasPrefix(f.Field, conditionAnnotation):
-		return checkConditions
+		return conditionsCheck
 	case f.Reason == finding.BackendUnsupported && strings.HasPrefix(f.Field, "spec.rules"):
-		return checkConditions
+		return conditionsCheck
 	}
 	return ""
 }
@@ -135,8 +135,8 @@ func Check(f finding.Finding) string {
 func refusalText(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {
-		if Check(f) == check {
-			out = append(out, f.Located())
+		if DenyingCheck(f) == check {
+			out = append(out, f.TextWithField())
 		}
 	}
 	return strings.Join(out, "; ")
@@ -147,10 +147,10 @@ func refusalText(found finding.List, check string) string {
 func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {
-		if f.Severity != finding.Error || Check(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
+		if f.Severity != finding.Error || DenyingCheck(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
 			continue
 		}
-		out = append(out, f.Located())
+		out = append(out, f.TextWithField())
 	}
 	if more := len(out) - maxWarnings; more > 0 {
 		out = append(out[:maxWarnings], fmt.Sprintf("and %d more", more))
@@ -168,7 +168,7 @@ func sameContent(a, b *networkingv1.Ingress) bool {
 func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
 	out := map[string]string{}
 	for k, v := range ing.Annotations {
-		if k == classAnnotation || strings.HasPrefix(k, prefix) && k != cluster.PlanAnnotation {
+		if k == classAnnotation || strings.HasPrefix(k, albAnnotationPrefix) && k != cluster.IngressPlanAnnotation {
 			out[k] = v
 		}
 	}

@@ -45,7 +45,7 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 					if seed > 0 {
 						changeRandomly(rand.New(rand.NewPCG(seed, uint64(len(file.Name())))), ing)
 					}
-					if review(t, file.Name(), mem, o, ing) {
+					if checkReview(t, file.Name(), mem, o, ing) {
 						admitted++
 					} else {
 						denied++
@@ -59,16 +59,16 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	}
 }
 
-// review validates an Ingress in place of the stored one, and compares the answer with the findings of the translation
+// checkReview validates an Ingress in place of the stored one, and compares the answer with the findings of the translation
 // after the Ingress is stored.
-func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
+func checkReview(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
 	t.Helper()
 	c := testConfig(mem)
 	data, err := json.Marshal(ing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := mustAnswer(t, server(c), testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: ing.Namespace, Object: object(t, string(data))})
+	a := mustAnswer(t, newTestHandler(c), testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: ing.Namespace, Object: decodeObject(t, string(data))})
 	if err := mem.Put(ing); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,9 @@ func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Objec
 	v := cluster.NewView(mem)
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)
-		for _, f := range found.On(finding.Ref{Kind: "Ingress", Namespace: ing.Namespace, Name: ing.Name}) {
+		for _, f := range found.About(finding.Ref{Kind: "Ingress", Namespace: ing.Namespace, Name: ing.Name}) {
 			known = known && f.Reason != finding.IngressClassInvalid
-			if webhook.Check(f) != "" {
+			if webhook.DenyingCheck(f) != "" {
 				reasons.Add(f)
 			}
 		}
@@ -104,7 +104,7 @@ func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Objec
 
 // hasInvalidPath reports, without the translation, whether a path has an invalid backend or invalid conditions.
 func hasInvalidPath(ing *networkingv1.Ingress) bool {
-	return eachBackend(ing, func(b networkingv1.IngressBackend) bool {
+	return anyBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service == nil {
 			return true
 		}
@@ -112,12 +112,12 @@ func hasInvalidPath(ing *networkingv1.Ingress) bool {
 		if !ok {
 			return false
 		}
-		_, err := settings.Conditions(raw)
+		_, err := settings.ParseConditions(raw)
 		return err != nil
 	})
 }
 
-func eachBackend(ing *networkingv1.Ingress, is func(networkingv1.IngressBackend) bool) bool {
+func anyBackend(ing *networkingv1.Ingress, is func(networkingv1.IngressBackend) bool) bool {
 	for _, r := range ing.Spec.Rules {
 		if r.HTTP == nil {
 			continue
@@ -138,7 +138,7 @@ func changeRandomly(r *rand.Rand, ing *networkingv1.Ingress) {
 	}
 	const p = "alb.ingress.kubernetes.io/"
 	service := "web"
-	eachBackend(ing, func(b networkingv1.IngressBackend) bool {
+	anyBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service != nil {
 			service = b.Service.Name
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// manifests returns the documents of a kind in a YAML file.
-func manifests[T any](t *testing.T, path, kind string) []T {
+// readManifests returns the documents of a kind in a YAML file.
+func readManifests[T any](t *testing.T, path, kind string) []T {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -58,17 +58,17 @@ func TestManifestsFitTheServer(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %v %v %s", name, *client.Service.Path, r.Resources, r.Operations, *policy))
 		}
 	}
-	for _, c := range manifests[admissionv1.MutatingWebhookConfiguration](t, dir+"manifests.yaml", "MutatingWebhookConfiguration") {
+	for _, c := range readManifests[admissionv1.MutatingWebhookConfiguration](t, dir+"manifests.yaml", "MutatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			note(w.Name, w.ClientConfig, w.FailurePolicy, w.SideEffects, w.Rules)
 		}
 	}
-	for _, c := range manifests[admissionv1.ValidatingWebhookConfiguration](t, dir+"manifests.yaml", "ValidatingWebhookConfiguration") {
+	for _, c := range readManifests[admissionv1.ValidatingWebhookConfiguration](t, dir+"manifests.yaml", "ValidatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			note(w.Name, w.ClientConfig, w.FailurePolicy, w.SideEffects, w.Rules)
 		}
 	}
-	for _, c := range manifests[admissionv1.MutatingWebhookConfiguration](t, dir+"target-control.yaml", "") {
+	for _, c := range readManifests[admissionv1.MutatingWebhookConfiguration](t, dir+"target-control.yaml", "") {
 		for _, w := range c.Webhooks {
 			note(w.Name, w.ClientConfig, w.FailurePolicy, w.SideEffects, w.Rules)
 		}

@@ -14,8 +14,8 @@ import (
 
 // The checks of IngressClassParams.
 const (
-	checkInboundCIDRs    = "checkInboundCIDRs"
-	checkSubnetSelectors = "checkSubnetSelectors"
+	inboundCIDRsCheck    = "checkInboundCIDRs"
+	subnetSelectorsCheck = "checkSubnetSelectors"
 )
 
 // validateParams denies IngressClassParams with invalid address ranges or subnets. The answer has all faults.
@@ -34,9 +34,9 @@ func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	if len(faults) == 0 {
 		return Answer{}, nil
 	}
-	check := checkSubnetSelectors
+	check := subnetSelectorsCheck
 	if len(ranges) > 0 {
-		check = checkInboundCIDRs
+		check = inboundCIDRsCheck
 	}
 	return deny(check, "%s", faults.ToAggregate().Error()), nil
 }

@@ -54,9 +54,9 @@ func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// rule is a function that returns the answer to a request. After an error there is no answer, and the failure policy of the
-// webhook decides.
-type rule func(ctx context.Context, r Request) (Answer, error)
+// answerFunc is a function that returns the answer to a request. After an error there is no answer, and the failure policy
+// of the webhook decides.
+type answerFunc func(ctx context.Context, r Request) (Answer, error)
 
 // deny returns an answer that denies a request.
 func deny(check, format string, args ...any) Answer {

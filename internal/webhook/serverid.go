@@ -62,14 +62,14 @@ func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, erro
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, setVariable(fmt.Sprintf("%s/%d/env", list.path, i), con, corev1.EnvVar{Name: variable, Value: id}))
+			out = append(out, variableChange(fmt.Sprintf("%s/%d/env", list.path, i), con, corev1.EnvVar{Name: variable, Value: id}))
 		}
 	}
 	return out, nil
 }
 
-// setVariable returns the change that adds an environment variable to a container.
-func setVariable(path string, con corev1.Container, v corev1.EnvVar) Change {
+// variableChange returns the change that adds an environment variable to a container.
+func variableChange(path string, con corev1.Container, v corev1.EnvVar) Change {
 	if len(con.Env) == 0 {
 		return setChange(path, []corev1.EnvVar{v})
 	}

@@ -16,8 +16,8 @@ const (
 	idEpochMillis = 1577836800000 // ms
 	workerBits    = 17
 	sequenceBits  = 7
-	// Workers is the number of worker numbers.
-	Workers = 1 << workerBits
+	// WorkerCount is the number of worker numbers.
+	WorkerCount = 1 << workerBits
 )
 
 // ServerIDGenerator generates server IDs from the time and a worker number, so that two processes never generate the same
@@ -27,17 +27,17 @@ type ServerIDGenerator struct {
 	Clock  clock.Clock
 	Random Random
 
-	mu      sync.Mutex
-	claimed bool
-	worker  uint32
-	last    int64 // ms
-	seq     int64
+	mu         sync.Mutex
+	hasWorker  bool
+	worker     uint32
+	lastMillis int64 // ms
+	sequence   int64
 }
 
 // WorkerNumbers hands out worker numbers. Each process claims one.
 type WorkerNumbers interface {
-	// Claim claims a worker number below Workers. After an error, ServerIDGenerator calls Claim again for the next server
-	// ID.
+	// Claim claims a worker number below WorkerCount. After an error, ServerIDGenerator calls Claim again for the next
+	// server ID.
 	Claim(ctx context.Context) (uint32, error)
 }
 
@@ -51,23 +51,23 @@ type Random interface {
 func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.claimed {
+	if !g.hasWorker {
 		w, err := g.Worker.Claim(ctx)
 		if err != nil {
 			return "", fmt.Errorf("claim a worker number: %w", err)
 		}
-		g.worker, g.claimed = w%Workers, true
+		g.worker, g.hasWorker = w%WorkerCount, true
 	}
 	for {
 		now := g.Clock.Now().UnixMilli()
 		switch {
-		case now < g.last:
-			return "", fmt.Errorf("the clock was set back by %d ms", g.last-now)
-		case now > g.last:
-			g.last, g.seq = now, int64(g.Random.IntN(1<<sequenceBits-1))
+		case now < g.lastMillis:
+			return "", fmt.Errorf("the clock was set back by %d ms", g.lastMillis-now)
+		case now > g.lastMillis:
+			g.lastMillis, g.sequence = now, int64(g.Random.IntN(1<<sequenceBits-1))
 			return g.newID(), nil
-		case g.seq+1 < 1<<sequenceBits:
-			g.seq++
+		case g.sequence+1 < 1<<sequenceBits:
+			g.sequence++
 			return g.newID(), nil
 		}
 		wait := g.Clock.NewTimer(2 * time.Millisecond)
@@ -82,6 +82,6 @@ func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 
 // newID returns the server ID for the current time and sequence number.
 func (g *ServerIDGenerator) newID() string {
-	id := uint64(g.last-idEpochMillis)<<(workerBits+sequenceBits) | uint64(g.worker)<<sequenceBits | uint64(g.seq)
+	id := uint64(g.lastMillis-idEpochMillis)<<(workerBits+sequenceBits) | uint64(g.worker)<<sequenceBits | uint64(g.sequence)
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, id))
 }

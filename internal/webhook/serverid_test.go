@@ -73,7 +73,7 @@ func TestServerIDGenerationEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestServerIDVector(t *testing.T) {
+func TestServerIDHasTheRecordedValue(t *testing.T) {
 	c := &webhook.ServerIDGenerator{Worker: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(5)}
 	id, err := c.Next(t.Context())
 	if err != nil {

@@ -34,7 +34,7 @@ type Options struct {
 	// accident.
 	Context string
 	Region  string
-	// Parts has the names of the parts to run; Names returns the valid ones. Default: all.
+	// Parts has the names of the parts to run; PartNames returns the valid ones. Default: all.
 	Parts []string
 	// Dir is the directory for runs. Each run has a subdirectory with its state, logs, report and recording.
 	Dir string
@@ -45,10 +45,10 @@ type Options struct {
 	// Resolver is the HOST:PORT of a DNS server for the names of load balancers; if empty, the system's resolver is
 	// used. A loopback address means the resolver of a local world.
 	Resolver string
-	// Yes skips the confirmation.
-	Yes bool
-	In  io.Reader
-	Out io.Writer
+	// AssumeYes skips the confirmation.
+	AssumeYes bool
+	In        io.Reader
+	Out       io.Writer
 }
 
 // ErrFailed is returned after a run in which a part failed, or the controller left resources.
@@ -86,11 +86,11 @@ func Run(ctx context.Context, o Options) error {
 		o.Image = defaultImage
 	}
 	if len(o.Parts) == 0 {
-		o.Parts = Names()
+		o.Parts = PartNames()
 	}
 	for _, p := range o.Parts {
-		if !slices.Contains(Names(), p) {
-			return fmt.Errorf("unknown part %q; the parts are %s", p, strings.Join(Names(), ", "))
+		if !slices.Contains(PartNames(), p) {
+			return fmt.Errorf("unknown part %q; the parts are %s", p, strings.Join(PartNames(), ", "))
 		}
 	}
 	if _, err := exec.LookPath(o.Controller); err != nil {
@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := r.connect(); err != nil {
 		return err
 	}
-	resumed, err := r.open()
+	resumed, err := r.loadOrCreateState()
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (r *run) testAndClean(ctx context.Context) error {
 			return err
 		}
 		r.state.Tested = true
-		if err := r.save(); err != nil {
+		if err := r.saveState(); err != nil {
 			return err
 		}
 	}
@@ -188,6 +188,6 @@ func (r *run) printf(format string, args ...any) {
 	fmt.Fprintf(r.Out, format+"\n", args...)
 }
 
-func (r *run) file(name ...string) string {
+func (r *run) filePath(name ...string) string {
 	return filepath.Join(append([]string{r.dir}, name...)...)
 }

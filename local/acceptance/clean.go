@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 )
 
-// clean removes all resources of the run: first the objects, so that the controller removes their resources in AWS,
-// then the resources that remain. Resources that the controller did not remove are recorded in state.Left. After an
-// error the run can be continued.
+// clean removes all resources of the run: first the objects, so that the controller removes their resources in AWS, then the
+// resources that remain. Resources that the controller did not remove are recorded in state.Leftovers. After an error the
+// run can be continued.
 func (r *run) clean(ctx context.Context) error {
 	r.proxy.setPart("remove")
 	r.printf("remove: all resources of the run")
@@ -28,24 +28,24 @@ func (r *run) clean(ctx context.Context) error {
 		r.printf("  %v", err)
 	}
 	r.controller.stop()
-	left, err := resourcesOf(r).remaining(ctx)
+	left, err := resourcesOf(r).listRemaining(ctx)
 	if err != nil {
 		return err
 	}
 	// The controller should have removed these; the report lists them.
 	for _, x := range left {
-		if !slices.Contains(r.state.Left, x.name) { // an interrupted removal may have recorded it
-			r.state.Left = append(r.state.Left, x.name)
+		if !slices.Contains(r.state.Leftovers, x.name) { // an interrupted removal may have recorded it
+			r.state.Leftovers = append(r.state.Leftovers, x.name)
 		}
 		r.printf("  left by the controller, and removed now: %s", x.name)
 	}
-	if err := r.save(); err != nil {
+	if err := r.saveState(); err != nil {
 		return err
 	}
-	if err := r.until(ctx, "all tagged resources are deleted in AWS", resourcesOf(r).remove); err != nil {
+	if err := r.awaitSuccess(ctx, "all tagged resources are deleted in AWS", resourcesOf(r).deleteAll); err != nil {
 		return err
 	}
-	if err := resourcesOf(r).removeClusterTag(ctx, r.state.Tagged); err != nil {
+	if err := resourcesOf(r).removeClusterTag(ctx, r.state.TaggedGroups); err != nil {
 		return err
 	}
 	if err := r.removeObjects(ctx); err != nil {
@@ -53,7 +53,7 @@ func (r *run) clean(ctx context.Context) error {
 	}
 	r.state.Done = true
 	r.printf("  nothing is left")
-	return r.save()
+	return r.saveState()
 }
 
 // servedKinds are the kinds whose objects the controller reconciles, in the order in which they are deleted.
@@ -61,16 +61,16 @@ var servedKinds = []schema.GroupVersionResource{
 	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 	{Version: "v1", Resource: "services"},
 	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
-	gateways,
+	gatewaysResource,
 	{Group: "gateway.k8s.aws", Version: "v1", Resource: "loadbalancerconfigurations"},
-	gatewayClasses,
+	gatewayClassesResource,
 }
 
 var (
-	gateways       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
-	gatewayClasses = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
-	// bindings are deleted only by the controller.
-	bindings = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
+	gatewaysResource       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
+	gatewayClassesResource = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
+	// bindingsResource are deleted only by the controller.
+	bindingsResource = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 )
 
 func resourcesOf(r *run) taggedResources { return taggedResources{r.proxy.config(), r.state.Run} }
@@ -86,7 +86,7 @@ func (r *run) deleteServedObjects(ctx context.Context) error {
 		return err
 	}
 	for _, kind := range servedKinds {
-		list, err := r.list(ctx, kind)
+		list, err := r.listObjects(ctx, kind)
 		if err != nil {
 			return err
 		}
@@ -94,13 +94,13 @@ func (r *run) deleteServedObjects(ctx context.Context) error {
 			return err
 		}
 		// LoadBalancerConfigurations and GatewayClasses cannot be deleted while a Gateway uses them.
-		if kind == gateways {
+		if kind == gatewaysResource {
 			if err := r.awaitDeleted(ctx, kind); err != nil {
 				return err
 			}
 		}
 	}
-	for _, kind := range append(slices.Clone(servedKinds), bindings) {
+	for _, kind := range append(slices.Clone(servedKinds), bindingsResource) {
 		if err := r.awaitDeleted(ctx, kind); err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (r *run) deleteServedObjects(ctx context.Context) error {
 }
 
 func (r *run) awaitDeleted(ctx context.Context, kind schema.GroupVersionResource) error {
-	return r.until(ctx, "all "+kind.Resource+" are gone", func(ctx context.Context) error {
-		list, err := r.list(ctx, kind)
+	return r.awaitSuccess(ctx, "all "+kind.Resource+" are gone", func(ctx context.Context) error {
+		list, err := r.listObjects(ctx, kind)
 		if err == nil && len(list) > 0 {
 			err = fmt.Errorf("%s is still there", manifest.Name(list[0]))
 		}
@@ -119,11 +119,11 @@ func (r *run) awaitDeleted(ctx context.Context, kind schema.GroupVersionResource
 	})
 }
 
-// list lists the objects of a kind that belong to the run. It returns none if the CRD does not exist.
-func (r *run) list(ctx context.Context, kind schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+// listObjects lists the objects of a kind that belong to the run. It returns none if the CRD does not exist.
+func (r *run) listObjects(ctx context.Context, kind schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	opts := metav1.ListOptions{}
 	namespace := r.state.Run
-	if kind == gatewayClasses {
+	if kind == gatewayClassesResource {
 		opts.LabelSelector, namespace = runTag+"="+r.state.Run, ""
 	}
 	list, err := r.dynamic.Resource(kind).Namespace(namespace).List(ctx, opts)
@@ -146,7 +146,7 @@ func (r *run) removeObjects(ctx context.Context) error {
 	if err := namespaces.Delete(ctx, r.state.Run, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", r.state.Run, err)
 	}
-	err := r.until(ctx, "namespace "+r.state.Run+" is gone", func(ctx context.Context) error {
+	err := r.awaitSuccess(ctx, "namespace "+r.state.Run+" is gone", func(ctx context.Context) error {
 		_, err := namespaces.Get(ctx, r.state.Run, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):

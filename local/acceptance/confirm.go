@@ -14,12 +14,12 @@ import (
 // List prices in US dollars per hour in us-east-1. Prices in other regions differ by up to 50 percent.
 // https://aws.amazon.com/elasticloadbalancing/pricing and https://aws.amazon.com/vpc/pricing
 const (
-	priceOfBalancer = 0.0225
-	priceOfAddress  = 0.005
+	loadBalancerPrice = 0.0225
+	addressPrice      = 0.005
 )
 
-// ownPermissions are the AWS permissions that the run needs in addition to those of the controller.
-var ownPermissions = []string{
+// runPermissions are the AWS permissions that the run needs in addition to those of the controller.
+var runPermissions = []string{
 	"sts:GetCallerIdentity",
 	"ec2:DescribeInstances", "ec2:DescribeVpcs", "ec2:DescribeSubnets", "ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups",
 	"ec2:CreateTags", "ec2:DeleteTags", "ec2:DeleteSecurityGroup",
@@ -35,24 +35,24 @@ func (r *run) confirm(resumed bool) error {
 	maxLoadBalancers := 0
 	r.printf("")
 	if resumed {
-		r.printf("The run %s of %s was interrupted; this command continues it, and then removes everything.", r.state.Run, r.state.At.Format("2006-01-02 15:04"))
+		r.printf("The run %s of %s was interrupted; this command continues it, and then removes everything.", r.state.Run, r.state.StartedAt.Format("2006-01-02 15:04"))
 	}
 	r.printf("Account %s, region %s, VPC %s; cluster of context %q, Kubernetes %s.", r.site.account, r.Region, r.site.VPC, r.Context, r.site.kubernetes)
 	r.printf("This runs %s on this machine as the cluster %q, for one namespace of the same name.", r.Controller, r.state.Run)
 	r.printf("\nParts:")
 	for _, p := range parts {
 		maxLoadBalancers += p.loadBalancers
-		r.printf("  %-12s %s", p.name, p.about)
+		r.printf("  %-12s %s", p.name, p.description)
 	}
 	r.printf("\nIt makes:")
-	r.printf("  in AWS         at most %d internet-facing load balancers, in %s, with target groups and security", maxLoadBalancers, strings.Join(r.site.public, ", "))
+	r.printf("  in AWS         at most %d internet-facing load balancers, in %s, with target groups and security", maxLoadBalancers, strings.Join(r.site.publicSubnets, ", "))
 	r.printf("                 groups, rules in the security groups of the nodes, an imported certificate; all tagged %s=%s", runTag, r.state.Run)
 	if len(r.site.securityGroups) > 0 {
 		r.printf("                 the tag %s%s on %s", clusterTag, r.state.Run, strings.Join(r.site.securityGroups, ", "))
 	}
 	r.printf("  in Kubernetes  namespace, IngressClass annotation and GatewayClass %s, 2 pods with the image %s,", r.state.Run, r.Image)
 	r.printf("                 and the CRDs of Fulcrum and Gateway API that are missing")
-	hour := float64(maxLoadBalancers) * (priceOfBalancer + priceOfAddress*float64(len(r.site.public)))
+	hour := float64(maxLoadBalancers) * (loadBalancerPrice + addressPrice*float64(len(r.site.publicSubnets)))
 	r.printf("\nThe run costs about %.2f USD an hour while all resources exist, by list prices of us-east-1 without traffic, and takes 15 to 40 minutes.", hour)
 	policy, err := countActions(r.Region)
 	if err != nil {
@@ -60,9 +60,9 @@ func (r *run) confirm(resumed bool) error {
 	}
 	r.printf("\nThe run needs permission to create namespaces, CRDs and all kinds of objects in its namespace, to read nodes and Leases, and in AWS:")
 	r.printf("  the controller  config/iam/policy.json and, for certificates, config/iam/optional.json (%d actions)", policy)
-	r.printf("  the run         %s", strings.Join(ownPermissions, ", "))
+	r.printf("  the run         %s", strings.Join(runPermissions, ", "))
 	r.printf("\nAt the end the run removes all of this and checks that nothing is left. State, report and recording: %s", r.dir)
-	if r.Yes {
+	if r.AssumeYes {
 		return nil
 	}
 	fmt.Fprint(r.Out, "\nContinue? Only \"yes\" is accepted: ")
@@ -80,7 +80,7 @@ func countActions(region string) (int, error) {
 		return 0, err
 	}
 	var all []string
-	for _, text := range [][]byte{first, iam.Optional} {
+	for _, text := range [][]byte{first, iam.OptionalPolicy} {
 		var policy struct {
 			Statement []struct{ Action any } // one or a list
 		}

@@ -24,22 +24,22 @@ const runTag = "fulcrum.dev/acceptance"
 
 // controller is the process of the controller, with the addresses of its health probes and metrics.
 type controller struct {
-	process         *child.Process
-	health, metrics string
+	process                       *child.Process
+	healthAddress, metricsAddress string
 }
 
 // startController starts Fulcrum for the run's namespace and waits until it is ready. The controller has the user's
 // rights in the cluster, and calls AWS through the proxy.
 func (r *run) startController(ctx context.Context) error {
-	kubeconfig, c := r.file("kubeconfig"), &r.controller
+	kubeconfig, c := r.filePath("kubeconfig"), &r.controller
 	err := writeKubeconfig(r.config, r.Context, kubeconfig)
 	if err != nil {
 		return err
 	}
-	if c.health, err = freePort(); err != nil {
+	if c.healthAddress, err = freePort(); err != nil {
 		return err
 	}
-	if c.metrics, err = freePort(); err != nil {
+	if c.metricsAddress, err = freePort(); err != nil {
 		return err
 	}
 	program, err := filepath.Abs(r.Controller)
@@ -61,8 +61,8 @@ func (r *run) startController(ctx context.Context) error {
 		"--replacement-deletion-delay=1m",
 		"--enable-pod-readiness-gate-inject=false",
 		"--webhooks=off",
-		"--health-probe-bind-addr=" + c.health,
-		"--metrics-bind-addr=" + c.metrics,
+		"--health-probe-bind-addr=" + c.healthAddress,
+		"--metrics-bind-addr=" + c.metricsAddress,
 	}
 	// The controller gets the user's environment, since the kubeconfig may name programs that log in to the cluster
 	// with AWS credentials.
@@ -70,12 +70,12 @@ func (r *run) startController(ctx context.Context) error {
 	if c.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {
 		return err
 	}
-	return r.until(ctx, "the controller is ready", r.controller.checkReady)
+	return r.awaitSuccess(ctx, "the controller is ready", r.controller.checkReady)
 }
 
 // reconcileCount returns the number of reconciles of the controller.
 func (c *controller) reconcileCount(ctx context.Context) (int, error) {
-	res, err := get(ctx, "http://"+c.metrics+"/metrics")
+	res, err := httpGet(ctx, "http://"+c.metricsAddress+"/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -89,7 +89,7 @@ func (c *controller) reconcileCount(ctx context.Context) (int, error) {
 
 // checkReady returns an error until the readiness probe of the controller succeeds.
 func (c *controller) checkReady(ctx context.Context) error {
-	res, err := get(ctx, "http://"+c.health+"/readyz")
+	res, err := httpGet(ctx, "http://"+c.healthAddress+"/readyz")
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *controller) checkReady(ctx context.Context) error {
 	return nil
 }
 
-func get(ctx context.Context, url string) (*http.Response, error) {
+func httpGet(ctx context.Context, url string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -108,12 +108,12 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// alive reports whether the controller runs.
-func (c *controller) alive() bool { return c.process != nil && c.process.Alive() }
+// isAlive reports whether the controller runs.
+func (c *controller) isAlive() bool { return c.process != nil && c.process.IsAlive() }
 
 // stop ends the controller, if it runs.
 func (c *controller) stop() {
-	if c.alive() {
+	if c.isAlive() {
 		c.process.Stop(30 * time.Second)
 	}
 	c.process = nil
@@ -155,14 +155,16 @@ func freePort() (string, error) {
 // Deadline and interval of until. AWS takes 2 to 5 minutes to create a load balancer, and as long again until its DNS
 // name resolves.
 const (
-	limit    = 15 * time.Minute
-	interval = time.Second
+	// Deadline and interval of awaitSuccess. AWS takes 2 to 5 minutes to create a load balancer, and as long again until its
+	// DNS name resolves.
+	awaitLimit    = 15 * time.Minute
+	awaitInterval = time.Second
 )
 
-// until calls check until it returns nil. It ends early with errUnreachable if AWS is unreachable, and with another
+// awaitSuccess calls check until it returns nil. It ends early with errUnreachable if AWS is unreachable, and with another
 // error if the controller has ended.
-func (r *run) until(ctx context.Context, what string, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func (r *run) awaitSuccess(ctx context.Context, what string, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
 	last := errors.New("not asked yet")
 	for {
@@ -176,16 +178,16 @@ func (r *run) until(ctx context.Context, what string, check func(context.Context
 		if err := r.proxy.checkReachable(); err != nil {
 			return err
 		}
-		if p := r.controller.process; p != nil && !p.Alive() {
+		if p := r.controller.process; p != nil && !p.IsAlive() {
 			return p.ExitError()
 		}
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("not within %s: %s: %w", limit, what, last)
+				return fmt.Errorf("not within %s: %s: %w", awaitLimit, what, last)
 			}
 			return fmt.Errorf("%w: %w", errInterrupted, ctx.Err())
-		case <-time.After(interval):
+		case <-time.After(awaitInterval):
 		}
 	}
 }

@@ -20,15 +20,15 @@ import (
 //go:embed objects/*.yaml
 var files embed.FS
 
-// values are the values in the templates of objects.
-type values struct {
+// templateValues are the values in the templates of objects.
+type templateValues struct {
 	Run, Class, Image, Scheme, Subnets string
 	SubnetList                         []string
 }
 
 // apply applies the objects of a template, with the run's label. scheme is the load balancer scheme.
 func (r *run) apply(ctx context.Context, file, scheme string) error {
-	v := values{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.public, ","), SubnetList: r.site.public}
+	v := templateValues{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.publicSubnets, ","), SubnetList: r.site.publicSubnets}
 	t, err := template.ParseFS(files, "objects/"+file+".yaml")
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (r *run) installMissingCRDs(ctx context.Context) error {
 			return fmt.Errorf("look for %s: %w", manifest.Name(u), err)
 		}
 	}
-	if err := r.save(); err != nil {
+	if err := r.saveState(); err != nil {
 		return err
 	}
 	for _, u := range missing {
@@ -91,11 +91,11 @@ func requiredCRDs() ([]*unstructured.Unstructured, error) {
 func (r *run) prepare(ctx context.Context) error {
 	r.proxy.setPart("prepare")
 	r.printf("\nprepare: definitions, namespace, pods, the controller")
-	r.state.Tagged = r.site.securityGroups
+	r.state.TaggedGroups = r.site.securityGroups
 	if err := r.installMissingCRDs(ctx); err != nil {
 		return err
 	}
-	if err := resourcesOf(r).addClusterTag(ctx, r.state.Tagged); err != nil {
+	if err := resourcesOf(r).addClusterTag(ctx, r.state.TaggedGroups); err != nil {
 		return err
 	}
 	namespace := &unstructured.Unstructured{Object: map[string]any{
@@ -111,7 +111,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.startController(ctx); err != nil {
 		return err
 	}
-	return r.until(ctx, "two pods are ready", func(ctx context.Context) error {
+	return r.awaitSuccess(ctx, "two pods are ready", func(ctx context.Context) error {
 		d, err := r.kube.AppsV1().Deployments(r.state.Run).Get(ctx, "echo", metav1.GetOptions{})
 		if err == nil && (d.Status.ReadyReplicas != 2 || d.Status.UpdatedReplicas != 2) {
 			err = fmt.Errorf("%d of 2 pods of %s are ready", d.Status.ReadyReplicas, r.Image)

@@ -11,23 +11,23 @@ import (
 
 // part is a test of a run. Each part creates the objects that it needs, so that it can run alone and repeatedly.
 type part struct {
-	name, about   string
-	loadBalancers int // number of load balancers that the part creates
-	run           func(t *trial, ctx context.Context) error
+	name, description string
+	loadBalancers     int // number of load balancers that the part creates
+	run               func(t *trial, ctx context.Context) error
 }
 
 var parts = []part{
-	{"ingress", "an Ingress: an ALB answers by pods, and by a fixed response", 1, (*trial).ingress},
-	{"service", "a Service: an NLB with nodes as targets", 1, (*trial).service},
-	{"gateway", "a Gateway with an HTTPRoute: an ALB answers by pods, and redirects", 1, (*trial).gateway},
-	{"tls-secret", "an Ingress with a TLS Secret: imported into ACM, renewed under traffic", 1, (*trial).tlsSecret},
-	{"drift", "a listener rule is deleted by hand and restored; up to 15 minutes", 0, (*trial).drift},
-	{"replacement", "the scheme of the Ingress changes under traffic: a new ALB is created, then the old one is deleted", 1, (*trial).replacement},
-	{"take-over", "a controller without stored state finds all resources and changes nothing", 0, (*trial).takeOver},
+	{"ingress", "an Ingress: an ALB answers by pods, and by a fixed response", 1, (*trial).testIngress},
+	{"service", "a Service: an NLB with nodes as targets", 1, (*trial).testService},
+	{"gateway", "a Gateway with an HTTPRoute: an ALB answers by pods, and redirects", 1, (*trial).testGateway},
+	{"tls-secret", "an Ingress with a TLS Secret: imported into ACM, renewed under traffic", 1, (*trial).testTLSSecret},
+	{"drift", "a listener rule is deleted by hand and restored; up to 15 minutes", 0, (*trial).testDrift},
+	{"replacement", "the scheme of the Ingress changes under traffic: a new ALB is created, then the old one is deleted", 1, (*trial).testReplacement},
+	{"take-over", "a controller without stored state finds all resources and changes nothing", 0, (*trial).testTakeOver},
 }
 
-// Names returns the names of the parts in their order.
-func Names() []string {
+// PartNames returns the names of the parts in their order.
+func PartNames() []string {
 	var out []string
 	for _, p := range parts {
 		out = append(out, p.name)
@@ -48,21 +48,21 @@ func (r *run) runParts(ctx context.Context) error {
 			continue
 		}
 		r.proxy.setPart(p.name)
-		r.printf("%s: %s", p.name, p.about)
+		r.printf("%s: %s", p.name, p.description)
 		began := time.Now()
 		res, err := r.runPart(ctx, p)
 		if unreachable := r.proxy.checkReachable(); unreachable != nil || ctx.Err() != nil || errors.Is(err, errUnreachable) {
 			return cmp.Or(unreachable, err, ctx.Err())
 		}
-		res.Took = time.Since(began).Round(time.Second)
+		res.Duration = time.Since(began).Round(time.Second)
 		if err != nil {
 			res.Error = err.Error()
-			r.printf("  FAILED after %s: %v", res.Took, err)
+			r.printf("  FAILED after %s: %v", res.Duration, err)
 		} else {
-			r.printf("  passed in %s", res.Took)
+			r.printf("  passed in %s", res.Duration)
 		}
 		r.state.Results[p.name] = res
-		if err := r.save(); err != nil {
+		if err := r.saveState(); err != nil {
 			return err
 		}
 		if err := r.ensureController(ctx); err != nil {
@@ -85,7 +85,7 @@ func (r *run) runPart(ctx context.Context, p part) (*result, error) {
 		}
 		r.printf("  paused until AWS answers: %v", err)
 		// The calls of the controller show when AWS answers again.
-		if err := r.until(ctx, "AWS answers", func(context.Context) error {
+		if err := r.awaitSuccess(ctx, "AWS answers", func(context.Context) error {
 			if r.proxy.isFailing() {
 				return errUnreachable
 			}
@@ -102,8 +102,8 @@ type trial struct {
 	result *result
 }
 
-// note adds an observation to the result and prints it.
-func (r *trial) note(format string, args ...any) {
+// addNote adds an observation to the result and prints it.
+func (r *trial) addNote(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.result.Notes = append(r.result.Notes, text)
 	r.printf("  %s", text)
@@ -111,7 +111,7 @@ func (r *trial) note(format string, args ...any) {
 
 // ensureController starts the controller unless it runs.
 func (r *run) ensureController(ctx context.Context) error {
-	if r.controller.alive() {
+	if r.controller.isAlive() {
 		return nil
 	}
 	return r.startController(ctx)

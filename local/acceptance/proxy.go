@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	largestMessage = 16 << 20
+	maxMessageSize = 16 << 20
 	// maxOutage is how long AWS may be unreachable before a run is interrupted.
 	maxOutage = 45 * time.Second
 )
@@ -43,11 +43,11 @@ type proxy struct {
 	// they knew one of them. They are not sent to AWS.
 	controllerPath, runPath string
 
-	client   *http.Client
-	signer   *v4.Signer
-	aws      aws.Config // with the user's credentials
-	began    time.Time  // start of the run
-	endpoint func(ctx context.Context, service, region string) (*url.URL, error)
+	client    *http.Client
+	signer    *v4.Signer
+	aws       aws.Config // with the user's credentials
+	startedAt time.Time  // start of the run
+	endpoint  func(ctx context.Context, service, region string) (*url.URL, error)
 
 	mu           sync.Mutex
 	part         string
@@ -66,7 +66,7 @@ func startProxy(ctx context.Context, r *run) (*proxy, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("there are no credentials for AWS; set AWS_PROFILE, or log in: %w", err)
 	}
-	p := &proxy{controllerPath: "/" + rand.Text(), runPath: "/" + rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
+	p := &proxy{controllerPath: "/" + rand.Text(), runPath: "/" + rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, startedAt: r.state.StartedAt, endpoint: endpointURL}
 	// Do not follow redirects, so that signed requests go only to AWS.
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if cfg.BaseEndpoint != nil {
@@ -76,10 +76,10 @@ func startProxy(ctx context.Context, r *run) (*proxy, error) {
 		}
 		p.endpoint = func(context.Context, string, string) (*url.URL, error) { return at, nil }
 	}
-	if p.calls, err = readCalls(r.file("calls.jsonl")); err != nil {
+	if p.calls, err = readCalls(r.filePath("calls.jsonl")); err != nil {
 		return nil, err
 	}
-	if p.file, err = os.OpenFile(r.file("calls.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+	if p.file, err = os.OpenFile(r.filePath("calls.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -141,20 +141,20 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only the run and its controller call AWS here", http.StatusForbidden)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestMessage))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageSize))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	c, err := recording.Request(r, body)
+	c, err := recording.NewCall(r, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	began := time.Now()
-	c.By, c.At = by, began.Sub(p.began).Milliseconds()
+	c.Caller, c.StartMillis = by, began.Sub(p.startedAt).Milliseconds()
 	res, answer, err := p.forward(r, c, body)
-	c.Took = time.Since(began).Milliseconds()
+	c.DurationMillis = time.Since(began).Milliseconds()
 	if err == nil {
 		c.Status = res.StatusCode
 		if c.Answer, err = recording.ParseAnswer(answer); err != nil {
@@ -205,7 +205,7 @@ func (p *proxy) forward(r *http.Request, c recording.Call, body []byte) (*http.R
 		return nil, nil, err
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, largestMessage))
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxMessageSize))
 	return res, answer, err
 }
 
@@ -222,7 +222,7 @@ func (p *proxy) record(c recording.Call, err error) {
 			p.failingSince = time.Now()
 		}
 	}
-	c.Part = p.part
+	c.Phase = p.part
 	p.calls = append(p.calls, c)
 	// If the file cannot be written, the call is only lost when the run is interrupted.
 	if line, err := json.Marshal(c); err == nil {
@@ -243,15 +243,15 @@ func (p *proxy) countChanges() int {
 	defer p.mu.Unlock()
 	n := 0
 	for _, c := range p.calls {
-		if c.By == "controller" && c.Mutating() {
+		if c.Caller == "controller" && c.IsMutating() {
 			n++
 		}
 	}
 	return n
 }
 
-// recorded returns the calls so far.
-func (p *proxy) recorded() []recording.Call {
+// recordedCalls returns the calls so far.
+func (p *proxy) recordedCalls() []recording.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]recording.Call(nil), p.calls...)

@@ -29,7 +29,7 @@ func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 	server := httptest.NewServer(to)
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)
-	r := &run{Options: Options{Region: "eu-west-1"}, dir: t.TempDir(), state: state{At: time.Now()}}
+	r := &run{Options: Options{Region: "eu-west-1"}, dir: t.TempDir(), state: state{StartedAt: time.Now()}}
 	p, err := startProxy(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -64,14 +64,14 @@ func TestProxySignsAndRecordsCalls(t *testing.T) {
 			t.Errorf("AWS has got the signature %s", s)
 		}
 	}
-	calls, err := readCalls(r.file("calls.jsonl"))
+	calls, err := readCalls(r.filePath("calls.jsonl"))
 	if err != nil || len(calls) != 2 {
 		t.Fatalf("%d calls are recorded, %v", len(calls), err)
 	}
-	if c := calls[0]; c.Operation != "DescribeVpcs" || c.Part != "ingress" || c.By != "run" || c.Status != 200 || c.Answer.Kid("vpcSet") == nil {
+	if c := calls[0]; c.Operation != "DescribeVpcs" || c.Phase != "ingress" || c.Caller != "run" || c.Status != 200 || c.Answer.Child("vpcSet") == nil {
 		t.Errorf("recorded: %+v", c)
 	}
-	text, err := os.ReadFile(r.file("calls.jsonl"))
+	text, err := os.ReadFile(r.filePath("calls.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +112,9 @@ func TestProxyAcceptsOnlyCallsOfTheRun(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsNoAnswer checks that the controller sees a broken connection, and no error response of the
+// TestLostAnswerBreaksConnection checks that the controller sees a broken connection, and no error response of the
 // proxy, if AWS does not respond, and that the run reports AWS as unreachable after a while.
-func TestALostAnswerIsNoAnswer(t *testing.T) {
+func TestLostAnswerBreaksConnection(t *testing.T) {
 	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cfg := p.config()
 	cfg.RetryMaxAttempts = 1
@@ -131,7 +131,7 @@ func TestALostAnswerIsNoAnswer(t *testing.T) {
 	if err := p.checkReachable(); err == nil || !strings.Contains(err.Error(), "AWS cannot be reached") {
 		t.Errorf("after a while: %v", err)
 	}
-	if calls := p.recorded(); len(calls) != 1 || calls[0].Status != 0 {
+	if calls := p.recordedCalls(); len(calls) != 1 || calls[0].Status != 0 {
 		t.Errorf("recorded: %+v", calls)
 	}
 }
@@ -155,7 +155,7 @@ func TestEndpoints(t *testing.T) {
 		{"lambda", "eu-west-1"}:                  "",
 		{"elasticloadbalancing", "evil.test/x#"}: "",
 	} {
-		got, err := endpoint(context.Background(), at[0], at[1])
+		got, err := endpointURL(context.Background(), at[0], at[1])
 		switch {
 		case want == "" && err == nil:
 			t.Errorf("%v leads to %s", at, got)

@@ -17,17 +17,17 @@ import (
 // and the controller left no resources.
 func (r *run) report() error {
 	versions := map[string]string{"Kubernetes": r.site.kubernetes, "Fulcrum": versionOf(r.Controller)}
-	calls := r.proxy.recorded()
-	text, passed := r.text(versions, calls)
-	if err := os.WriteFile(r.file("report.md"), []byte(text), 0o600); err != nil {
+	calls := r.proxy.recordedCalls()
+	text, passed := r.reportText(versions, calls)
+	if err := os.WriteFile(r.filePath("report.md"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	r.printf("\n%s\nReport: %s", text, r.file("report.md"))
+	r.printf("\n%s\nReport: %s", text, r.filePath("report.md"))
 	if err := writeRecording(r, versions, calls); err != nil {
 		return fmt.Errorf("there is a report but no recording: %w", err)
 	}
-	r.printf("Recording: %s", r.file("recording.json"))
-	r.printf("\"fulcrum-aws compare %s\" shows where the emulator answers differently from AWS.", r.file("recording.json"))
+	r.printf("Recording: %s", r.filePath("recording.json"))
+	r.printf("\"fulcrum-aws compare %s\" shows where the emulator answers differently from AWS.", r.filePath("recording.json"))
 	if !passed {
 		return ErrFailed
 	}
@@ -38,15 +38,15 @@ func (r *run) report() error {
 // calls.
 func writeRecording(r *run, versions map[string]string, calls []recording.Call) error {
 	rec := &recording.Recording{
-		Version: recording.Version, Run: r.state.Run, At: r.state.At, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
+		Version: recording.Version, Run: r.state.Run, At: r.state.StartedAt, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
 	}
 	secrets := []string{r.site.account, r.site.VPC}
 	for _, i := range r.site.Instances {
 		secrets = append(secrets, i.ID)
 	}
 	err := rec.Redact(secrets...)
-	os.Remove(r.file("calls.jsonl"))
-	os.Remove(r.file("kubeconfig"))
+	os.Remove(r.filePath("calls.jsonl"))
+	os.Remove(r.filePath("kubeconfig"))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func writeRecording(r *run, versions map[string]string, calls []recording.Call) 
 	if err := rec.Write(&text); err != nil {
 		return err
 	}
-	return os.WriteFile(r.file("recording.json"), text.Bytes(), 0o600)
+	return os.WriteFile(r.filePath("recording.json"), text.Bytes(), 0o600)
 }
 
 // versionOf returns the first line that a program prints with --version.
@@ -67,29 +67,29 @@ func versionOf(program string) string {
 	return first
 }
 
-// text returns the report. It does not contain the account.
-func (r *run) text(versions map[string]string, calls []recording.Call) (text string, passed bool) {
+// reportText returns the report. It does not contain the account.
+func (r *run) reportText(versions map[string]string, calls []recording.Call) (text string, passed bool) {
 	passed = true
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Acceptance run %s\n\n", r.state.Run)
-	fmt.Fprintf(&b, "%s, region %s.\n\n", r.state.At.Format("2006-01-02 15:04 UTC"), r.Region)
+	fmt.Fprintf(&b, "%s, region %s.\n\n", r.state.StartedAt.Format("2006-01-02 15:04 UTC"), r.Region)
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		fmt.Fprintf(&b, "- %s: %s\n", name, versions[name])
 	}
-	fmt.Fprintf(&b, "- nodes: %d, subnets: %d, of which %d were used\n\n", len(r.site.Instances), len(r.site.Subnets), len(r.site.public))
+	fmt.Fprintf(&b, "- nodes: %d, subnets: %d, of which %d were used\n\n", len(r.site.Instances), len(r.site.Subnets), len(r.site.publicSubnets))
 	count := map[string]int{}
 	changing := map[string]int{}
 	for _, c := range calls {
-		if c.By != "controller" {
+		if c.Caller != "controller" {
 			continue
 		}
-		count[c.Part]++
-		if c.Mutating() {
-			changing[c.Part]++
+		count[c.Phase]++
+		if c.IsMutating() {
+			changing[c.Phase]++
 		}
 	}
 	b.WriteString("| Part | Result | Time | Calls | Mutating calls |\n|---|---|---|---|---|\n")
-	for _, name := range Names() {
+	for _, name := range PartNames() {
 		res := r.state.Results[name]
 		if res == nil {
 			continue
@@ -98,10 +98,10 @@ func (r *run) text(versions map[string]string, calls []recording.Call) (text str
 		if res.Error != "" {
 			what, passed = "**failed**", false
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d |\n", name, what, res.Took.Round(time.Second), count[name], changing[name])
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d |\n", name, what, res.Duration.Round(time.Second), count[name], changing[name])
 	}
 	fmt.Fprintf(&b, "| removal | | | %d | %d |\n\n", count["remove"], changing["remove"])
-	for _, name := range Names() {
+	for _, name := range PartNames() {
 		if res := r.state.Results[name]; res != nil {
 			for _, n := range res.Notes {
 				fmt.Fprintf(&b, "- %s: %s\n", name, n)
@@ -111,13 +111,13 @@ func (r *run) text(versions map[string]string, calls []recording.Call) (text str
 			}
 		}
 	}
-	switch len(r.state.Left) {
+	switch len(r.state.Leftovers) {
 	case 0:
 		b.WriteString("\nAfter the removal AWS had nothing with the tag of the run.\n")
 	default:
 		passed = false
-		fmt.Fprintf(&b, "\nThe controller left %d resources in AWS, which the run has removed:\n", len(r.state.Left))
-		for _, l := range r.state.Left {
+		fmt.Fprintf(&b, "\nThe controller left %d resources in AWS, which the run has removed:\n", len(r.state.Leftovers))
+		for _, l := range r.state.Leftovers {
 			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(l, r.site.account, recording.Account))
 		}
 	}
@@ -142,7 +142,7 @@ func callTable(calls []recording.Call) string {
 		case c.Status == 0:
 			at.cut++
 		default:
-			at.took = append(at.took, c.Took)
+			at.took = append(at.took, c.DurationMillis)
 			if c.Status >= 300 {
 				at.refused++
 			}

@@ -99,7 +99,7 @@ func (a requester) dial(ctx context.Context, network, balancer, port string) (ne
 	for _, ip := range addresses {
 		to := net.JoinHostPort(ip.Unmap().String(), port)
 		if at, err := netip.ParseAddrPort(a.resolver); err == nil && at.Addr().IsLoopback() {
-			to = loopback.Target(netip.MustParseAddrPort(to)).String()
+			to = loopback.TargetAddrPort(netip.MustParseAddrPort(to)).String()
 		}
 		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, to)
 		if err == nil {
@@ -112,7 +112,7 @@ func (a requester) dial(ctx context.Context, network, balancer, port string) (ne
 
 // awaitAnswers waits until five responses in a row pass check.
 func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
-	return r.until(ctx, url+" by "+balancer, func(ctx context.Context) error {
+	return r.awaitSuccess(ctx, url+" by "+balancer, func(ctx context.Context) error {
 		for range 5 {
 			got, err := r.requester.request(ctx, balancer, url, roots)
 			if err != nil {

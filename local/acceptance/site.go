@@ -24,8 +24,8 @@ type site struct {
 	recording.Site
 	account    string
 	kubernetes string // version of Kubernetes
-	// public are the subnets of the run: public subnets in different zones, at most three.
-	public []string
+	// publicSubnets are the subnets of the run: public subnets in different zones, at most three.
+	publicSubnets []string
 	// securityGroups are the security groups to tag. If an instance has several, this is the one with the tag of a
 	// cluster.
 	securityGroups []string
@@ -55,19 +55,19 @@ func (r *run) readSite(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	if err := r.site.read(ctx, ec2.NewFromConfig(r.proxy.config()), nodes.Items); err != nil {
+	if err := r.site.readNetwork(ctx, ec2.NewFromConfig(r.proxy.config()), nodes.Items); err != nil {
 		return err
 	}
-	return r.save()
+	return r.saveState()
 }
 
-// lease is the name of the Lease of Fulcrum and of aws-load-balancer-controller.
-const lease = "aws-load-balancer-controller-leader"
+// leaseName is the name of the Lease of Fulcrum and of aws-load-balancer-controller.
+const leaseName = "aws-load-balancer-controller-leader"
 
 // checkNoController returns an error if another controller runs in the cluster, since both would write the same
 // TargetGroupBindings and classes.
 func (r *run) checkNoController(ctx context.Context) error {
-	list, err := r.kube.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + lease})
+	list, err := r.kube.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName})
 	if err != nil {
 		return fmt.Errorf("list Leases, to see whether a controller for AWS load balancers runs already: %w", err)
 	}
@@ -80,8 +80,8 @@ func (r *run) checkNoController(ctx context.Context) error {
 	return nil
 }
 
-// read reads instances, VPC, subnets and security groups of the nodes.
-func (s *site) read(ctx context.Context, api *ec2.Client, nodes []corev1.Node) error {
+// readNetwork reads instances, VPC, subnets and security groups of the nodes.
+func (s *site) readNetwork(ctx context.Context, api *ec2.Client, nodes []corev1.Node) error {
 	var ids []string
 	for _, n := range nodes {
 		if id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]; strings.HasPrefix(id, "i-") {
@@ -144,22 +144,22 @@ func (s *site) readSubnets(ctx context.Context, api *ec2.Client) error {
 	zones := map[string]bool{}
 	for _, n := range subnets.Subnets {
 		id, zone := aws.ToString(n.SubnetId), aws.ToString(n.AvailabilityZone)
-		public := isPublic(tables.RouteTables, id)
+		public := isPublicSubnet(tables.RouteTables, id)
 		s.Subnets = append(s.Subnets, recording.Subnet{ID: id, CIDR: aws.ToString(n.CidrBlock), Zone: zone, Public: public})
 		if public && !zones[zone] && len(zones) < 3 && aws.ToInt32(n.AvailableIpAddressCount) >= 8 {
 			zones[zone] = true
-			s.public = append(s.public, id)
+			s.publicSubnets = append(s.publicSubnets, id)
 		}
 	}
-	if len(s.public) < 2 {
-		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that this machine can reach needs two", s.VPC, len(s.public))
+	if len(s.publicSubnets) < 2 {
+		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that this machine can reach needs two", s.VPC, len(s.publicSubnets))
 	}
 	return nil
 }
 
-// isPublic reports whether the route table of a subnet, or else the main one, has a default route to an internet
+// isPublicSubnet reports whether the route table of a subnet, or else the main one, has a default route to an internet
 // gateway.
-func isPublic(tables []types.RouteTable, subnet string) bool {
+func isPublicSubnet(tables []types.RouteTable, subnet string) bool {
 	var own, main *types.RouteTable
 	for i, t := range tables {
 		for _, a := range t.Associations {

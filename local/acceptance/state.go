@@ -13,32 +13,32 @@ import (
 // state is the stored state of a run, with which it can be continued. It is written before the resources in it are
 // created.
 type state struct {
-	Run     string    `json:"run"`
-	Context string    `json:"context"`
-	Region  string    `json:"region"`
-	Account string    `json:"account"`
-	At      time.Time `json:"at"`
+	Run       string    `json:"run"`
+	Context   string    `json:"context"`
+	Region    string    `json:"region"`
+	Account   string    `json:"account"`
+	StartedAt time.Time `json:"at"`
 	// Definitions are the CRDs that the run has installed.
 	Definitions []string `json:"definitions,omitempty"`
-	// Tagged are the security groups of nodes to which the run has added a tag.
-	Tagged  []string           `json:"tagged,omitempty"`
-	Results map[string]*result `json:"results,omitempty"`
-	// Tested is set when all parts have a result, Done when everything is removed. Left are resources that the
+	// TaggedGroups are the security groups of nodes to which the run has added a tag.
+	TaggedGroups []string           `json:"tagged,omitempty"`
+	Results      map[string]*result `json:"results,omitempty"`
+	// Tested is set when all parts have a result, Done when everything is removed. Leftovers are resources that the
 	// controller did not remove.
-	Tested bool     `json:"tested,omitempty"`
-	Left   []string `json:"left,omitempty"`
-	Done   bool     `json:"done,omitempty"`
+	Tested    bool     `json:"tested,omitempty"`
+	Leftovers []string `json:"left,omitempty"`
+	Done      bool     `json:"done,omitempty"`
 }
 
 // result is the result of a part.
 type result struct {
-	Error string        `json:"error,omitempty"`
-	Took  time.Duration `json:"took"`
-	Notes []string      `json:"notes,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Duration time.Duration `json:"took"`
+	Notes    []string      `json:"notes,omitempty"`
 }
 
-// open loads the unfinished run of this context and region, or creates one.
-func (r *run) open() (resumed bool, err error) {
+// loadOrCreateState loads the unfinished run of this context and region, or creates one.
+func (r *run) loadOrCreateState() (resumed bool, err error) {
 	files, err := filepath.Glob(filepath.Join(r.Dir, "*", "state.json"))
 	if err != nil {
 		return false, err
@@ -60,27 +60,27 @@ func (r *run) open() (resumed bool, err error) {
 			return true, nil
 		}
 	}
-	r.state = state{Run: newRunName(), Context: r.Context, Region: r.Region, At: time.Now().UTC().Truncate(time.Millisecond), Results: map[string]*result{}}
+	r.state = state{Run: newRunName(), Context: r.Context, Region: r.Region, StartedAt: time.Now().UTC().Truncate(time.Millisecond), Results: map[string]*result{}}
 	if r.dir, err = filepath.Abs(filepath.Join(r.Dir, r.state.Run)); err != nil {
 		return false, err
 	}
-	for _, d := range []string{"logs", child.PIDs} {
-		if err := os.MkdirAll(r.file(d), 0o700); err != nil {
+	for _, d := range []string{"logs", child.PIDsDir} {
+		if err := os.MkdirAll(r.filePath(d), 0o700); err != nil {
 			return false, err
 		}
 	}
-	return false, r.save()
+	return false, r.saveState()
 }
 
-// save writes the state atomically.
-func (r *run) save() error {
+// saveState writes the state atomically.
+func (r *run) saveState() error {
 	text, err := json.MarshalIndent(r.state, "", "  ")
 	if err != nil {
 		return err
 	}
-	next := r.file("state.json.next")
+	next := r.filePath("state.json.next")
 	if err := os.WriteFile(next, text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, r.file("state.json"))
+	return os.Rename(next, r.filePath("state.json"))
 }

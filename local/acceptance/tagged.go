@@ -28,8 +28,8 @@ type leftover struct {
 	delete func(context.Context) error
 }
 
-// remaining lists the resources in AWS with the run's tag, load balancers first.
-func (t taggedResources) remaining(ctx context.Context) ([]leftover, error) {
+// listRemaining lists the resources in AWS with the run's tag, load balancers first.
+func (t taggedResources) listRemaining(ctx context.Context) ([]leftover, error) {
 	lb, group := elbv2.NewFromConfig(t.config), ec2.NewFromConfig(t.config)
 	var out []leftover
 	addTagged := func(arns []string, delete func(ctx context.Context, arn string) error) error {
@@ -94,12 +94,12 @@ func (t taggedResources) remaining(ctx context.Context) ([]leftover, error) {
 			return err
 		}})
 	}
-	more, err := t.certificates(ctx)
+	more, err := t.listCertificates(ctx)
 	return append(out, more...), err
 }
 
-// certificates lists the certificates in ACM with the run's tag.
-func (t taggedResources) certificates(ctx context.Context) ([]leftover, error) {
+// listCertificates lists the certificates in ACM with the run's tag.
+func (t taggedResources) listCertificates(ctx context.Context) ([]leftover, error) {
 	api := acm.NewFromConfig(t.config)
 	var out []leftover
 	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()} // by default, ACM lists those with RSA keys
@@ -130,9 +130,9 @@ func (t taggedResources) certificates(ctx context.Context) ([]leftover, error) {
 	return out, nil
 }
 
-// remove deletes all resources that AWS allows it to delete, and returns an error until none remain.
-func (t taggedResources) remove(ctx context.Context) error {
-	left, err := t.remaining(ctx)
+// deleteAll deletes all resources that AWS allows it to delete, and returns an error until none remain.
+func (t taggedResources) deleteAll(ctx context.Context) error {
+	left, err := t.listRemaining(ctx)
 	if err != nil || len(left) == 0 {
 		return err
 	}

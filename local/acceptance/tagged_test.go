@@ -28,17 +28,17 @@ func TestCertificatesOfAllKeysAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := taggedResources{config: p.config(), run: "r1"}
-	left, err := of.remaining(t.Context())
+	left, err := of.listRemaining(t.Context())
 	if err != nil || len(left) != 1 || left[0].name != aws.ToString(imported.CertificateArn) {
 		t.Fatalf("remaining are %v, %v", left, err)
 	}
-	if other, err := (taggedResources{config: p.config(), run: "r2"}).remaining(t.Context()); err != nil || len(other) > 0 {
+	if other, err := (taggedResources{config: p.config(), run: "r2"}).listRemaining(t.Context()); err != nil || len(other) > 0 {
 		t.Errorf("another run has left %v, %v", other, err)
 	}
 	if err := left[0].delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := of.remove(t.Context()); err != nil {
+	if err := of.deleteAll(t.Context()); err != nil {
 		t.Errorf("after it is deleted: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // awaitHostname waits until a status has the DNS name of a load balancer and the name differs from previous.
 func (r *trial) awaitHostname(ctx context.Context, what string, previous string, read func(context.Context) (string, error)) (string, error) {
 	var name string
-	err := r.until(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
+	err := r.awaitSuccess(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
 		if name, err = read(ctx); err == nil && (name == "" || name == previous) {
 			err = fmt.Errorf("it shows %q", name)
 		}
@@ -57,12 +57,12 @@ func (r *trial) applyWebIngress(ctx context.Context) (string, error) {
 	return name, r.awaitAnswers(ctx, name, webURL+"some/path", nil, checkPodAnswer)
 }
 
-func (r *trial) ingress(ctx context.Context) error {
+func (r *trial) testIngress(ctx context.Context) error {
 	name, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
 	}
-	r.note("answered by pods")
+	r.addNote("answered by pods")
 	err = r.awaitAnswers(ctx, name, webURL+"teapot", nil, func(a reply) error {
 		if a.status != http.StatusTeapot || a.body != "teapot" {
 			return errors.New("want 418 with its text")
@@ -72,7 +72,7 @@ func (r *trial) ingress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.note("answered by a fixed response")
+	r.addNote("answered by a fixed response")
 	return r.awaitAnswers(ctx, name, "http://other.acceptance.test/", nil, func(a reply) error {
 		if a.status != http.StatusNotFound {
 			return errors.New("want 404 for a host that no rule has")
@@ -81,7 +81,7 @@ func (r *trial) ingress(ctx context.Context) error {
 	})
 }
 
-func (r *trial) service(ctx context.Context) error {
+func (r *trial) testService(ctx context.Context) error {
 	if err := r.apply(ctx, "service", ""); err != nil {
 		return err
 	}
@@ -101,11 +101,11 @@ func (r *trial) service(ctx context.Context) error {
 	if err := r.awaitAnswers(ctx, name, "http://streams.acceptance.test/", nil, checkPodAnswer); err != nil {
 		return err
 	}
-	r.note("answered by pods, through nodes")
+	r.addNote("answered by pods, through nodes")
 	return nil
 }
 
-func (r *trial) gateway(ctx context.Context) error {
+func (r *trial) testGateway(ctx context.Context) error {
 	if err := r.apply(ctx, "gateway", ""); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *trial) gateway(ctx context.Context) error {
 	if err := r.awaitAnswers(ctx, name, "http://edge.acceptance.test/new", nil, checkPodAnswer); err != nil {
 		return err
 	}
-	r.note("answered by pods")
+	r.addNote("answered by pods")
 	return r.awaitAnswers(ctx, name, "http://edge.acceptance.test/old", nil, func(a reply) error {
 		if a.status != http.StatusMovedPermanently {
 			return errors.New("want 301")
@@ -142,7 +142,7 @@ func (r *trial) gateway(ctx context.Context) error {
 	})
 }
 
-func (r *trial) tlsSecret(ctx context.Context) error {
+func (r *trial) testTLSSecret(ctx context.Context) error {
 	roots := x509.NewCertPool()
 	var both [2]certificate
 	for i := range both {
@@ -174,7 +174,7 @@ func (r *trial) tlsSecret(ctx context.Context) error {
 	if err := r.awaitAnswers(ctx, name, url, roots, shows(both[0])); err != nil {
 		return err
 	}
-	r.note("the certificate of the Secret is shown")
+	r.addNote("the certificate of the Secret is shown")
 	load := r.requester.startTraffic(ctx, name, url, roots)
 	err = r.writeTLSSecret(ctx, both[1])
 	if err == nil {
@@ -184,11 +184,11 @@ func (r *trial) tlsSecret(ctx context.Context) error {
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	r.note("renewed: %s", text)
+	r.addNote("renewed: %s", text)
 	return nil
 }
 
-func (r *trial) drift(ctx context.Context) error {
+func (r *trial) testDrift(ctx context.Context) error {
 	name, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r *trial) drift(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	gone := r.until(ctx, "the rule is deleted", func(ctx context.Context) error {
+	gone := r.awaitSuccess(ctx, "the rule is deleted", func(ctx context.Context) error {
 		a, err := r.requester.request(ctx, name, webURL+"teapot", nil)
 		if err == nil && a.status == http.StatusTeapot {
 			err = errors.New("it still answers")
@@ -219,7 +219,7 @@ func (r *trial) drift(ctx context.Context) error {
 		return nil
 	})
 	if err == nil {
-		r.note("a deleted rule answers again after %s", time.Since(began).Round(time.Second))
+		r.addNote("a deleted rule answers again after %s", time.Since(began).Round(time.Second))
 	}
 	return err
 }
@@ -267,7 +267,7 @@ func (r *trial) loadBalancerARN(ctx context.Context, api *elbv2.Client, dns stri
 	return "", fmt.Errorf("%w %s", errNoLoadBalancer, dns)
 }
 
-func (r *trial) replacement(ctx context.Context) error {
+func (r *trial) testReplacement(ctx context.Context) error {
 	before, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
@@ -282,13 +282,13 @@ func (r *trial) replacement(ctx context.Context) error {
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	r.note("until the status showed the new one: %s", text)
+	r.addNote("until the status showed the new one: %s", text)
 	api := elbv2.NewFromConfig(r.proxy.config())
 	if _, err := r.loadBalancerARN(ctx, api, name); err != nil {
 		return err
 	}
 	began := time.Now()
-	err = r.until(ctx, "the old load balancer is deleted", func(ctx context.Context) error {
+	err = r.awaitSuccess(ctx, "the old load balancer is deleted", func(ctx context.Context) error {
 		_, err := r.loadBalancerARN(ctx, api, before)
 		switch {
 		case errors.Is(err, errNoLoadBalancer):
@@ -299,7 +299,7 @@ func (r *trial) replacement(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		r.note("the old one was deleted %s later", time.Since(began).Round(time.Second))
+		r.addNote("the old one was deleted %s later", time.Since(began).Round(time.Second))
 	}
 	return err
 }
@@ -307,7 +307,7 @@ func (r *trial) replacement(ctx context.Context) error {
 // storedStateSecrets are the Secrets in which a controller stores state for the next one.
 var storedStateSecrets = []string{kube.CheckpointsName, kube.MembershipsName}
 
-func (r *trial) takeOver(ctx context.Context) error {
+func (r *trial) testTakeOver(ctx context.Context) error {
 	// Do not apply the Ingress if it has a load balancer, because a different scheme would replace the load
 	// balancer.
 	if name, err := r.ingressHostname("web")(ctx); err != nil || name == "" {
@@ -332,7 +332,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if err := r.startController(ctx); err != nil {
 		return err
 	}
-	err = r.until(ctx, "the controller has reconciled everything", func(ctx context.Context) error {
+	err = r.awaitSuccess(ctx, "the controller has reconciled everything", func(ctx context.Context) error {
 		n, err := r.controller.reconcileCount(ctx)
 		if err == nil && n <= want {
 			err = fmt.Errorf("the controller has made %d reconciles", n)
@@ -348,7 +348,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if after := r.proxy.countChanges(); after != before {
 		return fmt.Errorf("%d calls changed AWS; calls.jsonl has them", after-before)
 	}
-	r.note("no call changed AWS")
+	r.addNote("no call changed AWS")
 	return nil
 }
 
@@ -359,7 +359,7 @@ const noChangesPeriod = 15 * time.Second
 func awaitNoChanges(ctx context.Context, r *run) error {
 	last := r.proxy.countChanges()
 	since := time.Now()
-	return r.until(ctx, "the controller has nothing left to do", func(context.Context) error {
+	return r.awaitSuccess(ctx, "the controller has nothing left to do", func(context.Context) error {
 		if now := r.proxy.countChanges(); now != last {
 			last, since = now, time.Now()
 		}

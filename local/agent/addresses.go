@@ -16,15 +16,15 @@ type addressPools struct {
 }
 
 type addressPool struct {
-	prefix netip.Prefix
-	last   netip.Addr
-	used   map[netip.Addr]bool
+	prefix        netip.Prefix
+	lastAllocated netip.Addr
+	used          map[netip.Addr]bool
 }
 
 func newAddressPools(nodes []layout.Node) *addressPools {
 	p := &addressPools{nodes: map[string]*addressPool{}}
 	for _, n := range nodes {
-		p.nodes[n.Name] = &addressPool{prefix: n.Pods, last: n.Pods.Addr(), used: map[netip.Addr]bool{}}
+		p.nodes[n.Name] = &addressPool{prefix: n.PodRange, lastAllocated: n.PodRange.Addr(), used: map[netip.Addr]bool{}}
 	}
 	return p
 }
@@ -38,7 +38,7 @@ func (p *addressPools) allocate(node string) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("node %s has no addresses", node)
 	}
 	size := 1 << (32 - n.prefix.Bits())
-	a := n.last
+	a := n.lastAllocated
 	for range size {
 		a = a.Next()
 		if !n.prefix.Contains(a) {
@@ -47,7 +47,7 @@ func (p *addressPools) allocate(node string) (netip.Addr, error) {
 		if b := a.As4(); n.used[a] || b[3] == 0 || b[3] == 255 {
 			continue
 		}
-		n.used[a], n.last = true, a
+		n.used[a], n.lastAllocated = true, a
 		return a, nil
 	}
 	return netip.Addr{}, fmt.Errorf("node %s has no free address in %s", node, n.prefix)
@@ -59,8 +59,8 @@ func (p *addressPools) reserve(node string, a netip.Addr) {
 	defer p.mu.Unlock()
 	if n := p.nodes[node]; n != nil && n.prefix.Contains(a) {
 		n.used[a] = true
-		if n.last.Less(a) {
-			n.last = a
+		if n.lastAllocated.Less(a) {
+			n.lastAllocated = a
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestReleasedAddressIsReusedLast(t *testing.T) {
-	p := newAddressPools([]layout.Node{{Name: "n", Pods: netip.MustParsePrefix("10.20.132.0/24")}})
+	p := newAddressPools([]layout.Node{{Name: "n", PodRange: netip.MustParsePrefix("10.20.132.0/24")}})
 	take := func() netip.Addr {
 		t.Helper()
 		a, err := p.allocate("n")

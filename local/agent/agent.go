@@ -24,42 +24,42 @@ import (
 const podWorkers = 8
 
 type agent struct {
-	kube    kubernetes.Interface
-	layout  layout.Layout
-	nodes   map[string]layout.Node
-	cert    tls.Certificate
-	mirror  mirror
-	factory informers.SharedInformerFactory
+	kube     kubernetes.Interface
+	layout   layout.Layout
+	nodes    map[string]layout.Node
+	cert     tls.Certificate
+	assigner addressAssigner
+	factory  informers.SharedInformerFactory
 
-	pods     corelisters.PodLister
-	services corelisters.ServiceLister
-	nodeObjs corelisters.NodeLister
-	slices   discoverylisters.EndpointSliceLister
+	pods       corelisters.PodLister
+	services   corelisters.ServiceLister
+	nodeLister corelisters.NodeLister
+	slices     discoverylisters.EndpointSliceLister
 
 	podQueue workqueue.TypedRateLimitingInterface[string]
 	proxy    *proxy
 	pools    *addressPools
 
-	mu      sync.Mutex
-	running map[string]*container // by namespace/name of the pod
+	mu         sync.Mutex
+	containers map[string]*container // by namespace/name of the pod
 }
 
-func newAgent(kube kubernetes.Interface, l layout.Layout, cert tls.Certificate, m mirror) *agent {
+func newAgent(kube kubernetes.Interface, l layout.Layout, cert tls.Certificate, m addressAssigner) *agent {
 	factory := informers.NewSharedInformerFactory(kube, 0)
 	a := &agent{
-		kube:     kube,
-		layout:   l,
-		nodes:    map[string]layout.Node{},
-		cert:     cert,
-		mirror:   m,
-		factory:  factory,
-		pods:     factory.Core().V1().Pods().Lister(),
-		services: factory.Core().V1().Services().Lister(),
-		nodeObjs: factory.Core().V1().Nodes().Lister(),
-		slices:   factory.Discovery().V1().EndpointSlices().Lister(),
+		kube:       kube,
+		layout:     l,
+		nodes:      map[string]layout.Node{},
+		cert:       cert,
+		assigner:   m,
+		factory:    factory,
+		pods:       factory.Core().V1().Pods().Lister(),
+		services:   factory.Core().V1().Services().Lister(),
+		nodeLister: factory.Core().V1().Nodes().Lister(),
+		slices:     factory.Discovery().V1().EndpointSlices().Lister(),
 		podQueue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
-		running: map[string]*container{},
+		containers: map[string]*container{},
 	}
 	for _, n := range l.Nodes {
 		a.nodes[n.Name] = n

@@ -56,5 +56,5 @@ func run(ctx context.Context, kubeconfig, layoutFile, certFile, keyFile string) 
 	if err != nil {
 		return err
 	}
-	return newAgent(kube, l, cert, newMirror(l)).run(ctx)
+	return newAgent(kube, l, cert, newAddressAssigner(l)).run(ctx)
 }

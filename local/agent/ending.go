@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// servesUntil returns when the program of a pod that is being deleted ends.
-func servesUntil(pod *corev1.Pod) time.Time {
+// programEndTime returns when the program of a pod that is being deleted ends.
+func programEndTime(pod *corev1.Pod) time.Time {
 	end := pod.DeletionTimestamp.Time
 	var grace time.Duration
 	if s := pod.DeletionGracePeriodSeconds; s != nil {
 		grace = time.Duration(*s) * time.Second
 	}
 	began := end.Add(-grace)
-	hook, has := preStop(pod)
+	hook, has := preStopDuration(pod)
 	switch {
 	case has:
 		end = began.Add(min(hook, grace))
@@ -26,9 +26,9 @@ func servesUntil(pod *corev1.Pod) time.Time {
 	return end
 }
 
-// preStop returns how long the preStop hooks of a pod's containers take. has is false if no hook has a supported
+// preStopDuration returns how long the preStop hooks of a pod's containers take. has is false if no hook has a supported
 // form.
-func preStop(pod *corev1.Pod) (longest time.Duration, has bool) {
+func preStopDuration(pod *corev1.Pod) (longest time.Duration, has bool) {
 	for _, c := range pod.Spec.Containers {
 		if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
 			continue

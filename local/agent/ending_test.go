@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestServesUntil(t *testing.T) {
+func TestProgramEndTimeOfDeletedPod(t *testing.T) {
 	asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	exec := func(command ...string) *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: command}}
@@ -48,7 +48,7 @@ func TestServesUntil(t *testing.T) {
 			for _, h := range c.hooks {
 				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Lifecycle: &corev1.Lifecycle{PreStop: h}})
 			}
-			if got := servesUntil(pod).Sub(asked); got != c.want {
+			if got := programEndTime(pod).Sub(asked); got != c.want {
 				t.Errorf("serves for %s, want %s", got, c.want)
 			}
 		})

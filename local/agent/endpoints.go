@@ -19,7 +19,7 @@ func (a *agent) endpoints(key nodePortKey) []string {
 	}
 	var ready, terminating []string
 	a.eachEndpoint(key, func(e discoveryv1.Endpoint, port int) {
-		if localOnly(s) && (e.NodeName == nil || *e.NodeName != key.node) {
+		if isLocalOnly(s) && (e.NodeName == nil || *e.NodeName != key.node) {
 			return
 		}
 		for _, text := range e.Addresses {
@@ -41,8 +41,8 @@ func (a *agent) endpoints(key nodePortKey) []string {
 	return ready
 }
 
-// localEndpoints counts the ready endpoints of a Service on the key's node.
-func (a *agent) localEndpoints(key nodePortKey) int {
+// countLocalEndpoints counts the ready endpoints of a Service on the key's node.
+func (a *agent) countLocalEndpoints(key nodePortKey) int {
 	seen := map[string]bool{}
 	for _, slice := range a.slicesOf(key) {
 		for _, e := range slice.Endpoints {

@@ -27,7 +27,7 @@ func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (
 		c.program, err = images.Start(spec.Image, images.Config{
 			Address:  c.address,
 			Env:      environment(pod, spec, c),
-			ReadFile: func(name string) ([]byte, error) { return a.readMounted(ctx, pod, spec, name) },
+			ReadFile: func(name string) ([]byte, error) { return a.readMountedFile(ctx, pod, spec, name) },
 		})
 		if err != nil {
 			return true, fmt.Errorf("start container %s: %w", spec.Name, err)
@@ -59,8 +59,8 @@ func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[stri
 	return out
 }
 
-// readMounted reads a file of a mounted Secret or ConfigMap.
-func (a *agent) readMounted(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, name string) ([]byte, error) {
+// readMountedFile reads a file of a mounted Secret or ConfigMap.
+func (a *agent) readMountedFile(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, name string) ([]byte, error) {
 	for _, m := range spec.VolumeMounts {
 		file, below := strings.CutPrefix(path.Clean(name), path.Clean(m.MountPath)+"/")
 		if !below {
@@ -82,7 +82,7 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 		if err != nil {
 			return nil, err
 		}
-		b, ok := s.Data[keyOf(v.Secret.Items, file)]
+		b, ok := s.Data[volumeKeyOf(v.Secret.Items, file)]
 		if !ok {
 			return nil, fmt.Errorf("secret %s has nothing for %s", s.Name, file)
 		}
@@ -92,7 +92,7 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 		if err != nil {
 			return nil, err
 		}
-		text, ok := m.Data[keyOf(v.ConfigMap.Items, file)]
+		text, ok := m.Data[volumeKeyOf(v.ConfigMap.Items, file)]
 		if !ok {
 			return nil, fmt.Errorf("config map %s has nothing for %s", m.Name, file)
 		}
@@ -101,8 +101,8 @@ func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volum
 	return nil, fmt.Errorf("volume %s is of a kind that local pods do not have", v.Name)
 }
 
-// keyOf returns the key of the Secret or ConfigMap that has the content of a file in a volume.
-func keyOf(items []corev1.KeyToPath, file string) string {
+// volumeKeyOf returns the key of the Secret or ConfigMap that has the content of a file in a volume.
+func volumeKeyOf(items []corev1.KeyToPath, file string) string {
 	for _, i := range items {
 		if i.Path == file {
 			return i.Key

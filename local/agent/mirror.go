@@ -13,46 +13,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// mirror assigns the addresses of pods to the ENI of their node in AWS. Its methods are idempotent.
-type mirror interface {
+// addressAssigner assigns the addresses of pods to the ENI of their node in AWS. Its methods are idempotent.
+type addressAssigner interface {
 	Assign(ctx context.Context, n layout.Node, a netip.Addr) error
 	Unassign(ctx context.Context, n layout.Node, a netip.Addr) error
 }
 
-// newMirror returns noMirror if the local world has no AWS.
-func newMirror(l layout.Layout) mirror {
+// newAddressAssigner returns noAddressAssigner if the local world has no AWS.
+func newAddressAssigner(l layout.Layout) addressAssigner {
 	if l.AWS == "" {
-		return noMirror{}
+		return noAddressAssigner{}
 	}
-	return &ec2Mirror{ec2.NewFromConfig(awsclient.Config(l.AWS, l.Region))}
+	return &ec2AddressAssigner{ec2.NewFromConfig(awsclient.Config(l.AWS, l.Region))}
 }
 
-// noMirror is the mirror of a world without AWS.
-type noMirror struct{}
+// noAddressAssigner is the assigner of a local world without AWS.
+type noAddressAssigner struct{}
 
-func (noMirror) Assign(context.Context, layout.Node, netip.Addr) error   { return nil }
-func (noMirror) Unassign(context.Context, layout.Node, netip.Addr) error { return nil }
+func (noAddressAssigner) Assign(context.Context, layout.Node, netip.Addr) error   { return nil }
+func (noAddressAssigner) Unassign(context.Context, layout.Node, netip.Addr) error { return nil }
 
-// ec2Mirror does what the VPC CNI plugin does: it makes addresses of pods secondary addresses of their node's ENI.
-type ec2Mirror struct{ ec2 *ec2.Client }
+// ec2AddressAssigner does what the VPC CNI plugin does: it makes addresses of pods secondary addresses of their node's ENI.
+type ec2AddressAssigner struct{ ec2 *ec2.Client }
 
-func (m *ec2Mirror) Assign(ctx context.Context, n layout.Node, a netip.Addr) error {
+func (m *ec2AddressAssigner) Assign(ctx context.Context, n layout.Node, a netip.Addr) error {
 	_, err := m.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{
-		NetworkInterfaceId: aws.String(n.Interface),
+		NetworkInterfaceId: aws.String(n.ENI),
 		PrivateIpAddresses: []string{a.String()},
 	})
 	if err == nil {
 		return nil
 	}
-	if has, lookErr := m.has(ctx, n, a); lookErr == nil && has {
+	if has, lookErr := m.hasAddress(ctx, n, a); lookErr == nil && has {
 		return nil
 	}
 	return err
 }
 
-func (m *ec2Mirror) Unassign(ctx context.Context, n layout.Node, a netip.Addr) error {
+func (m *ec2AddressAssigner) Unassign(ctx context.Context, n layout.Node, a netip.Addr) error {
 	_, err := m.ec2.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{
-		NetworkInterfaceId: aws.String(n.Interface),
+		NetworkInterfaceId: aws.String(n.ENI),
 		PrivateIpAddresses: []string{a.String()},
 	})
 	var api smithy.APIError
@@ -62,15 +62,15 @@ func (m *ec2Mirror) Unassign(ctx context.Context, n layout.Node, a netip.Addr) e
 	if err == nil {
 		return nil
 	}
-	if has, lookErr := m.has(ctx, n, a); lookErr == nil && !has {
+	if has, lookErr := m.hasAddress(ctx, n, a); lookErr == nil && !has {
 		return nil
 	}
 	return err
 }
 
-func (m *ec2Mirror) has(ctx context.Context, n layout.Node, a netip.Addr) (bool, error) {
+func (m *ec2AddressAssigner) hasAddress(ctx context.Context, n layout.Node, a netip.Addr) (bool, error) {
 	out, err := m.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{
-		NetworkInterfaceIds: []string{n.Interface},
+		NetworkInterfaceIds: []string{n.ENI},
 	})
 	if err != nil {
 		return false, err

@@ -53,8 +53,8 @@ func (a *agent) nodeObject(n layout.Node) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{
 			ProviderID: n.ProviderID(),
-			PodCIDR:    n.Pods.String(),
-			PodCIDRs:   []string{n.Pods.String()},
+			PodCIDR:    n.PodRange.String(),
+			PodCIDRs:   []string{n.PodRange.String()},
 		},
 		Status: corev1.NodeStatus{
 			Capacity:    capacity,

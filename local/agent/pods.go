@@ -34,12 +34,12 @@ const (
 
 // container has the address of one pod and its server, or the program of its image.
 type container struct {
-	uid     types.UID
-	node    string
-	address netip.Addr
-	host    bool // the pod has the address of the node
-	server  *echo.Server
-	program *images.Program
+	uid             types.UID
+	node            string
+	address         netip.Addr
+	usesNodeAddress bool // the pod has the address of the node
+	server          *echo.Server
+	program         *images.Program
 }
 
 // shutdown ends the server and the program of the pod.
@@ -82,22 +82,22 @@ func (a *agent) syncPod(ctx context.Context, key string) (requeueAfter time.Dura
 		}
 		return 0, nil
 	case pod.DeletionTimestamp != nil:
-		if left := time.Until(servesUntil(pod)); left > 0 && a.containerOf(key) != nil {
+		if left := time.Until(programEndTime(pod)); left > 0 && a.containerOf(key) != nil {
 			return left, nil
 		}
 		a.stopServers(ctx, key, pod)
 		return 0, a.annotate(ctx, pod, annotationStopped, "true")
 	default:
-		return 0, a.start(ctx, key, pod)
+		return 0, a.startPod(ctx, key, pod)
 	}
 }
 
-// start assigns an address to a pod and opens its ports, unless that has been done already.
-func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
+// startPod assigns an address to a pod and opens its ports, unless that has been done already.
+func (a *agent) startPod(ctx context.Context, key string, pod *corev1.Pod) error {
 	c := a.containerOf(key)
 	if c == nil {
 		var err error
-		if c, err = a.create(ctx, pod); err != nil {
+		if c, err = a.createContainer(ctx, pod); err != nil {
 			return err
 		}
 		a.setContainer(key, c)
@@ -117,12 +117,12 @@ func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
 
 // openPorts opens the ports of a pod that are not open yet.
 func (a *agent) openPorts(pod *corev1.Pod, c *container) error {
-	for _, port := range a.ports(pod, corev1.ProtocolTCP) {
+	for _, port := range a.podPorts(pod, corev1.ProtocolTCP) {
 		if err := c.server.Listen(port); err != nil {
 			return fmt.Errorf("open port %d: %w", port, err)
 		}
 	}
-	for _, port := range a.ports(pod, corev1.ProtocolUDP) {
+	for _, port := range a.podPorts(pod, corev1.ProtocolUDP) {
 		if err := c.server.ListenUDP(port); err != nil {
 			return fmt.Errorf("open port %d for datagrams: %w", port, err)
 		}
@@ -130,13 +130,13 @@ func (a *agent) openPorts(pod *corev1.Pod, c *container) error {
 	return nil
 }
 
-func (a *agent) create(ctx context.Context, pod *corev1.Pod) (*container, error) {
+func (a *agent) createContainer(ctx context.Context, pod *corev1.Pod) (*container, error) {
 	node := a.nodes[pod.Spec.NodeName]
-	c := &container{uid: pod.UID, node: node.Name, host: pod.Spec.HostNetwork}
+	c := &container{uid: pod.UID, node: node.Name, usesNodeAddress: pod.Spec.HostNetwork}
 	switch previous, err := netip.ParseAddr(pod.Annotations[annotationAddress]); {
-	case c.host:
+	case c.usesNodeAddress:
 		c.address = node.Address
-	case err == nil && node.Pods.Contains(previous):
+	case err == nil && node.PodRange.Contains(previous):
 		c.address = previous // The agent was restarted.
 		a.pools.reserve(node.Name, previous)
 	default:
@@ -144,17 +144,17 @@ func (a *agent) create(ctx context.Context, pod *corev1.Pod) (*container, error)
 			return nil, err
 		}
 	}
-	if !c.host {
-		if err := a.mirror.Assign(ctx, node, c.address); err != nil {
+	if !c.usesNodeAddress {
+		if err := a.assigner.Assign(ctx, node, c.address); err != nil {
 			a.pools.release(node.Name, c.address)
-			return nil, fmt.Errorf("assign %s to %s: %w", c.address, node.Interface, err)
+			return nil, fmt.Errorf("assign %s to %s: %w", c.address, node.ENI, err)
 		}
 	}
 	key := pod.Namespace + "/" + pod.Name
 	c.server = echo.New(echo.Config{
 		Address:     c.address,
-		Identity:    func() echo.Identity { return a.identity(key, c) },
-		Protocol:    func(port int) echo.Protocol { return a.protocol(key, port) },
+		Identity:    func() echo.Identity { return a.podIdentity(key, c) },
+		Protocol:    func(port int) echo.Protocol { return a.portProtocol(key, port) },
 		Status:      func() int { return a.forcedStatus(key) },
 		Certificate: a.cert,
 	})
@@ -184,8 +184,8 @@ func (a *agent) removeContainer(ctx context.Context, key string) error {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
 	c.shutdown(now)
-	if !c.host {
-		if err := a.mirror.Unassign(ctx, a.nodes[c.node], c.address); err != nil {
+	if !c.usesNodeAddress {
+		if err := a.assigner.Unassign(ctx, a.nodes[c.node], c.address); err != nil {
 			return fmt.Errorf("unassign %s: %w", c.address, err)
 		}
 		a.pools.release(c.node, c.address)
@@ -212,7 +212,7 @@ func (a *agent) reserveUsedAddresses() error {
 // stopAll ends all servers without waiting for requests, as ctx has ended.
 func (a *agent) stopAll(ctx context.Context) {
 	a.mu.Lock()
-	all := slices.Collect(maps.Values(a.running))
+	all := slices.Collect(maps.Values(a.containers))
 	a.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, c := range all {
@@ -224,17 +224,17 @@ func (a *agent) stopAll(ctx context.Context) {
 func (a *agent) containerOf(key string) *container {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.running[key]
+	return a.containers[key]
 }
 
 func (a *agent) setContainer(key string, c *container) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c == nil {
-		delete(a.running, key)
+		delete(a.containers, key)
 		return
 	}
-	a.running[key] = c
+	a.containers[key] = c
 }
 
 // annotate sets an annotation of a pod, but not of a later pod with the same name.

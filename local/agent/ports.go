@@ -12,20 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// ports returns the ports of a protocol that a pod opens: those that its containers declare, and the target ports of
+// podPorts returns the ports of a protocol that a pod opens: those that its containers declare, and the target ports of
 // its Services, since Kubernetes does not require a declaration.
-func (a *agent) ports(pod *corev1.Pod, protocol corev1.Protocol) []int {
+func (a *agent) podPorts(pod *corev1.Pod, protocol corev1.Protocol) []int {
 	set := map[int]bool{}
 	for _, c := range pod.Spec.Containers {
 		for _, p := range c.Ports {
-			if transport(p.Protocol) == protocol {
+			if protocolOrTCP(p.Protocol) == protocol {
 				set[int(p.ContainerPort)] = true
 			}
 		}
 	}
 	for _, s := range a.servicesOf(pod) {
 		for _, p := range s.Spec.Ports {
-			if n := targetPort(pod, p); n > 0 && transport(p.Protocol) == protocol {
+			if n := targetPort(pod, p); n > 0 && protocolOrTCP(p.Protocol) == protocol {
 				set[n] = true
 			}
 		}
@@ -33,8 +33,8 @@ func (a *agent) ports(pod *corev1.Pod, protocol corev1.Protocol) []int {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// transport returns the protocol of a port, by default TCP.
-func transport(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }
+// protocolOrTCP returns the protocol of a port, by default TCP.
+func protocolOrTCP(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }
 
 // targetPort returns the port of a pod to which a port of a Service forwards, or 0 if there is none.
 func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
@@ -51,9 +51,9 @@ func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
 	return 0
 }
 
-// protocol returns the protocol of a pod's port: from the name of the container port, else from the appProtocol of
+// portProtocol returns the protocol of a pod's port: from the name of the container port, else from the appProtocol of
 // a Service, else HTTP.
-func (a *agent) protocol(key string, port int) echo.Protocol {
+func (a *agent) portProtocol(key string, port int) echo.Protocol {
 	pod, err := a.podOf(key)
 	if err != nil {
 		return echo.HTTP
@@ -113,8 +113,8 @@ func (a *agent) enqueueSelected(s *corev1.Service) {
 	}
 }
 
-// identity returns the identity of a pod for its answers.
-func (a *agent) identity(key string, c *container) echo.Identity {
+// podIdentity returns the identity of a pod for its answers.
+func (a *agent) podIdentity(key string, c *container) echo.Identity {
 	id := echo.Identity{Node: c.node, Address: c.address.String()}
 	pod, err := a.podOf(key)
 	if err != nil {

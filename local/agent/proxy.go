@@ -24,7 +24,7 @@ import (
 type proxy struct {
 	agent        *agent
 	syncRequests chan struct{}
-	open         map[nodePortKey]io.Closer
+	openSockets  map[nodePortKey]io.Closer
 }
 
 // nodePortKey identifies a node port of a Service on a node, or its health check port.
@@ -33,14 +33,14 @@ type nodePortKey struct {
 	port    int32
 	service types.NamespacedName
 	// portName is the name of the Service's port, empty for the health check port.
-	portName string
-	protocol corev1.Protocol
-	node     string
-	health   bool
+	portName      string
+	protocol      corev1.Protocol
+	node          string
+	isHealthCheck bool
 }
 
 func newProxy(a *agent) *proxy {
-	return &proxy{agent: a, syncRequests: make(chan struct{}, 1), open: map[nodePortKey]io.Closer{}}
+	return &proxy{agent: a, syncRequests: make(chan struct{}, 1), openSockets: map[nodePortKey]io.Closer{}}
 }
 
 // requestSync makes the proxy open and close ports for changed objects.
@@ -53,7 +53,7 @@ func (p *proxy) requestSync() {
 
 func (p *proxy) run(ctx context.Context) {
 	defer func() {
-		for _, c := range p.open {
+		for _, c := range p.openSockets {
 			c.Close()
 		}
 	}()
@@ -78,14 +78,14 @@ func (p *proxy) sync() {
 		return
 	}
 	// Close first, since a port may move from one Service to another.
-	for key, l := range p.open {
+	for key, l := range p.openSockets {
 		if !want[key] {
 			l.Close()
-			delete(p.open, key)
+			delete(p.openSockets, key)
 		}
 	}
 	for key := range want {
-		if p.open[key] != nil {
+		if p.openSockets[key] != nil {
 			continue
 		}
 		l, err := p.listen(key)
@@ -93,7 +93,7 @@ func (p *proxy) sync() {
 			klog.ErrorS(err, "Node port is not open", "node", key.node, "port", key.port, "service", key.service)
 			continue
 		}
-		p.open[key] = l
+		p.openSockets[key] = l
 	}
 }
 
@@ -105,13 +105,13 @@ func (p *proxy) wantedPorts() (map[nodePortKey]bool, error) {
 	}
 	out := map[nodePortKey]bool{}
 	for name, node := range p.agent.nodes {
-		if _, err := p.agent.nodeObjs.Get(name); err != nil {
+		if _, err := p.agent.nodeLister.Get(name); err != nil {
 			continue
 		}
 		for _, s := range services {
 			key := nodePortKey{address: node.Address, node: name, service: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 			for _, sp := range s.Spec.Ports {
-				protocol := transport(sp.Protocol)
+				protocol := protocolOrTCP(sp.Protocol)
 				if sp.NodePort != 0 && (protocol == corev1.ProtocolTCP || protocol == corev1.ProtocolUDP) {
 					k := key
 					k.port, k.portName, k.protocol = sp.NodePort, sp.Name, protocol
@@ -120,7 +120,7 @@ func (p *proxy) wantedPorts() (map[nodePortKey]bool, error) {
 			}
 			if s.Spec.HealthCheckNodePort != 0 {
 				k := key
-				k.port, k.protocol, k.health = s.Spec.HealthCheckNodePort, corev1.ProtocolTCP, true
+				k.port, k.protocol, k.isHealthCheck = s.Spec.HealthCheckNodePort, corev1.ProtocolTCP, true
 				out[k] = true
 			}
 		}
@@ -136,8 +136,8 @@ func (p *proxy) listen(key nodePortKey) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key.health {
-		srv := &http.Server{Handler: p.healthOf(key), ReadHeaderTimeout: 10 * time.Second}
+	if key.isHealthCheck {
+		srv := &http.Server{Handler: p.healthHandler(key), ReadHeaderTimeout: 10 * time.Second}
 		go srv.Serve(l)
 		return srv, nil
 	}
@@ -184,11 +184,11 @@ func copyBothWays(a, b *net.TCPConn) {
 	wg.Wait()
 }
 
-// healthOf returns the handler of a health check port, which responds as kube-proxy does: 200 if the node has ready
+// healthHandler returns the handler of a health check port, which responds as kube-proxy does: 200 if the node has ready
 // endpoints of the Service, else 503.
-func (p *proxy) healthOf(key nodePortKey) http.Handler {
+func (p *proxy) healthHandler(key nodePortKey) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		n := p.agent.localEndpoints(key)
+		n := p.agent.countLocalEndpoints(key)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if n == 0 {
@@ -199,7 +199,7 @@ func (p *proxy) healthOf(key nodePortKey) http.Handler {
 	})
 }
 
-// localOnly reports whether the Service has externalTrafficPolicy Local.
-func localOnly(s *corev1.Service) bool {
+// isLocalOnly reports whether the Service has externalTrafficPolicy Local.
+func isLocalOnly(s *corev1.Service) bool {
 	return s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// flowIdle is the idle timeout of a UDP flow, as in the conntrack table of the kernel.
-const flowIdle = 2 * time.Minute
+// flowIdleTimeout is the idle timeout of a UDP flow, as in the conntrack table of the kernel.
+const flowIdleTimeout = 2 * time.Minute
 
 // datagramPort is an open UDP node port with its flows.
 type datagramPort struct {
@@ -42,7 +42,7 @@ func (p *proxy) listenUDP(key nodePortKey) (io.Closer, error) {
 		return nil, err
 	}
 	d := &datagramPort{proxy: p, key: key, conn: conn, flows: map[netip.AddrPort]*datagramFlow{}}
-	go d.read()
+	go d.forwardDatagrams()
 	return d, nil
 }
 
@@ -57,7 +57,7 @@ func (d *datagramPort) Close() error {
 	return err
 }
 
-func (d *datagramPort) read() {
+func (d *datagramPort) forwardDatagrams() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, from, err := d.conn.ReadFromUDPAddrPort(buf)
@@ -81,7 +81,7 @@ func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
 	defer d.mu.Unlock()
 	if f := d.flows[from]; f != nil {
 		if slices.Contains(endpoints, f.endpoint) {
-			f.conn.SetReadDeadline(time.Now().Add(flowIdle))
+			f.conn.SetReadDeadline(time.Now().Add(flowIdleTimeout))
 			return f
 		}
 		f.conn.Close()
@@ -95,15 +95,15 @@ func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
 	if err != nil {
 		return nil
 	}
-	conn.SetReadDeadline(time.Now().Add(flowIdle))
+	conn.SetReadDeadline(time.Now().Add(flowIdleTimeout))
 	f := &datagramFlow{endpoint: at, conn: conn}
 	d.flows[from] = f
-	go d.answer(from, f)
+	go d.forwardReplies(from, f)
 	return f
 }
 
-// answer forwards datagrams of an endpoint to the client until the flow is idle or closed.
-func (d *datagramPort) answer(to netip.AddrPort, f *datagramFlow) {
+// forwardReplies forwards datagrams of an endpoint to the client until the flow is idle or closed.
+func (d *datagramPort) forwardReplies(to netip.AddrPort, f *datagramFlow) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := f.conn.Read(buf)

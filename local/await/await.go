@@ -12,15 +12,15 @@ import (
 // Interval is the initial time between two checks. It is short because all servers are on this machine.
 const Interval = 50 * time.Millisecond
 
-// longest is the maximum time between two checks.
-const longest = 5 * Interval
+// maxInterval is the maximum time between two checks.
+const maxInterval = 5 * Interval
 
 // Success calls check until it returns nil. When limit is over or ctx ends, it returns the last error of check. The
 // context of check ends at the limit. The interval grows with the time waited, since checks use CPU time.
 func Success(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	began := time.Now()
 	return poll(ctx, limit, check, func() time.Duration {
-		return min(max(Interval, time.Since(began)/20), longest)
+		return min(max(Interval, time.Since(began)/20), maxInterval)
 	})
 }
 

@@ -28,15 +28,15 @@ func Config(endpoint, region string) aws.Config {
 	}
 }
 
-// services are the IDs, in the flag --aws-api-endpoints, of the services that the controller calls.
-var services = []string{
+// serviceIDs are the IDs, in the flag --aws-api-endpoints, of the services that the controller calls.
+var serviceIDs = []string{
 	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "IAM",
 	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
 }
 
 // Endpoints returns the flag of the controller that sets the URL of all services.
 func Endpoints(url string) string {
-	return "--aws-api-endpoints=" + strings.Join(services, "="+url+",") + "=" + url
+	return "--aws-api-endpoints=" + strings.Join(serviceIDs, "="+url+",") + "=" + url
 }
 
 // Environment returns environment variables that set the URL of all services except STS. Unlike flags, other users of
@@ -44,7 +44,7 @@ func Endpoints(url string) string {
 // STS.
 func Environment(url string) []string {
 	var out []string
-	for _, s := range services {
+	for _, s := range serviceIDs {
 		if s != "STS" {
 			out = append(out, "AWS_ENDPOINT_URL_"+strings.ToUpper(strings.ReplaceAll(s, " ", "_"))+"="+url)
 		}

@@ -15,9 +15,9 @@ const deploymentDelay = 5 * time.Second
 // configureAccelerators gives each network zone of accelerators a /24 of the range, so that local worlds do not
 // share addresses.
 func (f flags) configureAccelerators(c *store.AcceleratorConfig) error {
-	p, err := netip.ParsePrefix(f.accelerators)
+	p, err := netip.ParsePrefix(f.acceleratorRange)
 	if err != nil || p.Bits() != 22 || !p.Addr().Is4() {
-		return fmt.Errorf("--accelerators %q is not an IPv4 range with a prefix length of 22", f.accelerators)
+		return fmt.Errorf("--accelerators %q is not an IPv4 range with a prefix length of 22", f.acceleratorRange)
 	}
 	part := func(i byte) netip.Prefix {
 		a := p.Masked().Addr().As4()

@@ -22,11 +22,11 @@ import (
 )
 
 type flags struct {
-	listen, resolver, state, region string
-	seed                            uint64
-	enforce, traffic                bool
-	accelerators                    string
-	propagation, provisioning       time.Duration
+	listenAddress, resolver, stateFile, region string
+	seed                                       uint64
+	enforceSecurityGroups, serveTraffic        bool
+	acceleratorRange                           string
+	propagationDelay, provisioningDelay        time.Duration
 }
 
 // NewCommand returns the command of the role aws.
@@ -44,40 +44,40 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:4566", "address of the API")
+	fl.StringVar(&f.listenAddress, "listen", "127.0.0.1:4566", "address of the API")
 	fl.StringVar(&f.resolver, "resolver", "", "address of the DNS server for load balancers")
-	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
+	fl.StringVar(&f.stateFile, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
 	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served; its partition is the emulated one")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed for generated ids and for the random order of lists")
-	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
-	fl.BoolVar(&f.traffic, "traffic", true, "serve the listeners of load balancers and check targets; without it all targets are healthy")
-	fl.StringVar(&f.accelerators, "accelerators", "127.252.0.0/22", "loopback range (a /22) that replaces the static addresses of accelerators")
-	fl.DurationVar(&f.propagation, "propagation-delay", 0, "delay until load balancers apply changes that the API has accepted")
-	fl.DurationVar(&f.provisioning, "provisioning-delay", time.Second, "time until new load balancers are active")
+	fl.BoolVar(&f.enforceSecurityGroups, "enforce-security-groups", true, "drop connections that security groups do not allow")
+	fl.BoolVar(&f.serveTraffic, "traffic", true, "serve the listeners of load balancers and check targets; without it all targets are healthy")
+	fl.StringVar(&f.acceleratorRange, "accelerators", "127.252.0.0/22", "loopback range (a /22) that replaces the static addresses of accelerators")
+	fl.DurationVar(&f.propagationDelay, "propagation-delay", 0, "delay until load balancers apply changes that the API has accepted")
+	fl.DurationVar(&f.provisioningDelay, "provisioning-delay", time.Second, "time until new load balancers are active")
 	return cmd
 }
 
 func (f flags) run(ctx context.Context) error {
 	em := emulator.New(emulator.Options{Seed: f.seed, Partition: store.AWSPartitionOf(f.region).Name})
 	em.IMDS().SetIdentity(imds.Identity{Region: f.region})
-	if err := f.load(em); err != nil {
+	if err := f.loadState(em); err != nil {
 		return err
 	}
 	em.Store().Lock()
-	em.Store().Config.ELB.ProvisioningDelay = f.provisioning
+	em.Store().Config.ELB.ProvisioningDelay = f.provisioningDelay
 	err := f.configureAccelerators(&em.Store().Config.Accelerator)
 	em.Store().Unlock()
 	if err != nil {
 		return err
 	}
-	if f.traffic {
+	if f.serveTraffic {
 		stop, err := f.startDataPlane(ctx, em)
 		if err != nil {
 			return err
 		}
 		defer stop()
 	}
-	l, err := net.Listen("tcp", f.listen)
+	l, err := net.Listen("tcp", f.listenAddress)
 	if err != nil {
 		return err
 	}
@@ -95,15 +95,15 @@ func (f flags) run(ctx context.Context) error {
 	if err := srv.Shutdown(limit); err != nil {
 		srv.Close()
 	}
-	return f.save(em)
+	return f.saveState(em)
 }
 
-// load restores the state that an earlier process of the same world saved.
-func (f flags) load(em *emulator.Emulator) error {
-	if f.state == "" {
+// loadState restores the state that an earlier process of the same world saved.
+func (f flags) loadState(em *emulator.Emulator) error {
+	if f.stateFile == "" {
 		return nil
 	}
-	b, err := os.ReadFile(f.state)
+	b, err := os.ReadFile(f.stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -114,13 +114,13 @@ func (f flags) load(em *emulator.Emulator) error {
 	w.Lock()
 	defer w.Unlock()
 	if err := w.Restore(b); err != nil {
-		return fmt.Errorf("read state %s: %w", f.state, err)
+		return fmt.Errorf("read state %s: %w", f.stateFile, err)
 	}
 	return nil
 }
 
-func (f flags) save(em *emulator.Emulator) error {
-	if f.state == "" {
+func (f flags) saveState(em *emulator.Emulator) error {
+	if f.stateFile == "" {
 		return nil
 	}
 	w := em.Store()
@@ -130,5 +130,5 @@ func (f flags) save(em *emulator.Emulator) error {
 	if err != nil {
 		return fmt.Errorf("save state: %w", err)
 	}
-	return os.WriteFile(f.state, b, 0o600)
+	return os.WriteFile(f.stateFile, b, 0o600)
 }

@@ -16,9 +16,9 @@ import (
 func (f flags) startDataPlane(ctx context.Context, em *emulator.Emulator) (stop func(), err error) {
 	s, err := serve.Start(ctx, em, serve.Options{
 		Resolver:              f.resolver,
-		EnforceSecurityGroups: f.enforce,
-		PropagationDelay:      f.propagation,
-		Plane:                 dataplane.Options{Dial: loopback.Target},
+		EnforceSecurityGroups: f.enforceSecurityGroups,
+		PropagationDelay:      f.propagationDelay,
+		Plane:                 dataplane.Options{DialAddress: loopback.TargetAddrPort},
 		Log:                   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Variable is the environment variable with the path of a Chromium.
-const Variable = "FULCRUM_CHROMIUM"
+// ChromiumVariable is the environment variable with the path of a Chromium.
+const ChromiumVariable = "FULCRUM_CHROMIUM"
 
-// limit is the timeout of one action in the browser.
-const limit = 2 * time.Minute
+// actionTimeout is the timeout of one action in the browser.
+const actionTimeout = 2 * time.Minute
 
 // Tab is a page in a separate browser.
 type Tab struct {
@@ -33,7 +33,7 @@ type Tab struct {
 // in CI, where Chromium is installed.
 func Open(t testing.TB) *Tab {
 	t.Helper()
-	path := os.Getenv(Variable)
+	path := os.Getenv(ChromiumVariable)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); path == "" && err == nil {
 			path = found
@@ -43,7 +43,7 @@ func Open(t testing.TB) *Tab {
 		if os.Getenv("CI") != "" {
 			t.Fatal("no Chromium was found; tools/chromium.sh installs it")
 		}
-		t.Skip("no Chromium was found; install it (apt-get install chromium), or set " + Variable)
+		t.Skip("no Chromium was found; install it (apt-get install chromium), or set " + ChromiumVariable)
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1200, 800))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), opts...)
@@ -86,13 +86,13 @@ func (tab *Tab) Faults() []string {
 // Do performs actions of a user, such as clicks.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
-	run(tab, chromedp.Steps(steps...))
+	performAction(tab, chromedp.Steps(steps...))
 }
 
-// run performs an action and returns its value.
-func run[T any](tab *Tab, a chromedp.Action[T]) T {
+// performAction performs an action and returns its value.
+func performAction[T any](tab *Tab, a chromedp.Action[T]) T {
 	tab.t.Helper()
-	ctx, done := context.WithTimeout(tab.ctx, limit)
+	ctx, done := context.WithTimeout(tab.ctx, actionTimeout)
 	defer done()
 	out, err := chromedp.Run(ctx, a)
 	if err != nil {
@@ -104,13 +104,13 @@ func run[T any](tab *Tab, a chromedp.Action[T]) T {
 // Eval returns the value of a JavaScript expression in the page. If the value is a promise, it awaits the promise.
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
-	return run(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	return performAction(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
 // Until waits until an expression is true in the page, and returns how long that took.
 func (tab *Tab) Until(expression string) time.Duration {
 	tab.t.Helper()
-	return tab.until(expression, func(time.Duration) {})
+	return tab.pollUntil(expression, func(time.Duration) {})
 }
 
 // PressUntil presses a key each second until an expression is true in the page. It repeats the key because a
@@ -118,7 +118,7 @@ func (tab *Tab) Until(expression string) time.Duration {
 func (tab *Tab) PressUntil(key, expression string) {
 	tab.t.Helper()
 	presses := 0
-	tab.until(expression, func(waited time.Duration) {
+	tab.pollUntil(expression, func(waited time.Duration) {
 		if waited >= time.Duration(presses)*time.Second {
 			presses++
 			tab.Do(chromedp.KeyEvent(key))
@@ -126,8 +126,8 @@ func (tab *Tab) PressUntil(key, expression string) {
 	})
 }
 
-// until waits until an expression is true in the page. Before each evaluation it calls act with the time so far.
-func (tab *Tab) until(expression string, act func(waited time.Duration)) time.Duration {
+// pollUntil waits until an expression is true in the page. Before each evaluation it calls act with the time so far.
+func (tab *Tab) pollUntil(expression string, act func(waited time.Duration)) time.Duration {
 	tab.t.Helper()
 	began := time.Now()
 	for {
@@ -135,8 +135,8 @@ func (tab *Tab) until(expression string, act func(waited time.Duration)) time.Du
 		if Eval[bool](tab, "Boolean("+expression+")") {
 			return time.Since(began)
 		}
-		if time.Since(began) > limit {
-			tab.t.Fatalf("not within %s: %s; the page:\n%s", limit, expression, Eval[string](tab, "document.body.innerText"))
+		if time.Since(began) > actionTimeout {
+			tab.t.Fatalf("not within %s: %s; the page:\n%s", actionTimeout, expression, Eval[string](tab, "document.body.innerText"))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -149,7 +149,7 @@ func (tab *Tab) Screenshot(name string) {
 	if dir == "" {
 		return
 	}
-	if err := os.WriteFile(fmt.Sprintf("%s/%s.png", dir, name), run(tab, chromedp.CaptureScreenshot()), 0o600); err != nil {
+	if err := os.WriteFile(fmt.Sprintf("%s/%s.png", dir, name), performAction(tab, chromedp.CaptureScreenshot()), 0o600); err != nil {
 		tab.t.Fatal(err)
 	}
 }

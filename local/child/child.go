@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// PIDs is the directory, in the state directory, with a file for each running process.
-const PIDs = "pids"
+// PIDsDir is the directory, in the state directory, with a file for each running process.
+const PIDsDir = "pids"
 
 // Process is a child process. It is started once; a restart needs a new Process.
 type Process struct {
@@ -50,13 +50,13 @@ func NewLauncher() *Launcher {
 // Close ends the thread. On Linux, this also ends the children that still run.
 func (l *Launcher) Close() { l.once.Do(func() { close(l.jobs) }) }
 
-// Start runs a program in its own process group and writes its output to logs/NAME.log in the state directory, which
-// must have the directories logs and PIDs.
+// Start runs a program in its own process group and writes its output to logs/NAME.log in the state directory, which must
+// have the directories logs and PIDs.
 func (l *Launcher) Start(name, stateDir, path string, args, env []string) (*Process, error) {
 	p := &Process{
 		name:    name,
 		logPath: filepath.Join(stateDir, "logs", name+".log"),
-		pidPath: filepath.Join(stateDir, PIDs, name),
+		pidPath: filepath.Join(stateDir, PIDsDir, name),
 		exited:  make(chan struct{}),
 	}
 	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -88,8 +88,8 @@ func (l *Launcher) Start(name, stateDir, path string, args, env []string) (*Proc
 	return p, nil
 }
 
-// Alive reports whether the process runs.
-func (p *Process) Alive() bool {
+// IsAlive reports whether the process runs.
+func (p *Process) IsAlive() bool {
 	select {
 	case <-p.exited:
 		return false
@@ -100,7 +100,7 @@ func (p *Process) Alive() bool {
 
 // signal sends a signal to the whole process group.
 func (p *Process) signal(s syscall.Signal) {
-	if p.Alive() {
+	if p.IsAlive() {
 		syscall.Kill(-p.cmd.Process.Pid, s)
 	}
 }
@@ -163,8 +163,8 @@ func writePIDFile(path string, pid int) error {
 	return nil
 }
 
-// KillRecorded kills the processes of the PID files in dir, if PID and start time still match.
-func KillRecorded(dir string) {
+// KillRecordedProcesses kills the processes of the PID files in dir, if PID and start time still match.
+func KillRecordedProcesses(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

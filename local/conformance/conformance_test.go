@@ -53,12 +53,12 @@ const className = "fulcrum"
 
 // TestConformance runs the conformance suite of Gateway API. docs/conformance.md lists the tests that it skips.
 func TestConformance(t *testing.T) {
-	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveImmediately: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
-	resolveIn(t, w)
+	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveImmediately: true, KeepState: os.Getenv("FULCRUM_KEEP") != ""})
+	useWorldResolver(t, w)
 	t.Setenv("KUBECONFIG", w.Kubeconfig())
 	opts := gatewayconformance.DefaultOptions(t)
 	opts.RestConfig.QPS = -1
-	grantSecrets(t, w)
+	grantSecretAccess(t, w)
 	startController(t, w)
 	applyConfiguration(t, w)
 	controller := cmp.Or(os.Getenv(controllerVariable), anyController)
@@ -87,33 +87,33 @@ func TestConformance(t *testing.T) {
 	gatewayconformance.RunConformanceWithOptions(t, opts)
 }
 
-// resolveIn makes the default resolver resolve the load balancers of a local world, because the suite's clients for
+// useWorldResolver makes the default resolver resolve the load balancers of a local world, because the suite's clients for
 // TCP, UDP and gRPC do not accept a dialer.
-func resolveIn(t *testing.T, w *world.World) {
+func useWorldResolver(t *testing.T, w *world.World) {
 	before := net.DefaultResolver
 	net.DefaultResolver = &net.Resolver{
 		PreferGo: true,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			var d net.Dialer
-			return d.DialContext(ctx, network, w.Resolver())
+			return d.DialContext(ctx, network, w.ResolverAddress())
 		},
 	}
 	t.Cleanup(func() { net.DefaultResolver = before })
 }
 
-// grantSecrets allows Fulcrum to read the Secrets that Gateways refer to. The roles in config/rbac do not allow
+// grantSecretAccess allows Fulcrum to read the Secrets that Gateways refer to. The roles in config/rbac do not allow
 // that.
-func grantSecrets(t *testing.T, w *world.World) {
+func grantSecretAccess(t *testing.T, w *world.World) {
 	t.Helper()
 	const name = "gateway-secrets"
-	_, err := w.Kube().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+	_, err := w.KubeClient().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	_, err = w.KubeClient().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "fulcrum"}},
@@ -125,12 +125,12 @@ func grantSecrets(t *testing.T, w *world.World) {
 
 func startController(t *testing.T, w *world.World) {
 	t.Helper()
-	if err := w.StartController(worldtest.Controller(t), "--default-target-type=ip", "--import-tls-secrets=gateway"); err != nil {
+	if err := w.StartController(worldtest.ControllerPath(t), "--default-target-type=ip", "--import-tls-secrets=gateway"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := w.ControllerReady(ctx); err != nil {
+	if err := w.AwaitControllerReady(ctx); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -140,10 +140,10 @@ func startController(t *testing.T, w *world.World) {
 	})
 }
 
-// configuration is the default configuration of all load balancers of the class. The UDP servers of the suite do
+// defaultConfiguration is the default configuration of all load balancers of the class. The UDP servers of the suite do
 // not respond to any health check that AWS supports, so they get traffic only because the target groups fail open.
 // Traffic must be cross-zone because the suite has only one pod of each server.
-const configuration = `
+const defaultConfiguration = `
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
 metadata: {name: conformance, namespace: default}
@@ -163,7 +163,7 @@ spec:
 
 func applyConfiguration(t *testing.T, w *world.World) {
 	t.Helper()
-	objects, err := manifest.Parse([]byte(configuration))
+	objects, err := manifest.Parse([]byte(defaultConfiguration))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,21 +9,21 @@ import (
 // docs/conformance.md links to the AWS documentation.
 var unsupportedByAWS = map[string]string{
 	"HTTPRouteRequestHeaderModifier":            "an Application Load Balancer does not add, set or remove request headers by route",
-	"GatewaySecretReferenceGrantAllInNamespace": withoutDomain,
-	"GatewaySecretReferenceGrantSpecific":       withoutDomain,
+	"GatewaySecretReferenceGrantAllInNamespace": noDomainReason,
+	"GatewaySecretReferenceGrantSpecific":       noDomainReason,
 }
 
-const withoutDomain = "the certificate of the test is for no domain name, and AWS refuses such certificates"
+const noDomainReason = "the certificate of the test is for no domain name, and AWS refuses such certificates"
 
 // unsupportedByALBClasses has further tests that classes of the controller gateway.k8s.aws/alb cannot pass, with
 // the reason. For these classes, Fulcrum creates the same rules as earlier controllers, so that a takeover does not
 // change them.
 var unsupportedByALBClasses = map[string]string{
-	"HTTPRouteHostnameIntersection": portInHost,
-	"HTTPRouteListenerPortMatching": portInHost,
+	"HTTPRouteHostnameIntersection": portInHostReason,
+	"HTTPRouteListenerPortMatching": portInHostReason,
 }
 
-const portInHost = "rules match the hostname alone, and an Application Load Balancer compares a Host header with its port"
+const portInHostReason = "rules match the hostname alone, and an Application Load Balancer compares a Host header with its port"
 
 func skippedTests(controller string) []string {
 	out := slices.Collect(maps.Keys(unsupportedByAWS))

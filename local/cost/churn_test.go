@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	namespace = "shop"
-	latency   = 30 * time.Millisecond // latency of each call to AWS
+	namespace   = "shop"
+	callLatency = 30 * time.Millisecond // latency of each call to AWS
 )
 
-// shape describes the objects and the quotas of a cluster.
-type shape struct {
-	world    world.Options
-	quotas   map[string]int // AWS quotas that differ from the defaults
-	services int            // each has a target group
-	pods     int
-	spare    int    // number of addresses for pods that are created later
-	objects  string // Services, and the objects that refer to them
+// clusterShape describes the objects and the quotas of a cluster.
+type clusterShape struct {
+	worldOptions   world.Options
+	quotas         map[string]int // AWS quotas that differ from the defaults
+	services       int            // each has a target group
+	pods           int
+	spareAddresses int    // number of addresses for pods that are created later
+	objects        string // Services, and the objects that refer to them
 }
 
 // TestChurn measures a controller with a real API server while pods are replaced: 1,000 pods in 50 target groups.
@@ -47,23 +47,23 @@ func TestChurn(t *testing.T) {
 		t.Skip("a measurement of ten minutes; FULCRUM_BENCH=1 runs it")
 	}
 	const groups, pods = 50, 1000
-	h := startCluster(t, shape{services: groups, pods: pods, spare: 6000, objects: services(groups) + ingresses(groups/2, 2)})
-	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", pods, groups, h.usage(t).resident/(1<<20))
+	h := startCluster(t, clusterShape{services: groups, pods: pods, spareAddresses: 6000, objects: serviceManifests(groups) + ingressManifests(groups/2, 2)})
+	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", pods, groups, h.readUsage(t).resident/(1<<20))
 	for _, rate := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d a second", rate), func(t *testing.T) {
-			h.admin(t, http.MethodDelete, "calls", nil)
-			before, duration := h.usage(t), duration(t)
-			h.churn(t, rate, duration)
-			after := h.usage(t)
+			h.callAdminAPI(t, http.MethodDelete, "calls", nil)
+			before, duration := h.readUsage(t), measurementDuration(t)
+			h.replaceRandomPods(t, rate, duration)
+			after := h.readUsage(t)
 			in, out := h.propagationTimes(t)
-			t.Logf("BENCH %d pods replaced in %v: %.1f s of CPU, %.0f MiB resident", h.replaced, duration, after.cpu-before.cpu, after.resident/(1<<20))
-			t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", quantiles(in), quantiles(out))
+			t.Logf("BENCH %d pods replaced in %v: %.1f s of CPU, %.0f MiB resident", h.replacedCount, duration, after.cpu-before.cpu, after.resident/(1<<20))
+			t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", formatQuantiles(in), formatQuantiles(out))
 		})
 	}
 }
 
-// duration returns how long a measurement takes.
-func duration(t *testing.T) time.Duration {
+// measurementDuration returns how long a measurement takes.
+func measurementDuration(t *testing.T) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(cmp.Or(os.Getenv("FULCRUM_BENCH_DURATION"), "5m"))
 	if err != nil {
@@ -74,10 +74,10 @@ func duration(t *testing.T) time.Duration {
 
 // startCluster starts a local world and a controller, and waits until all targets are registered and the controller
 // is idle. From then on, AWS has its documented rate limits and a latency.
-func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
+func startCluster(t *testing.T, of clusterShape, flags ...string) *churnCluster {
 	t.Helper()
-	of.world.Processors = runtime.NumCPU()
-	w := worldtest.Start(t, of.world)
+	of.worldOptions.Processors = runtime.NumCPU()
+	w := worldtest.Start(t, of.worldOptions)
 	// From here on, only the test writes nodes, pods and EndpointSlices.
 	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
 		if err := w.Kill(role); err != nil {
@@ -85,16 +85,16 @@ func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
 		}
 	}
 	h := newChurnCluster(t, w, of)
-	h.admin(t, http.MethodPatch, "config", map[string]any{"Quotas": of.quotas})
-	if err := w.StartController(worldtest.Controller(t), flags...); err != nil {
+	h.callAdminAPI(t, http.MethodPatch, "config", map[string]any{"Quotas": of.quotas})
+	if err := w.StartController(worldtest.ControllerPath(t), flags...); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.ControllerReady(t.Context()); err != nil {
+	if err := w.AwaitControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitTargets(t, of.pods)
-	h.admin(t, http.MethodPut, "limits", map[string]any{"name": "documented", "factor": 1})
-	h.admin(t, http.MethodPost, "faults", map[string]any{"Action": map[string]any{"Latency": latency}})
+	h.callAdminAPI(t, http.MethodPut, "limits", map[string]any{"name": "documented", "factor": 1})
+	h.callAdminAPI(t, http.MethodPost, "faults", map[string]any{"Action": map[string]any{"Latency": callLatency}})
 	h.awaitNoCalls(t)
 	return h
 }
@@ -102,27 +102,27 @@ func startCluster(t *testing.T, of shape, flags ...string) *churnCluster {
 // churnCluster is a local world with Services that have many pods each.
 type churnCluster struct {
 	*world.World
-	pods      [][]pod    // by Service, oldest first
-	free      [][]string // unused addresses of the ENIs, by node
-	count     int
-	replaced  int
-	writtenAt map[string]time.Time // by address: when it was added to its EndpointSlice
-	removedAt map[string]time.Time // by address: when it was removed from its EndpointSlice
+	pods          [][]pod    // by Service, oldest first
+	freeAddresses [][]string // unused addresses of the ENIs, by node
+	podCount      int
+	replacedCount int
+	writtenAt     map[string]time.Time // by address: when it was added to its EndpointSlice
+	removedAt     map[string]time.Time // by address: when it was removed from its EndpointSlice
 }
 
 type pod struct{ name, uid, address string }
 
-func newChurnCluster(t *testing.T, w *world.World, of shape) *churnCluster {
+func newChurnCluster(t *testing.T, w *world.World, of clusterShape) *churnCluster {
 	t.Helper()
 	h := &churnCluster{World: w, pods: make([][]pod, of.services)}
 	for _, n := range w.Layout().Nodes {
-		h.free = append(h.free, h.assign(t, n.Interface, (of.pods+of.spare)/len(w.Layout().Nodes)+1))
+		h.freeAddresses = append(h.freeAddresses, h.assignAddresses(t, n.ENI, (of.pods+of.spareAddresses)/len(w.Layout().Nodes)+1))
 	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifest.Parse([]byte(header + of.objects))
+	objects, err := manifest.Parse([]byte(baseManifest + of.objects))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,18 +130,18 @@ func newChurnCluster(t *testing.T, w *world.World, of shape) *churnCluster {
 		t.Fatal(err)
 	}
 	for i := range of.pods {
-		h.add(t, i%of.services)
+		h.createPod(t, i%of.services)
 	}
 	for g := range of.services {
-		if _, err := w.Kube().DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), h.slice(g), metav1.CreateOptions{}); err != nil {
+		if _, err := w.KubeClient().DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), h.endpointSlice(g), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return h
 }
 
-// header has the namespace and the classes.
-const header = `
+// baseManifest has the namespace and the classes.
+const baseManifest = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: ` + namespace + `}
@@ -156,8 +156,8 @@ metadata: {name: alb}
 spec: {controller: ingress.k8s.aws/alb}
 `
 
-// services returns Services of type ClusterIP.
-func services(n int) string {
+// serviceManifests returns Services of type ClusterIP.
+func serviceManifests(n int) string {
 	text := ""
 	for g := range n {
 		text += fmt.Sprintf(`---
@@ -170,8 +170,8 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 	return text
 }
 
-// ingresses returns n Ingresses. Each refers to the next Services, as many as given by each.
-func ingresses(n, each int) string {
+// ingressManifests returns n Ingresses. Each refers to the next Services, as many as given by each.
+func ingressManifests(n, each int) string {
 	text := ""
 	for i := range n {
 		text += fmt.Sprintf(`---
@@ -198,8 +198,8 @@ spec:
 
 func serviceName(g int) string { return fmt.Sprintf("s%d", g) }
 
-// assign assigns at least n addresses for pods to the ENI of a node.
-func (h *churnCluster) assign(t *testing.T, eni string, n int) (out []string) {
+// assignAddresses assigns at least n addresses for pods to the ENI of a node.
+func (h *churnCluster) assignAddresses(t *testing.T, eni string, n int) (out []string) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
 	for len(out) < n {
@@ -216,16 +216,16 @@ func (h *churnCluster) assign(t *testing.T, eni string, n int) (out []string) {
 	return out
 }
 
-// add creates a ready pod of a Service.
-func (h *churnCluster) add(t *testing.T, g int) {
+// createPod creates a ready pod of a Service.
+func (h *churnCluster) createPod(t *testing.T, g int) {
 	t.Helper()
-	node := h.count % len(h.free)
-	address := h.free[node][0]
-	h.free[node] = h.free[node][1:]
-	h.count++
-	pods := h.Kube().CoreV1().Pods(namespace)
+	node := h.podCount % len(h.freeAddresses)
+	address := h.freeAddresses[node][0]
+	h.freeAddresses[node] = h.freeAddresses[node][1:]
+	h.podCount++
+	pods := h.KubeClient().CoreV1().Pods(namespace)
 	p, err := pods.Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.count), Labels: map[string]string{"app": serviceName(g)}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.podCount), Labels: map[string]string{"app": serviceName(g)}},
 		Spec: corev1.PodSpec{
 			NodeName:                      h.Layout().Nodes[node].Name,
 			TerminationGracePeriodSeconds: new(int64),
@@ -246,8 +246,8 @@ func (h *churnCluster) add(t *testing.T, g int) {
 	h.pods[g] = append(h.pods[g], pod{name: p.Name, uid: string(p.UID), address: address})
 }
 
-// slice returns the EndpointSlice of a Service.
-func (h *churnCluster) slice(g int) *discoveryv1.EndpointSlice {
+// endpointSlice returns the EndpointSlice of a Service.
+func (h *churnCluster) endpointSlice(g int) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: serviceName(g) + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: serviceName(g)}},
 		AddressType: discoveryv1.AddressTypeIPv4,
@@ -262,41 +262,41 @@ func (h *churnCluster) slice(g int) *discoveryv1.EndpointSlice {
 	return s
 }
 
-// replace replaces the oldest pod of a Service with a new pod.
-func (h *churnCluster) replace(t *testing.T, g int) {
+// replaceOldestPod replaces the oldest pod of a Service with a new pod.
+func (h *churnCluster) replaceOldestPod(t *testing.T, g int) {
 	t.Helper()
 	old := h.pods[g][0]
 	h.pods[g] = h.pods[g][1:]
-	h.add(t, g)
-	h.replaced++
+	h.createPod(t, g)
+	h.replacedCount++
 	h.removedAt[old.address], h.writtenAt[h.pods[g][len(h.pods[g])-1].address] = time.Now(), time.Now()
-	if _, err := h.Kube().DiscoveryV1().EndpointSlices(namespace).Update(t.Context(), h.slice(g), metav1.UpdateOptions{}); err != nil {
+	if _, err := h.KubeClient().DiscoveryV1().EndpointSlices(namespace).Update(t.Context(), h.endpointSlice(g), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Kube().CoreV1().Pods(namespace).Delete(t.Context(), old.name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+	if err := h.KubeClient().CoreV1().Pods(namespace).Delete(t.Context(), old.name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// churn replaces pods of random Services at random times, with a mean rate per second. Then it waits until all new
+// replaceRandomPods replaces pods of random Services at random times, with a mean rate per second. Then it waits until all new
 // targets are registered and all old ones deregistered.
-func (h *churnCluster) churn(t *testing.T, rate int, d time.Duration) {
+func (h *churnCluster) replaceRandomPods(t *testing.T, rate int, d time.Duration) {
 	t.Helper()
-	h.replaced, h.writtenAt, h.removedAt = 0, map[string]time.Time{}, map[string]time.Time{}
+	h.replacedCount, h.writtenAt, h.removedAt = 0, map[string]time.Time{}, map[string]time.Time{}
 	random := rand.New(rand.NewPCG(1, 2))
 	next := time.Now()
 	for end := next.Add(d); next.Before(end); {
 		next = next.Add(time.Duration(random.ExpFloat64() * float64(time.Second) / float64(rate)))
 		time.Sleep(time.Until(next))
-		h.replace(t, random.IntN(len(h.pods)))
+		h.replaceOldestPod(t, random.IntN(len(h.pods)))
 	}
 	if err := await.Success(t.Context(), 2*time.Minute, func(ctx context.Context) error {
 		in, out, err := h.changedTargets(ctx)
 		if err != nil {
 			return err
 		}
-		if len(in) < h.replaced || len(out) < h.replaced {
-			return fmt.Errorf("of %d pods %d are registered and %d deregistered", h.replaced, len(in), len(out))
+		if len(in) < h.replacedCount || len(out) < h.replacedCount {
+			return fmt.Errorf("of %d pods %d are registered and %d deregistered", h.replacedCount, len(in), len(out))
 		}
 		return nil
 	}); err != nil {
@@ -327,7 +327,7 @@ func (h *churnCluster) propagationTimes(t *testing.T) (in, out []time.Duration) 
 // address.
 func (h *churnCluster) changedTargets(ctx context.Context) (in, out map[string]time.Time, err error) {
 	var g errgroup.Group
-	g.Go(func() (err error) { in, err = h.targets(ctx, "RegisterTargets", h.writtenAt); return err })
-	g.Go(func() (err error) { out, err = h.targets(ctx, "DeregisterTargets", h.removedAt); return err })
+	g.Go(func() (err error) { in, err = h.targetCallTimes(ctx, "RegisterTargets", h.writtenAt); return err })
+	g.Go(func() (err error) { out, err = h.targetCallTimes(ctx, "DeregisterTargets", h.removedAt); return err })
 	return in, out, g.Wait()
 }

@@ -14,39 +14,39 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// object is a JSON object.
-type object map[string]any
+// jsonObject is a JSON object.
+type jsonObject map[string]any
 
 // largeTree returns the output of "fulcrum tree" for 300 load balancers with 10,000 rules and 20,000 targets.
-func largeTree() object {
+func largeTree() jsonObject {
 	const balancers, rules, groups, targets = 300, 34, 10, 7
 	var keys []string
-	var stacks []object
+	var stacks []jsonObject
 	for i := range balancers {
 		namespace := fmt.Sprintf("team-%d", i%40)
 		id := fmt.Sprintf("%s/web-%d", namespace, i)
-		var r, g []object
+		var r, g []jsonObject
 		for k := range groups {
-			var t []object
+			var t []jsonObject
 			for n := range targets {
-				t = append(t, object{"id": fmt.Sprintf("10.%d.%d.%d", i%250, k, n), "port": 8080, "state": "healthy"})
+				t = append(t, jsonObject{"id": fmt.Sprintf("10.%d.%d.%d", i%250, k, n), "port": 8080, "state": "healthy"})
 			}
-			g = append(g, object{"state": "live", "id": fmt.Sprintf("%s-%d:80", id, k), "name": fmt.Sprintf("k8s-web-%d-%d", i, k), "type": "ip", "protocol": "HTTP", "port": 80,
+			g = append(g, jsonObject{"state": "live", "id": fmt.Sprintf("%s-%d:80", id, k), "name": fmt.Sprintf("k8s-web-%d-%d", i, k), "type": "ip", "protocol": "HTTP", "port": 80,
 				"arn": fmt.Sprintf("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-web-%d-%d/0123456789abcdef", i, k), "targets": t})
 		}
 		for k := range rules {
-			r = append(r, object{"state": "live", "priority": k + 1, "conditions": fmt.Sprintf("host h%d.example.com, path /p%d/*", i, k), "actions": "forward to " + id,
+			r = append(r, jsonObject{"state": "live", "priority": k + 1, "conditions": fmt.Sprintf("host h%d.example.com, path /p%d/*", i, k), "actions": "forward to " + id,
 				"from": fmt.Sprintf("spec.rules[0].http.paths[%d] of Ingress %s", k, id), "targetGroups": []string{fmt.Sprintf("%s-%d:80", id, k%groups)}})
 		}
 		keys = append(keys, "Ingress "+id)
-		stacks = append(stacks, object{
-			"kind": "Ingress", "id": id, "held": false, "members": []object{{"kind": "Ingress", "namespace": namespace, "name": fmt.Sprintf("web-%d", i)}}, "findings": []object{},
-			"loadBalancers": []object{{"state": "live", "name": fmt.Sprintf("k8s-web-%d", i), "type": "application", "scheme": "internal", "status": "active", "dnsName": fmt.Sprintf("k8s-web-%d.elb.amazonaws.com", i),
-				"listeners": []object{{"state": "live", "protocol": "HTTP", "port": 80, "default": "answer 404", "rules": r}}}},
-			"targetGroups": g, "securityGroups": []object{},
+		stacks = append(stacks, jsonObject{
+			"kind": "Ingress", "id": id, "held": false, "members": []jsonObject{{"kind": "Ingress", "namespace": namespace, "name": fmt.Sprintf("web-%d", i)}}, "findings": []jsonObject{},
+			"loadBalancers": []jsonObject{{"state": "live", "name": fmt.Sprintf("k8s-web-%d", i), "type": "application", "scheme": "internal", "status": "active", "dnsName": fmt.Sprintf("k8s-web-%d.elb.amazonaws.com", i),
+				"listeners": []jsonObject{{"state": "live", "protocol": "HTTP", "port": 80, "default": "answer 404", "rules": r}}}},
+			"targetGroups": g, "securityGroups": []jsonObject{},
 		})
 	}
-	return object{"have": "x.1", "cluster": "large", "keys": keys, "stacks": stacks, "changes": []object{}, "at": "2026-01-01T00:00:00Z", "next": 2, "aws": object{"look": 0, "minute": 0, "looks": 0, "budget": 100}}
+	return jsonObject{"have": "x.1", "cluster": "large", "keys": keys, "stacks": stacks, "changes": []jsonObject{}, "at": "2026-01-01T00:00:00Z", "next": 2, "aws": jsonObject{"look": 0, "minute": 0, "looks": 0, "budget": 100}}
 }
 
 // TestConsoleOfALargeCluster measures the page with 300 load balancers, 10,000 rules and 20,000 targets: the time
@@ -60,7 +60,7 @@ func TestConsoleOfALargeCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", console.Page())
+	mux.Handle("/", console.PageHandler())
 	mux.HandleFunc("/api/looks", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "data: %s\n\n", data)
 		http.NewResponseController(w).Flush()

@@ -29,25 +29,25 @@ func TestLargeCluster(t *testing.T) {
 		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // without them, no state is kept over a restart
 		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
-	h := startCluster(t, shape{
-		world:    world.Options{ActiveImmediately: true, WithoutTraffic: true},
-		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
-		services: balancers, pods: pods, objects: services(balancers) + ingressesWithPaths(balancers, rules),
+	h := startCluster(t, clusterShape{
+		worldOptions: world.Options{ActiveImmediately: true, WithoutTraffic: true},
+		quotas:       map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
+		services:     balancers, pods: pods, objects: serviceManifests(balancers) + ingressManifestsWithPaths(balancers, rules),
 		// With the documented rate limits of AWS, creating 50,000 rules takes hours.
 	}, append(flags, "--aws-api-throttle=Elastic Load Balancing v2:.*=5000:5000,EC2:.*=5000:5000")...)
-	t.Logf("BENCH %d load balancers with %d rules each, %d pods: made in %v, %.0f MiB resident", balancers, rules, pods, time.Since(start).Round(time.Second), h.usage(t).resident/(1<<20))
+	t.Logf("BENCH %d load balancers with %d rules each, %d pods: made in %v, %.0f MiB resident", balancers, rules, pods, time.Since(start).Round(time.Second), h.readUsage(t).resident/(1<<20))
 
 	restart := func(meanwhile func()) (started time.Time, ready time.Duration) {
 		if err := h.StopController(); err != nil {
 			t.Fatal(err)
 		}
-		h.admin(t, http.MethodDelete, "calls", nil)
+		h.callAdminAPI(t, http.MethodDelete, "calls", nil)
 		meanwhile()
 		started = time.Now()
-		if err := h.StartController(worldtest.Controller(t), flags...); err != nil {
+		if err := h.StartController(worldtest.ControllerPath(t), flags...); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.ControllerReady(t.Context()); err != nil {
+		if err := h.AwaitControllerReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return started, time.Since(started)
@@ -57,37 +57,37 @@ func TestLargeCluster(t *testing.T) {
 	h.awaitNoCalls(t)
 	for i := range 3 {
 		path := fmt.Sprintf("/restart-%d", i)
-		started, ready := restart(func() { h.edit(t, 7*i, path) })
+		started, ready := restart(func() { h.editLastPath(t, 7*i, path) })
 		carried := h.ruleCreatedAt(t, path).Sub(started)
 		h.awaitNoCalls(t)
-		u := h.usage(t)
+		u := h.readUsage(t)
 		t.Logf("BENCH restart: ready after %v, an edit that was made meanwhile is carried out after %v (goal: at most 5s); %d calls, %.1f s of CPU, %.0f MiB resident",
-			ready.Round(time.Millisecond), carried.Round(time.Millisecond), h.calls(t), u.cpu, u.resident/(1<<20))
+			ready.Round(time.Millisecond), carried.Round(time.Millisecond), h.countCalls(t), u.cpu, u.resident/(1<<20))
 	}
 
 	var took []time.Duration
 	for i := range edits {
 		path := fmt.Sprintf("/edit-%d", i)
 		at := time.Now()
-		h.edit(t, 31*i, path)
+		h.editLastPath(t, 31*i, path)
 		took = append(took, h.ruleCreatedAt(t, path).Sub(at))
 		time.Sleep(time.Second)
 	}
 	slices.Sort(took)
-	t.Logf("BENCH %d edits, one a second, until AWS has answered: %s (goal: at most 300ms)", edits, quantiles(took))
+	t.Logf("BENCH %d edits, one a second, until AWS has answered: %s (goal: at most 300ms)", edits, formatQuantiles(took))
 
-	d := duration(t)
+	d := measurementDuration(t)
 	h.awaitNoCalls(t)
-	h.admin(t, http.MethodDelete, "calls", nil)
-	before := h.usage(t)
+	h.callAdminAPI(t, http.MethodDelete, "calls", nil)
+	before := h.readUsage(t)
 	time.Sleep(d)
-	after := h.usage(t)
-	t.Logf("BENCH at rest for %v: %.1f s of CPU, %.0f MiB resident (goal: at most 400), %d calls", d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
+	after := h.readUsage(t)
+	t.Logf("BENCH at rest for %v: %.1f s of CPU, %.0f MiB resident (goal: at most 400), %d calls", d, after.cpu-before.cpu, after.resident/(1<<20), h.countCalls(t))
 }
 
-// ingressesWithPaths returns n Ingresses, each with its own load balancer and many paths that forward to one
+// ingressManifestsWithPaths returns n Ingresses, each with its own load balancer and many paths that forward to one
 // Service.
-func ingressesWithPaths(n, paths int) string {
+func ingressManifestsWithPaths(n, paths int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `---
@@ -110,10 +110,10 @@ spec:
 	return b.String()
 }
 
-// edit changes the last path of an Ingress.
-func (h *churnCluster) edit(t *testing.T, i int, path string) {
+// editLastPath changes the last path of an Ingress.
+func (h *churnCluster) editLastPath(t *testing.T, i int, path string) {
 	t.Helper()
-	api := h.Kube().NetworkingV1().Ingresses(namespace)
+	api := h.KubeClient().NetworkingV1().Ingresses(namespace)
 	ing, err := api.Get(t.Context(), fmt.Sprintf("i%d", i), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -140,13 +140,13 @@ func (h *churnCluster) ruleCreatedAt(t *testing.T, path string) (at time.Time) {
 					}
 				}
 			}
-			if err := h.ask(ctx, http.MethodGet, "calls?operation="+operation, nil, &log); err != nil {
+			if err := h.requestAdminJSON(ctx, http.MethodGet, "calls?operation="+operation, nil, &log); err != nil {
 				return err
 			}
 			for _, c := range log.Calls {
 				for _, x := range c.Input.Conditions {
 					if c.Code == "" && slices.Contains(x.PathPatternConfig.Values, path) {
-						at = c.Time.Add(latency)
+						at = c.Time.Add(callLatency)
 						return nil
 					}
 				}

@@ -27,10 +27,10 @@ type usage struct {
 	resident float64 // bytes
 }
 
-// usage reads the process metrics of the controller.
-func (h *churnCluster) usage(t *testing.T) usage {
+// readUsage reads the process metrics of the controller.
+func (h *churnCluster) readUsage(t *testing.T) usage {
 	t.Helper()
-	text, err := get(t.Context(), http.MethodGet, h.ControllerMetrics(), nil)
+	text, err := sendRequest(t.Context(), http.MethodGet, h.ControllerMetrics(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,17 +80,17 @@ func (h *churnCluster) awaitTargets(t *testing.T, want int) {
 	}
 }
 
-// atRest is the maximum number of calls in ten seconds of an idle controller with 1,000 load balancers. These calls
+// maxIdleCalls is the maximum number of calls in ten seconds of an idle controller with 1,000 load balancers. These calls
 // look for drift.
-const atRest = 60
+const maxIdleCalls = 60
 
 // awaitNoCalls waits until the controller makes no calls to AWS except for those that look for drift.
 func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	t.Helper()
 	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {
-		before := h.calls(t)
+		before := h.countCalls(t)
 		time.Sleep(10 * time.Second)
-		if n := h.calls(t) - before; n > atRest {
+		if n := h.countCalls(t) - before; n > maxIdleCalls {
 			return fmt.Errorf("%d calls in ten seconds", n)
 		}
 		return nil
@@ -99,19 +99,19 @@ func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	}
 }
 
-// calls returns the number of calls to AWS since the log was cleared.
-func (h *churnCluster) calls(t *testing.T) int {
+// countCalls returns the number of calls to AWS since the log was cleared.
+func (h *churnCluster) countCalls(t *testing.T) int {
 	t.Helper()
 	var log struct{ Total int }
-	if err := h.ask(t.Context(), http.MethodGet, "calls?operation=none", nil, &log); err != nil {
+	if err := h.requestAdminJSON(t.Context(), http.MethodGet, "calls?operation=none", nil, &log); err != nil {
 		t.Fatal(err)
 	}
 	return log.Total
 }
 
-// targets returns, for each address, when AWS responded to the first successful call of an operation with the
+// targetCallTimes returns, for each address, when AWS responded to the first successful call of an operation with the
 // address.
-func (h *churnCluster) targets(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
+func (h *churnCluster) targetCallTimes(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
 	var log struct {
 		Calls []struct {
 			Time  time.Time
@@ -119,29 +119,29 @@ func (h *churnCluster) targets(ctx context.Context, operation string, addresses 
 			Input struct{ Targets []struct{ Id string } }
 		}
 	}
-	if err := h.ask(ctx, http.MethodGet, "calls?operation="+operation, nil, &log); err != nil {
+	if err := h.requestAdminJSON(ctx, http.MethodGet, "calls?operation="+operation, nil, &log); err != nil {
 		return nil, err
 	}
 	out := map[string]time.Time{}
 	for _, c := range log.Calls {
 		for _, x := range c.Input.Targets {
 			if _, ok := addresses[x.Id]; ok && c.Code == "" && out[x.Id].IsZero() {
-				out[x.Id] = c.Time.Add(latency)
+				out[x.Id] = c.Time.Add(callLatency)
 			}
 		}
 	}
 	return out, nil
 }
 
-// admin calls an admin path of the emulator.
-func (h *churnCluster) admin(t *testing.T, method, path string, body any) {
+// callAdminAPI calls an admin path of the emulator.
+func (h *churnCluster) callAdminAPI(t *testing.T, method, path string, body any) {
 	t.Helper()
-	if err := h.ask(t.Context(), method, path, body, nil); err != nil {
+	if err := h.requestAdminJSON(t.Context(), method, path, body, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *churnCluster) ask(ctx context.Context, method, path string, body, answer any) error {
+func (h *churnCluster) requestAdminJSON(ctx context.Context, method, path string, body, answer any) error {
 	var in []byte
 	if body != nil {
 		var err error
@@ -149,14 +149,14 @@ func (h *churnCluster) ask(ctx context.Context, method, path string, body, answe
 			return err
 		}
 	}
-	out, err := get(ctx, method, h.AWSEndpoint()+"/_fulcrum/"+path, in)
+	out, err := sendRequest(ctx, method, h.AWSEndpoint()+"/_fulcrum/"+path, in)
 	if err != nil || answer == nil {
 		return err
 	}
 	return json.Unmarshal(out, answer)
 }
 
-func get(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+func sendRequest(ctx context.Context, method, url string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
@@ -175,8 +175,8 @@ func get(ctx context.Context, method, url string, body []byte) ([]byte, error) {
 	return text, err
 }
 
-// quantiles formats the quantiles of durations, which must be in ascending order.
-func quantiles(ds []time.Duration) string {
+// formatQuantiles formats the quantiles of durations, which must be in ascending order.
+func formatQuantiles(ds []time.Duration) string {
 	if len(ds) == 0 {
 		return "none"
 	}

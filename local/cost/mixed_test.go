@@ -18,35 +18,35 @@ func TestMixedCluster(t *testing.T) {
 	}
 	const ingressed, balanced, routed, pods = 200, 150, 50, 5000
 	const all = ingressed + routed + balanced
-	objects := services(ingressed+routed) + ingresses(ingressed, 1) + gateways(ingressed, routed) + loadBalancerServices(ingressed+routed, balanced)
-	h := startCluster(t, shape{
-		world:    world.Options{GatewayAPI: "standard", ActiveImmediately: true},
-		quotas:   map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
-		services: all, pods: pods, spare: 3000, objects: objects,
+	objects := serviceManifests(ingressed+routed) + ingressManifests(ingressed, 1) + gatewayManifests(ingressed, routed) + loadBalancerServiceManifests(ingressed+routed, balanced)
+	h := startCluster(t, clusterShape{
+		worldOptions: world.Options{GatewayAPI: "standard", ActiveImmediately: true},
+		quotas:       map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
+		services:     all, pods: pods, spareAddresses: 3000, objects: objects,
 	}, "--default-target-type=ip")
-	d := duration(t)
+	d := measurementDuration(t)
 
-	h.admin(t, http.MethodDelete, "calls", nil)
-	before := h.usage(t)
+	h.callAdminAPI(t, http.MethodDelete, "calls", nil)
+	before := h.readUsage(t)
 	time.Sleep(d)
-	after := h.usage(t)
-	t.Logf("BENCH %d Ingresses, %d Services, %d Gateways, %d pods at rest for %v: %.1f s of CPU, %.0f MiB resident, %d calls", ingressed, all, routed, pods, d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
+	after := h.readUsage(t)
+	t.Logf("BENCH %d Ingresses, %d Services, %d Gateways, %d pods at rest for %v: %.1f s of CPU, %.0f MiB resident, %d calls", ingressed, all, routed, pods, d, after.cpu-before.cpu, after.resident/(1<<20), h.countCalls(t))
 
 	// Successive replacements are nearly always in different target groups, so each replacement needs two calls. The
 	// documented limit of AWS is four calls per second, so calls queue at four replacements per second.
 	for _, rate := range []int{1, 4} {
-		h.admin(t, http.MethodDelete, "calls", nil)
-		before = h.usage(t)
-		h.churn(t, rate, d)
-		after = h.usage(t)
+		h.callAdminAPI(t, http.MethodDelete, "calls", nil)
+		before = h.readUsage(t)
+		h.replaceRandomPods(t, rate, d)
+		after = h.readUsage(t)
 		in, out := h.propagationTimes(t)
-		t.Logf("BENCH the same while %d pods are replaced in %v: %.1f s of CPU, %.0f MiB resident, %d calls", h.replaced, d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
-		t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", quantiles(in), quantiles(out))
+		t.Logf("BENCH the same while %d pods are replaced in %v: %.1f s of CPU, %.0f MiB resident, %d calls", h.replacedCount, d, after.cpu-before.cpu, after.resident/(1<<20), h.countCalls(t))
+		t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", formatQuantiles(in), formatQuantiles(out))
 	}
 }
 
-// gateways returns n Gateways with one route each. The routes forward to the Services from number first on.
-func gateways(first, n int) string {
+// gatewayManifests returns n Gateways with one route each. The routes forward to the Services from number first on.
+func gatewayManifests(first, n int) string {
 	text := `---
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -73,8 +73,8 @@ spec:
 	return text
 }
 
-// loadBalancerServices returns Services of type LoadBalancer.
-func loadBalancerServices(first, n int) string {
+// loadBalancerServiceManifests returns Services of type LoadBalancer.
+func loadBalancerServiceManifests(first, n int) string {
 	text := ""
 	for g := first; g < first+n; g++ {
 		text += fmt.Sprintf(`---

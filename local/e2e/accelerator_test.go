@@ -14,8 +14,8 @@ import (
 
 // cmdElsewhere creates a load balancer in another region.
 func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, args, 2, "elsewhere REGION APP")
-	s := stageOf(ts)
+	checkArgumentCount(ts, args, 2, "elsewhere REGION APP")
+	s := scriptClusterOf(ts)
 	r, err := secondregion.Start(s.ctx, s.World, args[0], args[1])
 	checkOutcome(ts, neg, err)
 	ts.Setenv("ELSEWHERE", r.ARN)
@@ -26,9 +26,9 @@ func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// acceleratorIs compares the state of a GlobalAccelerator in AWS with patterns, one for each line.
-func (s *stage) acceleratorIs(ts *testscript.TestScript, ref string, patterns []string) func(context.Context) error {
-	namespace, name := split(ts, ref)
+// checkAcceleratorState compares the state of a GlobalAccelerator in AWS with patterns, one for each line.
+func (s *scriptCluster) checkAcceleratorState(ts *testscript.TestScript, ref string, patterns []string) func(context.Context) error {
+	namespace, name := splitReference(ts, ref)
 	var all []*regexp.Regexp
 	for _, p := range patterns {
 		re, err := regexp.Compile("^" + p + "$")

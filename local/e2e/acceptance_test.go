@@ -45,7 +45,7 @@ func TestAcceptance(t *testing.T) {
 	before := inventory(t, w)
 	line := newBreakableProxy(t, w.AWSEndpoint())
 	line.breakAt = "Action=CreateListener&"
-	run := acceptanceOf(t, w, line.url)
+	run := acceptanceRunner(t, w, line.url)
 
 	began := time.Now()
 	out, code := run()
@@ -67,22 +67,22 @@ func TestAcceptance(t *testing.T) {
 	if left := inventory(t, w).Minus(before); len(left) > 0 {
 		t.Errorf("left in AWS: %s", strings.Join(left, "; "))
 	}
-	list, err := w.Kube().CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "fulcrum.dev/acceptance"})
+	list, err := w.KubeClient().CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "fulcrum.dev/acceptance"})
 	if err != nil || len(list.Items) > 0 {
 		t.Errorf("%d namespaces are left, %v", len(list.Items), err)
 	}
-	recordingOf(t, w, out)
+	checkRecording(t, w, out)
 }
 
-// acceptanceOf returns a function that runs the program as a user does, and answers its question.
-func acceptanceOf(t *testing.T, w *world.World, endpoint string) func() (string, int) {
-	program, dir := worldtest.Program(t, "local", "fulcrum-acceptance"), t.TempDir()
+// acceptanceRunner returns a function that runs the program as a user does, and answers its question.
+func acceptanceRunner(t *testing.T, w *world.World, endpoint string) func() (string, int) {
+	program, dir := worldtest.ProgramPath(t, "local", "fulcrum-acceptance"), t.TempDir()
 	return func() (string, int) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, program, "--context=fulcrum-local", "--region="+w.Layout().Region,
-			"--controller="+worldtest.Controller(t), "--resolver="+w.Resolver(), "--dir="+dir,
+			"--controller="+worldtest.ControllerPath(t), "--resolver="+w.ResolverAddress(), "--dir="+dir,
 			"--parts=ingress,service,gateway,tls-secret,replacement,take-over")
 		cmd.Env = append(os.Environ(), append(w.Environment(), "AWS_ENDPOINT_URL="+endpoint)...)
 		cmd.Stdin = strings.NewReader("yes\n")
@@ -97,8 +97,8 @@ func acceptanceOf(t *testing.T, w *world.World, endpoint string) func() (string,
 	}
 }
 
-// recordingOf compares the recording with the emulator, and checks that it has no data that must be redacted.
-func recordingOf(t *testing.T, w *world.World, out string) {
+// checkRecording compares the recording with the emulator, and checks that it has no data that must be redacted.
+func checkRecording(t *testing.T, w *world.World, out string) {
 	t.Helper()
 	_, at, _ := strings.Cut(out, "Recording: ")
 	file, _, _ := strings.Cut(at, "\n")
@@ -106,7 +106,7 @@ func recordingOf(t *testing.T, w *world.World, out string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{w.Layout().VPC, w.Layout().NodeSG, "PRIVATE KEY"} {
+	for _, secret := range []string{w.Layout().VPC, w.Layout().NodeSecurityGroup, "PRIVATE KEY"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the recording has %q", secret)
 		}
@@ -116,7 +116,7 @@ func recordingOf(t *testing.T, w *world.World, out string) {
 			t.Errorf("the recording has no %s", want)
 		}
 	}
-	if text, err := exec.CommandContext(t.Context(), worldtest.Program(t, ".", "fulcrum-aws"), "compare", file).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(t.Context(), worldtest.ProgramPath(t, ".", "fulcrum-aws"), "compare", file).CombinedOutput(); err != nil {
 		t.Errorf("compare: %v\n%s", err, text)
 	} else {
 		t.Logf("%s", text)
@@ -128,7 +128,7 @@ func removeSubnetTags(t *testing.T, w *world.World) {
 	t.Helper()
 	l := w.Layout()
 	var ids []string
-	for _, s := range slices.Concat(l.Public, l.Private) {
+	for _, s := range slices.Concat(l.PublicSubnets, l.PrivateSubnets) {
 		ids = append(ids, s.ID)
 	}
 	var tags []types.Tag
@@ -152,10 +152,10 @@ func inventory(t *testing.T, w *world.World) inspect.Inventory {
 // breakableProxy forwards requests to AWS until a request contains a text. From then on it closes connections
 // without a response.
 type breakableProxy struct {
-	url      string
-	breakAt  string
-	broken   atomic.Bool
-	restored atomic.Bool // restore was called; the proxy does not break again
+	url        string
+	breakAt    string
+	isBroken   atomic.Bool
+	isRestored atomic.Bool // restore was called; the proxy does not break again
 }
 
 func newBreakableProxy(t *testing.T, to string) *breakableProxy {
@@ -175,10 +175,10 @@ func newBreakableProxy(t *testing.T, to string) *breakableProxy {
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if bytes.Contains(body, []byte(line.breakAt)) && !line.restored.Load() {
-			line.broken.Store(true)
+		if bytes.Contains(body, []byte(line.breakAt)) && !line.isRestored.Load() {
+			line.isBroken.Store(true)
 		}
-		if line.broken.Load() {
+		if line.isBroken.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -191,6 +191,6 @@ func newBreakableProxy(t *testing.T, to string) *breakableProxy {
 }
 
 func (c *breakableProxy) restore() {
-	c.restored.Store(true)
-	c.broken.Store(false)
+	c.isRestored.Store(true)
+	c.isBroken.Store(false)
 }

@@ -34,7 +34,7 @@ import (
 //	await groups N                      N target groups exist
 //	await record NAME NS/INGRESS        the target of the alias record is the load balancer in the status; also service:…, gateway:…, - for no record
 //	await call OPERATION                AWS has got such a call since the last reset of calls
-func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
+func (s *scriptCluster) awaitCondition(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
 	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|record|call …, see awaitCondition")
 	if len(args) == 0 {
 		return nil, usage
@@ -50,25 +50,25 @@ func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(c
 			return err
 		}, nil
 	case what == "condition" && (len(args) == 3 || len(args) == 4):
-		ns, name := split(ts, args[1])
+		ns, name := splitReference(ts, args[1])
 		kind, state := args[0], args[2]
 		if len(args) == 4 {
 			state += " " + args[3]
 		}
 		return func(ctx context.Context) error { return s.CheckCondition(ctx, kind, ns, name, state) }, nil
 	case what == "targets" && len(args) == 2:
-		ns, name := split(ts, args[0])
-		n := number(ts, args[1])
+		ns, name := splitReference(ts, args[0])
+		n := parseNumber(ts, args[1])
 		return func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, ns, name, n) }, nil
 	case what == "pods" && len(args) == 2:
-		ns, selector := split(ts, args[0])
-		n := number(ts, args[1])
+		ns, selector := splitReference(ts, args[0])
+		n := parseNumber(ts, args[1])
 		return func(ctx context.Context) error {
 			_, err := s.ReadyPods(ctx, ns, selector, n)
 			return err
 		}, nil
 	case what == "event" && (len(args) == 2 || len(args) == 3):
-		ns, name := split(ts, args[0])
+		ns, name := splitReference(ts, args[0])
 		pattern := ""
 		if len(args) == 3 {
 			pattern = args[2]
@@ -77,22 +77,22 @@ func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(c
 		if err != nil {
 			return nil, err
 		}
-		return func(ctx context.Context) error { return s.event(ctx, ns, name, args[1], re) }, nil
+		return func(ctx context.Context) error { return s.checkEvent(ctx, ns, name, args[1], re) }, nil
 	case what == "rollout" && len(args) == 1:
-		ns, name := split(ts, args[0])
-		return func(ctx context.Context) error { return s.rolledOut(ctx, ns, name) }, nil
+		ns, name := splitReference(ts, args[0])
+		return func(ctx context.Context) error { return s.checkRolledOut(ctx, ns, name) }, nil
 	case what == "gone" && len(args) == 2:
-		ns, name := split(ts, args[1])
+		ns, name := splitReference(ts, args[1])
 		return func(ctx context.Context) error { return s.checkDeleted(ctx, args[0], ns, name) }, nil
 	case what == "released" && len(args) == 2:
-		ns, name := split(ts, args[1])
-		return func(ctx context.Context) error { return released(ctx, s, args[0], ns, name) }, nil
+		ns, name := splitReference(ts, args[1])
+		return func(ctx context.Context) error { return checkReleased(ctx, s, args[0], ns, name) }, nil
 	case what == "accelerator" && len(args) > 1:
-		return s.acceleratorIs(ts, args[0], args[1:]), nil
+		return s.checkAcceleratorState(ts, args[0], args[1:]), nil
 	case what == "aws" && len(args) == 1 && args[0] == "empty":
-		return s.awsEmpty, nil
+		return s.checkAWSEmpty, nil
 	case what == "lbs" && len(args) == 1:
-		n := number(ts, args[0])
+		n := parseNumber(ts, args[0])
 		return func(ctx context.Context) error {
 			lbs, err := s.World.LoadBalancers(ctx)
 			if err == nil && len(lbs) != n {
@@ -101,13 +101,13 @@ func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(c
 			return err
 		}, nil
 	case what == "groups" && len(args) == 1:
-		n := number(ts, args[0])
-		return func(ctx context.Context) error { return s.targetGroups(ctx, n) }, nil
+		n := parseNumber(ts, args[0])
+		return func(ctx context.Context) error { return s.checkTargetGroupCount(ctx, n) }, nil
 	case what == "record" && len(args) == 2:
-		return func(ctx context.Context) error { return recordIs(ctx, s, args[0], args[1]) }, nil
+		return func(ctx context.Context) error { return checkRecord(ctx, s, args[0], args[1]) }, nil
 	case what == "call" && len(args) == 1:
 		return func(context.Context) error {
-			lines, err := s.calls(nil)
+			lines, err := s.callLog(nil)
 			if err == nil && !strings.Contains(lines, " "+args[0]+" \n") {
 				err = fmt.Errorf("%s has not been called", args[0])
 			}
@@ -118,7 +118,7 @@ func (s *stage) awaitCondition(ts *testscript.TestScript, args []string) (func(c
 }
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	limit := defaultLimit
 	if neg {
 		limit = 3 * time.Second
@@ -137,7 +137,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdHold fails as soon as its condition is false.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)
 	limit := f.Duration("for", 3*time.Second, "how long")
 	if err := f.Parse(args); err != nil || neg {
@@ -155,8 +155,8 @@ func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, false, err)
 }
 
-func (s *stage) event(ctx context.Context, namespace, name, reason string, message *regexp.Regexp) error {
-	list, err := s.World.Kube().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+func (s *scriptCluster) checkEvent(ctx context.Context, namespace, name, reason string, message *regexp.Regexp) error {
+	list, err := s.World.KubeClient().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *stage) event(ctx context.Context, namespace, name, reason string, messa
 	return fmt.Errorf("no event %s about %s/%s; seen: %s", reason, namespace, name, strings.Join(seen, "; "))
 }
 
-func (s *stage) targetGroups(ctx context.Context, n int) error {
+func (s *scriptCluster) checkTargetGroupCount(ctx context.Context, n int) error {
 	lines, err := s.Inspector.Inventory(ctx)
 	if err != nil {
 		return err
@@ -190,15 +190,15 @@ func (s *stage) targetGroups(ctx context.Context, n int) error {
 	return nil
 }
 
-func (s *stage) checkDeleted(ctx context.Context, kind, namespace, name string) error {
+func (s *scriptCluster) checkDeleted(ctx context.Context, kind, namespace, name string) error {
 	var err error
 	switch get := (metav1.GetOptions{}); kind {
 	case "Ingress":
-		_, err = s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, name, get)
+		_, err = s.World.KubeClient().NetworkingV1().Ingresses(namespace).Get(ctx, name, get)
 	case "Service":
-		_, err = s.World.Kube().CoreV1().Services(namespace).Get(ctx, name, get)
+		_, err = s.World.KubeClient().CoreV1().Services(namespace).Get(ctx, name, get)
 	case "Namespace":
-		_, err = s.World.Kube().CoreV1().Namespaces().Get(ctx, name, get)
+		_, err = s.World.KubeClient().CoreV1().Namespaces().Get(ctx, name, get)
 	case "GlobalAccelerator":
 		_, err = s.Accelerator(ctx, namespace, name)
 	case "Gateway", "HTTPRoute", "TCPRoute":
@@ -215,15 +215,15 @@ func (s *stage) checkDeleted(ctx context.Context, kind, namespace, name string) 
 	return err
 }
 
-func (s *stage) awsEmpty(ctx context.Context) error {
+func (s *scriptCluster) checkAWSEmpty(ctx context.Context) error {
 	now, err := s.Inspector.Inventory(ctx)
 	if err != nil {
 		return err
 	}
-	if left := now.Minus(s.before); len(left) > 0 {
+	if left := now.Minus(s.initialInventory); len(left) > 0 {
 		return fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
 	}
-	if lost := s.before.Minus(now); len(lost) > 0 {
+	if lost := s.initialInventory.Minus(now); len(lost) > 0 {
 		return fmt.Errorf("lost in AWS: %s", strings.Join(lost, "; "))
 	}
 	return nil

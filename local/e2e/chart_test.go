@@ -28,8 +28,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// renderings is the directory of the golden files of the chart's tests.
-const renderings = "../../charts/testdata/golden"
+// goldenDir is the directory of the golden files of the chart's tests.
+const goldenDir = "../../charts/testdata/golden"
 
 // chartAccount is the user of the chart's default service account.
 const chartAccount = "system:serviceaccount:kube-system:aws-load-balancer-controller"
@@ -60,7 +60,7 @@ func TestChartUpgradesInPlace(t *testing.T) {
 	if err := applier.Apply(t.Context(), kinds); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(renderings, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(goldenDir, "*.yaml"))
 	if err != nil || len(files) < 11 {
 		t.Fatalf("%d renderings, %v", len(files), err)
 	}
@@ -72,13 +72,13 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs := asOtherChart(t, ours, secret)
-		r := &release{shell: sh, applier: applier, name: name, values: "charts/testdata/values/" + name + ".yaml"}
+		theirs := toOtherChart(t, ours, secret)
+		r := &helmRelease{shell: sh, applier: applier, name: name, valuesFile: "charts/testdata/values/" + name + ".yaml"}
 		// Most releases were installed by Helm 3, which merges on the client. Helm 4 upgrades a release in the way
 		// in which it was installed.
 		how := "--server-side=" + strconv.FormatBool(i%2 == 1)
 		before := r.runHelm("install "+r.writeChart(theirs, i == 0)+" "+how, theirs)
-		during := r.runHelm("upgrade charts/fulcrum", append(slices.Clone(ours), secrets(theirs)...))
+		during := r.runHelm("upgrade charts/fulcrum", append(slices.Clone(ours), secretsIn(theirs)...))
 		after := r.runHelm("rollback", theirs)
 		for _, key := range slices.Sorted(maps.Keys(before)) {
 			was := before[key]
@@ -123,28 +123,28 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		}
 	}
 
-	sh.run("helm install aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/default.yaml")
-	certificateWithRightsOfChart(t, w)
+	sh.mustRun("helm install aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/default.yaml")
+	checkCertificateWithChartRights(t, w)
 	// The upgrade also works for objects that the controller has changed.
-	sh.run("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
+	sh.mustRun("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
 }
 
-// release is a Helm release of aws-load-balancer-controller, with one values file.
-type release struct {
+// helmRelease is a Helm release of aws-load-balancer-controller, with one values file.
+type helmRelease struct {
 	*shell
-	applier      *manifest.Applier
-	name, values string
+	applier          *manifest.Applier
+	name, valuesFile string
 }
 
 // runHelm runs a helm command and reads the objects that should exist after it.
-func (r *release) runHelm(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+func (r *helmRelease) runHelm(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
 	r.t.Helper()
 	verb, rest, _ := strings.Cut(what, " ")
 	command := "helm " + verb + " aws-load-balancer-controller " + rest + " -n kube-system"
 	if verb == "install" || verb == "upgrade" {
-		command += " -f " + r.values
+		command += " -f " + r.valuesFile
 	}
-	if out, code := r.try(command); code != 0 {
+	if out, code := r.tryCommand(command); code != 0 {
 		r.t.Fatalf("%s: %s: %s", r.name, command, out)
 	}
 	out := map[string]*unstructured.Unstructured{}
@@ -159,24 +159,24 @@ func (r *release) runHelm(what string, objects []*unstructured.Unstructured) map
 }
 
 // writeChart writes a chart that renders to the objects with any values, with or without our definitions.
-func (r *release) writeChart(objects []*unstructured.Unstructured, definitions bool) string {
+func (r *helmRelease) writeChart(objects []*unstructured.Unstructured, definitions bool) string {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "aws-load-balancer-controller")
-	r.check(os.MkdirAll(filepath.Join(dir, "templates"), 0o700))
+	r.requireNoError(os.MkdirAll(filepath.Join(dir, "templates"), 0o700))
 	if definitions {
-		r.check(os.CopyFS(filepath.Join(dir, "crds"), os.DirFS("../../charts/fulcrum/crds")))
+		r.requireNoError(os.CopyFS(filepath.Join(dir, "crds"), os.DirFS("../../charts/fulcrum/crds")))
 	}
-	r.check(os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("{apiVersion: v2, name: aws-load-balancer-controller, version: 3.5.0, appVersion: v3.5.0}\n"), 0o600))
+	r.requireNoError(os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("{apiVersion: v2, name: aws-load-balancer-controller, version: 3.5.0, appVersion: v3.5.0}\n"), 0o600))
 	var text bytes.Buffer
 	for _, o := range objects {
 		b, err := json.Marshal(o)
-		r.check(err)
+		r.requireNoError(err)
 		if bytes.Contains(b, []byte("{{")) {
 			r.t.Fatalf("%s has what looks like a template", manifest.Name(o))
 		}
 		fmt.Fprintf(&text, "---\n%s\n", b)
 	}
-	r.check(os.WriteFile(filepath.Join(dir, "templates", "all.yaml"), text.Bytes(), 0o600))
+	r.requireNoError(os.WriteFile(filepath.Join(dir, "templates", "all.yaml"), text.Bytes(), 0o600))
 	return dir
 }
 
@@ -185,7 +185,7 @@ func (r *release) writeChart(objects []*unstructured.Unstructured, definitions b
 func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
-	data := map[string]any{"ca.crt": base64.StdEncoding.EncodeToString(selfSigned(t, dir))}
+	data := map[string]any{"ca.crt": base64.StdEncoding.EncodeToString(writeSelfSignedCertificate(t, dir))}
 	for _, name := range []string{"tls.crt", "tls.key"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -199,7 +199,7 @@ func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	}}
 }
 
-func secrets(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+func secretsIn(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
 }
 
@@ -215,10 +215,10 @@ func caBundles(configuration *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// asOtherChart changes a rendering of our chart to what aws-load-balancer-controller's chart 3.5.0 renders, so that
+// toOtherChart changes a rendering of our chart to what aws-load-balancer-controller's chart 3.5.0 renders, so that
 // an upgrade has changes to make. Names, selectors and types are equal, as the tests of the chart check. If the
 // values give no certificate for the webhooks, the given Secret has it.
-func asOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstructured.Unstructured) []*unstructured.Unstructured {
+func toOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	set := func(u *unstructured.Unstructured, v any, path ...string) {
 		t.Helper()
@@ -293,10 +293,10 @@ func asOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstr
 	return out
 }
 
-// certificateWithRightsOfChart checks that the permissions of the chart are sufficient to share the generated
+// checkCertificateWithChartRights checks that the permissions of the chart are sufficient to share the generated
 // certificate and to make the API server trust it, and that the match conditions have the right user from the
 // start.
-func certificateWithRightsOfChart(t *testing.T, w *world.World) {
+func checkCertificateWithChartRights(t *testing.T, w *world.World) {
 	t.Helper()
 	cfg := w.RESTConfig()
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: chartAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
@@ -306,7 +306,7 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 	}
 	conditions := func() string {
 		t.Helper()
-		v, err := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		v, err := w.KubeClient().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +317,7 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 		return out
 	}
 	before := conditions()
-	keeper := &serving.Keeper{
+	keeper := &serving.CertificateKeeper{
 		Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 		Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
 		Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: clock.RealClock{}, Log: logr.Discard(),
@@ -327,11 +327,11 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 		if err := keeper.Sync(t.Context()); err != nil {
 			return err
 		}
-		v, err := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		v, err := w.KubeClient().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		m, err := w.Kube().AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		m, err := w.KubeClient().AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -364,16 +364,16 @@ func TestWebhooksOfChart(t *testing.T) {
 		t.Skip("starts a world")
 	}
 	dir := t.TempDir()
-	ca := selfSigned(t, dir)
-	w := worlds.AcquireForTest(t, world.Options{})
+	ca := writeSelfSignedCertificate(t, dir)
+	w := worldPool.AcquireForTest(t, world.Options{})
 	port := w.WebhookPort()
-	if err := w.StartController(worldtest.Controller(t), "--webhook-cert-dir="+dir); err != nil {
+	if err := w.StartController(worldtest.ControllerPath(t), "--webhook-cert-dir="+dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.ControllerReady(t.Context()); err != nil {
+	if err := w.AwaitControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := os.ReadFile(filepath.Join(renderings, "default.yaml"))
+	rendered, err := os.ReadFile(filepath.Join(goldenDir, "default.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestWebhooksOfChart(t *testing.T) {
 		t.Fatalf("%d webhook configurations", len(hooks))
 	}
 	for _, h := range hooks {
-		reachLocally(t, h, port, ca)
+		useLocalWebhooks(t, h, port, ca)
 	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
@@ -406,9 +406,9 @@ func TestWebhooksOfChart(t *testing.T) {
 		return applier.Apply(t.Context(), o)
 	}
 	eventually(t, "class parameters are denied", func() error {
-		return deniedWith(apply(`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {}}}`), "spec.subnets: Required value")
+		return checkDenied(apply(`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {}}}`), "spec.subnets: Required value")
 	})
-	if err := deniedWith(apply(`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: default}, spec: {serviceRef: {name: web, port: 80}}}`), "targetGroupARN or targetGroupName"); err != nil {
+	if err := checkDenied(apply(`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: default}, spec: {serviceRef: {name: web, port: 80}}}`), "targetGroupARN or targetGroupName"); err != nil {
 		t.Error(err)
 	}
 	service, err := manifest.Parse([]byte(`{apiVersion: v1, kind: Service, metadata: {name: web, namespace: default}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`))

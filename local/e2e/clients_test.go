@@ -17,7 +17,7 @@ import (
 
 // hostname returns the DNS name of the load balancer in the status of NS/INGRESS, service:NS/NAME, gateway:NS/NAME
 // or accelerator:NS/NAME.
-func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
+func (s *scriptCluster) hostname(ctx context.Context, ref string) (string, error) {
 	kind, object, ok := strings.Cut(ref, ":")
 	if !ok {
 		kind, object = "", ref
@@ -45,32 +45,32 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 // cachedName resolves the DNS name of a load balancer as clients do: through a record with the name in the status,
 // which is cached for its TTL.
 type cachedName struct {
-	stage *stage
-	ref   string
-	ttl   time.Duration
+	cluster *scriptCluster
+	ref     string
+	ttl     time.Duration
 
-	mu    sync.Mutex
-	known string
-	until time.Time
+	mu             sync.Mutex
+	cachedHostname string
+	expiresAt      time.Time
 }
 
-func (n *cachedName) name(ctx context.Context) (string, error) {
+func (n *cachedName) hostname(ctx context.Context) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if time.Now().Before(n.until) {
-		return n.known, nil
+	if time.Now().Before(n.expiresAt) {
+		return n.cachedHostname, nil
 	}
-	name, err := n.stage.hostname(ctx, n.ref)
+	name, err := n.cluster.hostname(ctx, n.ref)
 	if err != nil {
 		return "", err
 	}
-	n.known, n.until = name, time.Now().Add(n.ttl)
+	n.cachedHostname, n.expiresAt = name, time.Now().Add(n.ttl)
 	return name, nil
 }
 
-// client sends the requests of a load.
-type client interface {
-	ask(ctx context.Context) (scenario.Reply, error)
+// loadClient sends the requests of a load.
+type loadClient interface {
+	sendRequest(ctx context.Context) (scenario.Reply, error)
 	// isSequential reports whether a request must wait for the previous one.
 	isSequential() bool
 	close()
@@ -78,68 +78,68 @@ type client interface {
 
 // newClient creates the client for a URL. Unless keep is set, http and https use a new connection for each request,
 // and udp a new socket for each datagram.
-func newClient(at *cachedName, address string, keep bool) (client, error) {
+func newClient(at *cachedName, address string, keep bool) (loadClient, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
 	// Requests have a port in the host only if it is not the default port of the scheme.
-	c := clientBase{at: at, url: u, address: u.Host}
+	c := clientBase{target: at, url: u, address: u.Host}
 	if u.Port() == "" {
 		c.address = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
 	}
 	switch {
 	case u.Scheme == "udp":
-		return &datagrams{clientBase: c, keep: keep}, nil
+		return &datagramClient{clientBase: c, keepSocket: keep}, nil
 	case keep:
-		return &keptConnection{clientBase: c}, nil
+		return &persistentClient{clientBase: c}, nil
 	}
-	return requests{c}, nil
+	return newConnectionClient{c}, nil
 }
 
 // clientBase has the fields that all clients share.
 type clientBase struct {
-	at      *cachedName
+	target  *cachedName
 	url     *url.URL
 	address string // host and port
 }
 
 func (c clientBase) dial(ctx context.Context, network string) (net.Conn, error) {
-	name, err := c.at.name(ctx)
+	name, err := c.target.hostname(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.at.stage.World.Dialer(name)(ctx, network, c.address)
+	return c.target.cluster.World.Dialer(name)(ctx, network, c.address)
 }
 
-// requests uses a new connection for each request.
-type requests struct{ clientBase }
+// newConnectionClient uses a new connection for each request.
+type newConnectionClient struct{ clientBase }
 
-func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
-	name, err := c.at.name(ctx)
+func (c newConnectionClient) sendRequest(ctx context.Context) (scenario.Reply, error) {
+	name, err := c.target.hostname(ctx)
 	if err != nil {
 		return scenario.Reply{}, err
 	}
-	return scenario.Get(ctx, c.at.stage.World.HTTPClient(name), c.url.String(), nil)
+	return scenario.Get(ctx, c.target.cluster.World.HTTPClient(name), c.url.String(), nil)
 }
 
-func (c requests) isSequential() bool { return false }
-func (c requests) close()             {}
+func (c newConnectionClient) isSequential() bool { return false }
+func (c newConnectionClient) close()             {}
 
-// keptConnection uses one connection for all requests. A broken connection counts as a failed request.
-type keptConnection struct {
+// persistentClient uses one connection for all requests. A broken connection counts as a failed request.
+type persistentClient struct {
 	clientBase
 	conn *scenario.PersistentConn
 }
 
-func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
+func (c *persistentClient) sendRequest(ctx context.Context) (scenario.Reply, error) {
 	if c.conn == nil {
 		conn, err := c.dial(ctx, "tcp")
 		if err != nil {
 			return scenario.Reply{}, err
 		}
 		if c.url.Scheme == "https" {
-			secure := tls.Client(conn, &tls.Config{RootCAs: c.at.stage.World.RootCAs(), ServerName: c.url.Hostname()})
+			secure := tls.Client(conn, &tls.Config{RootCAs: c.target.cluster.World.RootCAs(), ServerName: c.url.Hostname()})
 			if err := secure.HandshakeContext(ctx); err != nil {
 				conn.Close()
 				return scenario.Reply{}, err
@@ -155,47 +155,47 @@ func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
 	return r, err
 }
 
-func (c *keptConnection) isSequential() bool { return true }
+func (c *persistentClient) isSequential() bool { return true }
 
-func (c *keptConnection) close() {
+func (c *persistentClient) close() {
 	if c.conn != nil {
 		c.conn.Close()
 		c.conn = nil
 	}
 }
 
-// datagrams sends each datagram from a new socket, or all from one socket.
-type datagrams struct {
+// datagramClient sends each datagram from a new socket, or all from one socket.
+type datagramClient struct {
 	clientBase
-	keep bool
-	conn net.Conn
-	sent int
+	keepSocket bool
+	conn       net.Conn
+	sentCount  int
 }
 
-func (c *datagrams) ask(ctx context.Context) (scenario.Reply, error) {
+func (c *datagramClient) sendRequest(ctx context.Context) (scenario.Reply, error) {
 	conn := c.conn
 	if conn == nil {
 		var err error
 		if conn, err = c.dial(ctx, "udp"); err != nil {
 			return scenario.Reply{}, err
 		}
-		if c.keep {
+		if c.keepSocket {
 			c.conn = conn
 		} else {
 			defer conn.Close()
 		}
 	}
 	text := http.MethodGet
-	if c.keep { // distinguishes late replies to earlier datagrams
-		c.sent++
-		text += strconv.Itoa(c.sent)
+	if c.keepSocket { // distinguishes late replies to earlier datagrams
+		c.sentCount++
+		text += strconv.Itoa(c.sentCount)
 	}
-	return scenario.Datagram(ctx, conn, text)
+	return scenario.SendDatagram(ctx, conn, text)
 }
 
-func (c *datagrams) isSequential() bool { return c.keep }
+func (c *datagramClient) isSequential() bool { return c.keepSocket }
 
-func (c *datagrams) close() {
+func (c *datagramClient) close() {
 	if c.conn != nil {
 		c.conn.Close()
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// stages are the clusters of a script.
-type stages struct {
-	current, first *stage
-	named          map[string]*stage
+// scriptClusters are the clusters of a script.
+type scriptClusters struct {
+	currentCluster, firstCluster *scriptCluster
+	byName                       map[string]*scriptCluster
 }
 
-func stagesOf(ts *testscript.TestScript) *stages {
-	s, ok := ts.Value(stageKey{}).(*stages)
+func scriptClustersOf(ts *testscript.TestScript) *scriptClusters {
+	s, ok := ts.Value(scriptClusterKey{}).(*scriptClusters)
 	if !ok {
 		ts.Fatalf("the script has no world")
 	}
@@ -29,33 +29,33 @@ const clusterUsage = "usage: cluster start NAME REGION [ARGUMENT]… or cluster 
 
 // cmdCluster starts a cluster that uses the AWS of the first one, or selects the cluster of the next commands.
 func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
-	s := stagesOf(ts)
+	s := scriptClustersOf(ts)
 	switch {
 	case neg:
 		ts.Fatalf(clusterUsage)
 	case len(args) == 2 && args[0] == "use" && args[1] == "first":
-		s.current = s.first
-	case len(args) == 2 && args[0] == "use" && s.named[args[1]] != nil:
-		s.current = s.named[args[1]]
-	case len(args) >= 3 && args[0] == "start" && s.named[args[1]] == nil:
-		made, err := s.first.startSharingAWS(ts, args[1], args[2], args[3:])
+		s.currentCluster = s.firstCluster
+	case len(args) == 2 && args[0] == "use" && s.byName[args[1]] != nil:
+		s.currentCluster = s.byName[args[1]]
+	case len(args) >= 3 && args[0] == "start" && s.byName[args[1]] == nil:
+		made, err := s.firstCluster.startSharingAWS(ts, args[1], args[2], args[3:])
 		ts.Check(err)
-		s.named[args[1]], s.current = made, made
+		s.byName[args[1]], s.currentCluster = made, made
 	default:
 		ts.Fatalf(clusterUsage)
 	}
 }
 
 // startSharingAWS starts a local world that uses the AWS of the stage.
-func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
+func (s *scriptCluster) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*scriptCluster, error) {
 	w, err := world.Start(s.ctx, world.Options{
 		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), Processors: 1,
-		AdminController: worldtest.TestsOtherController(), Keep: os.Getenv("FULCRUM_KEEP") != "",
+		AdminController: worldtest.TestsOtherController(), KeepState: os.Getenv("FULCRUM_KEEP") != "",
 	})
 	if err != nil {
 		return nil, err
 	}
-	made := &stage{ctx: s.ctx, binary: s.binary, controller: s.controller, arguments: arguments, propagation: s.propagation}
+	made := &scriptCluster{ctx: s.ctx, binary: s.binary, controller: s.controller, arguments: arguments, propagationDelay: s.propagationDelay}
 	ts.Defer(func() {
 		made.endLoads()
 		ts.Logf("the end of the log of the controller of cluster %s:\n%s", cluster, w.LogTail(world.RoleController, 20))
@@ -67,25 +67,25 @@ func (s *stage) startSharingAWS(ts *testscript.TestScript, cluster, region strin
 }
 
 // prepareWorld prepares a local world for a script and starts the controller.
-func (s *stage) prepareWorld(w *world.World) (err error) {
+func (s *scriptCluster) prepareWorld(w *world.World) (err error) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		return err
 	}
 	if s.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
 		return err
 	}
-	if s.before, err = s.Inspector.Inventory(s.ctx); err != nil {
+	if s.initialInventory, err = s.Inspector.Inventory(s.ctx); err != nil {
 		return err
 	}
-	if err := s.apply([]byte(shared)); err != nil {
+	if err := s.apply([]byte(sharedObjects)); err != nil {
 		return err
 	}
 	return s.startRole(world.RoleController)
 }
 
 // exportAccelerator stores the ARN and the DNS name of an accelerator in the environment of the script.
-func (s *stage) exportAccelerator(ts *testscript.TestScript, ref string) error {
-	namespace, name := split(ts, ref)
+func (s *scriptCluster) exportAccelerator(ts *testscript.TestScript, ref string) error {
+	namespace, name := splitReference(ts, ref)
 	arn, errARN := s.AcceleratorARN(s.ctx, namespace, name)
 	dns, errName := s.AcceleratorHostname(s.ctx, namespace, name)
 	ts.Setenv("ACCELERATOR", arn)

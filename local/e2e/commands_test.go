@@ -82,55 +82,55 @@ const brief = 2 * time.Second
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"apply": func(ts *testscript.TestScript, neg bool, args []string) {
-			checkOutcome(ts, neg, stageOf(ts).applyFiles(ts, args))
+			checkOutcome(ts, neg, scriptClusterOf(ts).applyFiles(ts, args))
 		},
 		"delete": func(ts *testscript.TestScript, neg bool, args []string) {
-			checkOutcome(ts, neg, stageOf(ts).deleteFiles(ts, args))
+			checkOutcome(ts, neg, scriptClusterOf(ts).deleteFiles(ts, args))
 		},
 		"await": cmdAwait,
 		"hold":  cmdHold,
 		"curl":  cmdCurl,
 		"grpc":  cmdGRPC,
 		"scale": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 2, "scale NS/DEPLOYMENT N")
-			ns, name := split(ts, args[0])
-			s := stageOf(ts)
-			checkOutcome(ts, neg, s.Scale(s.ctx, ns, name, number(ts, args[1])))
+			checkArgumentCount(ts, args, 2, "scale NS/DEPLOYMENT N")
+			ns, name := splitReference(ts, args[0])
+			s := scriptClusterOf(ts)
+			checkOutcome(ts, neg, s.Scale(s.ctx, ns, name, parseNumber(ts, args[1])))
 		},
 		"annotate": func(ts *testscript.TestScript, neg bool, args []string) {
 			if len(args) == 3 {
 				checkOutcome(ts, neg, annotateObject(ts, args[0], args[1], args[2]))
 				return
 			}
-			arguments(ts, args, 2, "annotate [KIND] NS/NAME KEY=VALUE|KEY-")
-			checkOutcome(ts, neg, stageOf(ts).annotate(ts, args[0], args[1]))
+			checkArgumentCount(ts, args, 2, "annotate [KIND] NS/NAME KEY=VALUE|KEY-")
+			checkOutcome(ts, neg, scriptClusterOf(ts).annotate(ts, args[0], args[1]))
 		},
 		"describe": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 2, "describe KIND NS/NAME")
-			text, err := describe(ts, args[0], args[1])
+			checkArgumentCount(ts, args, 2, "describe KIND NS/NAME")
+			text, err := describeObject(ts, args[0], args[1])
 			io.WriteString(ts.Stdout(), text)
 			checkOutcome(ts, neg, err)
 		},
 		"address": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 2, "address NS/INGRESS VARIABLE")
-			s := stageOf(ts)
+			checkArgumentCount(ts, args, 2, "address NS/INGRESS VARIABLE")
+			s := scriptClusterOf(ts)
 			name, err := s.hostname(s.ctx, args[0])
 			ts.Setenv(args[1], name)
 			checkOutcome(ts, neg, err)
 		},
 		"crash": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "crash ROLE")
-			checkOutcome(ts, neg, stageOf(ts).World.Kill(args[0]))
+			checkArgumentCount(ts, args, 1, "crash ROLE")
+			checkOutcome(ts, neg, scriptClusterOf(ts).World.Kill(args[0]))
 		},
 		"start": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "start ROLE")
-			checkOutcome(ts, neg, stageOf(ts).startRole(args[0]))
+			checkArgumentCount(ts, args, 1, "start ROLE")
+			checkOutcome(ts, neg, scriptClusterOf(ts).startRole(args[0]))
 		},
 		"load":    cmdLoad,
 		"cluster": cmdCluster,
 		"accelerator": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "accelerator NS/NAME")
-			checkOutcome(ts, neg, stageOf(ts).exportAccelerator(ts, args[0]))
+			checkArgumentCount(ts, args, 1, "accelerator NS/NAME")
+			checkOutcome(ts, neg, scriptClusterOf(ts).exportAccelerator(ts, args[0]))
 		},
 		"elsewhere":   cmdElsewhere,
 		"program":     cmdProgram,
@@ -142,26 +142,26 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"renew":       cmdRenew,
 		"tls-secret":  cmdTLSSecret,
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")
-			ns, name := split(ts, args[0])
-			checkOutcome(ts, neg, stageOf(ts).rollout(ns, name))
+			checkArgumentCount(ts, args, 1, "rollout NS/DEPLOYMENT")
+			ns, name := splitReference(ts, args[0])
+			checkOutcome(ts, neg, scriptClusterOf(ts).restartDeployment(ns, name))
 		},
 		"drain": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "drain NODE")
-			checkOutcome(ts, neg, stageOf(ts).drain(args[0]))
+			checkArgumentCount(ts, args, 1, "drain NODE")
+			checkOutcome(ts, neg, scriptClusterOf(ts).drain(args[0]))
 		},
 		"uncordon": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "uncordon NODE")
-			checkOutcome(ts, neg, stageOf(ts).cordon(args[0], false))
+			checkArgumentCount(ts, args, 1, "uncordon NODE")
+			checkOutcome(ts, neg, scriptClusterOf(ts).cordon(args[0], false))
 		},
 		"calls": func(ts *testscript.TestScript, neg bool, args []string) {
-			text, err := stageOf(ts).calls(args)
+			text, err := scriptClusterOf(ts).callLog(args)
 			io.WriteString(ts.Stdout(), text)
 			checkOutcome(ts, neg, err)
 		},
 		"fulcrum": cmdFulcrum,
 		"inventory": func(ts *testscript.TestScript, neg bool, args []string) {
-			s := stageOf(ts)
+			s := scriptClusterOf(ts)
 			lines, err := s.Inspector.Inventory(s.ctx)
 			io.WriteString(ts.Stdout(), strings.Join(lines, "\n")+"\n")
 			checkOutcome(ts, neg, err)
@@ -181,13 +181,13 @@ func checkOutcome(ts *testscript.TestScript, neg bool, err error) {
 	}
 }
 
-func arguments(ts *testscript.TestScript, args []string, n int, usage string) {
+func checkArgumentCount(ts *testscript.TestScript, args []string, n int, usage string) {
 	if len(args) != n {
 		ts.Fatalf("usage: %s", usage)
 	}
 }
 
-func split(ts *testscript.TestScript, s string) (namespace, name string) {
+func splitReference(ts *testscript.TestScript, s string) (namespace, name string) {
 	namespace, name, ok := strings.Cut(s, "/")
 	if !ok {
 		ts.Fatalf("%q is not NAMESPACE/NAME", s)
@@ -195,19 +195,19 @@ func split(ts *testscript.TestScript, s string) (namespace, name string) {
 	return namespace, name
 }
 
-func number(ts *testscript.TestScript, s string) int {
+func parseNumber(ts *testscript.TestScript, s string) int {
 	n, err := strconv.Atoi(s)
 	ts.Check(err)
 	return n
 }
 
-var variable = regexp.MustCompile(`\$[A-Z][A-Za-z0-9_.]*`)
+var variablePattern = regexp.MustCompile(`\$[A-Z][A-Za-z0-9_.]*`)
 
-// objects parses YAML files of the script.
-func objects(ts *testscript.TestScript, files []string) ([]*unstructured.Unstructured, error) {
+// parseObjects parses YAML files of the script.
+func parseObjects(ts *testscript.TestScript, files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, f := range files {
-		text := variable.ReplaceAllStringFunc(ts.ReadFile(f), func(v string) string { return ts.Getenv(v[1:]) })
+		text := variablePattern.ReplaceAllStringFunc(ts.ReadFile(f), func(v string) string { return ts.Getenv(v[1:]) })
 		parsed, err := manifest.Parse([]byte(text))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
@@ -217,16 +217,16 @@ func objects(ts *testscript.TestScript, files []string) ([]*unstructured.Unstruc
 	return out, nil
 }
 
-func (s *stage) applyFiles(ts *testscript.TestScript, files []string) error {
-	o, err := objects(ts, files)
+func (s *scriptCluster) applyFiles(ts *testscript.TestScript, files []string) error {
+	o, err := parseObjects(ts, files)
 	if err != nil {
 		return err
 	}
 	return s.applier.Apply(s.ctx, o)
 }
 
-func (s *stage) deleteFiles(ts *testscript.TestScript, files []string) error {
-	o, err := objects(ts, files)
+func (s *scriptCluster) deleteFiles(ts *testscript.TestScript, files []string) error {
+	o, err := parseObjects(ts, files)
 	if err != nil {
 		return err
 	}
@@ -235,9 +235,9 @@ func (s *stage) deleteFiles(ts *testscript.TestScript, files []string) error {
 
 // annotate changes an annotation of a pod. The pod is given by name, or as LABEL=VALUE for the first matching pod
 // that is not being deleted.
-func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
-	ns, name := split(ts, pod)
-	pods := s.World.Kube().CoreV1().Pods(ns)
+func (s *scriptCluster) annotate(ts *testscript.TestScript, pod, pair string) error {
+	ns, name := splitReference(ts, pod)
+	pods := s.World.KubeClient().CoreV1().Pods(ns)
 	if strings.Contains(name, "=") {
 		list, err := pods.List(s.ctx, metav1.ListOptions{LabelSelector: name})
 		if err != nil {
@@ -258,11 +258,11 @@ func annotatePod(ctx context.Context, s *scenario.Scenario, namespace, name, key
 	if err != nil {
 		return err
 	}
-	_, err = s.World.Kube().CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = s.World.KubeClient().CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-func (s *stage) startRole(role string) error {
+func (s *scriptCluster) startRole(role string) error {
 	ctx, cancel := context.WithTimeout(s.ctx, world.StartTimeout)
 	defer cancel()
 	if role != world.RoleController {
@@ -271,11 +271,11 @@ func (s *stage) startRole(role string) error {
 	if err := s.World.StartController(s.controller, s.arguments...); err != nil {
 		return err
 	}
-	return s.World.ControllerReady(ctx)
+	return s.World.AwaitControllerReady(ctx)
 }
 
 func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	var until, via string
 	var n int
 	var front bool
@@ -303,7 +303,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 		if via != "" {
 			var err error
 			if host, err = s.hostname(ctx, via); front {
-				ns, name := split(ts, via)
+				ns, name := splitReference(ts, via)
 				host, err = s.FrontendNLBHostname(ctx, ns, name)
 			}
 			if err != nil {
@@ -312,11 +312,11 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		text = ""
 		for range n {
-			r, err := s.get(ctx, host, f.Arg(0), header)
+			r, err := s.requestLoadBalancer(ctx, host, f.Arg(0), header)
 			if err != nil {
 				return err
 			}
-			text += line(r) + "\n"
+			text += replyLine(r) + "\n"
 			if n == 1 {
 				text += r.Body
 			}
@@ -336,8 +336,8 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	checkOutcome(ts, neg, err)
 }
 
-// get sends a request to a load balancer, or a datagram if the scheme of the URL is udp.
-func (s *stage) get(ctx context.Context, host, address string, header http.Header) (scenario.Reply, error) {
+// requestLoadBalancer sends a request to a load balancer, or a datagram if the scheme of the URL is udp.
+func (s *scriptCluster) requestLoadBalancer(ctx context.Context, host, address string, header http.Header) (scenario.Reply, error) {
 	to, isDatagram := strings.CutPrefix(address, "udp://")
 	if !isDatagram {
 		return scenario.Get(ctx, s.World.HTTPClient(host), address, header)
@@ -349,11 +349,11 @@ func (s *stage) get(ctx context.Context, host, address string, header http.Heade
 	defer conn.Close()
 	ctx, stop := context.WithTimeout(ctx, brief)
 	defer stop()
-	return scenario.Datagram(ctx, conn, "GET")
+	return scenario.SendDatagram(ctx, conn, "GET")
 }
 
-// line formats a reply as one line, which scripts match.
-func line(r scenario.Reply) string {
+// replyLine formats a reply as one line, which scripts match.
+func replyLine(r scenario.Reply) string {
 	text := strconv.Itoa(r.Status)
 	if l := r.Header.Get("Location"); l != "" {
 		text += " location=" + l
@@ -367,8 +367,8 @@ func line(r scenario.Reply) string {
 	return text
 }
 
-// calls reads and resets the emulator's log of calls.
-func (s *stage) calls(args []string) (string, error) {
+// callLog reads and resets the emulator's log of calls.
+func (s *scriptCluster) callLog(args []string) (string, error) {
 	url := s.World.AWSEndpoint() + "/_fulcrum/calls"
 	switch strings.Join(args, " ") {
 	case "reset":
@@ -391,7 +391,7 @@ func (s *stage) calls(args []string) (string, error) {
 
 // callLines returns one line for each call, and the number of calls. It omits the EC2 calls of the agent of the
 // local world, for addresses of pods.
-func (s *stage) callLines(url string) (string, error) {
+func (s *scriptCluster) callLines(url string) (string, error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err

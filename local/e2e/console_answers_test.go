@@ -21,18 +21,18 @@ type document = map[string]any
 
 // fakeConsole is a fake console server that returns the documents of a test.
 type fakeConsole struct {
-	mu       sync.Mutex
-	news     document
-	changed  chan struct{} // closed when news changes
-	commands map[string]document
-	exit     int      // exit code of commands
-	asked    []string // paths of commands, and of requests to read AWS again
+	mu             sync.Mutex
+	latestState    document
+	changed        chan struct{} // closed when news changes
+	commands       map[string]document
+	exitCode       int      // exit code of commands
+	requestedPaths []string // paths of commands, and of requests to read AWS again
 }
 
-func (a *fakeConsole) edit(change func(news document)) {
+func (a *fakeConsole) editState(change func(news document)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	change(a.news)
+	change(a.latestState)
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
@@ -40,19 +40,19 @@ func (a *fakeConsole) edit(change func(news document)) {
 func (a *fakeConsole) requests() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.asked)
+	return slices.Clone(a.requestedPaths)
 }
 
-func (a *fakeConsole) latest() ([]byte, chan struct{}, error) {
+func (a *fakeConsole) latestJSON() ([]byte, chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	data, err := json.Marshal(a.news)
+	data, err := json.Marshal(a.latestState)
 	return data, a.changed, err
 }
 
-func (a *fakeConsole) serveLooks(w http.ResponseWriter, r *http.Request) {
+func (a *fakeConsole) serveStates(w http.ResponseWriter, r *http.Request) {
 	for {
-		data, changed, err := a.latest()
+		data, changed, err := a.latestJSON()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -67,11 +67,11 @@ func (a *fakeConsole) serveLooks(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *fakeConsole) ask(w http.ResponseWriter, r *http.Request) {
+func (a *fakeConsole) runCommand(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked = append(a.asked, r.URL.RequestURI())
-	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exit, "calls": 7, "document": a.commands[r.PathValue("name")]})
+	a.requestedPaths = append(a.requestedPaths, r.URL.RequestURI())
+	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exitCode, "calls": 7, "document": a.commands[r.PathValue("name")]})
 }
 
 // openFakeConsole opens the page of a fake console server that has these stacks and responds to commands with these
@@ -87,18 +87,18 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 		keys = append(keys, fmt.Sprintf("%s %s", s["kind"], s["id"]))
 	}
 	a := &fakeConsole{
-		news: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
+		latestState: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
 			"aws": document{"look": 5, "minute": 5, "looks": 5, "budget": 100}},
 		changed: make(chan struct{}), commands: commands,
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", console.Page())
-	mux.HandleFunc("/api/looks", a.serveLooks)
-	mux.HandleFunc("/api/command/{name}", a.ask)
+	mux.Handle("/", console.PageHandler())
+	mux.HandleFunc("/api/looks", a.serveStates)
+	mux.HandleFunc("/api/command/{name}", a.runCommand)
 	mux.HandleFunc("/api/again", func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.asked = append(a.asked, r.URL.RequestURI())
+		a.requestedPaths = append(a.requestedPaths, r.URL.RequestURI())
 		w.WriteHeader(http.StatusNoContent)
 	})
 	srv := httptest.NewServer(mux)

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// moving is an application with an Ingress whose load balancer is migrated to a Gateway.
-const moving = shared + webApp + `---
+// migratedApp is an application with an Ingress whose load balancer is migrated to a Gateway.
+const migratedApp = sharedObjects + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: web, namespace: default, annotations: {alb.ingress.kubernetes.io/target-type: ip}}
@@ -30,22 +30,22 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
 `
 
-// TestConsoleShowsAMove checks that the page shows the migration of a load balancer from an Ingress to a Gateway:
+// TestConsoleShowsMigration checks that the page shows the migration of a load balancer from an Ingress to a Gateway:
 // the state, the field-by-field comparison of both plans, and the next step.
-func TestConsoleShowsAMove(t *testing.T) {
+func TestConsoleShowsMigration(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worlds.AcquireForTest(t, world.Options{})
+	w := worldPool.AcquireForTest(t, world.Options{})
 	s, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply := worldtest.Applier(t, w)
-	apply(moving)
-	if err := w.StartController(worldtest.Controller(t)); err != nil {
+	apply := worldtest.NewApplier(t, w)
+	apply(migratedApp)
+	if err := w.StartController(worldtest.ControllerPath(t)); err != nil {
 		t.Fatal(err)
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
@@ -66,7 +66,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	tab.Until(answer + `.includes("no Gateway asks for the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
 
 	// With the dry-run annotation, the page compares the desired states of the Ingress and of the Gateway.
-	cmd := exec.Command(worldtest.Controller(t), "migrate", "--from-cluster", "--in-place", "--namespaces=default", "--ingress-name=web", "--output-dir=-")
+	cmd := exec.Command(worldtest.ControllerPath(t), "migrate", "--from-cluster", "--in-place", "--namespaces=default", "--ingress-name=web", "--output-dir=-")
 	cmd.Env = append(os.Environ(), w.Environment()...)
 	var report strings.Builder
 	cmd.Stderr = &report
@@ -123,13 +123,13 @@ func TestConsoleShowsAMove(t *testing.T) {
 	if faults := tab.Faults(); len(faults) > 0 {
 		t.Errorf("in the page: %q", faults)
 	}
-	removeMoved(t, w, made)
+	deleteMigratedApp(t, w, made)
 }
 
-// removeMoved deletes the Ingress, and then the objects of the migration, so that the load balancer is deleted.
-func removeMoved(t *testing.T, w *world.World, made []byte) {
+// deleteMigratedApp deletes the Ingress, and then the objects of the migration, so that the load balancer is deleted.
+func deleteMigratedApp(t *testing.T, w *world.World, made []byte) {
 	t.Helper()
-	if err := w.Kube().NetworkingV1().Ingresses("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+	if err := w.KubeClient().NetworkingV1().Ingresses("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	objects, err := manifest.Parse(made)

@@ -36,7 +36,7 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 		}
 		return nil
 	})
-	program.edit(func(n document) { n["wanted"], n["next"] = true, 40 })
+	program.editState(func(n document) { n["wanted"], n["next"] = true, 40 })
 	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
 	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
 		t.Errorf("there is not one clock for the next look: %q", text) // the other " in " is "in the last minute"
@@ -45,13 +45,13 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
 	}
 	checkFitsPhone(t, tab)
-	program.edit(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
+	program.editState(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
 		t.Errorf("checks were asked for %d times and orphans %d times", a, b)
 	}
 	tab.Until(`document.querySelector("#next").innerText.startsWith("· next look in ")`)
-	program.edit(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
+	program.editState(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
 	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
@@ -114,7 +114,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
 	tab.Until(links + ` === 13`)
 	checkFitsPhone(t, tab)
-	program.edit(func(n document) {
+	program.editState(func(n document) {
 		s := replacedStack(5)
 		n["stacks"] = []document{s}
 	})
@@ -123,7 +123,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 		t.Error("the keyboard is elsewhere once something has changed")
 	}
 	// A large number of resources is grouped as quickly, and shown in parts.
-	program.edit(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
+	program.editState(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
 	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
 	if n := browser.Eval[int](tab, links); n != 100 {
 		t.Errorf("%d rows are shown", n)
@@ -214,8 +214,8 @@ func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 			"objects": []document{{"object": document{"kind": "Ingress", "namespace": "shop", "name": "mistyped"}, "field": "spec.rules[0].host", "why": "IngressClass albb does not exist"}}}}
 	tab, _, show := openFakeConsole(t, nil, map[string]document{"request": request})
 	show("#/ask?url=http://nope.example.com/")
-	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
-	text := browser.Eval[string](tab, answered)
+	tab.Until(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
+	text := browser.Eval[string](tab, answerText)
 	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "What one load balancer answers if DNS leads the host to it"} {
 		if !strings.Contains(text, w) {
 			t.Errorf("the page does not say %q: %s", w, text)
@@ -225,6 +225,6 @@ func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 		t.Errorf("what another load balancer would answer is shown before it is opened: %s", text)
 	}
 	tab.Do(chromedp.Click(chromedp.CSS("#answer details summary")))
-	tab.Until(answered + `.includes("answer 404") && ` + answered + `.includes("the default action answers")`)
+	tab.Until(answerText + `.includes("answer 404") && ` + answerText + `.includes("the default action answers")`)
 	checkFitsPhone(t, tab)
 }

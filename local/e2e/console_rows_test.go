@@ -78,7 +78,7 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	browser.Eval[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
 	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
 	// The link of an event selects the row too, also if the page is opened with it.
-	program.edit(func(n document) {
+	program.editState(func(n document) {
 		n["changes"] = []document{{"at": "2026-01-01T00:00:00Z", "of": "Ingress shop/web", "event": document{"warning": true, "by": "x", "reason": "Odd", "message": "odd"}}}
 	})
 	show("#/history")
@@ -189,7 +189,7 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 		return document{"severity": severity, "object": document{"kind": "Ingress", "namespace": "bank", "name": name}, "at": "2026-01-01T00:00:00Z", "by": "ingress", "reason": "Refused", "message": "AWS refused it"}
 	}
 	tab, program, _ := openFakeConsole(t, []document{web, wide, other, plainStack("bank", "denied"), plainStack("bank", "odd"), plainStack("bank", "fine")}, map[string]document{})
-	program.edit(func(n document) {
+	program.editState(func(n document) {
 		n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}}
 	})
 	// row returns the badges of the rows whose text contains all given words.
@@ -238,7 +238,7 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 		exit int
 		says string
 	}{{"plan", 0, "nothing to change, 7 calls"}, {"plan", 2, "there are changes, 7 calls"}, {"plan", 1, "failed, 7 calls"}, {"explain", 0, "7 calls"}} {
-		program.edit(func(document) { program.exit = press.exit })
+		program.editState(func(document) { program.exitCode = press.exit })
 		browser.Eval[bool](tab, fmt.Sprintf(`(() => { document.querySelector("#detail").scrollTop = 0; const b = document.querySelector('#detail button[aria-label="%s Ingress shop/web"]'); b.focus(); b.click(); return true; })()`, press.name))
 		tab.Until(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
 		text := browser.Eval[string](tab, answer+`.innerText`)
@@ -269,7 +269,7 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 		return document{"severity": "warning", "object": document{"kind": kind, "namespace": namespace, "name": name}, "at": "2026-01-01T00:00:00Z", "by": "x", "reason": "Warned", "finding": "ServiceWithoutEndpoints", "message": message}
 	}
 	tab, program, show := openFakeConsole(t, []document{told, dead("heard"), dead("alone")}, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
-	program.edit(func(n document) {
+	program.editState(func(n document) {
 		n["reported"] = document{"events": []document{
 			event("Service", "told", "app", "ServiceWithoutEndpoints: Service told/app has no ready endpoints"),
 			event("TargetGroupBinding", "told", "k8s-app", "ServiceWithoutEndpoints: Service told/app has no ready endpoints"),

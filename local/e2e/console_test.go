@@ -41,9 +41,9 @@ metadata: {name: web, namespace: default}
 spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
 `
 
-// watched is the content of the cluster: an application, and an Ingress with markup that a hostile tenant might
+// watchedObjects is the content of the cluster: an application, and an Ingress with markup that a hostile tenant might
 // write.
-const watched = shared + webApp + `---
+const watchedObjects = sharedObjects + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -89,7 +89,7 @@ spec:
 // startConsole serves the console of a local world until the test ends, and returns its address.
 func startConsole(t *testing.T, w *world.World, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(worldtest.Controller(t), append([]string{"console", "--listen=127.0.0.1:0"}, args...)...)
+	cmd := exec.Command(worldtest.ControllerPath(t), append([]string{"console", "--listen=127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), w.Environment()...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -116,8 +116,8 @@ func startConsole(t *testing.T, w *world.World, args ...string) string {
 }
 
 const (
-	rowsText = `[...document.querySelectorAll("#rows .row")].map((r) => r.innerText).join("\n")`
-	answered = `document.querySelector("#answer").innerText`
+	rowsText   = `[...document.querySelectorAll("#rows .row")].map((r) => r.innerText).join("\n")`
+	answerText = `document.querySelector("#answer").innerText`
 )
 
 // TestConsole checks the console in a browser: its pages, search, requests, links and keys. It checks that the page
@@ -128,12 +128,12 @@ func TestConsole(t *testing.T) {
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worlds.AcquireForTest(t, world.Options{})
+	w := worldPool.AcquireForTest(t, world.Options{})
 	s, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifest.Parse([]byte(watched))
+	objects, err := manifest.Parse([]byte(watchedObjects))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestConsole(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := w.StartController(worldtest.Controller(t)); err != nil {
+	if err := w.StartController(worldtest.ControllerPath(t)); err != nil {
 		t.Fatal(err)
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.CheckHealthyTargets(ctx, "default", "web", 2) })
@@ -184,10 +184,10 @@ func TestConsole(t *testing.T) {
 	// The page Ask shows which rule responds.
 	show("#/ask")
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://web.example.com/cart"), chromedp.Click(chromedp.CSS("#ask button")))
-	tab.Until(answered + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answered + `.includes("2 healthy")`)
+	tab.Until(answerText + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answerText + `.includes("2 healthy")`)
 	tab.Screenshot("ask")
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://nope.example.com/"), chromedp.Click(chromedp.CSS("#ask button")))
-	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
+	tab.Until(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	tab.Screenshot("ask-unserved")
 
 	// The page Trouble has findings, and the checks of doctor.
@@ -266,7 +266,7 @@ func TestConsoleKeepsOutOtherSites(t *testing.T) {
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worlds.AcquireForTest(t, world.Options{})
+	w := worldPool.AcquireForTest(t, world.Options{})
 	page := strings.TrimSuffix(startConsole(t, w), "/")
 	tab.Do(chromedp.Navigate("data:text/html,<h1>hostile</h1>"))
 	for name, try := range map[string]string{

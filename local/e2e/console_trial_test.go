@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// faulty has applications with faults.
-const faulty = shared + webApp + `---
+// faultyApps has applications with faults.
+const faultyApps = sharedObjects + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -94,13 +94,13 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applier := worldtest.Applier(t, w)
+	applier := worldtest.NewApplier(t, w)
 	apply := func(scheme string) {
 		t.Helper()
-		applier(strings.ReplaceAll(faulty, "SCHEME", scheme))
+		applier(strings.ReplaceAll(faultyApps, "SCHEME", scheme))
 	}
 	apply("internal")
-	if err := w.StartController(worldtest.Controller(t), "--drift=report"); err != nil {
+	if err := w.StartController(worldtest.ControllerPath(t), "--drift=report"); err != nil {
 		t.Fatal(err)
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
@@ -150,14 +150,14 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	tab.Until(`[...document.querySelectorAll("#trouble details.fold > summary")].some((s) => s.innerText.includes("replacement of load balancer k8s-default-moved-"))`)
 	tab.Screenshot("faults")
 	tab.Faults()
-	whileAWSHangs(t, tab, w, shows)
+	checkPageWhileAWSHangs(t, tab, w, shows)
 }
 
-// whileAWSHangs checks that, while AWS does not respond, the page shows that the next look is overdue and then that
+// checkPageWhileAWSHangs checks that, while AWS does not respond, the page shows that the next look is overdue and then that
 // it failed, that it keeps its data and can be searched, and that it recovers when AWS responds again.
-func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(string, ...string) string) {
+func checkPageWhileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(string, ...string) string) {
 	t.Helper()
-	admin(t, w, http.MethodPost, "faults", map[string]any{"Operation": "*", "Action": map[string]bool{"Hang": true}})
+	callEmulatorAdmin(t, w, http.MethodPost, "faults", map[string]any{"Operation": "*", "Action": map[string]bool{"Hang": true}})
 	tab.Until(shows("status", "the next look has not ended for"))
 	browser.Eval[string](tab, `location.hash = "#/topology?query=shop.example.com"`)
 	tab.Until(rowsText + `.includes("host shop.example.com")`)
@@ -168,7 +168,7 @@ func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(st
 	if !browser.Eval[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
 		t.Error("what was seen is not shown any more")
 	}
-	admin(t, w, http.MethodDelete, "faults", nil)
+	callEmulatorAdmin(t, w, http.MethodDelete, "faults", nil)
 	tab.Until(`document.querySelector("#banner").hidden`)
 	if faults := tab.Faults(); len(faults) > 0 {
 		t.Errorf("in the page: %q", faults)
@@ -198,8 +198,8 @@ func injectFaults(t *testing.T, s *scenario.Scenario) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	admin(t, s.World, http.MethodPatch, "config", map[string]any{"Quotas": map[string]int{"application-load-balancers": 3}})
-	admin(t, s.World, http.MethodPost, "faults", map[string]any{"Service": "wafv2", "Operation": "GetWebACLForResource", "Action": map[string]bool{"Deny": true}})
+	callEmulatorAdmin(t, s.World, http.MethodPatch, "config", map[string]any{"Quotas": map[string]int{"application-load-balancers": 3}})
+	callEmulatorAdmin(t, s.World, http.MethodPost, "faults", map[string]any{"Service": "wafv2", "Operation": "GetWebACLForResource", "Action": map[string]bool{"Deny": true}})
 }
 
 // deleteRule deletes the last rule of the Ingress shop.

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// documentedElsewhere lists the commands in the documentation that the tests of this package do not run, with the
+// commandsTestedElsewhere lists the commands in the documentation that the tests of this package do not run, with the
 // test that runs them or the reason why none does. Commands are identified by page and prefix.
-var documentedElsewhere = []struct{ page, begins, why string }{
+var commandsTestedElsewhere = []struct{ page, begins, why string }{
 	{"CONTRIBUTING.md", "make ", "they run tests"},
 	{"docs/migration.md", "kubectl annotate gateway NAME", "testdata/migrate-back.txtar does the same to a Gateway"},
 	{"README.md", "make ", "they run tests, or build what all tests here are run with"},
@@ -68,16 +68,16 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"local/README.md", "bin/", "TestUp in local/up, and make demo"},
 }
 
-// programs are the first words of commands.
-var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make", "sha256sum"}
+// commandPrograms are the first words of commands.
+var commandPrograms = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make", "sha256sum"}
 
-var fence = regexp.MustCompile("^ *```(.*)$")
+var codeFence = regexp.MustCompile("^ *```(.*)$")
 
 // documentedCommands returns the commands in the fenced blocks of a page, in order, without comments. In a block
 // with prompts, the text after a prompt is a command and other lines are output.
 func documentedCommands(t *testing.T, page string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(worldtest.Root(t), page))
+	text, err := os.ReadFile(filepath.Join(worldtest.SourceRoot(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func documentedCommands(t *testing.T, page string) []string {
 	inside, language := false, ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
-		m := fence.FindStringSubmatch(line)
+		m := codeFence.FindStringSubmatch(line)
 		switch {
 		case m != nil && !inside:
 			inside, language, block = true, m[1], nil
@@ -107,7 +107,7 @@ func commandsOf(block string) []string {
 	var out []string
 	for line := range strings.Lines(block) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
-		if prompts != ok || !slices.ContainsFunc(programs, func(p string) bool {
+		if prompts != ok || !slices.ContainsFunc(commandPrograms, func(p string) bool {
 			return strings.HasPrefix(command, p+" ") || strings.HasSuffix(p, "/") && strings.HasPrefix(command, p)
 		}) {
 			continue
@@ -118,10 +118,10 @@ func commandsOf(block string) []string {
 	return out
 }
 
-// pages returns the pages of the documentation.
-func pages(t *testing.T) []string {
+// documentationPages returns the pages of the documentation.
+func documentationPages(t *testing.T) []string {
 	t.Helper()
-	root := worldtest.Root(t)
+	root := worldtest.SourceRoot(t)
 	out := []string{"README.md", "CONTRIBUTING.md", "local/README.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
@@ -139,9 +139,9 @@ func pages(t *testing.T) []string {
 	return out
 }
 
-// elsewhereIndex returns the entry of documentedElsewhere for a command, or -1.
-func elsewhereIndex(page, command string) int {
-	return slices.IndexFunc(documentedElsewhere, func(e struct{ page, begins, why string }) bool {
+// testedElsewhereIndex returns the entry of commandsTestedElsewhere for a command, or -1.
+func testedElsewhereIndex(page, command string) int {
+	return slices.IndexFunc(commandsTestedElsewhere, func(e struct{ page, begins, why string }) bool {
 		return e.page == page && strings.HasPrefix(command, e.begins)
 	})
 }
@@ -152,17 +152,17 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 	t.Parallel()
 	used := map[int]bool{}
 	commands := 0
-	for _, page := range pages(t) {
+	for _, page := range documentationPages(t) {
 		for _, command := range documentedCommands(t, page) {
 			commands++
-			why := elsewhereIndex(page, command)
+			why := testedElsewhereIndex(page, command)
 			used[why] = true
-			if !slices.Contains(orderedPages, page) && slices.Contains(triedCommandsOf(page), command) == (why >= 0) {
+			if !slices.Contains(orderedPages, page) && slices.Contains(otherCommandsOf(page), command) == (why >= 0) {
 				t.Errorf("%s: %q has to be in tried or in documentedElsewhere, and not in both", page, command)
 			}
 		}
 	}
-	for i, e := range documentedElsewhere {
+	for i, e := range commandsTestedElsewhere {
 		if !used[i] {
 			t.Errorf("%s has no command %q that is not run here", e.page, e.begins)
 		}
@@ -170,7 +170,7 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 			t.Errorf("there is no %s", m[0])
 		}
 	}
-	for _, p := range tried {
+	for _, p := range otherCommands {
 		for _, command := range p.commands {
 			if !slices.Contains(documentedCommands(t, p.page), command) {
 				t.Errorf("%s has no command %q", p.page, command)
@@ -187,7 +187,7 @@ var namedTest = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
 // hasTest reports whether a directory of the source tree has a test.
 func hasTest(t *testing.T, dir, test string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(worldtest.Root(t), dir, "*_test.go"))
+	files, err := filepath.Glob(filepath.Join(worldtest.SourceRoot(t), dir, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +200,8 @@ func hasTest(t *testing.T, dir, test string) bool {
 // orderedPages are the pages whose commands run in order.
 var orderedPages = []string{"docs/install.md", "docs/takeover.md"}
 
-// tried are the commands of other pages that TestTakeOverRehearsal runs at its end, in this order.
-var tried = []struct {
+// otherCommands are the commands of other pages that TestTakeOverRehearsal runs at its end, in this order.
+var otherCommands = []struct {
 	page     string
 	commands []string
 }{
@@ -228,9 +228,9 @@ var tried = []struct {
 	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
 }
 
-// triedCommandsOf returns the commands of a page in tried.
-func triedCommandsOf(page string) (out []string) {
-	for _, p := range tried {
+// otherCommandsOf returns the commands of a page in otherCommands.
+func otherCommandsOf(page string) (out []string) {
+	for _, p := range otherCommands {
 		if p.page == page {
 			out = append(out, p.commands...)
 		}
@@ -250,16 +250,16 @@ func (s *shell) inLocalWorld(command string) string {
 	return regexp.MustCompile(`^(kubectl get .*) -w$`).ReplaceAllString(command, "timeout 2 $1 -w || [ $$? = 124 ]")
 }
 
-// follow runs the commands of a page in order. After a command that begins with a key of after, it calls the
+// followPage runs the commands of a page in order. After a command that begins with a key of after, it calls the
 // function.
-func (s *shell) follow(page string, after map[string]func(command, output string)) {
+func (s *shell) followPage(page string, after map[string]func(command, output string)) {
 	s.t.Helper()
 	called := map[string]bool{}
 	for _, command := range documentedCommands(s.t, page) {
-		if elsewhereIndex(page, command) >= 0 {
+		if testedElsewhereIndex(page, command) >= 0 {
 			continue
 		}
-		output, code := s.try(s.inLocalWorld(command))
+		output, code := s.tryCommand(s.inLocalWorld(command))
 		refused := strings.Contains(command, "clustername=") // an example of a typo
 		if (code != 0) != refused {
 			s.t.Fatalf("%s: exit code %d of %q:\n%s", page, code, command, output)
@@ -278,12 +278,12 @@ func (s *shell) follow(page string, after map[string]func(command, output string
 	}
 }
 
-// tryOthers runs the commands of pages that are not followed from beginning to end. A command that is on several
+// runOtherCommands runs the commands of pages that are not followed from beginning to end. A command that is on several
 // pages runs once, unless a command in between has changed objects. A plan may have changes.
-func (s *shell) tryOthers() {
+func (s *shell) runOtherCommands() {
 	s.t.Helper()
 	done := map[string]bool{}
-	for _, p := range tried {
+	for _, p := range otherCommands {
 		for _, command := range p.commands {
 			if strings.HasPrefix(command, "kubectl annotate") {
 				clear(done)
@@ -292,7 +292,7 @@ func (s *shell) tryOthers() {
 				continue
 			}
 			done[s.inLocalWorld(command)] = true
-			output, code := s.try(s.inLocalWorld(command))
+			output, code := s.tryCommand(s.inLocalWorld(command))
 			if planned := code == 2 && strings.Contains(command, "fulcrum plan"); code != 0 && !planned {
 				s.t.Errorf("%s: exit code %d of %q:\n%s", p.page, code, command, output)
 			}

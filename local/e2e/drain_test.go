@@ -14,31 +14,31 @@ import (
 )
 
 // cordon marks a node as unschedulable or schedulable again.
-func (s *stage) cordon(node string, on bool) error {
+func (s *scriptCluster) cordon(node string, on bool) error {
 	patch := []byte(`{"spec":{"unschedulable":null}}`)
 	if on {
 		patch = []byte(`{"spec":{"unschedulable":true}}`)
 	}
-	_, err := s.World.Kube().CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := s.World.KubeClient().CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
 // drain cordons a node and evicts its pods until none are left, as `kubectl drain` does. It retries an eviction
 // that a disruption budget rejects. The scheduler may place new pods on the node before it sees that the node is
 // cordoned; drain evicts them too.
-func (s *stage) drain(node string) error {
+func (s *scriptCluster) drain(node string) error {
 	if err := s.cordon(node, true); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(defaultLimit)
 	for {
-		pods, err := s.World.Kube().CoreV1().Pods("").List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+		pods, err := s.World.KubeClient().CoreV1().Pods("").List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 		if err != nil || len(pods.Items) == 0 {
 			return err
 		}
 		rejected := errors.New("pods are still there")
 		for _, p := range pods.Items {
-			err := s.World.Kube().PolicyV1().Evictions(p.Namespace).Evict(s.ctx, &policyv1.Eviction{
+			err := s.World.KubeClient().PolicyV1().Evictions(p.Namespace).Evict(s.ctx, &policyv1.Eviction{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 			})
 			if apierrors.IsTooManyRequests(err) {

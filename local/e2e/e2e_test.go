@@ -37,7 +37,7 @@ func TestLongScripts(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string) {
-	binary, controller := worldtest.Binary(t), worldtest.Controller(t)
+	binary, controller := worldtest.BinaryPath(t), worldtest.ControllerPath(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -49,42 +49,42 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// stage has the local world, the controller and the state of a script.
-type stage struct {
+// scriptCluster has the local world, the controller and the state of a script.
+type scriptCluster struct {
 	*scenario.Scenario
-	ctx        context.Context
-	binary     string // fulcrum-local
-	controller string
-	arguments  []string // arguments of the controller
-	applier    *manifest.Applier
-	before     inspect.Inventory // resources at the start of the script
-	loads      []*load           // loads that are running
+	ctx              context.Context
+	binary           string // fulcrum-local
+	controller       string
+	arguments        []string // arguments of the controller
+	applier          *manifest.Applier
+	initialInventory inspect.Inventory // resources at the start of the script
+	loads            []*load           // loads that are running
 
-	propagation time.Duration // delay until load balancers apply changes
+	propagationDelay time.Duration // delay until load balancers apply changes
 }
 
-type stageKey struct{}
+type scriptClusterKey struct{}
 
 func setup(env *testscript.Env, binary, controller string) error {
 	// The timeout of go test ends a script that hangs. Its processes end with the local world.
 	ctx, cancel := context.WithCancel(context.Background())
-	opts, arguments, err := options(env)
+	opts, arguments, err := readScriptOptions(env)
 	if err != nil {
 		cancel()
 		return err
 	}
-	opts.Binary, opts.Keep = binary, os.Getenv("FULCRUM_KEEP") != ""
-	w, err := worlds.Acquire(ctx, opts)
+	opts.Binary, opts.KeepState = binary, os.Getenv("FULCRUM_KEEP") != ""
+	w, err := worldPool.Acquire(ctx, opts)
 	if err != nil {
 		cancel()
 		return err
 	}
-	s := &stage{ctx: ctx, binary: binary, controller: controller, arguments: arguments, propagation: opts.PropagationDelay}
+	s := &scriptCluster{ctx: ctx, binary: binary, controller: controller, arguments: arguments, propagationDelay: opts.PropagationDelay}
 	env.Defer(func() {
 		s.endLoads()
 		cancel()
 		if f, ok := env.T().(interface{ Failed() bool }); !ok || f.Failed() {
-			if w.Started(world.RoleController) {
+			if w.HasStarted(world.RoleController) {
 				env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 12))
 			}
 			if err := w.Close(); err != nil {
@@ -99,13 +99,13 @@ func setup(env *testscript.Env, binary, controller string) error {
 	if err := s.prepareWorld(w.World); err != nil {
 		return err
 	}
-	env.Values[stageKey{}] = &stages{current: s, first: s, named: map[string]*stage{}}
+	env.Values[scriptClusterKey{}] = &scriptClusters{currentCluster: s, firstCluster: s, byName: map[string]*scriptCluster{}}
 	l := w.Layout()
 	env.Setenv("VPC", l.VPC)
 	env.Setenv("KUBECONFIG", w.Kubeconfig())
-	for i := range l.Public {
-		env.Setenv(fmt.Sprintf("PUBLIC%d", i), l.Public[i].ID)
-		env.Setenv(fmt.Sprintf("PRIVATE%d", i), l.Private[i].ID)
+	for i := range l.PublicSubnets {
+		env.Setenv(fmt.Sprintf("PUBLIC%d", i), l.PublicSubnets[i].ID)
+		env.Setenv(fmt.Sprintf("PRIVATE%d", i), l.PrivateSubnets[i].ID)
 	}
 	for domain, arn := range l.Certificates {
 		env.Setenv("CERT_"+domain, arn)
@@ -113,9 +113,9 @@ func setup(env *testscript.Env, binary, controller string) error {
 	return nil
 }
 
-// options reads world.yaml of a script, which has the options of its local world and additional arguments of its
+// readScriptOptions reads world.yaml of a script, which has the options of its local world and additional arguments of its
 // controller.
-func options(env *testscript.Env) (world.Options, []string, error) {
+func readScriptOptions(env *testscript.Env) (world.Options, []string, error) {
 	var file struct {
 		Domains          []string `json:"domains"`
 		PropagationDelay string   `json:"propagationDelay"`
@@ -140,15 +140,15 @@ func options(env *testscript.Env) (world.Options, []string, error) {
 	return opts, file.Controller, nil
 }
 
-// shared are objects that are applied in every local world before its script begins.
-const shared = `
+// sharedObjects are objects that are applied in every local world before its script begins.
+const sharedObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
 spec: {controller: ingress.k8s.aws/alb}
 `
 
-func (s *stage) apply(b []byte) error {
+func (s *scriptCluster) apply(b []byte) error {
 	objects, err := manifest.Parse(b)
 	if err != nil {
 		return err
@@ -156,6 +156,6 @@ func (s *stage) apply(b []byte) error {
 	return s.applier.Apply(s.ctx, objects)
 }
 
-func stageOf(ts *testscript.TestScript) *stage {
-	return stagesOf(ts).current
+func scriptClusterOf(ts *testscript.TestScript) *scriptCluster {
+	return scriptClustersOf(ts).currentCluster
 }

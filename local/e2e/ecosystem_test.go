@@ -48,7 +48,7 @@ func TestEcosystem(t *testing.T) {
 // cmdProgram starts a third-party program in the background, with the local world in its environment. It ends at
 // the end of the script.
 func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: program NAME [ARGUMENT]…")
 	}
@@ -74,8 +74,8 @@ func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdDefinitions applies the CRDs in a folder of a module of ecosystem/.
 func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	arguments(ts, args, 3, "definitions PROGRAM MODULE FOLDER")
+	s := scriptClusterOf(ts)
+	checkArgumentCount(ts, args, 3, "definitions PROGRAM MODULE FOLDER")
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum").Output()
 	ts.Check(err)
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", args[1])
@@ -95,8 +95,8 @@ func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdZone creates a public hosted zone, which is deleted at the end of the script.
 func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	arguments(ts, args, 1, "zone DOMAIN")
+	s := scriptClusterOf(ts)
+	checkArgumentCount(ts, args, 1, "zone DOMAIN")
 	api := route53.NewFromConfig(s.World.AWSConfig())
 	made, err := api.CreateHostedZone(s.ctx, &route53.CreateHostedZoneInput{Name: &args[0], CallerReference: aws.String(time.Now().String())})
 	checkOutcome(ts, neg, err)
@@ -129,9 +129,9 @@ func recordOf(ctx context.Context, w *world.World, name string) (string, error) 
 	return "", fmt.Errorf("there is no alias record %s", name)
 }
 
-// recordIs returns an error unless the target of the record of a name is the load balancer in a status. If ref is
+// checkRecord returns an error unless the target of the record of a name is the load balancer in a status. If ref is
 // "-", it returns an error if there is a record.
-func recordIs(ctx context.Context, s *stage, name, ref string) error {
+func checkRecord(ctx context.Context, s *scriptCluster, name, ref string) error {
 	at, err := recordOf(ctx, s.World, name)
 	if ref == "-" {
 		if err == nil {
@@ -153,8 +153,8 @@ func recordIs(ctx context.Context, s *stage, name, ref string) error {
 // 12, which is more than three standard deviations of a random choice of 200. If it differs more, the requests are
 // repeated.
 func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	arguments(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")
+	s := scriptClusterOf(ts)
+	checkArgumentCount(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")
 	pattern := regexp.MustCompile(args[2])
 	want, err := strconv.Atoi(args[3])
 	ts.Check(err)
@@ -186,18 +186,18 @@ func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// rollouts is the resource of Argo Rollouts.
-var rollouts = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
+// rolloutsResource is the resource of Argo Rollouts.
+var rolloutsResource = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 
 // cmdRollouts does what the kubectl plugin of Argo Rollouts does: promote ends the current pause of a canary, and
 // abort rolls back. stable stores the hash of the serving pods in STABLE.
 func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	arguments(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
-	ns, name := split(ts, args[1])
+	s := scriptClusterOf(ts)
+	checkArgumentCount(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
+	ns, name := splitReference(ts, args[1])
 	client, err := dynamic.NewForConfig(s.World.RESTConfig())
 	ts.Check(err)
-	api := client.Resource(rollouts).Namespace(ns)
+	api := client.Resource(rolloutsResource).Namespace(ns)
 	patch := map[string]string{"promote": `{"status":{"pauseConditions":null}}`, "abort": `{"status":{"abort":true}}`}[args[0]]
 	if args[0] == "promote" {
 		ts.Check(await.Success(s.ctx, defaultLimit, func(ctx context.Context) error {
@@ -233,36 +233,36 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdCASecret creates a Secret with the CA of the local world and its key.
 func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	arguments(ts, args, 1, "ca-secret NS/NAME")
-	ns, name := split(ts, args[0])
-	ca, err := os.ReadFile(s.World.CA())
+	s := scriptClusterOf(ts)
+	checkArgumentCount(ts, args, 1, "ca-secret NS/NAME")
+	ns, name := splitReference(ts, args[0])
+	ca, err := os.ReadFile(s.World.CAFile())
 	ts.Check(err)
-	key, err := os.ReadFile(filepath.Join(filepath.Dir(s.World.CA()), "ca.key"))
+	key, err := os.ReadFile(filepath.Join(filepath.Dir(s.World.CAFile()), "ca.key"))
 	ts.Check(err)
-	_, err = s.World.Kube().CoreV1().Secrets(ns).Create(s.ctx, &corev1.Secret{
+	_, err = s.World.KubeClient().CoreV1().Secrets(ns).Create(s.ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: ca, corev1.TLSPrivateKeyKey: key},
 	}, metav1.CreateOptions{})
 	checkOutcome(ts, neg, err)
 	ts.Defer(func() {
-		if err := s.World.Kube().CoreV1().Secrets(ns).Delete(context.WithoutCancel(s.ctx), name, metav1.DeleteOptions{}); err != nil {
+		if err := s.World.KubeClient().CoreV1().Secrets(ns).Delete(context.WithoutCancel(s.ctx), name, metav1.DeleteOptions{}); err != nil {
 			ts.Logf("delete Secret %s: %v", args[0], err)
 		}
 	})
 }
 
-// certificates is the resource of cert-manager's Certificates.
-var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+// certificatesResource is the resource of cert-manager's Certificates.
+var certificatesResource = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
 
 // cmdRenew does what "cmctl renew" does, and waits for the next revision.
 func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	arguments(ts, args, 1, "renew NS/CERTIFICATE")
-	ns, name := split(ts, args[0])
+	s := scriptClusterOf(ts)
+	checkArgumentCount(ts, args, 1, "renew NS/CERTIFICATE")
+	ns, name := splitReference(ts, args[0])
 	client, err := dynamic.NewForConfig(s.World.RESTConfig())
 	ts.Check(err)
-	api := client.Resource(certificates).Namespace(ns)
+	api := client.Resource(certificatesResource).Namespace(ns)
 	u, err := api.Get(s.ctx, name, metav1.GetOptions{})
 	ts.Check(err)
 	before, _, _ := unstructured.NestedInt64(u.Object, "status", "revision")

@@ -10,7 +10,7 @@ import (
 
 // cmdFulcrum runs a command of Fulcrum in the directory of the script.
 func cmdFulcrum(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	cmd := exec.CommandContext(s.ctx, s.controller, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), ts.Stdout(), ts.Stderr()
 	cmd.Env = slices.Concat(os.Environ(), s.World.Environment())

@@ -49,10 +49,10 @@ func TestClusterWithoutGatewayAPI(t *testing.T) {
 // testGatewayKindsInstalledLater checks that the controller starts in a cluster without the Gateway API, serves
 // Gateways when the Gateway API is installed, and continues when a part of it is removed.
 func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
-	if err := w.StartController(worldtest.Controller(t)); err != nil {
+	if err := w.StartController(worldtest.ControllerPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.ControllerReady(t.Context()); err != nil {
+	if err := w.AwaitControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
@@ -76,7 +76,7 @@ func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 			t.Fatal(err)
 		}
 		apply(objects)
-		worldtest.Eventually(t, defaultLimit, programmed(t, w, name))
+		worldtest.Eventually(t, defaultLimit, gatewayProgrammedCheck(t, w, name))
 	}
 	apply(kinds)
 	serve("first")
@@ -94,13 +94,13 @@ func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 		t.Fatal(err)
 	}
 	serve("second")
-	if !w.Alive(world.RoleController) {
+	if !w.IsAlive(world.RoleController) {
 		t.Error(w.LogTail(world.RoleController, 20))
 	}
 }
 
-// programmed returns a check that a Gateway has its load balancer.
-func programmed(t *testing.T, w *world.World, name string) func(context.Context) error {
+// gatewayProgrammedCheck returns a check that a Gateway has its load balancer.
+func gatewayProgrammedCheck(t *testing.T, w *world.World, name string) func(context.Context) error {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := gatewayv1.Install(scheme); err != nil {

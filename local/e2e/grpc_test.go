@@ -13,7 +13,7 @@ import (
 
 // cmdGRPC calls a method with a gRPC client: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD`.
 func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	f := flag.NewFlagSet("grpc", flag.ContinueOnError)
 	until := f.String("until", "", "regular expression that the output must match at last")
 	if err := f.Parse(args); err != nil || f.NArg() != 3 {
@@ -45,8 +45,8 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // callGRPC calls a method with an empty message. A status other than OK is not an error.
-func (s *stage) callGRPC(ctx context.Context, to, host, method string) (string, error) {
-	st, a, err := s.Call(ctx, to, host, method)
+func (s *scriptCluster) callGRPC(ctx context.Context, to, host, method string) (string, error) {
+	st, a, err := s.CallGRPC(ctx, to, host, method)
 	if err != nil {
 		return "", err
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-const killedApp = `
+const killTestApp = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: default}
@@ -54,7 +54,7 @@ spec:
   ports: [{name: http, port: 80, targetPort: http}]
 `
 
-const killedIngress = `
+const killTestIngress = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -78,12 +78,12 @@ spec:
 // withoutWebhooks disables the webhooks, which this test does not need.
 const withoutWebhooks = "--webhooks=off"
 
-// killedEdit is killedIngress with one more path, and thus one more target group.
-const killedEdit = killedIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
+// killTestEdit is killTestIngress with one more path, and thus one more target group.
+const killTestEdit = killTestIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
 
-// killedAfter has the operations after which the controller is killed.
-type killedAfter struct{ creating, replacing, undoing, deleting string }
+// killPoints has the operations after which the controller is killed.
+type killPoints struct{ creating, replacing, undoing, deleting string }
 
 // TestKilledBetweenCalls kills the controller (SIGKILL) while it creates an Ingress, while it applies an edit, and
 // while it deletes the Ingress. Each time, another call to AWS has just taken effect and its response is lost.
@@ -92,7 +92,7 @@ type killedAfter struct{ creating, replacing, undoing, deleting string }
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
 	// The controller waits after each restart, so two test groups run in parallel.
-	for name, points := range map[string][]killedAfter{
+	for name, points := range map[string][]killPoints{
 		"first": {
 			{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
 			{"AuthorizeSecurityGroupIngress", "RegisterTargets", "DeregisterTargets", "DeleteTargetGroup"},
@@ -110,9 +110,9 @@ func TestKilledBetweenCalls(t *testing.T) {
 	}
 }
 
-func killBetweenCalls(t *testing.T, points []killedAfter) {
-	controller := worldtest.Controller(t)
-	w := worlds.AcquireForTest(t, world.Options{})
+func killBetweenCalls(t *testing.T, points []killPoints) {
+	controller := worldtest.ControllerPath(t)
+	w := worldPool.AcquireForTest(t, world.Options{})
 	see, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func killBetweenCalls(t *testing.T, points []killedAfter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &killTest{t: t, w: w, see: see, applier: applier, controller: controller}
-	k.apply(killedApp, `
+	k := &killTest{t: t, w: w, scenario: see, applier: applier, controller: controller}
+	k.apply(killTestApp, `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -131,35 +131,35 @@ spec: {controller: ingress.k8s.aws/alb}
 	empty := k.inventory()
 
 	k.startController()
-	k.apply(killedIngress)
+	k.apply(killTestIngress)
 	k.awaitServed()
 	want := k.inventory()
-	k.replace(killedEdit)
+	k.replace(killTestEdit)
 	k.awaitStableInventory(want)
 	edited := k.inventory()
-	k.delete(killedIngress)
+	k.delete(killTestIngress)
 	k.awaitInventory(empty)
 	k.stopController()
 
 	for _, p := range points {
 		t.Run("creating after "+p.creating, func(t *testing.T) {
-			k := k.forTest(t)
-			k.dieAfter(p.creating, func() { k.apply(killedIngress) })
+			k := k.withTest(t)
+			k.killAfterCall(p.creating, func() { k.apply(killTestIngress) })
 			k.startController()
 			k.awaitServed()
 			k.awaitInventory(want)
 		})
 		if p.replacing != "" {
 			t.Run(fmt.Sprintf("replacing after %s and %s", p.replacing, p.undoing), func(t *testing.T) {
-				k := k.forTest(t)
-				k.dieAfter(p.replacing, func() { k.replace(killedEdit) })
+				k := k.withTest(t)
+				k.killAfterCall(p.replacing, func() { k.replace(killTestEdit) })
 				k.startController()
 				k.awaitServed()
 				k.awaitInventory(edited)
 				k.awaitRule("/new")
-				k.dieAfter(p.undoing, func() { k.replace(killedIngress) })
-				k.replace(killedEdit)
-				k.replace(killedIngress)
+				k.killAfterCall(p.undoing, func() { k.replace(killTestIngress) })
+				k.replace(killTestEdit)
+				k.replace(killTestIngress)
 				k.startController()
 				k.awaitServed()
 				k.awaitInventory(want)
@@ -167,34 +167,34 @@ spec: {controller: ingress.k8s.aws/alb}
 			})
 		}
 		t.Run("deleting after "+p.deleting, func(t *testing.T) {
-			k := k.forTest(t)
-			k.dieAfter(p.deleting, func() { k.delete(killedIngress) })
+			k := k.withTest(t)
+			k.killAfterCall(p.deleting, func() { k.delete(killTestIngress) })
 			k.startController()
 			k.awaitReleased()
 			k.awaitInventory(empty)
 			k.stopController()
 		})
 	}
-	t.Run("API server restarted", func(t *testing.T) { k.forTest(t).apiServerRestarts(want, edited) })
+	t.Run("API server restarted", func(t *testing.T) { k.withTest(t).checkAPIServerRestart(want, edited) })
 }
 
-// apiServerRestarts kills the API server while the controller runs, restarts it with an edit that the controller
+// checkAPIServerRestart kills the API server while the controller runs, restarts it with an edit that the controller
 // has not seen, and measures how long the edit takes to reach AWS.
-func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
+func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	k.startController()
-	k.apply(killedIngress)
+	k.apply(killTestIngress)
 	k.awaitServed()
 	k.awaitInventory(before)
-	k.check(k.w.Kill(world.RoleAPIServer))
+	k.requireNoError(k.w.Kill(world.RoleAPIServer))
 	down := time.Now()
 	ctx, cancel := context.WithTimeout(k.t.Context(), world.StartTimeout)
 	defer cancel()
-	k.check(k.w.StartRole(ctx, world.RoleAPIServer))
+	k.requireNoError(k.w.StartRole(ctx, world.RoleAPIServer))
 	back := time.Now()
-	k.apply(killedEdit)
+	k.apply(killTestEdit)
 	ended := ""
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
-		if !k.w.Alive(world.RoleController) { // the controller could not renew its lease in time; restart it as the kubelet does
+		if !k.w.IsAlive(world.RoleController) { // the controller could not renew its lease in time; restart it as the kubelet does
 			ended = ", with a restart of the controller"
 			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
 				return err
@@ -205,8 +205,8 @@ func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.awaitServed()
 	// If a binding is deleted before it was claimed, its rules remain for a minute.
-	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.see.CheckHealthyTargets(ctx, "default", "new", 2) })
-	k.delete(killedIngress)
+	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.scenario.CheckHealthyTargets(ctx, "default", "new", 2) })
+	k.delete(killTestIngress)
 	k.awaitDeletedWithin(defaultLimit)
 }
 
@@ -214,18 +214,18 @@ func (k *killTest) apiServerRestarts(before, after inspect.Inventory) {
 type killTest struct {
 	t          *testing.T
 	w          *world.World
-	see        *scenario.Scenario
+	scenario   *scenario.Scenario
 	applier    *manifest.Applier
 	controller string
 }
 
-func (k *killTest) forTest(t *testing.T) *killTest {
+func (k *killTest) withTest(t *testing.T) *killTest {
 	c := *k
 	c.t = t
 	return &c
 }
 
-func (k *killTest) check(err error) {
+func (k *killTest) requireNoError(err error) {
 	k.t.Helper()
 	if err != nil {
 		k.t.Fatal(err)
@@ -236,16 +236,16 @@ func (k *killTest) apply(texts ...string) {
 	k.t.Helper()
 	for _, text := range texts {
 		objects, err := manifest.Parse([]byte(text))
-		k.check(err)
-		k.check(k.applier.Apply(k.t.Context(), objects))
+		k.requireNoError(err)
+		k.requireNoError(k.applier.Apply(k.t.Context(), objects))
 	}
 }
 
 func (k *killTest) delete(text string) {
 	k.t.Helper()
 	objects, err := manifest.Parse([]byte(text))
-	k.check(err)
-	k.check(k.applier.Delete(k.t.Context(), objects))
+	k.requireNoError(err)
+	k.requireNoError(k.applier.Delete(k.t.Context(), objects))
 }
 
 // replace updates an Ingress as kubectl replace does: it removes fields that the text does not have, such as
@@ -253,16 +253,16 @@ func (k *killTest) delete(text string) {
 func (k *killTest) replace(text string) {
 	k.t.Helper()
 	ing := &networkingv1.Ingress{}
-	k.check(yaml.UnmarshalStrict([]byte(text), ing))
-	_, err := k.w.Kube().NetworkingV1().Ingresses("default").Update(k.t.Context(), ing, metav1.UpdateOptions{})
-	k.check(err)
+	k.requireNoError(yaml.UnmarshalStrict([]byte(text), ing))
+	_, err := k.w.KubeClient().NetworkingV1().Ingresses("default").Update(k.t.Context(), ing, metav1.UpdateOptions{})
+	k.requireNoError(err)
 }
 
 // awaitFinalizer waits until the Ingress has its finalizer again.
 func (k *killTest) awaitFinalizer() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
-		ing, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
+		ing, err := k.w.KubeClient().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && len(ing.Finalizers) == 0 {
 			err = errors.New("the Ingress has no finalizer")
 		}
@@ -275,7 +275,7 @@ func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
-		lines, err := k.see.Inspector.Inventory(ctx)
+		lines, err := k.scenario.Inspector.Inventory(ctx)
 		if err != nil {
 			return err
 		}
@@ -290,28 +290,28 @@ func (k *killTest) awaitStableInventory(before inspect.Inventory) {
 
 func (k *killTest) startController() {
 	k.t.Helper()
-	if k.w.Alive(world.RoleController) {
+	if k.w.IsAlive(world.RoleController) {
 		return
 	}
-	k.check(k.w.StartController(k.controller, withoutWebhooks))
+	k.requireNoError(k.w.StartController(k.controller, withoutWebhooks))
 	ctx, cancel := context.WithTimeout(k.t.Context(), world.StartTimeout)
 	defer cancel()
-	k.check(k.w.ControllerReady(ctx))
+	k.requireNoError(k.w.AwaitControllerReady(ctx))
 }
 
 func (k *killTest) stopController() {
 	k.t.Helper()
-	k.check(k.w.StopController())
+	k.requireNoError(k.w.StopController())
 }
 
 // awaitServed waits until requests to the Ingress reach pods.
 func (k *killTest) awaitServed() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error {
-		if err := k.see.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
+		if err := k.scenario.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
 			return err
 		}
-		host, err := k.see.Hostname(ctx, "default", "web")
+		host, err := k.scenario.Hostname(ctx, "default", "web")
 		if err != nil {
 			return err
 		}
@@ -349,7 +349,7 @@ func (k *killTest) awaitReleased() {
 func (k *killTest) awaitDeletedWithin(d time.Duration) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, d, func(ctx context.Context) error {
-		_, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
+		_, err := k.w.KubeClient().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -360,21 +360,21 @@ func (k *killTest) awaitDeletedWithin(d time.Duration) {
 	})
 }
 
-// generated matches the parts in which two objects of the same name differ: IDs, and parts of names that depend on
+// generatedParts matches the parts in which two objects of the same name differ: IDs, and parts of names that depend on
 // the object's UID.
-var generated = regexp.MustCompile(`-[0-9a-f]{10}\b|\bsg-[0-9a-f]+|/[0-9a-f]{16}\b`)
+var generatedParts = regexp.MustCompile(`-[0-9a-f]{10}\b|\bsg-[0-9a-f]+|/[0-9a-f]{16}\b`)
 
 func (k *killTest) inventory() inspect.Inventory {
 	k.t.Helper()
-	lines, err := k.see.Inspector.Inventory(k.t.Context())
-	k.check(err)
+	lines, err := k.scenario.Inspector.Inventory(k.t.Context())
+	k.requireNoError(err)
 	return withoutGeneratedParts(lines)
 }
 
 func withoutGeneratedParts(lines inspect.Inventory) inspect.Inventory {
 	var out inspect.Inventory
 	for _, l := range lines {
-		out = append(out, generated.ReplaceAllString(l, "#"))
+		out = append(out, generatedParts.ReplaceAllString(l, "#"))
 	}
 	slices.Sort(out)
 	return out
@@ -387,7 +387,7 @@ func (k *killTest) awaitInventory(want inspect.Inventory) {
 }
 
 func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) error {
-	lines, err := k.see.Inspector.Inventory(ctx)
+	lines, err := k.scenario.Inspector.Inventory(ctx)
 	if err != nil {
 		return err
 	}
@@ -397,40 +397,40 @@ func (k *killTest) checkInventory(ctx context.Context, want inspect.Inventory) e
 	return nil
 }
 
-// dieAfter calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
+// killAfterCall calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
 // response to the call is lost.
-func (k *killTest) dieAfter(operation string, begin func()) {
+func (k *killTest) killAfterCall(operation string, begin func()) {
 	k.t.Helper()
 	k.startController()
-	k.admin(http.MethodDelete, "calls", nil)
-	k.admin(http.MethodPost, "faults", map[string]any{
+	k.callAdminAPI(http.MethodDelete, "calls", nil)
+	k.callAdminAPI(http.MethodPost, "faults", map[string]any{
 		"Operation": operation, "Action": map[string]any{"Lose": true},
 	})
 	begin()
-	k.check(await.Success(k.t.Context(), defaultLimit, func(ctx context.Context) error {
+	k.requireNoError(await.Success(k.t.Context(), defaultLimit, func(ctx context.Context) error {
 		if !k.hasCalled(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}
 		return k.w.KillController()
 	}))
-	k.admin(http.MethodDelete, "faults", nil)
+	k.callAdminAPI(http.MethodDelete, "faults", nil)
 }
 
 func (k *killTest) hasCalled(operation string) bool {
 	k.t.Helper()
 	var log struct{ Calls []struct{ Operation string } }
-	k.check(json.Unmarshal(k.admin(http.MethodGet, "calls?operation="+operation, nil), &log))
+	k.requireNoError(json.Unmarshal(k.callAdminAPI(http.MethodGet, "calls?operation="+operation, nil), &log))
 	return len(log.Calls) > 0
 }
 
-// admin calls the admin API of the emulator.
-func (k *killTest) admin(method, path string, body any) []byte {
+// callAdminAPI calls the admin API of the emulator.
+func (k *killTest) callAdminAPI(method, path string, body any) []byte {
 	k.t.Helper()
-	return admin(k.t, k.w, method, path, body)
+	return callEmulatorAdmin(k.t, k.w, method, path, body)
 }
 
-// admin calls the admin API of a local world's emulator.
-func admin(t *testing.T, w *world.World, method, path string, body any) []byte {
+// callEmulatorAdmin calls the admin API of a local world's emulator.
+func callEmulatorAdmin(t *testing.T, w *world.World, method, path string, body any) []byte {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()

@@ -28,12 +28,12 @@ func TestLeftoversInAWorldAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	l, err := worlds.Acquire(t.Context(), world.Options{Binary: worldtest.Binary(t)})
+	l, err := worldPool.Acquire(t.Context(), world.Options{Binary: worldtest.BinaryPath(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{ctx: t.Context(), Scenario: &scenario.Scenario{World: l.World}}
-	balancing, accounts := elb.NewFromConfig(l.AWSConfig()), l.Kube().CoreV1().ServiceAccounts("default")
+	s := &scriptCluster{ctx: t.Context(), Scenario: &scenario.Scenario{World: l.World}}
+	balancing, accounts := elb.NewFromConfig(l.AWSConfig()), l.KubeClient().CoreV1().ServiceAccounts("default")
 	certificates := acm.NewFromConfig(l.AWSConfig())
 	var group *elb.CreateTargetGroupOutput
 	var certificate *acm.RequestCertificateOutput

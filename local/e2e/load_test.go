@@ -22,26 +22,26 @@ import (
 // loadInterval is the time between two requests of a load.
 const loadInterval = 20 * time.Millisecond
 
-// settling is how long loads continue after the last change has taken effect in the load balancers.
-const settling = 300 * time.Millisecond
+// extraLoadTime is how long loads continue after the last change has taken effect in the load balancers.
+const extraLoadTime = 300 * time.Millisecond
 
 // load sends requests at a steady rate and continues after failures.
 type load struct {
-	title string
-	app   string // empty: responses of any application are accepted
-	began time.Time
-	stop  context.CancelFunc
-	done  sync.WaitGroup
+	title     string
+	app       string // empty: responses of any application are accepted
+	startedAt time.Time
+	stop      context.CancelFunc
+	done      sync.WaitGroup
 
-	mu       sync.Mutex
-	served   int
-	failures map[string]*failure
+	mu          sync.Mutex
+	servedCount int
+	failures    map[string]*failure
 }
 
 // failure is one kind of wrong response.
 type failure struct {
-	times       int
-	first, last time.Duration // when the requests were sent
+	count               int
+	firstSent, lastSent time.Duration // when the requests were sent
 }
 
 const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL, later load stop"
@@ -49,7 +49,7 @@ const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|serv
 // cmdLoad starts a load with `load start`. `load stop` ends all loads and prints "requests N failed M" for all of
 // them, "URL requests N failed M" for each ("URL kept …" with -keep), and a line for each kind of failure.
 func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
+	s := scriptClusterOf(ts)
 	if neg || len(args) == 0 {
 		ts.Fatalf(loadUsage)
 	}
@@ -62,8 +62,8 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	switch {
 	case args[0] == "start" && f.NArg() == 2:
-		at := &cachedName{stage: s, ref: f.Arg(0), ttl: *ttl}
-		_, err := at.name(s.ctx)
+		at := &cachedName{cluster: s, ref: f.Arg(0), ttl: *ttl}
+		_, err := at.hostname(s.ctx)
 		ts.Check(err)
 		c, err := newClient(at, f.Arg(1), *keep)
 		ts.Check(err)
@@ -76,7 +76,7 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 		// Wait until the last change has reached the load balancers.
 		select {
 		case <-s.ctx.Done():
-		case <-time.After(s.propagation + settling):
+		case <-time.After(s.propagationDelay + extraLoadTime):
 		}
 		fmt.Fprint(ts.Stdout(), s.endLoads())
 	default:
@@ -84,9 +84,9 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func (s *stage) startLoad(c client, title, app string) *load {
+func (s *scriptCluster) startLoad(c loadClient, title, app string) *load {
 	ctx, cancel := context.WithCancel(s.ctx)
-	l := &load{title: title, app: app, began: time.Now(), stop: cancel, failures: map[string]*failure{}}
+	l := &load{title: title, app: app, startedAt: time.Now(), stop: cancel, failures: map[string]*failure{}}
 	l.done.Go(func() {
 		defer c.close()
 		var under sync.WaitGroup
@@ -100,10 +100,10 @@ func (s *stage) startLoad(c client, title, app string) *load {
 			case <-tick.C:
 			}
 			one := func() {
-				sent := time.Since(l.began)
+				sent := time.Since(l.startedAt)
 				// A request in progress when the load ends still counts.
-				r, err := c.ask(context.WithoutCancel(ctx))
-				l.note(sent, l.fault(r, err))
+				r, err := c.sendRequest(context.WithoutCancel(ctx))
+				l.countResponse(sent, l.responseFault(r, err))
 			}
 			if c.isSequential() {
 				one()
@@ -115,8 +115,8 @@ func (s *stage) startLoad(c client, title, app string) *load {
 	return l
 }
 
-// fault describes what is wrong with a response, or returns an empty string.
-func (l *load) fault(r scenario.Reply, err error) string {
+// responseFault describes what is wrong with a response, or returns an empty string.
+func (l *load) responseFault(r scenario.Reply, err error) string {
 	switch {
 	case err != nil:
 		return err.Error()
@@ -130,24 +130,24 @@ func (l *load) fault(r scenario.Reply, err error) string {
 	return ""
 }
 
-func (l *load) note(sent time.Duration, fault string) {
+func (l *load) countResponse(sent time.Duration, fault string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if fault == "" {
-		l.served++
+		l.servedCount++
 		return
 	}
 	f := l.failures[fault]
 	if f == nil {
-		f = &failure{first: sent, last: sent}
+		f = &failure{firstSent: sent, lastSent: sent}
 		l.failures[fault] = f
 	}
-	f.times++
-	f.first, f.last = min(f.first, sent), max(f.last, sent)
+	f.count++
+	f.firstSent, f.lastSent = min(f.firstSent, sent), max(f.lastSent, sent)
 }
 
 // endLoads ends all loads and returns a summary of their requests, of all loads and of each.
-func (s *stage) endLoads() string {
+func (s *scriptCluster) endLoads() string {
 	for _, l := range s.loads {
 		l.stop()
 	}
@@ -159,28 +159,28 @@ func (s *stage) endLoads() string {
 		bad := 0
 		for _, fault := range slices.Sorted(maps.Keys(l.failures)) {
 			f := l.failures[fault]
-			bad += f.times
+			bad += f.count
 			fmt.Fprintf(&faults, "  %d times %s, %.1fs to %.1fs after %s\n",
-				f.times, fault, f.first.Seconds(), f.last.Seconds(), l.began.Format("15:04:05.0"))
+				f.count, fault, f.firstSent.Seconds(), f.lastSent.Seconds(), l.startedAt.Format("15:04:05.0"))
 		}
-		fmt.Fprintf(&b, "%s requests %d failed %d\n%s", l.title, l.served+bad, bad, faults.String())
-		all, failed = all+l.served+bad, failed+bad
+		fmt.Fprintf(&b, "%s requests %d failed %d\n%s", l.title, l.servedCount+bad, bad, faults.String())
+		all, failed = all+l.servedCount+bad, failed+bad
 	}
 	s.loads = nil
 	return fmt.Sprintf("requests %d failed %d\n%s", all, failed, b.String())
 }
 
-// rollout replaces all pods of a Deployment, as `kubectl rollout restart` does.
-func (s *stage) rollout(ns, deployment string) error {
+// restartDeployment replaces all pods of a Deployment, as `kubectl rollout restart` does.
+func (s *scriptCluster) restartDeployment(ns, deployment string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
-	_, err := s.World.Kube().AppsV1().Deployments(ns).Patch(s.ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := s.World.KubeClient().AppsV1().Deployments(ns).Patch(s.ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// rolledOut returns an error until a Deployment has the desired number of pods, all of them new, and the old ones
+// checkRolledOut returns an error until a Deployment has the desired number of pods, all of them new, and the old ones
 // are deleted.
-func (s *stage) rolledOut(ctx context.Context, ns, deployment string) error {
-	d, err := s.World.Kube().AppsV1().Deployments(ns).Get(ctx, deployment, metav1.GetOptions{})
+func (s *scriptCluster) checkRolledOut(ctx context.Context, ns, deployment string) error {
+	d, err := s.World.KubeClient().AppsV1().Deployments(ns).Get(ctx, deployment, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (s *stage) rolledOut(ctx context.Context, ns, deployment string) error {
 	if st.ObservedGeneration < d.Generation || st.UpdatedReplicas != want || st.Replicas != want || st.AvailableReplicas != want {
 		return fmt.Errorf("%d of %d pods are new, %d in all, %d available", st.UpdatedReplicas, want, st.Replicas, st.AvailableReplicas)
 	}
-	pods, err := s.World.Kube().CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	pods, err := s.World.KubeClient().CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
 	if err != nil {
 		return err
 	}

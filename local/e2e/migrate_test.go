@@ -19,7 +19,7 @@ import (
 // accepts all objects that fulcrum migrate writes in its golden tests.
 func TestAPIServerAcceptsTranslatedObjects(t *testing.T) {
 	t.Parallel()
-	w := worlds.AcquireForTest(t, world.Options{})
+	w := worldPool.AcquireForTest(t, world.Options{})
 	c, err := kube.New(w.RESTConfig(), kube.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestAPIServerAcceptsTranslatedObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(worldtest.Root(t), "internal/migrate/testdata/*.txtar"))
+	files, err := filepath.Glob(filepath.Join(worldtest.SourceRoot(t), "internal/migrate/testdata/*.txtar"))
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}

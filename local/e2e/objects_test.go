@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// resources are the resources of the kinds that annotate and describe support.
-var resources = map[string]schema.GroupVersionResource{
+// resourcesByKind are the resources of the kinds that annotate and describe support.
+var resourcesByKind = map[string]schema.GroupVersionResource{
 	"Ingress":   {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 	"Service":   {Version: "v1", Resource: "services"},
 	"Gateway":   {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"},
@@ -25,8 +25,8 @@ var resources = map[string]schema.GroupVersionResource{
 }
 
 // objectsOf returns a client for the objects of a kind in a namespace.
-func objectsOf(s *stage, kind, namespace string) (dynamic.ResourceInterface, error) {
-	resource, ok := resources[kind]
+func objectsOf(s *scriptCluster, kind, namespace string) (dynamic.ResourceInterface, error) {
+	resource, ok := resourcesByKind[kind]
 	if !ok {
 		return nil, fmt.Errorf("kind %s is not supported", kind)
 	}
@@ -39,8 +39,8 @@ func objectsOf(s *stage, kind, namespace string) (dynamic.ResourceInterface, err
 
 // annotateObject sets an annotation (KEY=VALUE) or removes it (KEY-).
 func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
-	s := stageOf(ts)
-	namespace, name := split(ts, ref)
+	s := scriptClusterOf(ts)
+	namespace, name := splitReference(ts, ref)
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
 		return err
@@ -60,10 +60,11 @@ func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
 	return err
 }
 
-// describe prints "address NAME" for each address in the status, "condition TYPE=STATUS REASON: MESSAGE" for each condition and "event TYPE REASON: MESSAGE" for each event.
-func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
-	s := stageOf(ts)
-	namespace, name := split(ts, ref)
+// describeObject prints "address NAME" for each address in the status, "condition TYPE=STATUS REASON: MESSAGE" for each
+// condition and "event TYPE REASON: MESSAGE" for each event.
+func describeObject(ts *testscript.TestScript, kind, ref string) (string, error) {
+	s := scriptClusterOf(ts)
+	namespace, name := splitReference(ts, ref)
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
 		return "", err
@@ -89,7 +90,7 @@ func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
 		m, _ := c.(map[string]any)
 		fmt.Fprintf(&b, "condition %v=%v %v: %v\n", m["type"], m["status"], m["reason"], m["message"])
 	}
-	events, err := s.World.Kube().CoreV1().Events(namespace).List(s.ctx, metav1.ListOptions{})
+	events, err := s.World.KubeClient().CoreV1().Events(namespace).List(s.ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -101,8 +102,8 @@ func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
 	return b.String(), nil
 }
 
-// released returns an error while an object has a finalizer, or a load balancer in its status.
-func released(ctx context.Context, s *stage, kind, namespace, name string) error {
+// checkReleased returns an error while an object has a finalizer, or a load balancer in its status.
+func checkReleased(ctx context.Context, s *scriptCluster, kind, namespace, name string) error {
 	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
 		return err

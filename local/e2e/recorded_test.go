@@ -31,10 +31,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// recorded are cases that the other controller has served. internal/test/takeover takes over each case; here, all
+// recordedCases are cases that the other controller has served. internal/test/takeover takes over each case; here, all
 // are in one cluster with a real API server. They cover every kind of object and of target. The first case requests
 // a node port, so it comes before the API server can give the port to another Service.
-var recorded = []string{
+var recordedCases = []string{
 	"service-traffic-local",
 	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",
 	"gateway-target-config", "gateway-tcp", "gateway-udp",
@@ -71,16 +71,16 @@ type previousController struct {
 	pods    map[string]int // by Service
 }
 
-// leaveRecorded creates the objects of the recorded cases in a local world, and the resources and status that the
+// createRecordedState creates the objects of the recorded cases in a local world, and the resources and status that the
 // other controller has created for them. It returns the number of stacks and bindings.
-func leaveRecorded(t *testing.T, w *world.World) int {
+func createRecordedState(t *testing.T, w *world.World) int {
 	t.Helper()
-	p := newPrevious(t, w)
-	seeded := p.seed()
+	p := newPreviousController(t, w)
+	seeded := p.seedResources()
 	p.applyAll(seeded)
-	before := p.read()
-	takeover.Build(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
-	p.write(before)
+	before := p.readObjects()
+	takeover.Build(t, takeover.Site{AWS: w.AWSConfig(), Seeded: seeded, Objects: p.objects}, recordedCases...)
+	p.writeChanges(before)
 	return recordedRuns(t)
 }
 
@@ -88,60 +88,60 @@ func leaveRecorded(t *testing.T, w *world.World) int {
 func recordedRuns(t *testing.T) int {
 	t.Helper()
 	n := 0
-	for _, name := range recorded {
-		n += len(cases.Recorded(t, name)["LoadBalancers"]) + len(cases.Recorded(t, name)["Bindings"])
+	for _, name := range recordedCases {
+		n += len(cases.LoadRecord(t, name)["LoadBalancers"]) + len(cases.LoadRecord(t, name)["Bindings"])
 	}
 	return n
 }
 
-func newPrevious(t *testing.T, w *world.World) *previousController {
+func newPreviousController(t *testing.T, w *world.World) *previousController {
 	t.Helper()
 	p := &previousController{t: t, world: w, pods: map[string]int{}}
 	var err error
 	p.objects, err = cluster.NewMemory(clock.RealClock{})
-	p.check(err)
+	p.requireNoError(err)
 	p.applier, err = manifest.NewApplier(w.RESTConfig())
-	p.check(err)
+	p.requireNoError(err)
 	quiet := w.RESTConfig()
 	quiet.WarningHandler = rest.NoWarnings{}
 	p.client, err = crclient.New(quiet, crclient.Options{Scheme: p.objects.Scheme()})
-	p.check(err)
+	p.requireNoError(err)
 	return p
 }
 
 // applyAll applies the objects of the recorded cases, and waits until their pods are endpoints.
 func (p *previousController) applyAll(seeded harness.Seeded) {
 	p.t.Helper()
-	for _, name := range recorded {
-		p.apply(name, cases.Text(p.t, name, seeded))
+	for _, name := range recordedCases {
+		p.apply(name, cases.ManifestText(p.t, name, seeded))
 	}
 	role, err := manifest.Parse([]byte(mayReadClientSecret))
-	p.check(err)
-	p.check(p.applier.Apply(p.t.Context(), role))
-	worldtest.Eventually(p.t, 2*time.Minute, p.ready)
+	p.requireNoError(err)
+	p.requireNoError(p.applier.Apply(p.t.Context(), role))
+	worldtest.Eventually(p.t, 2*time.Minute, p.checkPodsReady)
 }
 
-func (p *previousController) check(err error) {
+func (p *previousController) requireNoError(err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// seed creates the resources to which the cases refer.
-func (p *previousController) seed() harness.Seeded {
+// seedResources creates the resources to which the cases refer.
+func (p *previousController) seedResources() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
-	network := harness.Seeded{VPC: l.VPC, NodeSG: l.NodeSG, Certs: l.Certificates}
-	for i := range l.Public {
-		network.Public = append(network.Public, l.Public[i].ID)
-		network.Private = append(network.Private, l.Private[i].ID)
+	network := harness.Seeded{VPC: l.VPC, NodeSG: l.NodeSecurityGroup, Certs: l.Certificates}
+	for i := range l.PublicSubnets {
+		network.Public = append(network.Public, l.PublicSubnets[i].ID)
+		network.Private = append(network.Private, l.PrivateSubnets[i].ID)
 	}
 	for _, n := range l.Nodes {
 		network.Instances = append(network.Instances, harness.Instance{ID: n.Instance, Zone: n.Zone, Address: n.Address.String()})
 	}
 	seeded, err := harness.SeedAddons(p.t.Context(), p.world.AWSConfig(), network)
-	p.check(err)
+	p.requireNoError(err)
 	return seeded
 }
 
@@ -149,28 +149,28 @@ func (p *previousController) seed() harness.Seeded {
 func (p *previousController) apply(name string, text []byte) {
 	p.t.Helper()
 	objects, err := manifest.Parse(text)
-	p.check(err)
-	p.namespace(name)
+	p.requireNoError(err)
+	p.createNamespace(name)
 	for _, o := range objects {
 		if o.GetNamespace() != "" {
-			p.namespace(o.GetNamespace())
+			p.createNamespace(o.GetNamespace())
 		}
 	}
 	for _, o := range objects {
-		p.check(setNodePorts(o))
+		p.requireNoError(setNodePorts(o))
 	}
-	p.check(p.applier.Apply(p.t.Context(), objects))
+	p.requireNoError(p.applier.Apply(p.t.Context(), objects))
 	for _, o := range objects {
 		n, err := strconv.Atoi(o.GetAnnotations()[cases.PodsAnnotation])
 		if o.GetKind() != "Service" || err != nil {
 			continue
 		}
 		var service corev1.Service
-		p.check(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service))
+		p.requireNoError(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service))
 		p.pods[service.Namespace+"/"+service.Name] = n
 		for i := range n {
-			_, err := p.world.Kube().CoreV1().Pods(service.Namespace).Create(p.t.Context(), podOf(&service, i), metav1.CreateOptions{})
-			p.check(err)
+			_, err := p.world.KubeClient().CoreV1().Pods(service.Namespace).Create(p.t.Context(), podOf(&service, i), metav1.CreateOptions{})
+			p.requireNoError(err)
 		}
 	}
 }
@@ -193,11 +193,11 @@ func setNodePorts(o *unstructured.Unstructured) error {
 	return errors.Join(err, unstructured.SetNestedSlice(o.Object, ports, "spec", "ports"))
 }
 
-func (p *previousController) namespace(name string) {
+func (p *previousController) createNamespace(name string) {
 	p.t.Helper()
-	_, err := p.world.Kube().CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := p.world.KubeClient().CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
-		p.check(err)
+		p.requireNoError(err)
 	}
 }
 
@@ -217,9 +217,9 @@ func podOf(service *corev1.Service, i int) *corev1.Pod {
 	}
 }
 
-// ready returns an error until all pods are endpoints of their Services.
-func (p *previousController) ready(ctx context.Context) error {
-	slices, err := p.world.Kube().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
+// checkPodsReady returns an error until all pods are endpoints of their Services.
+func (p *previousController) checkPodsReady(ctx context.Context) error {
+	slices, err := p.world.KubeClient().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -238,14 +238,14 @@ func (p *previousController) ready(ctx context.Context) error {
 	return nil
 }
 
-// read returns the objects in the API server.
-func (p *previousController) read() map[cluster.Ref]cluster.Object {
+// readObjects returns the objects in the API server.
+func (p *previousController) readObjects() map[cluster.Ref]cluster.Object {
 	p.t.Helper()
 	out := map[cluster.Ref]cluster.Object{}
 	for _, typ := range cluster.Types() {
 		list := typ.NewList()
-		p.check(p.client.List(p.t.Context(), list))
-		p.check(meta.EachListItem(list, func(o runtime.Object) error {
+		p.requireNoError(p.client.List(p.t.Context(), list))
+		p.requireNoError(meta.EachListItem(list, func(o runtime.Object) error {
 			obj, ok := o.(cluster.Object)
 			if !ok {
 				return fmt.Errorf("%T is no object", o)
@@ -257,8 +257,8 @@ func (p *previousController) read() map[cluster.Ref]cluster.Object {
 	return out
 }
 
-// write sends changes to the API server: new bindings, finalizers and status.
-func (p *previousController) write(before map[cluster.Ref]cluster.Object) {
+// writeChanges sends changes to the API server: new bindings, finalizers and status.
+func (p *previousController) writeChanges(before map[cluster.Ref]cluster.Object) {
 	p.t.Helper()
 	for _, typ := range cluster.Types() {
 		for _, obj := range p.objects.All(typ.Kind) {
@@ -268,10 +268,10 @@ func (p *previousController) write(before map[cluster.Ref]cluster.Object) {
 				made.SetResourceVersion("")
 				made.SetUID("")
 				made.SetManagedFields(nil)
-				p.check(p.client.Create(p.t.Context(), made))
+				p.requireNoError(p.client.Create(p.t.Context(), made))
 			} else if !cmp.Equal(was.GetFinalizers(), obj.GetFinalizers()) {
 				target, patch := p.patch(obj, "metadata", map[string]any{"finalizers": obj.GetFinalizers()})
-				p.check(p.client.Patch(p.t.Context(), target, patch))
+				p.requireNoError(p.client.Patch(p.t.Context(), target, patch))
 			}
 			if status := p.status(obj); status != nil && (was == nil || !cmp.Equal(p.status(was), status)) {
 				target, patch := p.patch(obj, "status", status)
@@ -286,7 +286,7 @@ func (p *previousController) write(before map[cluster.Ref]cluster.Object) {
 func (p *previousController) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
 	p.t.Helper()
 	data, err := json.Marshal(map[string]any{field: value})
-	p.check(err)
+	p.requireNoError(err)
 	target, _ := obj.DeepCopyObject().(crclient.Object) // the client overwrites it with the response of the API server
 	return target, crclient.RawPatch(types.MergePatchType, data)
 }
@@ -295,10 +295,10 @@ func (p *previousController) patch(obj cluster.Object, field string, value any) 
 func (p *previousController) status(obj cluster.Object) any {
 	p.t.Helper()
 	data, err := json.Marshal(obj)
-	p.check(err)
+	p.requireNoError(err)
 	var out struct {
 		Status any `json:"status"`
 	}
-	p.check(json.Unmarshal(data, &out))
+	p.requireNoError(json.Unmarshal(data, &out))
 	return out.Status
 }

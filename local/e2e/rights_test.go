@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-const guarded = `
+const oidcObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -47,8 +47,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
-// readOne allows the controller to read one Secret.
-const readOne = `
+// readOneSecretRole allows the controller to read one Secret.
+const readOneSecretRole = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: fulcrum-oidc, namespace: default}
@@ -68,13 +68,13 @@ func TestRights(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worlds.AcquireForTest(t, world.Options{})
+	w := worldPool.AcquireForTest(t, world.Options{})
 	start := func() {
 		t.Helper()
-		if err := w.StartController(worldtest.Controller(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system"); err != nil {
+		if err := w.StartController(worldtest.ControllerPath(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system"); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.ControllerReady(t.Context()); err != nil {
+		if err := w.AwaitControllerReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestRights(t *testing.T) {
 	}
 	reported := func(what string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			events, err := w.Kube().CoreV1().Events("default").List(ctx, metav1.ListOptions{})
+			events, err := w.KubeClient().CoreV1().Events("default").List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -107,12 +107,12 @@ func TestRights(t *testing.T) {
 			return fmt.Errorf("no event of the Ingress has the reason %s; there are %d events", what, len(events.Items))
 		}
 	}
-	apply(guarded)
+	apply(oidcObjects)
 	worldtest.Eventually(t, defaultLimit, reported("SecretNotFound"))
-	apply(readOne)
+	apply(readOneSecretRole)
 	worldtest.Eventually(t, defaultLimit, reported("SuccessfullyReconciled"))
 
-	leases := w.Kube().CoordinationV1().Leases("kube-system")
+	leases := w.KubeClient().CoordinationV1().Leases("kube-system")
 	holder := func() string {
 		t.Helper()
 		l, err := leases.Get(t.Context(), "aws-load-balancer-controller-leader", metav1.GetOptions{})
@@ -133,10 +133,10 @@ func TestRights(t *testing.T) {
 	if h := holder(); h != "" {
 		t.Errorf("the lease is still held by %s", h)
 	}
-	if _, err := w.Kube().CoreV1().Secrets("kube-system").Get(t.Context(), "fulcrum-checkpoints", metav1.GetOptions{}); err != nil {
+	if _, err := w.KubeClient().CoreV1().Secrets("kube-system").Get(t.Context(), "fulcrum-checkpoints", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	log, err := os.ReadFile(w.Log(world.RoleController))
+	log, err := os.ReadFile(w.LogPath(world.RoleController))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestRights(t *testing.T) {
 	}
 
 	start()
-	objects, err := manifest.Parse([]byte(guarded))
+	objects, err := manifest.Parse([]byte(oidcObjects))
 	if err != nil {
 		t.Fatal(err)
 	}

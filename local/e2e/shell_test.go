@@ -26,17 +26,17 @@ func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), bin: t.TempDir()}
 	for _, name := range []string{"charts", "config", "examples"} {
-		s.check(os.Symlink(filepath.Join(worldtest.Root(t), name), filepath.Join(s.dir, name)))
+		s.requireNoError(os.Symlink(filepath.Join(worldtest.SourceRoot(t), name), filepath.Join(s.dir, name)))
 	}
-	s.check(os.Symlink(worldtest.Client(t, "helm"), filepath.Join(s.bin, "helm")))
-	s.check(os.Symlink(worldtest.Client(t, "kubectl"), filepath.Join(s.bin, "kubectl")))
+	s.requireNoError(os.Symlink(worldtest.ClientPath(t, "helm"), filepath.Join(s.bin, "helm")))
+	s.requireNoError(os.Symlink(worldtest.ClientPath(t, "kubectl"), filepath.Join(s.bin, "kubectl")))
 	if w.AWSEndpoint() != "" {
 		flags := ""
 		for _, f := range planning {
 			flags += fmt.Sprintf(" %q", f)
 		}
-		text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != plan ] || set -- \"$@\"%s\nexec %q \"$@\"\n", flags, worldtest.Controller(t))
-		s.check(os.WriteFile(filepath.Join(s.bin, "fulcrum"), []byte(text), 0o700))
+		text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != plan ] || set -- \"$@\"%s\nexec %q \"$@\"\n", flags, worldtest.ControllerPath(t))
+		s.requireNoError(os.WriteFile(filepath.Join(s.bin, "fulcrum"), []byte(text), 0o700))
 	}
 	home := t.TempDir() // helm and kubectl cache discovery data in it
 	s.env = append(os.Environ(), w.Environment()...)
@@ -45,34 +45,34 @@ func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 	return s
 }
 
-// release creates the files of a release in the working directory. All files are real except for the program, which
+// createRelease creates the files of a release in the working directory. All files are real except for the program, which
 // is replaced by one that compiles quickly.
-func (s *shell) release() {
+func (s *shell) createRelease() {
 	s.t.Helper()
 	out := filepath.Join(s.t.TempDir(), "release")
 	cmd := exec.CommandContext(s.t.Context(), "go", "run", "./release", "--root=..", "--source=release/testdata/program", "--program=.", "--out="+out,
 		"--version=v0.9.0", "--commit=c0ffee", "--date=2026-01-02T03:04:05Z", "--platforms="+runtime.GOOS+"/"+runtime.GOARCH)
-	cmd.Dir = filepath.Join(worldtest.Root(s.t), "tools")
+	cmd.Dir = filepath.Join(worldtest.SourceRoot(s.t), "tools")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("make a release: %v\n%s", err, text)
 	}
 	files, err := os.ReadDir(out)
-	s.check(err)
+	s.requireNoError(err)
 	for _, f := range files {
-		s.check(os.Symlink(filepath.Join(out, f.Name()), filepath.Join(s.dir, f.Name())))
+		s.requireNoError(os.Symlink(filepath.Join(out, f.Name()), filepath.Join(s.dir, f.Name())))
 	}
-	s.check(os.Symlink(worldtest.Client(s.t, "krew"), filepath.Join(s.bin, "kubectl-krew")))
+	s.requireNoError(os.Symlink(worldtest.ClientPath(s.t, "krew"), filepath.Join(s.bin, "kubectl-krew")))
 }
 
-func (s *shell) check(err error) {
+func (s *shell) requireNoError(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// try runs a command and returns its output and its exit code.
-func (s *shell) try(command string) (string, int) {
+// tryCommand runs a command and returns its output and its exit code.
+func (s *shell) tryCommand(command string) (string, int) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir, cmd.Env = s.dir, s.env
@@ -84,10 +84,10 @@ func (s *shell) try(command string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// run runs a command and fails the test if the command fails.
-func (s *shell) run(command string) string {
+// mustRun runs a command and fails the test if the command fails.
+func (s *shell) mustRun(command string) string {
 	s.t.Helper()
-	out, code := s.try(command)
+	out, code := s.tryCommand(command)
 	if code != 0 {
 		s.t.Fatalf("exit code %d of\n%s\n%s", code, command, out)
 	}

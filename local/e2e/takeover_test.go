@@ -44,34 +44,34 @@ func TestTakeOverRehearsal(t *testing.T) {
 	}
 	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveImmediately: true, GatewayAPI: "standard"})
 	t.Cleanup(func() {
-		if t.Failed() && w.Started(world.RoleController) {
+		if t.Failed() && w.HasStarted(world.RoleController) {
 			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
 		}
 	})
-	s := &stage{ctx: t.Context()}
+	s := &scriptCluster{ctx: t.Context()}
 	var err error
 	if s.Scenario, err = scenario.New(w); err != nil {
 		t.Fatal(err)
 	}
 	sh := newShell(t, w, fastAWS)
-	sh.release()
-	install(t, s, sh)
-	takeOver(t, s, sh, leaveRecorded(t, w))
-	sh.run("helm uninstall -n kube-system aws-load-balancer-controller")
-	sh.check(os.WriteFile(filepath.Join(sh.dir, "web.yaml"), cases.Text(t, "ingress-minimal", harness.Seeded{}), 0o600))
-	sh.tryOthers()
+	sh.createRelease()
+	followInstallPage(t, s, sh)
+	followTakeOverPage(t, s, sh, createRecordedState(t, w))
+	sh.mustRun("helm uninstall -n kube-system aws-load-balancer-controller")
+	sh.requireNoError(os.WriteFile(filepath.Join(sh.dir, "web.yaml"), cases.ManifestText(t, "ingress-minimal", harness.Seeded{}), 0o600))
+	sh.runOtherCommands()
 }
 
 const releaseName = "aws-load-balancer-controller"
 
-// install follows docs/install.md. The controller is a process outside the cluster, with the arguments of the pods,
+// followInstallPage follows docs/install.md. The controller is a process outside the cluster, with the arguments of the pods,
 // which run another program here.
-func install(t *testing.T, s *stage, sh *shell) {
+func followInstallPage(t *testing.T, s *scriptCluster, sh *shell) {
 	t.Helper()
-	sh.follow("docs/install.md", map[string]func(command, output string){
+	sh.followPage("docs/install.md", map[string]func(command, output string){
 		"kubectl -n kube-system rollout status": func(string, string) {
-			image := sh.run("kubectl -n kube-system get deployment " + releaseName + " -o jsonpath={.spec.template.spec.containers[0].image}")
-			if index := sh.run("cat image/index.json"); !strings.Contains(index, "\""+image[strings.Index(image, "@")+1:]+"\"") {
+			image := sh.mustRun("kubectl -n kube-system get deployment " + releaseName + " -o jsonpath={.spec.template.spec.containers[0].image}")
+			if index := sh.mustRun("cat image/index.json"); !strings.Contains(index, "\""+image[strings.Index(image, "@")+1:]+"\"") {
 				t.Errorf("the Deployment has the image %s, the release\n%s", image, index)
 			}
 			startAsDeployed(t, s)
@@ -91,46 +91,46 @@ func install(t *testing.T, s *stage, sh *shell) {
 				t.Errorf("the typo is refused by\n%s", output)
 			}
 		},
-		"helm uninstall": func(string, string) { sh.check(s.World.StopController()) },
+		"helm uninstall": func(string, string) { sh.requireNoError(s.World.StopController()) },
 	})
-	if out := sh.run("kubectl -n kube-system get secret,deployment -o name"); strings.Contains(out, "fulcrum") || strings.Contains(out, "aws-load-balancer") {
+	if out := sh.mustRun("kubectl -n kube-system get secret,deployment -o name"); strings.Contains(out, "fulcrum") || strings.Contains(out, "aws-load-balancer") {
 		t.Errorf("after the removal there are\n%s", out)
 	}
-	sh.run("kubectl get crd ingressclassparams.elbv2.k8s.aws targetgroupbindings.elbv2.k8s.aws")
+	sh.mustRun("kubectl get crd ingressclassparams.elbv2.k8s.aws targetgroupbindings.elbv2.k8s.aws")
 }
 
-// nothingToDo is the summary of a plan without changes.
-const nothingToDo = "\nplan: 0 to create, 0 to change, 0 to replace, 0 to delete\n"
+// emptyPlanSummary is the summary of a plan without changes.
+const emptyPlanSummary = "\nplan: 0 to create, 0 to change, 0 to replace, 0 to delete\n"
 
-// takeOver follows docs/takeover.md, for a release of the other chart and the resources of its controller. runs is
+// followTakeOverPage follows docs/takeover.md, for a release of the other chart and the resources of its controller. runs is
 // the minimum number of reconciles.
-func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
+func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 	t.Helper()
 	applier, err := manifest.NewApplier(s.World.RESTConfig())
-	sh.check(err)
-	ours, err := manifest.Load(filepath.Join(renderings, "default.yaml"))
-	sh.check(err)
-	r := &release{shell: sh, applier: applier, name: "default", values: "theirs.yaml"}
+	sh.requireNoError(err)
+	ours, err := manifest.Load(filepath.Join(goldenDir, "default.yaml"))
+	sh.requireNoError(err)
+	r := &helmRelease{shell: sh, applier: applier, name: "default", valuesFile: "theirs.yaml"}
 	// The class of the recorded cases already exists.
 	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
 	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
-	sh.check(os.WriteFile(filepath.Join(sh.dir, r.values), []byte(values), 0o600))
-	r.runHelm("install "+r.writeChart(asOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
+	sh.requireNoError(os.WriteFile(filepath.Join(sh.dir, r.valuesFile), []byte(values), 0o600))
+	r.runHelm("install "+r.writeChart(toOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
 	aws, kubernetes := awsAndObjectState(t, s)
 
 	swap := func(command, _ string) {
 		if strings.Contains(command, "--dry-run") {
 			return
 		}
-		sh.run("kubectl -n kube-system rollout status deployment/" + releaseName)
-		_, err := s.calls([]string{"reset"})
-		sh.check(err)
+		sh.mustRun("kubectl -n kube-system rollout status deployment/" + releaseName)
+		_, err := s.callLog([]string{"reset"})
+		sh.requireNoError(err)
 		startAsDeployed(t, s)
 		checkUnchanged(t, s, runs)
 	}
 	back := func(string, string) {
-		if s.World.Alive(world.RoleController) {
-			sh.check(s.World.StopController())
+		if s.World.IsAlive(world.RoleController) {
+			sh.requireNoError(s.World.StopController())
 		}
 		nowAWS, nowKubernetes := awsAndObjectState(t, s)
 		if d := cmp.Diff(aws, nowAWS); d != "" {
@@ -139,14 +139,14 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 		if d := cmp.Diff(kubernetes, nowKubernetes); d != "" {
 			t.Errorf("objects changed:\n%s", d)
 		}
-		if out := sh.run("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
+		if out := sh.mustRun("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
 			t.Errorf("the image of the other controller is not back:\n%s", out)
 		}
 		deleteFulcrumState(t, s) // the other controller has its own lease and none of Fulcrum's Secrets
 	}
-	sh.follow("docs/takeover.md", map[string]func(command, output string){
+	sh.followPage("docs/takeover.md", map[string]func(command, output string){
 		"fulcrum plan": func(_, output string) {
-			if !strings.Contains(output, nothingToDo) {
+			if !strings.Contains(output, emptyPlanSummary) {
 				t.Errorf("the plan is\n%s", output)
 			}
 		},
@@ -156,15 +156,15 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 }
 
 // startAsDeployed starts the controller with the arguments of the pods of the Deployment.
-func startAsDeployed(t *testing.T, s *stage) {
+func startAsDeployed(t *testing.T, s *scriptCluster) {
 	t.Helper()
-	startProgram(t, s, worldtest.Controller(t))
+	startProgram(t, s, worldtest.ControllerPath(t))
 }
 
 // startProgram starts a program with the arguments of the pods of the Deployment.
-func startProgram(t *testing.T, s *stage, program string) {
+func startProgram(t *testing.T, s *scriptCluster, program string) {
 	t.Helper()
-	d, err := s.World.Kube().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
+	d, err := s.World.KubeClient().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,19 +173,19 @@ func startProgram(t *testing.T, s *stage, program string) {
 	if err := s.World.StartController(program, args...); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.World.ControllerReady(t.Context()); err != nil {
+	if err := s.World.AwaitControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
-		_, err := s.World.Kube().CoordinationV1().Leases("kube-system").Get(ctx, "aws-load-balancer-controller-leader", metav1.GetOptions{})
+		_, err := s.World.KubeClient().CoordinationV1().Leases("kube-system").Get(ctx, "aws-load-balancer-controller-leader", metav1.GetOptions{})
 		return err
 	})
 }
 
 // deleteFulcrumState deletes objects that only Fulcrum creates: its Secrets and its lease.
-func deleteFulcrumState(t *testing.T, s *stage) {
+func deleteFulcrumState(t *testing.T, s *scriptCluster) {
 	t.Helper()
-	kube := s.World.Kube()
+	kube := s.World.KubeClient()
 	for _, name := range []string{"fulcrum-checkpoints", "fulcrum-memberships"} {
 		if err := kube.CoreV1().Secrets("kube-system").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func deleteFulcrumState(t *testing.T, s *stage) {
 }
 
 // awsAndObjectState returns the resources in AWS, and the status of the objects.
-func awsAndObjectState(t *testing.T, s *stage) ([]string, map[string]any) {
+func awsAndObjectState(t *testing.T, s *scriptCluster) ([]string, map[string]any) {
 	t.Helper()
 	inventory, err := s.Inspector.Inventory(t.Context())
 	if err != nil {
@@ -251,7 +251,7 @@ func fillProtocols(v any) {
 
 // checkUnchanged waits until the controller has reconciled each stack and binding, and then checks that it makes no
 // changes.
-func checkUnchanged(t *testing.T, s *stage, runs int) {
+func checkUnchanged(t *testing.T, s *scriptCluster, runs int) {
 	t.Helper()
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetrics(), nil)
@@ -268,7 +268,7 @@ func checkUnchanged(t *testing.T, s *stage, runs int) {
 		return nil
 	})
 	err := await.NoFailure(t.Context(), 5*time.Second, func(context.Context) error {
-		text, err := s.calls([]string{"-mutating"})
+		text, err := s.callLog([]string{"-mutating"})
 		if err == nil && text != "sum 0\n" {
 			err = fmt.Errorf("calls change AWS: %s", text)
 		}

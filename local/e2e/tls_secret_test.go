@@ -36,11 +36,11 @@ func cmdTLSSecret(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: tls-secret NS/NAME HOST...")
 	}
-	namespace, name := split(ts, args[0])
-	s := stageOf(ts)
+	namespace, name := splitReference(ts, args[0])
+	s := scriptClusterOf(ts)
 	certificate, key, err := s.World.IssueCertificate(args[1:]...)
 	ts.Check(err)
-	ca, err := os.ReadFile(s.World.CA())
+	ca, err := os.ReadFile(s.World.CAFile())
 	ts.Check(err)
 	text := base64.StdEncoding.EncodeToString
 	checkOutcome(ts, neg, s.apply(fmt.Appendf(nil, tlsSecret, namespace, name, strings.Join(args[1:], ","), text(ca), text(certificate), text(key))))

@@ -34,17 +34,17 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("another controller has versions of its own")
 	}
-	root := worldtest.Root(t)
+	root := worldtest.SourceRoot(t)
 	if out, err := exec.Command("git", "-C", root, "rev-parse", "--is-shallow-repository").Output(); err != nil || strings.TrimSpace(string(out)) != "false" {
 		t.Skip("needs the sources of earlier versions; this is no whole clone")
 	}
-	for _, version := range upgradedFrom(t, root) {
-		t.Run(version, func(t *testing.T) { upgrade(t, buildEarlierVersion(t, root, version)) })
+	for _, version := range supportedVersions(t, root) {
+		t.Run(version, func(t *testing.T) { checkUpgrade(t, buildEarlierVersion(t, root, version)) })
 	}
 }
 
-// upgradedFrom returns the tags or commits from which an upgrade is supported.
-func upgradedFrom(t *testing.T, root string) []string {
+// supportedVersions returns the tags or commits from which an upgrade is supported.
+func supportedVersions(t *testing.T, root string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "tools/release/release.yaml"))
 	if err != nil {
@@ -79,35 +79,35 @@ cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, versio
 // upgradeValues are the values of the release. The class of the recorded cases already exists.
 const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
 
-func upgrade(t *testing.T, from earlierVersion) {
+func checkUpgrade(t *testing.T, from earlierVersion) {
 	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveImmediately: true, GatewayAPI: "standard"})
 	t.Cleanup(func() {
-		if t.Failed() && w.Started(world.RoleController) {
+		if t.Failed() && w.HasStarted(world.RoleController) {
 			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
 		}
 	})
-	s := &stage{ctx: t.Context()}
+	s := &scriptCluster{ctx: t.Context()}
 	var err error
 	if s.Scenario, err = scenario.New(w); err != nil {
 		t.Fatal(err)
 	}
 	sh := newShell(t, w, fastAWS)
-	sh.check(os.WriteFile(filepath.Join(sh.dir, "values.yaml"), []byte(upgradeValues), 0o600))
+	sh.requireNoError(os.WriteFile(filepath.Join(sh.dir, "values.yaml"), []byte(upgradeValues), 0o600))
 	runs := applyRecorded(t, w)
 
-	sh.run("kubectl apply --server-side --force-conflicts -f " + from.definitions)
+	sh.mustRun("kubectl apply --server-side --force-conflicts -f " + from.definitions)
 	chart := func(command string) {
 		t.Helper()
-		sh.run(command)
+		sh.mustRun(command)
 		// The pods that would serve the chart's webhooks do not run here. Helm creates the configurations again
 		// each time.
-		sh.run("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
+		sh.mustRun("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 	}
 	chart("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
 	startProgram(t, s, from.program)
-	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return checkNothingToDo(ctx, sh, from.program) })
+	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return checkEmptyPlan(ctx, sh, from.program) })
 	aws, kubernetes := awsAndObjectState(t, s)
-	sh.check(w.StopController())
+	sh.requireNoError(w.StopController())
 
 	same := func(when string) {
 		t.Helper()
@@ -122,57 +122,57 @@ func upgrade(t *testing.T, from earlierVersion) {
 	swap := func(when, program, command string) {
 		t.Helper()
 		chart(command)
-		_, err := s.calls([]string{"reset"})
-		sh.check(err)
+		_, err := s.callLog([]string{"reset"})
+		sh.requireNoError(err)
 		startProgram(t, s, program)
 		checkUnchanged(t, s, runs)
 		same(when)
-		text, err := s.calls(nil)
-		sh.check(err)
+		text, err := s.callLog(nil)
+		sh.requireNoError(err)
 		t.Logf("%s, in the first seconds: %s", when, strings.TrimSpace(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]))
 	}
-	now := worldtest.Controller(t)
+	now := worldtest.ControllerPath(t)
 	upgraded := "helm upgrade " + releaseName + " charts/fulcrum -n kube-system -f values.yaml"
 	// As in docs/upgrades.md: first the CRDs, then the plan, then the controller.
-	sh.run("kubectl apply --server-side --force-conflicts -f config/crd")
-	if out := sh.run("fulcrum plan --cluster-name=" + harness.ClusterName + " --all"); !strings.Contains(out, nothingToDo) {
+	sh.mustRun("kubectl apply --server-side --force-conflicts -f config/crd")
+	if out := sh.mustRun("fulcrum plan --cluster-name=" + harness.ClusterName + " --all"); !strings.Contains(out, emptyPlanSummary) {
 		t.Errorf("the plan of the upgrade is\n%s", out)
 	}
 	swap("after the upgrade", now, upgraded)
 
 	// An earlier version also accepts changes that this version has made.
-	edit(t, s, sh)
+	editIngress(t, s, sh)
 	aws, kubernetes = awsAndObjectState(t, s)
-	sh.check(w.StopController())
+	sh.requireNoError(w.StopController())
 	swap("after the way back", from.program, "helm rollback "+releaseName+" 1 -n kube-system")
-	sh.check(w.StopController())
+	sh.requireNoError(w.StopController())
 	swap("after the second upgrade", now, upgraded)
-	sh.check(w.StopController())
+	sh.requireNoError(w.StopController())
 }
 
 // applyRecorded creates the recorded cases in a local world, with pods and the resources to which they refer. It
 // returns the number of stacks and bindings.
 func applyRecorded(t *testing.T, w *world.World) int {
 	t.Helper()
-	p := newPrevious(t, w)
-	p.applyAll(p.seed())
+	p := newPreviousController(t, w)
+	p.applyAll(p.seedResources())
 	return recordedRuns(t)
 }
 
-// checkNothingToDo returns an error until the plan of a version has no changes.
-func checkNothingToDo(ctx context.Context, sh *shell, program string) error {
-	out, code := sh.try(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
+// checkEmptyPlan returns an error until the plan of a version has no changes.
+func checkEmptyPlan(ctx context.Context, sh *shell, program string) error {
+	out, code := sh.tryCommand(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
 	if code != 0 {
 		return fmt.Errorf("the plan ends with code %d:\n%s", code, out)
 	}
 	return ctx.Err()
 }
 
-// edit adds a path to an Ingress, and waits until this version has applied the edit.
-func edit(t *testing.T, s *stage, sh *shell) {
+// editIngress adds a path to an Ingress, and waits until this version has applied the edit.
+func editIngress(t *testing.T, s *scriptCluster, sh *shell) {
 	t.Helper()
 	const namespace = "ingress-minimal"
-	ingresses := s.World.Kube().NetworkingV1().Ingresses(namespace)
+	ingresses := s.World.KubeClient().NetworkingV1().Ingresses(namespace)
 	list, err := ingresses.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) == 0 {
 		t.Fatalf("%d Ingresses in %s, %v", len(list.Items), namespace, err)
@@ -186,5 +186,5 @@ func edit(t *testing.T, s *stage, sh *shell) {
 	if _, err := ingresses.Patch(t.Context(), list.Items[0].Name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error { return checkNothingToDo(ctx, sh, worldtest.Controller(t)) })
+	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error { return checkEmptyPlan(ctx, sh, worldtest.ControllerPath(t)) })
 }

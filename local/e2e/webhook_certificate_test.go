@@ -27,7 +27,7 @@ func TestWebhookCertificate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worlds.AcquireForTest(t, world.Options{})
+	w := worldPool.AcquireForTest(t, world.Options{})
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestWebhookCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Use match conditions for another service account, as if the manifests were generated for that account.
-	hooks := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	hooks := w.KubeClient().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	other, err := hooks.Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +62,8 @@ func TestWebhookCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	keeper := func() *serving.Keeper {
-		return &serving.Keeper{
+	keeper := func() *serving.CertificateKeeper {
+		return &serving.CertificateKeeper{
 			Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 			Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
 			Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: testclock.FromVariable(&now), Log: logr.Discard(),
@@ -71,7 +71,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 	one, two := keeper(), keeper()
 	for round := range 3 {
-		for _, k := range []*serving.Keeper{one, two, one} {
+		for _, k := range []*serving.CertificateKeeper{one, two, one} {
 			if err := k.Sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestWebhookCertificate(t *testing.T) {
 			t.Errorf("round %d: two replicas serve two certificates", round)
 		}
 		var bundles [][]byte
-		v, err := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		v, err := w.KubeClient().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestWebhookCertificate(t *testing.T) {
 			}
 			bundles = append(bundles, h.ClientConfig.CABundle)
 		}
-		m, err := w.Kube().AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		m, err := w.KubeClient().AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

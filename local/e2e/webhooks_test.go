@@ -35,7 +35,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-const hookedObjects = `
+const webhookObjects = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -112,8 +112,8 @@ func refusedAccelerators() map[string]struct{ docs, want string } {
 	return out
 }
 
-// acceleratorDefaults checks the defaults of a GlobalAccelerator in an API server, without storing the object.
-func acceleratorDefaults(t *testing.T, w *world.World) {
+// checkAcceleratorDefaults checks the defaults of a GlobalAccelerator in an API server, without storing the object.
+func checkAcceleratorDefaults(t *testing.T, w *world.World) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(w.RESTConfig())
 	if err != nil {
@@ -143,10 +143,10 @@ func testAdmission(t *testing.T, w *world.World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.StartController(worldtest.Controller(t), append(args, "--feature-gates=GlobalAcceleratorController=true")...); err != nil {
+	if err := w.StartController(worldtest.ControllerPath(t), append(args, "--feature-gates=GlobalAcceleratorController=true")...); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.ControllerReady(t.Context()); err != nil {
+	if err := w.AwaitControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
@@ -161,7 +161,7 @@ func testAdmission(t *testing.T, w *world.World) {
 		}
 		return applier.Apply(t.Context(), objects)
 	}
-	if err := apply(hookedObjects); err != nil {
+	if err := apply(webhookObjects); err != nil {
 		t.Fatal(err)
 	}
 	for what, c := range refusedBySchema {
@@ -174,7 +174,7 @@ func testAdmission(t *testing.T, w *world.World) {
 			t.Errorf("%s: got %v, want a refusal with %q", what, err, c.want)
 		}
 	}
-	acceleratorDefaults(t, w)
+	checkAcceleratorDefaults(t, w)
 	if err := w.InstallWebhooks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func testAdmission(t *testing.T, w *world.World) {
 	// The API server uses new webhook configurations after about a second.
 	bad := `{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {}}}`
 	eventually(t, "class parameters are denied", func() error {
-		return deniedWith(apply(bad), "spec.subnets: Required value")
+		return checkDenied(apply(bad), "spec.subnets: Required value")
 	})
 	for what, c := range map[string]struct{ docs, want string }{
 		"conditions":          {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
@@ -194,7 +194,7 @@ func testAdmission(t *testing.T, w *world.World) {
 		"overlapping ports":   {acceleratorDoc(`listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 443}]}, {protocol: TCP, portRanges: [{fromPort: 443, toPort: 500}]}]`), "overlap"},
 		"a selector for pods": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: other, targetType: ip, nodeSelector: {}, serviceRef: {name: web, port: 80}}}`, "nodeSelector"},
 	} {
-		if err := deniedWith(apply(c.docs), c.want); err != nil {
+		if err := checkDenied(apply(c.docs), c.want); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -206,7 +206,7 @@ func testAdmission(t *testing.T, w *world.World) {
 	} else if !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("a caller without a certificate: %v", err)
 	}
-	pods := w.Kube().CoreV1().Pods("shop")
+	pods := w.KubeClient().CoreV1().Pods("shop")
 	pod := func(name string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "echo"}}}}
@@ -239,7 +239,7 @@ func testAdmission(t *testing.T, w *world.World) {
 	if err := w.KillController(); err != nil {
 		t.Fatal(err)
 	}
-	ingresses := w.Kube().NetworkingV1().Ingresses("shop")
+	ingresses := w.KubeClient().NetworkingV1().Ingresses("shop")
 	patch := func(data string) error {
 		_, err := ingresses.Patch(t.Context(), "web", types.MergePatchType, []byte(data), metav1.PatchOptions{})
 		return err
@@ -271,16 +271,16 @@ func eventually(t *testing.T, what string, try func() error) {
 	})
 }
 
-func deniedWith(err error, want string) error {
+func checkDenied(err error, want string) error {
 	if err == nil || !strings.Contains(err.Error(), "denied the request") || !strings.Contains(err.Error(), want) {
 		return fmt.Errorf("got %v, want a denial with %q", err, want)
 	}
 	return nil
 }
 
-// reachLocally changes a webhook configuration so that the API server calls the webhooks on this machine instead of
+// useLocalWebhooks changes a webhook configuration so that the API server calls the webhooks on this machine instead of
 // through a Service.
-func reachLocally(t *testing.T, u *unstructured.Unstructured, port int, ca []byte) {
+func useLocalWebhooks(t *testing.T, u *unstructured.Unstructured, port int, ca []byte) {
 	t.Helper()
 	list, found, err := unstructured.NestedSlice(u.Object, "webhooks")
 	if err != nil {
@@ -304,8 +304,8 @@ func reachLocally(t *testing.T, u *unstructured.Unstructured, port int, ca []byt
 	}
 }
 
-// selfSigned writes a self-signed certificate for this machine and returns it.
-func selfSigned(t *testing.T, dir string) []byte {
+// writeSelfSignedCertificate writes a self-signed certificate for this machine and returns it.
+func writeSelfSignedCertificate(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

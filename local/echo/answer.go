@@ -86,7 +86,7 @@ func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Content-Length", strconv.Itoa(n))
 			w.WriteHeader(status)
-			io.CopyN(w, letters{}, int64(n))
+			io.CopyN(w, letterReader{}, int64(n))
 			return
 		}
 	}
@@ -108,10 +108,10 @@ func splitPath(p string) (first, second string) {
 	return first, second
 }
 
-// letters is an infinite reader of letters.
-type letters struct{}
+// letterReader is an infinite reader of letters.
+type letterReader struct{}
 
-func (letters) Read(p []byte) (int, error) {
+func (letterReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = 'a' + byte(i%26)
 	}

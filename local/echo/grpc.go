@@ -25,8 +25,8 @@ const MetadataKey = "fulcrum-echo"
 // without this method.
 const healthMethod = "/AWS.ALB/healthcheck"
 
-// newGRPC returns a server with the health service; answerGRPC handles all other methods.
-func (s *Server) newGRPC() *grpc.Server {
+// newGRPCServer returns a server with the health service; answerGRPC handles all other methods.
+func (s *Server) newGRPCServer() *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),
 		grpc.UnknownServiceHandler(s.answerGRPC),
@@ -66,7 +66,7 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.Internal, "asked to fail")
 	}
 	for {
-		var message raw
+		var message rawMessage
 		if err := stream.RecvMsg(&message); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
@@ -78,21 +78,21 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-// raw is a message that is not decoded.
-type raw []byte
+// rawMessage is a message that is not decoded.
+type rawMessage []byte
 
 // rawCodec does not change raw messages and encodes others as protobuf.
 type rawCodec struct{ proto encoding.CodecV2 }
 
 func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	if r, ok := v.(*raw); ok {
+	if r, ok := v.(*rawMessage); ok {
 		return mem.BufferSlice{mem.SliceBuffer(*r)}, nil
 	}
 	return c.proto.Marshal(v)
 }
 
 func (c rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	if r, ok := v.(*raw); ok {
+	if r, ok := v.(*rawMessage); ok {
 		*r = data.Materialize()
 		return nil
 	}

@@ -37,4 +37,4 @@ func ProtocolOf(name string) (p Protocol, ok bool) {
 	return "", false
 }
 
-func (p Protocol) tls() bool { return p == HTTPS || p == GRPCS }
+func (p Protocol) usesTLS() bool { return p == HTTPS || p == GRPCS }

@@ -34,18 +34,18 @@ type Config struct {
 
 // Server is the server of one pod. New creates it, Listen opens ports.
 type Server struct {
-	cfg   Config
-	http1 *http.Server
-	http2 *http.Server
-	rpc   *grpc.Server
-	tls   *tls.Config
+	cfg        Config
+	http1      *http.Server
+	http2      *http.Server
+	grpcServer *grpc.Server
+	tls        *tls.Config
 	// These are the listeners of http1, http2 and rpc. Each gets the connections of all ports with its protocol.
-	conns1, conns2, connsRPC *connListener
+	http1Conns, http2Conns, grpcConns *connListener
 
 	mu        sync.Mutex
 	listeners map[int]net.Listener
 	datagrams map[int]net.PacketConn
-	raw       map[net.Conn]struct{}
+	rawConns  map[net.Conn]struct{}
 	closed    bool
 	wg        sync.WaitGroup
 }
@@ -53,13 +53,13 @@ type Server struct {
 // New returns a server without open ports.
 func New(cfg Config) *Server {
 	s := &Server{
-		cfg:       cfg,
-		listeners: map[int]net.Listener{},
-		datagrams: map[int]net.PacketConn{},
-		raw:       map[net.Conn]struct{}{},
-		conns1:    newConnListener(),
-		conns2:    newConnListener(),
-		connsRPC:  newConnListener(),
+		cfg:        cfg,
+		listeners:  map[int]net.Listener{},
+		datagrams:  map[int]net.PacketConn{},
+		rawConns:   map[net.Conn]struct{}{},
+		http1Conns: newConnListener(),
+		http2Conns: newConnListener(),
+		grpcConns:  newConnListener(),
 	}
 	s.tls = &tls.Config{
 		Certificates: []tls.Certificate{cfg.Certificate},
@@ -73,10 +73,10 @@ func New(cfg Config) *Server {
 	p2.SetUnencryptedHTTP2(true)
 	s.http1 = &http.Server{Handler: handler, Protocols: &p1, ReadHeaderTimeout: time.Minute}
 	s.http2 = &http.Server{Handler: handler, Protocols: &p2, ReadHeaderTimeout: time.Minute}
-	s.rpc = s.newGRPC()
-	s.wg.Go(func() { s.http1.Serve(s.conns1) })
-	s.wg.Go(func() { s.http2.Serve(s.conns2) })
-	s.wg.Go(func() { s.rpc.Serve(s.connsRPC) })
+	s.grpcServer = s.newGRPCServer()
+	s.wg.Go(func() { s.http1.Serve(s.http1Conns) })
+	s.wg.Go(func() { s.http2.Serve(s.http2Conns) })
+	s.wg.Go(func() { s.grpcServer.Serve(s.grpcConns) })
 	return s
 }
 
@@ -110,7 +110,7 @@ func (s *Server) Listen(port int) error {
 // dispatch passes a connection to the server for its port's protocol.
 func (s *Server) dispatch(c net.Conn, port int) {
 	protocol := s.cfg.Protocol(port)
-	if protocol.tls() {
+	if protocol.usesTLS() {
 		// A client that never finishes its handshake must not delay the shutdown.
 		c.SetDeadline(time.Now().Add(10 * time.Second))
 		t := tls.Server(c, s.tls)
@@ -120,21 +120,21 @@ func (s *Server) dispatch(c net.Conn, port int) {
 		}
 		c.SetDeadline(time.Time{})
 		if protocol == HTTPS {
-			s.conns1.put(t) // http1 uses the negotiated protocol.
+			s.http1Conns.deliver(t) // http1 uses the negotiated protocol.
 			return
 		}
-		s.connsRPC.put(t)
+		s.grpcConns.deliver(t)
 		return
 	}
 	switch protocol {
 	case H2C:
-		s.conns2.put(c)
+		s.http2Conns.deliver(c)
 	case GRPC:
-		s.connsRPC.put(c)
+		s.grpcConns.deliver(c)
 	case TCP:
 		s.echoRaw(c)
 	default:
-		s.conns1.put(c)
+		s.http1Conns.deliver(c)
 	}
 }
 
@@ -145,11 +145,11 @@ func (s *Server) echoRaw(c net.Conn) {
 		c.Close()
 		return
 	}
-	s.raw[c] = struct{}{}
+	s.rawConns[c] = struct{}{}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		delete(s.raw, c)
+		delete(s.rawConns, c)
 		s.mu.Unlock()
 		c.Close()
 	}()
@@ -182,13 +182,13 @@ func (s *Server) Shutdown(ctx context.Context) {
 		})
 	}
 	wg.Go(func() {
-		stop := context.AfterFunc(ctx, s.rpc.Stop)
+		stop := context.AfterFunc(ctx, s.grpcServer.Stop)
 		defer stop()
-		s.rpc.GracefulStop()
+		s.grpcServer.GracefulStop()
 	})
 	wg.Wait()
 	s.mu.Lock()
-	for c := range s.raw {
+	for c := range s.rawConns {
 		c.Close()
 	}
 	s.mu.Unlock()
@@ -206,7 +206,7 @@ func newConnListener() *connListener {
 	return &connListener{conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-func (f *connListener) put(c net.Conn) {
+func (f *connListener) deliver(c net.Conn) {
 	select {
 	case f.conns <- c:
 	case <-f.done:

@@ -25,8 +25,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// address is an address that no local world uses, because their second byte is at least 16.
-var address = netip.AddrFrom4([4]byte{10, 3, 0, 9})
+// testAddress is an address that no local world uses, because their second byte is at least 16.
+var testAddress = netip.AddrFrom4([4]byte{10, 3, 0, 9})
 
 const (
 	// hangTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
@@ -35,14 +35,14 @@ const (
 	brief = time.Second
 )
 
-// start runs a server with one port of protocol p, and returns the server and the host:port.
-func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
+// startServer runs a server with one port of protocol p, and returns the server and the host:port.
+func startServer(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	t.Helper()
 	cfg := Config{
-		Address:     address,
+		Address:     testAddress,
 		Identity:    func() Identity { return Identity{Pod: "web-0", Namespace: "shop", Service: "web"} },
 		Protocol:    func(int) Protocol { return p },
-		Certificate: certificate(t),
+		Certificate: newCertificate(t),
 	}
 	if change != nil {
 		change(&cfg)
@@ -66,7 +66,7 @@ func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	return s, fmt.Sprintf("127.3.0.9:%d", port)
 }
 
-func client(protocols func(*http.Protocols)) *http.Client {
+func newClient(protocols func(*http.Protocols)) *http.Client {
 	var p http.Protocols
 	protocols(&p)
 	return &http.Client{Timeout: hangTimeout, Transport: &http.Transport{
@@ -76,9 +76,9 @@ func client(protocols func(*http.Protocols)) *http.Client {
 }
 
 var (
-	http1 = client(func(p *http.Protocols) { p.SetHTTP1(true) })
-	http2 = client(func(p *http.Protocols) { p.SetHTTP2(true) })
-	h2c   = client(func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
+	http1Client = newClient(func(p *http.Protocols) { p.SetHTTP1(true) })
+	http2Client = newClient(func(p *http.Protocols) { p.SetHTTP2(true) })
+	h2cClient   = newClient(func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
 )
 
 func TestPortsServeOnlyTheirProtocol(t *testing.T) {
@@ -88,17 +88,17 @@ func TestPortsServeOnlyTheirProtocol(t *testing.T) {
 		client *http.Client
 		want   string // protocol of the response; empty: no response
 	}{
-		"http takes HTTP/1.1":      {HTTP, "http", http1, "HTTP/1.1"},
-		"http refuses h2c":         {HTTP, "http", h2c, ""},
-		"http rejects TLS":         {HTTP, "https", http1, ""},
-		"https takes HTTP/1.1":     {HTTPS, "https", http1, "HTTP/1.1"},
-		"https takes HTTP/2":       {HTTPS, "https", http2, "HTTP/2.0"},
-		"https rejects clear text": {HTTPS, "http", http1, ""},
-		"h2c takes HTTP/2":         {H2C, "http", h2c, "HTTP/2.0"},
-		"h2c refuses HTTP/1.1":     {H2C, "http", http1, ""},
+		"http takes HTTP/1.1":      {HTTP, "http", http1Client, "HTTP/1.1"},
+		"http refuses h2c":         {HTTP, "http", h2cClient, ""},
+		"http rejects TLS":         {HTTP, "https", http1Client, ""},
+		"https takes HTTP/1.1":     {HTTPS, "https", http1Client, "HTTP/1.1"},
+		"https takes HTTP/2":       {HTTPS, "https", http2Client, "HTTP/2.0"},
+		"https rejects clear text": {HTTPS, "http", http1Client, ""},
+		"h2c takes HTTP/2":         {H2C, "http", h2cClient, "HTTP/2.0"},
+		"h2c refuses HTTP/1.1":     {H2C, "http", http1Client, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, at := start(t, c.port, nil)
+			_, at := startServer(t, c.port, nil)
 			res, err := c.client.Post(c.scheme+"://"+at+"/a%2Fb?c=d", "text/plain", strings.NewReader("hello"))
 			if c.want == "" {
 				if err == nil {
@@ -130,10 +130,10 @@ func TestPortsServeOnlyTheirProtocol(t *testing.T) {
 
 func TestPathsAndForcedStatus(t *testing.T) {
 	forced := 0
-	_, at := start(t, HTTP, func(c *Config) { c.Status = func() int { return forced } })
+	_, at := startServer(t, HTTP, func(c *Config) { c.Status = func() int { return forced } })
 	get := func(path string) (int, string) {
 		t.Helper()
-		res, err := http1.Get("http://" + at + path)
+		res, err := http1Client.Get("http://" + at + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestPathsAndForcedStatus(t *testing.T) {
 }
 
 func TestWebSocketEchoes(t *testing.T) {
-	_, at := start(t, HTTP, nil)
+	_, at := startServer(t, HTTP, nil)
 	c, _, err := websocket.DefaultDialer.Dial("ws://"+at+"/ws", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestWebSocketEchoes(t *testing.T) {
 }
 
 func TestGRPCAnswersAnyMethod(t *testing.T) {
-	_, at := start(t, GRPC, nil)
+	_, at := startServer(t, GRPC, nil)
 	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 
 func TestShutdownFinishesOpenRequests(t *testing.T) {
 	under := make(chan struct{})
-	s, at := start(t, HTTP, func(c *Config) {
+	s, at := startServer(t, HTTP, func(c *Config) {
 		// The server calls Identity when it has read the header of a request.
 		c.Identity = func() Identity {
 			close(under)
@@ -225,7 +225,7 @@ func TestShutdownFinishesOpenRequests(t *testing.T) {
 	}
 	results := make(chan result, 1)
 	go func() {
-		res, err := http1.Get("http://" + at + "/delay/200ms")
+		res, err := http1Client.Get("http://" + at + "/delay/200ms")
 		if err != nil {
 			results <- result{err: err}
 			return
@@ -250,7 +250,7 @@ func TestShutdownFinishesOpenRequests(t *testing.T) {
 }
 
 func TestDatagramsAreAnswered(t *testing.T) {
-	s, at := start(t, HTTP, nil) // TCP and UDP on the same port
+	s, at := startServer(t, HTTP, nil) // TCP and UDP on the same port
 	conn, err := net.Dial("udp4", at)
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	}
 }
 
-func certificate(t *testing.T) tls.Certificate {
+func newCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

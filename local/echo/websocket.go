@@ -22,11 +22,11 @@ func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answe
 	}
 	raw := c.NetConn()
 	s.mu.Lock()
-	s.raw[raw] = struct{}{}
+	s.rawConns[raw] = struct{}{}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		delete(s.raw, raw)
+		delete(s.rawConns, raw)
 		s.mu.Unlock()
 		c.Close()
 	}()

@@ -36,7 +36,7 @@ func echoGRPC(p *Program, cfg Config) error {
 	if err := echo.serve(p, cfg, plain); err != nil {
 		return err
 	}
-	cert, key, ok, err := cfg.files("TLS_SERVER_CERT", "TLS_SERVER_PRIV_KEY")
+	cert, key, ok, err := cfg.readKeyPair("TLS_SERVER_CERT", "TLS_SERVER_PRIV_KEY")
 	if !ok || err != nil {
 		return err
 	}

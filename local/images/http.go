@@ -84,7 +84,7 @@ func echoHTTP(p *Program, cfg Config) error {
 	var both http.Protocols
 	both.SetHTTP1(true)
 	both.SetUnencryptedHTTP2(true)
-	if err := e.serve(cfg, ports[1], &http.Server{Handler: http.HandlerFunc(e.h2c), Protocols: &both}, nil); err != nil {
+	if err := e.serve(cfg, ports[1], &http.Server{Handler: http.HandlerFunc(e.answerH2C), Protocols: &both}, nil); err != nil {
 		return err
 	}
 	secure, err := cfg.tlsConfig()
@@ -118,7 +118,7 @@ func (e *httpEcho) serve(cfg Config, port int, srv *http.Server, secure *tls.Con
 
 // tlsConfig returns the configuration of the HTTPS port, or nil if the pod has no such port.
 func (c Config) tlsConfig() (*tls.Config, error) {
-	cert, key, ok, err := c.files("TLS_SERVER_CERT", "TLS_SERVER_PRIVKEY")
+	cert, key, ok, err := c.readKeyPair("TLS_SERVER_CERT", "TLS_SERVER_PRIVKEY")
 	if !ok || err != nil {
 		return nil, err
 	}
@@ -145,8 +145,8 @@ func (e *httpEcho) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("OK")) })
 	mux.HandleFunc("/status/", answerStatus)
-	mux.HandleFunc("/retry/", e.retry)
-	mux.HandleFunc("/ws", e.webSocket)
+	mux.HandleFunc("/retry/", e.answerRetry)
+	mux.HandleFunc("/ws", e.echoWebSocket)
 	mux.HandleFunc("/", e.answer)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The mux would redirect a path with "//".
@@ -155,7 +155,7 @@ func (e *httpEcho) handler() http.Handler {
 	})
 }
 
-func (e *httpEcho) h2c(w http.ResponseWriter, r *http.Request) {
+func (e *httpEcho) answerH2C(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 2 && r.Header.Get("Upgrade") != "h2c" {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, "Expected h2c request")
@@ -165,7 +165,7 @@ func (e *httpEcho) h2c(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *httpEcho) answer(w http.ResponseWriter, r *http.Request) {
-	if err := delay(r, "delay"); err != nil {
+	if err := delayAnswer(r, "delay"); err != nil {
 		answerError(w, err)
 		return
 	}
@@ -207,8 +207,8 @@ func answerStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// retry responds with errors until succeedAfter requests with the same uuid have been made.
-func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
+// answerRetry responds with errors until succeedAfter requests with the same uuid have been made.
+func (e *httpEcho) answerRetry(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("uuid")
 	after, err := strconv.Atoi(r.URL.Query().Get("succeedAfter"))
 	if id == "" || err != nil {
@@ -222,7 +222,7 @@ func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.attempts[id]++
-	if err := delay(r, "delayRetry"); err != nil {
+	if err := delayAnswer(r, "delayRetry"); err != nil {
 		answerError(w, err)
 		return
 	}
@@ -241,8 +241,8 @@ func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
 	c.Close()
 }
 
-// webSocket echoes every message.
-func (e *httpEcho) webSocket(w http.ResponseWriter, r *http.Request) {
+// echoWebSocket echoes every message.
+func (e *httpEcho) echoWebSocket(w http.ResponseWriter, r *http.Request) {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	c, err := up.Upgrade(w, r, nil)
 	if err != nil {
@@ -257,8 +257,8 @@ func (e *httpEcho) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// delay waits for the duration in a parameter of the request.
-func delay(r *http.Request, parameter string) error {
+// delayAnswer waits for the duration in a parameter of the request.
+func delayAnswer(r *http.Request, parameter string) error {
 	text := r.FormValue(parameter)
 	if text == "" {
 		return nil

@@ -137,9 +137,9 @@ func (c Config) listen(port int) (net.Listener, error) {
 	return net.Listen("tcp4", loopback.HostPort(c.Address, port))
 }
 
-// files reads the files of certificate and key whose paths are in two environment variables. ok is false if one of
+// readKeyPair reads the files of certificate and key whose paths are in two environment variables. ok is false if one of
 // them is not set.
-func (c Config) files(certificate, key string) (cert, private []byte, ok bool, err error) {
+func (c Config) readKeyPair(certificate, key string) (cert, private []byte, ok bool, err error) {
 	if c.Env[certificate] == "" || c.Env[key] == "" {
 		return nil, nil, false, nil
 	}

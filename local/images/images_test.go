@@ -32,23 +32,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// address is an address that no local world uses, because their second byte is at least 16.
-var address = netip.AddrFrom4([4]byte{10, 3, 0, 11})
+// testAddress is an address that no local world uses, because their second byte is at least 16.
+var testAddress = netip.AddrFrom4([4]byte{10, 3, 0, 11})
 
-const image = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
+const echoImage = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
 
 // brief is how long a program may take to finish current requests at the end of a test. No test depends on it.
 const brief = time.Second
 
-// run starts the program of an image. Each of the environment variables in ports gets a free port; run returns
+// startProgram starts the program of an image. Each of the environment variables in ports gets a free port; run returns
 // their addresses.
-func run(t *testing.T, image string, env map[string]string, ports ...string) map[string]string {
+func startProgram(t *testing.T, image string, env map[string]string, ports ...string) map[string]string {
 	t.Helper()
 	at := map[string]string{}
 	env["POD_NAME"], env["NAMESPACE"] = "web-0", "shop"
 	var open []net.Listener // until all ports are chosen, so that these differ
 	for _, name := range ports {
-		l, err := net.Listen("tcp4", loopback.Addr(address).String()+":0")
+		l, err := net.Listen("tcp4", loopback.Addr(testAddress).String()+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func run(t *testing.T, image string, env map[string]string, ports ...string) map
 	for _, l := range open {
 		l.Close()
 	}
-	p, err := Start(image, Config{Address: address, Env: env, ReadFile: os.ReadFile})
+	p, err := Start(image, Config{Address: testAddress, Env: env, ReadFile: os.ReadFile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func run(t *testing.T, image string, env map[string]string, ports ...string) map
 
 // TestHTTP checks that the client of the conformance suite can parse the responses.
 func TestHTTP(t *testing.T) {
-	cert, key := certificate(t)
-	at := run(t, image, map[string]string{"TLS_SERVER_CERT": cert, "TLS_SERVER_PRIVKEY": key}, "HTTP_PORT", "H2C_PORT", "HTTPS_PORT")
+	cert, key := writeCertificate(t)
+	at := startProgram(t, echoImage, map[string]string{"TLS_SERVER_CERT": cert, "TLS_SERVER_PRIVKEY": key}, "HTTP_PORT", "H2C_PORT", "HTTPS_PORT")
 	ca, err := os.ReadFile(cert)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestHTTP(t *testing.T) {
 }
 
 func TestTCP(t *testing.T) {
-	at := run(t, image, map[string]string{"TCP_ECHO_SERVER": "1"}, "TCP_PORT")
+	at := startProgram(t, echoImage, map[string]string{"TCP_ECHO_SERVER": "1"}, "TCP_PORT")
 	pod, err := tcp.EchoSendOnce(t.Context(), at["TCP_PORT"], 10*time.Second)
 	if err != nil || pod != "web-0" {
 		t.Errorf("pod %q, %v", pod, err)
@@ -151,9 +151,9 @@ func TestTCP(t *testing.T) {
 }
 
 func TestUDP(t *testing.T) {
-	at := run(t, image, map[string]string{"UDP_ECHO_SERVER": "1", "SERVICE_NAME": "web"}, "UDP_PORT")
+	at := startProgram(t, echoImage, map[string]string{"UDP_ECHO_SERVER": "1", "SERVICE_NAME": "web"}, "UDP_PORT")
 	var got map[string]string
-	if err := json.Unmarshal(ask(t, at["UDP_PORT"], []byte("hello")), &got); err != nil {
+	if err := json.Unmarshal(exchangeDatagram(t, at["UDP_PORT"], []byte("hello")), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got["request"] != "hello" || got["service"] != "web" || got["namespace"] != "shop" || got["pod"] != "web-0" {
@@ -162,7 +162,7 @@ func TestUDP(t *testing.T) {
 }
 
 func TestGRPC(t *testing.T) {
-	at := run(t, image, map[string]string{"GRPC_ECHO_SERVER": "1"}, "HTTP_PORT")
+	at := startProgram(t, echoImage, map[string]string{"GRPC_ECHO_SERVER": "1"}, "HTTP_PORT")
 	conn, err := grpc.NewClient(at["HTTP_PORT"], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("a.test"))
 	if err != nil {
 		t.Fatal(err)
@@ -185,9 +185,9 @@ func TestDNS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "registry.k8s.io/coredns/coredns:v1.12.2", map[string]string{})
+	startProgram(t, "registry.k8s.io/coredns/coredns:v1.12.2", map[string]string{})
 	var reply dnsmessage.Message
-	if err := reply.Unpack(ask(t, loopback.HostPort(address, dnsPort), b)); err != nil {
+	if err := reply.Unpack(exchangeDatagram(t, loopback.HostPort(testAddress, dnsPort), b)); err != nil {
 		t.Fatal(err)
 	}
 	if reply.ID != 7 || !reply.Response || reply.RCode != dnsmessage.RCodeSuccess {
@@ -195,9 +195,9 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-func TestKnown(t *testing.T) {
+func TestHasProgramOfKnownImages(t *testing.T) {
 	for name, want := range map[string]bool{
-		image: true, "echo-basic": true, "r.test/coredns@sha256:00": true, "echo": false, "nginx:1": false, "": false,
+		echoImage: true, "echo-basic": true, "r.test/coredns@sha256:00": true, "echo": false, "nginx:1": false, "": false,
 	} {
 		if HasProgram(name) != want {
 			t.Errorf("%q: %t", name, !want)
@@ -205,8 +205,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// ask sends a datagram and returns the reply.
-func ask(t *testing.T, to string, b []byte) []byte {
+// exchangeDatagram sends a datagram and returns the reply.
+func exchangeDatagram(t *testing.T, to string, b []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("udp4", to)
 	if err != nil {
@@ -225,8 +225,8 @@ func ask(t *testing.T, to string, b []byte) []byte {
 	return buf[:n]
 }
 
-// certificate creates a certificate for echo.test and returns the paths of the certificate and of the key.
-func certificate(t *testing.T) (cert, key string) {
+// writeCertificate creates a certificate for echo.test and returns the paths of the certificate and of the key.
+func writeCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

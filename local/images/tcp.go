@@ -31,7 +31,7 @@ func echoTCP(p *Program, cfg Config) error {
 		return err
 	}
 	serveTCP(p, l, podInfo)
-	cert, key, ok, err := cfg.files("TLS_SERVER_CERT", "TLS_SERVER_PRIV_KEY")
+	cert, key, ok, err := cfg.readKeyPair("TLS_SERVER_CERT", "TLS_SERVER_PRIV_KEY")
 	if !ok || err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ func (in *Inspector) accelerators(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-// Accelerator returns a line for each endpoint group of an accelerator and a line for each endpoint, sorted, such as
+// AcceleratorLines returns a line for each endpoint group of an accelerator and a line for each endpoint, sorted, such as
 // "TCP:80 us-west-2 dial=100" and "TCP:80 us-west-2 k8s-shop-web-1 weight=128 HEALTHY".
-func (in *Inspector) Accelerator(ctx context.Context, arn string) ([]string, error) {
+func (in *Inspector) AcceleratorLines(ctx context.Context, arn string) ([]string, error) {
 	var out []string
 	listeners, err := in.ga.ListListeners(ctx, &ga.ListListenersInput{AcceleratorArn: &arn})
 	if err != nil {

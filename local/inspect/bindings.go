@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-var bindings = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
+var bindingsResource = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 
 // TargetGroupsOf returns the ARNs of the target groups that are bound to a
 // Service, sorted.
 func TargetGroupsOf(ctx context.Context, client dynamic.Interface, namespace, service string) ([]string, error) {
-	list, err := client.Resource(bindings).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	list, err := client.Resource(bindingsResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func TargetGroupsOf(ctx context.Context, client dynamic.Interface, namespace, se
 
 // CountBindings counts the TargetGroupBindings of a namespace.
 func CountBindings(ctx context.Context, client dynamic.Interface, namespace string) (int, error) {
-	list, err := client.Resource(bindings).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	list, err := client.Resource(bindingsResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}

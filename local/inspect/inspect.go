@@ -110,13 +110,13 @@ func (in *Inspector) certificates(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-func (in *Inspector) inVPC() []ec2types.Filter {
+func (in *Inspector) vpcFilter() []ec2types.Filter {
 	return []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{in.vpc}}}
 }
 
 func (in *Inspector) securityGroups(ctx context.Context) (Inventory, error) {
 	var out Inventory
-	pages := ec2.NewDescribeSecurityGroupsPaginator(in.ec2, &ec2.DescribeSecurityGroupsInput{Filters: in.inVPC()})
+	pages := ec2.NewDescribeSecurityGroupsPaginator(in.ec2, &ec2.DescribeSecurityGroupsInput{Filters: in.vpcFilter()})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -129,7 +129,7 @@ func (in *Inspector) securityGroups(ctx context.Context) (Inventory, error) {
 			}
 			out = append(out, "security group "+name)
 			for _, p := range g.IpPermissions {
-				for _, source := range sources(p) {
+				for _, source := range permissionSources(p) {
 					out = append(out, fmt.Sprintf("rule of security group %s: %s %d-%d from %s", name,
 						aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort), source))
 				}
@@ -139,7 +139,7 @@ func (in *Inspector) securityGroups(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-func sources(p ec2types.IpPermission) []string {
+func permissionSources(p ec2types.IpPermission) []string {
 	var out []string
 	for _, r := range p.IpRanges {
 		out = append(out, aws.ToString(r.CidrIp))
@@ -158,7 +158,7 @@ func sources(p ec2types.IpPermission) []string {
 
 func (in *Inspector) enis(ctx context.Context) (Inventory, error) {
 	var out Inventory
-	pages := ec2.NewDescribeNetworkInterfacesPaginator(in.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: in.inVPC()})
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(in.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: in.vpcFilter()})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

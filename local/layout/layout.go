@@ -14,13 +14,13 @@ type Layout struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
 	// AWS is the endpoint of the emulator. It is empty in a world without AWS, where the IDs are placeholders.
-	AWS     string       `json:"aws,omitempty"`
-	VPC     string       `json:"vpc"`
-	CIDR    netip.Prefix `json:"cidr"`
-	NodeSG  string       `json:"nodeSecurityGroup"`
-	Public  []Subnet     `json:"publicSubnets"`
-	Private []Subnet     `json:"privateSubnets"`
-	Nodes   []Node       `json:"nodes"`
+	AWS               string       `json:"aws,omitempty"`
+	VPC               string       `json:"vpc"`
+	CIDR              netip.Prefix `json:"cidr"`
+	NodeSecurityGroup string       `json:"nodeSecurityGroup"`
+	PublicSubnets     []Subnet     `json:"publicSubnets"`
+	PrivateSubnets    []Subnet     `json:"privateSubnets"`
+	Nodes             []Node       `json:"nodes"`
 	// Certificates are the ARNs of certificates in ACM, by main domain.
 	Certificates map[string]string `json:"certificates,omitempty"`
 }
@@ -40,20 +40,20 @@ type Node struct {
 	Subnet   int        `json:"subnet"` // index in Private
 	Address  netip.Addr `json:"address"`
 	Instance string     `json:"instance"`
-	// Interface is the instance's ENI. The addresses of pods are its secondary addresses.
-	Interface string `json:"interface"`
-	// Pods is the range of the addresses of its pods, inside the subnet.
-	Pods netip.Prefix `json:"pods"`
+	// ENI is the instance's ENI. The addresses of pods are its secondary addresses.
+	ENI string `json:"interface"`
+	// PodRange is the range of the addresses of its pods, inside the subnet.
+	PodRange netip.Prefix `json:"pods"`
 }
 
 // ProviderID returns the spec.providerID of the node.
 func (n Node) ProviderID() string { return fmt.Sprintf("aws:///%s/%s", n.Zone, n.Instance) }
 
-const zones = 3
+const zoneCount = 3
 
 // maxNodes is the number of /24 ranges for pods in the subnets: in each zone, the ranges from the fifth to the
 // last.
-const maxNodes = zones * 12
+const maxNodes = zoneCount * 12
 
 // Plan returns the layout of local world number n with the given number of nodes, in three zones. The IDs are
 // placeholders; package vpc replaces them with those of AWS.
@@ -62,48 +62,48 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)
 	}
 	l := Layout{
-		Cluster: cluster,
-		Region:  region,
-		VPC:     "vpc-local",
-		CIDR:    prefix(n, 0, 16),
-		NodeSG:  "sg-local",
+		Cluster:           cluster,
+		Region:            region,
+		VPC:               "vpc-local",
+		CIDR:              vpcSubrange(n, 0, 16),
+		NodeSecurityGroup: "sg-local",
 	}
-	for z := range zones {
+	for z := range zoneCount {
 		zone := region + string(rune('a'+z))
-		l.Public = append(l.Public, Subnet{
-			ID: "subnet-public-" + zone, Name: "public-" + zone, Zone: zone, CIDR: prefix(n, 16*z, 20),
+		l.PublicSubnets = append(l.PublicSubnets, Subnet{
+			ID: "subnet-public-" + zone, Name: "public-" + zone, Zone: zone, CIDR: vpcSubrange(n, 16*z, 20),
 		})
-		l.Private = append(l.Private, Subnet{
-			ID: "subnet-private-" + zone, Name: "private-" + zone, Zone: zone, CIDR: prefix(n, 128+32*z, 19),
+		l.PrivateSubnets = append(l.PrivateSubnets, Subnet{
+			ID: "subnet-private-" + zone, Name: "private-" + zone, Zone: zone, CIDR: vpcSubrange(n, 128+32*z, 19),
 		})
 	}
 	for i := range nodes {
-		z, inZone := i%zones, i/zones
+		z, inZone := i%zoneCount, i/zoneCount
 		l.Nodes = append(l.Nodes, Node{
-			Name:      fmt.Sprintf("node-%d", i),
-			Zone:      l.Private[z].Zone,
-			Subnet:    z,
-			Address:   netip.AddrFrom4([4]byte{10, byte(n), byte(128 + 32*z), byte(200 + inZone)}),
-			Instance:  fmt.Sprintf("i-local%011x", i),
-			Interface: fmt.Sprintf("eni-local%d", i),
-			Pods:      prefix(n, 132+32*z+inZone, 24),
+			Name:     fmt.Sprintf("node-%d", i),
+			Zone:     l.PrivateSubnets[z].Zone,
+			Subnet:   z,
+			Address:  netip.AddrFrom4([4]byte{10, byte(n), byte(128 + 32*z), byte(200 + inZone)}),
+			Instance: fmt.Sprintf("i-local%011x", i),
+			ENI:      fmt.Sprintf("eni-local%d", i),
+			PodRange: vpcSubrange(n, 132+32*z+inZone, 24),
 		})
 	}
 	return l, nil
 }
 
-// SecondRegion returns the range of a VPC in another region. It is a part of the range of this local world that no
+// SecondRegionRange returns the range of a VPC in another region. It is a part of the range of this local world that no
 // subnet contains, so its loopback addresses are not in use.
-func (l Layout) SecondRegion() netip.Prefix { return l.part(64, 18) }
+func (l Layout) SecondRegionRange() netip.Prefix { return l.subrange(64, 18) }
 
-// Accelerators returns the range for the static addresses of accelerators. No subnet contains it.
-func (l Layout) Accelerators() netip.Prefix { return l.part(240, 22) }
+// AcceleratorRange returns the range for the static addresses of accelerators. No subnet contains it.
+func (l Layout) AcceleratorRange() netip.Prefix { return l.subrange(240, 22) }
 
-func (l Layout) part(x byte, bits int) netip.Prefix {
-	return prefix(int(l.CIDR.Addr().As4()[1]), int(x), bits)
+func (l Layout) subrange(x byte, bits int) netip.Prefix {
+	return vpcSubrange(int(l.CIDR.Addr().As4()[1]), int(x), bits)
 }
 
-func prefix(n, x, bits int) netip.Prefix {
+func vpcSubrange(n, x, bits int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n), byte(x), 0}), bits)
 }
 

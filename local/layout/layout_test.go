@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// addresses compares IP addresses by value.
-var addresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
-var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+// compareAddresses compares IP addresses by value.
+var compareAddresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 
 func TestPlanHasAddressesForAllNodes(t *testing.T) {
 	for _, nodes := range []int{1, 3, 4, maxNodes} {
@@ -32,7 +32,7 @@ func TestPlanHasAddressesForAllNodes(t *testing.T) {
 			taken = append(taken, p)
 		}
 		control := netip.MustParsePrefix("10.42.255.0/24")
-		for _, s := range append(l.Public, l.Private...) {
+		for _, s := range append(l.PublicSubnets, l.PrivateSubnets...) {
 			free("subnet "+s.Name, s.CIDR, l.CIDR)
 			if s.CIDR.Overlaps(control) {
 				t.Errorf("subnet %s covers the control plane's addresses", s.Name)
@@ -40,11 +40,11 @@ func TestPlanHasAddressesForAllNodes(t *testing.T) {
 		}
 		taken = nil
 		for _, n := range l.Nodes {
-			free("pods of "+n.Name, n.Pods, l.Private[n.Subnet].CIDR)
-			if n.Zone != l.Private[n.Subnet].Zone {
-				t.Errorf("%s is in %s, its subnet in %s", n.Name, n.Zone, l.Private[n.Subnet].Zone)
+			free("pods of "+n.Name, n.PodRange, l.PrivateSubnets[n.Subnet].CIDR)
+			if n.Zone != l.PrivateSubnets[n.Subnet].Zone {
+				t.Errorf("%s is in %s, its subnet in %s", n.Name, n.Zone, l.PrivateSubnets[n.Subnet].Zone)
 			}
-			if n.Pods.Contains(n.Address) {
+			if n.PodRange.Contains(n.Address) {
 				t.Errorf("%s has its address %s among its pods", n.Name, n.Address)
 			}
 		}
@@ -73,7 +73,7 @@ func TestLayoutIsEqualAfterWriteAndRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, addresses, prefixes); diff != "" {
+	if diff := cmp.Diff(want, got, compareAddresses, comparePrefixes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// offset is added to ports of pods below 1024 if this user may not open such ports. Neither pods nor node ports nor
+// lowPortOffset is added to ports of pods below 1024 if this user may not open such ports. Neither pods nor node ports nor
 // outgoing connections commonly use the resulting ports.
-const offset = 28000
+const lowPortOffset = 28000
 
 // Addr returns the loopback address, 127.x.y.z, for an address of a VPC, 10.x.y.z. Other addresses are returned
 // unchanged.
@@ -29,7 +29,7 @@ func Port(port int) int {
 	if port >= 1024 || canOpenLowPorts() {
 		return port
 	}
-	return port + offset
+	return port + lowPortOffset
 }
 
 // canOpenLowPorts reports whether this user may open ports below 1024. It tries to open a port on an address that
@@ -48,7 +48,7 @@ func HostPort(a netip.Addr, port int) string {
 	return net.JoinHostPort(Addr(a).String(), strconv.Itoa(Port(port)))
 }
 
-// Target maps the address and port of a pod.
-func Target(at netip.AddrPort) netip.AddrPort {
+// TargetAddrPort maps the address and port of a pod.
+func TargetAddrPort(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(Addr(at.Addr()), uint16(Port(int(at.Port()))))
 }

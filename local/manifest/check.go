@@ -35,7 +35,7 @@ func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*un
 	kinds := customKinds(append(slices.Clone(installed), out...))
 	for _, f := range files {
 		for _, o := range f.objects {
-			if err := kinds.check(o); err != nil {
+			if err := kinds.checkKind(o); err != nil {
 				faults = append(faults, fmt.Errorf("%s: %w", f.path, err))
 			}
 		}
@@ -50,13 +50,13 @@ func countObjects(files []file) (n int) {
 	return n
 }
 
-// kinds are the kinds of an API server that are not built into Kubernetes.
-type kinds map[schema.GroupVersionKind]bool
+// customKindSet are the kinds of an API server that are not built into Kubernetes.
+type customKindSet map[schema.GroupVersionKind]bool
 
 // customKinds returns the kinds that the CRDs among the objects define, and two built-in kinds for which client-go
 // has no types.
-func customKinds(objects []*unstructured.Unstructured) kinds {
-	out := kinds{
+func customKinds(objects []*unstructured.Unstructured) customKindSet {
+	out := customKindSet{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: true,
 		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:             true,
 	}
@@ -77,7 +77,7 @@ func customKinds(objects []*unstructured.Unstructured) kinds {
 	return out
 }
 
-func (k kinds) check(o *unstructured.Unstructured) error {
+func (k customKindSet) checkKind(o *unstructured.Unstructured) error {
 	gvk := o.GroupVersionKind()
 	if !k[gvk] && !isBuiltIn(gvk) {
 		message := fmt.Sprintf("there is no kind %q in %q", gvk.Kind, o.GetAPIVersion())
@@ -93,7 +93,7 @@ func (k kinds) check(o *unstructured.Unstructured) error {
 }
 
 // apiVersionsOf returns the API versions that have a kind of this name.
-func (k kinds) apiVersionsOf(kind string) []string {
+func (k customKindSet) apiVersionsOf(kind string) []string {
 	var out []string
 	for gvk := range k {
 		if gvk.Kind == kind {

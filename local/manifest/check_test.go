@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const definition = `
+const gadgetCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: gadgets.example.com}
@@ -27,7 +27,7 @@ func TestLoadChecked(t *testing.T) {
 			names: []string{"a.yaml"},
 		},
 		"a definition among the files makes a kind": {
-			files: map[string]string{"a.yaml": "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g}}", "b.yaml": definition},
+			files: map[string]string{"a.yaml": "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g}}", "b.yaml": gadgetCRD},
 			names: []string{"a.yaml", "b.yaml"},
 		},
 		"a definition that is installed makes a kind": {
@@ -64,7 +64,7 @@ func TestLoadChecked(t *testing.T) {
 			for _, n := range c.names {
 				paths = append(paths, filepath.Join(dir, n))
 			}
-			installed, err := Parse([]byte(strings.NewReplacer("Gadget", "Widget", "gadget", "widget", "name: v1", "name: v2").Replace(definition)))
+			installed, err := Parse([]byte(strings.NewReplacer("Gadget", "Widget", "gadget", "widget", "name: v1", "name: v2").Replace(gadgetCRD)))
 			if err != nil {
 				t.Fatal(err)
 			}

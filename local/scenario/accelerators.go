@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var globalAccelerators = schema.GroupVersionResource{Group: "aga.k8s.aws", Version: "v1beta1", Resource: "globalaccelerators"}
+var globalAcceleratorsResource = schema.GroupVersionResource{Group: "aga.k8s.aws", Version: "v1beta1", Resource: "globalaccelerators"}
 
 // Accelerator reads a GlobalAccelerator.
 func (s *Scenario) Accelerator(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	return s.dynamic.Resource(globalAccelerators).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	return s.dynamic.Resource(globalAcceleratorsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // AcceleratorHostname returns the DNS name in the status of a GlobalAccelerator, or an error if there is none.
@@ -32,7 +32,7 @@ func (s *Scenario) AcceleratorState(ctx context.Context, namespace, name string)
 	if err != nil {
 		return nil, err
 	}
-	return s.Inspector.Accelerator(ctx, arn)
+	return s.Inspector.AcceleratorLines(ctx, arn)
 }
 
 func (s *Scenario) acceleratorStatus(ctx context.Context, namespace, name, field string) (string, error) {

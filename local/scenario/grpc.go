@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// Call calls a gRPC method of a host with an empty message, over TLS. to is the DNS name of the load balancer. It
+// CallGRPC calls a gRPC method of a host with an empty message, over TLS. to is the DNS name of the load balancer. It
 // returns the gRPC status, also for an error, and the response of the pod, if any.
-func (s *Scenario) Call(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
+func (s *Scenario) CallGRPC(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
 	dial := s.World.Dialer(to)
 	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),
 		grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(s.World.RootCAs(), host)),

@@ -41,7 +41,7 @@ func New(w *world.World) (*Scenario, error) {
 // FrontendNLBHostname returns the DNS name of the frontend NLB, which is the status entry without ports, or an error
 // if there is none.
 func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress string) (string, error) {
-	got, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
+	got, err := s.World.KubeClient().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress s
 
 // Hostname returns the DNS name of the load balancer in an Ingress's status, or an error if there is none.
 func (s *Scenario) Hostname(ctx context.Context, namespace, ingress string) (string, error) {
-	i, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
+	i, err := s.World.KubeClient().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -94,12 +94,12 @@ func (s *Scenario) CheckHealthyTargets(ctx context.Context, namespace, service s
 		}
 	}
 	if healthy != n || len(other) > 0 {
-		return fmt.Errorf("%d of %d targets of %s/%s are healthy%s", healthy, n, namespace, service, otherTargets(other))
+		return fmt.Errorf("%d of %d targets of %s/%s are healthy%s", healthy, n, namespace, service, otherTargetsText(other))
 	}
 	return nil
 }
 
-func otherTargets(items []string) string {
+func otherTargetsText(items []string) string {
 	if len(items) == 0 {
 		return ""
 	}
@@ -109,7 +109,7 @@ func otherTargets(items []string) string {
 // ReadyPods returns the names of the ready pods that match a label selector, and an error unless there are exactly n.
 // Pods that are being deleted do not count.
 func (s *Scenario) ReadyPods(ctx context.Context, namespace, selector string, n int) ([]string, error) {
-	pods, err := s.World.Kube().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	pods, err := s.World.KubeClient().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func isReady(p corev1.Pod) bool {
 // Scale sets the number of replicas of a Deployment.
 func (s *Scenario) Scale(ctx context.Context, namespace, deployment string, replicas int) error {
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	_, err := s.World.Kube().AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{}, "scale")
+	_, err := s.World.KubeClient().AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{}, "scale")
 	return err
 }
 

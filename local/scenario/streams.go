@@ -22,7 +22,7 @@ const datagramTimeout = 15 * time.Second
 
 // ServiceHostname returns the DNS name of the load balancer in a Service's status, or an error if there is none.
 func (s *Scenario) ServiceHostname(ctx context.Context, namespace, service string) (string, error) {
-	got, err := s.World.Kube().CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
+	got, err := s.World.KubeClient().CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -34,8 +34,8 @@ func (s *Scenario) ServiceHostname(ctx context.Context, namespace, service strin
 	return "", fmt.Errorf("service %s/%s has no load balancer in its status", namespace, service)
 }
 
-// Datagram sends a datagram and returns the reply of the pod, with status 200. It skips replies to other datagrams.
-func Datagram(ctx context.Context, conn net.Conn, text string) (Reply, error) {
+// SendDatagram sends a datagram and returns the reply of the pod, with status 200. It skips replies to other datagrams.
+func SendDatagram(ctx context.Context, conn net.Conn, text string) (Reply, error) {
 	stop := setReadTimeout(ctx, conn)
 	defer stop()
 	if _, err := io.WriteString(conn, text); err != nil {
@@ -66,8 +66,8 @@ func setReadTimeout(ctx context.Context, conn net.Conn) (stop func() bool) {
 // PersistentConn sends HTTP requests one after another on one connection. Unlike http.Client, it returns an error
 // when the connection is closed.
 type PersistentConn struct {
-	conn net.Conn
-	in   *bufio.Reader
+	conn   net.Conn
+	reader *bufio.Reader
 }
 
 // NewPersistentConn returns a PersistentConn for a connection.
@@ -88,7 +88,7 @@ func (k *PersistentConn) Get(url string) (Reply, error) {
 	if err := req.Write(k.conn); err != nil {
 		return Reply{}, err
 	}
-	res, err := http.ReadResponse(k.in, req)
+	res, err := http.ReadResponse(k.reader, req)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// name is the name of the VPC and of all resources in it.
-	name = "elsewhere"
-	// port is the port of the echo server.
-	port = 8080
+	// resourceName is the name of the VPC and of all resources in it.
+	resourceName = "elsewhere"
+	// echoPort is the port of the echo server.
+	echoPort = 8080
 	// activeLimit is the deadline for an active load balancer with a healthy target.
 	activeLimit = time.Minute
 )
@@ -47,7 +47,7 @@ type Region struct {
 // app. It reuses the VPC of an earlier call, because Close does not delete the VPC.
 func Start(ctx context.Context, w *world.World, region, app string) (*Region, error) {
 	cfg := awsclient.Config(w.AWSEndpoint(), region)
-	r := &Region{cidr: w.Layout().SecondRegion(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
+	r := &Region{cidr: w.Layout().SecondRegionRange(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
 	at := r.address(63, 1)
 	r.server = echo.New(echo.Config{
 		Address: at,
@@ -56,7 +56,7 @@ func Start(ctx context.Context, w *world.World, region, app string) (*Region, er
 		},
 		Protocol: func(int) echo.Protocol { return echo.HTTP },
 	})
-	if err := errors.Join(r.server.Listen(port), r.create(ctx, at)); err != nil {
+	if err := errors.Join(r.server.Listen(echoPort), r.createLoadBalancer(ctx, at)); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up region %s: %w", region, err), r.Close(ctx))
 	}
 	return r, nil
@@ -68,18 +68,18 @@ func (r *Region) address(third, last byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{a[0], a[1], a[2] + third, last})
 }
 
-func (r *Region) create(ctx context.Context, target netip.Addr) error {
+func (r *Region) createLoadBalancer(ctx context.Context, target netip.Addr) error {
 	vpc, subnets, sg, err := r.findOrCreateVPC(ctx)
 	if err != nil {
 		return err
 	}
-	lb, err := r.elb.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String(name), Subnets: subnets, SecurityGroups: []string{sg}})
+	lb, err := r.elb.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String(resourceName), Subnets: subnets, SecurityGroups: []string{sg}})
 	if err != nil {
 		return err
 	}
 	r.ARN, r.DNSName = aws.ToString(lb.LoadBalancers[0].LoadBalancerArn), aws.ToString(lb.LoadBalancers[0].DNSName)
 	group, err := r.elb.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
-		Name: aws.String(name), Protocol: types.ProtocolEnumHttp, Port: aws.Int32(port), VpcId: aws.String(vpc), TargetType: types.TargetTypeEnumIp,
+		Name: aws.String(resourceName), Protocol: types.ProtocolEnumHttp, Port: aws.Int32(echoPort), VpcId: aws.String(vpc), TargetType: types.TargetTypeEnumIp,
 		HealthCheckIntervalSeconds: aws.Int32(5), HealthCheckTimeoutSeconds: aws.Int32(2), HealthyThresholdCount: aws.Int32(2),
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Region) checkTargetHealth(ctx context.Context) error {
 
 // findOrCreateVPC returns the VPC, its subnets and a security group that allows HTTP from all addresses.
 func (r *Region) findOrCreateVPC(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
-	named := []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{name}}}
+	named := []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{resourceName}}}
 	vpcs, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: named})
 	if err != nil {
 		return "", nil, "", err
@@ -130,19 +130,19 @@ func (r *Region) findOrCreateVPC(ctx context.Context) (vpc string, subnets []str
 	for _, s := range found.Subnets {
 		subnets = append(subnets, aws.ToString(s.SubnetId))
 	}
-	groups, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: append(in, ec2types.Filter{Name: aws.String("group-name"), Values: []string{name}})})
+	groups, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: append(in, ec2types.Filter{Name: aws.String("group-name"), Values: []string{resourceName}})})
 	if err != nil {
 		return "", nil, "", err
 	}
 	if len(groups.SecurityGroups) != 1 {
-		return "", nil, "", fmt.Errorf("the network has %d security groups of name %s", len(groups.SecurityGroups), name)
+		return "", nil, "", fmt.Errorf("the network has %d security groups of name %s", len(groups.SecurityGroups), resourceName)
 	}
 	return vpc, subnets, aws.ToString(groups.SecurityGroups[0].GroupId), nil
 }
 
 func (r *Region) createVPC(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
 	fail := func(err error) (string, []string, string, error) { return "", nil, "", err }
-	tags := []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpc, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(name)}}}}
+	tags := []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpc, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(resourceName)}}}}
 	made, err := r.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.cidr.String()), TagSpecifications: tags})
 	if err != nil {
 		return fail(err)
@@ -164,7 +164,7 @@ func (r *Region) createVPC(ctx context.Context) (vpc string, subnets []string, s
 		}
 		subnets = append(subnets, aws.ToString(s.Subnet.SubnetId))
 	}
-	group, err := r.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String(name), Description: aws.String(name), VpcId: &vpc})
+	group, err := r.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String(resourceName), Description: aws.String(resourceName), VpcId: &vpc})
 	if err != nil {
 		return fail(err)
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // checkRegions checks that commands in the environment of each cluster use the region of that cluster.
-func checkRegions(t *testing.T, first, second *running, fulcrum string) {
+func checkRegions(t *testing.T, first, second *upProcess, fulcrum string) {
 	t.Helper()
-	for r, want := range map[*running]string{first: "us-west-2", second: "eu-west-1"} {
-		out, err := r.shell(fulcrum + " doctor -A").CombinedOutput()
+	for r, want := range map[*upProcess]string{first: "us-west-2", second: "eu-west-1"} {
+		out, err := r.shellCommand(fulcrum + " doctor -A").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("doctor in the cluster of %s: %v\n%s", want, err, out)
 		}
@@ -20,7 +20,7 @@ func checkRegions(t *testing.T, first, second *running, fulcrum string) {
 }
 
 // checkRefusals checks that wrong variants of the printed command for a second cluster are refused.
-func checkRefusals(t *testing.T, first *running, line string) {
+func checkRefusals(t *testing.T, first *upProcess, line string) {
 	t.Helper()
 	for _, refused := range []struct{ args, want string }{
 		{"--beside 15", "no world 15 runs"},
@@ -28,8 +28,8 @@ func checkRefusals(t *testing.T, first *running, line string) {
 		{strings.Replace(line, "eu-west-1", "cn-north-1", 1), "in another partition"},
 		{line + " --without-aws", "set one of them"},
 	} {
-		args := append([]string{"up", "--controller=none", "--base=" + first.base}, strings.Fields(refused.args)...)
-		out, err := exec.CommandContext(t.Context(), worldtest.Binary(t), args...).CombinedOutput()
+		args := append([]string{"up", "--controller=none", "--base=" + first.baseDir}, strings.Fields(refused.args)...)
+		out, err := exec.CommandContext(t.Context(), worldtest.BinaryPath(t), args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), refused.want) {
 			t.Errorf("up %s: %v\n%s\nwant an error with %q", refused.args, err, out, refused.want)
 		}

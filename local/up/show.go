@@ -23,11 +23,11 @@ func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string
 		fmt.Fprintf(out, "  aws elbv2 describe-load-balancers\n  %s plan   # also: tree, explain, doctor, orphans\n", fulcrum)
 		fmt.Fprintf(out, "  curl %s   # of the controller\n", w.ControllerMetrics())
 		fmt.Fprintf(out, "  %s console   # all of it on a page\n", fulcrum)
-		host, port, err := net.SplitHostPort(w.Resolver())
+		host, port, err := net.SplitHostPort(w.ResolverAddress())
 		if err == nil {
 			fmt.Fprintf(out, "  dig -p %s @%s NAME   # the name of a load balancer\n", port, host)
 		}
-		fmt.Fprintf(out, "certificates are signed by %s\n", w.CA())
+		fmt.Fprintf(out, "certificates are signed by %s\n", w.CAFile())
 		fmt.Fprintf(out, "another cluster of this AWS: %s up --beside %d --region eu-west-1 --cluster-name green\n", self, number)
 	}
 	fmt.Fprintf(out, "logs are in %s/logs; Ctrl-C ends this world\n", w.Dir())
@@ -55,14 +55,14 @@ func curlLines(lb world.LoadBalancer, ca certificateAuthority) string {
 		switch {
 		case l.Protocol == "HTTPS" || l.Protocol == "TLS":
 			scheme, extra = "https", " --cacert "+ca.file
-			if !ca.signedCertificate(l.TCPAddresses[0].String(), host) {
+			if !ca.hasSigned(l.TCPAddresses[0].String(), host) {
 				extra = " -k"
 			}
 		case l.Protocol != "HTTP" && !slices.Contains(httpPorts, l.Port):
 			fmt.Fprintf(&b, "  echo hello | nc -w 1 %s %d\n", l.TCPAddresses[0].Addr(), l.TCPAddresses[0].Port())
 			continue
 		}
-		fmt.Fprintf(&b, "  curl%s --connect-to ::%s '%s://%s%s'\n", extra, l.TCPAddresses[0], scheme, authority(host, scheme, l.Port), path)
+		fmt.Fprintf(&b, "  curl%s --connect-to ::%s '%s://%s%s'\n", extra, l.TCPAddresses[0], scheme, urlAuthority(host, scheme, l.Port), path)
 	}
 	slices.Sort(others)
 	if others = slices.Compact(others); b.Len() > 0 && len(others) > 0 {
@@ -89,16 +89,16 @@ func exampleRequest(lb world.LoadBalancer, port int) (host, path string, others 
 		return host, path, nil
 	}
 	if len(best.Hosts) > 0 {
-		host = exampleFor(best.Hosts[0], "www")
+		host = matchingExample(best.Hosts[0], "www")
 	}
 	if len(best.Paths) > 0 {
-		path = exampleFor(best.Paths[0], "")
+		path = matchingExample(best.Paths[0], "")
 	}
-	return host, path, slices.DeleteFunc(others, func(h string) bool { return exampleFor(h, "www") == host })
+	return host, path, slices.DeleteFunc(others, func(h string) bool { return matchingExample(h, "www") == host })
 }
 
-// exampleFor returns a text that matches a wildcard pattern; star replaces each "*".
-func exampleFor(pattern, star string) string {
+// matchingExample returns a text that matches a wildcard pattern; star replaces each "*".
+func matchingExample(pattern, star string) string {
 	return strings.NewReplacer("*", star, "?", "x").Replace(pattern)
 }
 
@@ -108,9 +108,9 @@ type certificateAuthority struct {
 	roots *x509.CertPool
 }
 
-// signedCertificate reports whether the CA has signed the certificate of a listener for a host. It returns true if
+// hasSigned reports whether the CA has signed the certificate of a listener for a host. It returns true if
 // the listener does not respond.
-func (ca certificateAuthority) signedCertificate(address, host string) bool {
+func (ca certificateAuthority) hasSigned(address, host string) bool {
 	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Second}, Config: &tls.Config{ServerName: host, RootCAs: ca.roots}}
 	c, err := d.Dial("tcp", address)
 	if err == nil {
@@ -121,8 +121,8 @@ func (ca certificateAuthority) signedCertificate(address, host string) bool {
 	return !errors.As(err, &unverified)
 }
 
-// authority returns host:port for a URL, without the port if it is the default of the scheme.
-func authority(host, scheme string, port int) string {
+// urlAuthority returns host:port for a URL, without the port if it is the default of the scheme.
+func urlAuthority(host, scheme string, port int) string {
 	if scheme == "http" && port == 80 || scheme == "https" && port == 443 {
 		return host
 	}

@@ -48,7 +48,7 @@ func NewCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			return f.up(ctx, cmd.OutOrStdout())
+			return f.runWorld(ctx, cmd.OutOrStdout())
 		},
 	}
 	fl := cmd.Flags()
@@ -66,13 +66,13 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
 	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "delay until load balancers apply changes that AWS has accepted")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "start only a cluster, without AWS and controller")
-	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
-	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done, until the next world starts")
+	fl.StringVar(&f.opts.BaseDir, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
+	fl.BoolVar(&f.opts.KeepState, "keep", false, "leave the state directory with its logs when done, until the next world starts")
 	fl.DurationVar(&f.opts.Timeout, "timeout", world.StartTimeout, "timeout of the start")
 	return cmd
 }
 
-func (f *flags) up(ctx context.Context, out io.Writer) error {
+func (f *flags) runWorld(ctx context.Context, out io.Writer) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (f *flags) up(ctx context.Context, out io.Writer) error {
 	// The commands of Fulcrum find the flags of the controller through its Lease.
 	f.controllerArgs = append([]string{"--enable-leader-election=true", "--leader-election-namespace=" + metav1.NamespaceSystem}, f.controllerArgs...)
 	began := time.Now()
-	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Took.Seconds(), s.Name) }
+	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Duration.Seconds(), s.Name) }
 	f.opts.Binary, f.opts.AdminController = binary, f.controller != "" && f.controller != noController
 	f.opts.Progress = progress
 	w, err := world.Start(ctx, f.opts)
@@ -106,16 +106,16 @@ func (f *flags) up(ctx context.Context, out io.Writer) error {
 		}
 		limit, cancel := context.WithTimeout(ctx, cmp.Or(f.opts.Timeout, time.Minute))
 		defer cancel()
-		if err := w.ControllerReady(limit); err != nil {
+		if err := w.AwaitControllerReady(limit); err != nil {
 			return err
 		}
-		progress(world.Step{Name: filepath.Base(path) + " is ready", Took: time.Since(began)})
+		progress(world.Step{Name: filepath.Base(path) + " is ready", Duration: time.Since(began)})
 	}
 	if f.webhooks {
 		if err := w.InstallWebhooks(ctx); err != nil {
 			return err
 		}
-		progress(world.Step{Name: "the webhooks are registered", Took: time.Since(began)})
+		progress(world.Step{Name: "the webhooks are registered", Duration: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
 	printAccess(out, w, cmp.Or(f.opts.AWSOfWorld, w.Number()), fulcrumPath(binary), binary)

@@ -21,24 +21,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// running is a process of `fulcrum-local up` with its output.
-type running struct {
-	t         *testing.T
-	base, dir string // of all local worlds, and the state directory of this one
-	cmd       *exec.Cmd
+// upProcess is a process of `fulcrum-local up` with its output.
+type upProcess struct {
+	t                 *testing.T
+	baseDir, stateDir string // of all local worlds, and the state directory of this one
+	cmd               *exec.Cmd
 
 	mu  sync.Mutex
 	out strings.Builder
 }
 
 // Write appends to the output.
-func (r *running) Write(b []byte) (int, error) {
+func (r *upProcess) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.out.Write(b)
 }
 
-func (r *running) String() string {
+func (r *upProcess) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.out.String()
@@ -47,12 +47,12 @@ func (r *running) String() string {
 // lastLine is the last line that up prints before it waits.
 const lastLine = "Ctrl-C ends this world\n"
 
-// up starts a local world in a base directory that other local worlds may use, and waits until up has printed how to use
+// startUp starts a local world in a base directory that other local worlds may use, and waits until up has printed how to use
 // it. When the test ends, it interrupts up and checks that no process and no file of the local world remains.
-func up(t *testing.T, base string, args ...string) *running {
+func startUp(t *testing.T, base string, args ...string) *upProcess {
 	t.Helper()
-	r := &running{t: t, base: base}
-	r.cmd = exec.Command(worldtest.Binary(t), append([]string{"up", "--nodes=1", "--base=" + r.base}, args...)...)
+	r := &upProcess{t: t, baseDir: base}
+	r.cmd = exec.Command(worldtest.BinaryPath(t), append([]string{"up", "--nodes=1", "--base=" + r.baseDir}, args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -70,14 +70,14 @@ func up(t *testing.T, base string, args ...string) *running {
 	if dir == nil {
 		t.Fatal("up does not print where the logs are")
 	}
-	r.dir = dir[1]
+	r.stateDir = dir[1]
 	return r
 }
 
 // interrupt ends up as Ctrl-C does, and checks that no process and no file of the local world remains.
-func (r *running) interrupt(t *testing.T) {
+func (r *upProcess) interrupt(t *testing.T) {
 	t.Helper()
-	if n := len(r.processes(t)); r.dir != "" && n < 6 {
+	if n := len(r.processIDs(t)); r.stateDir != "" && n < 6 {
 		t.Errorf("%d processes run in the local world, want at least 6", n)
 	}
 	r.cmd.Process.Signal(os.Interrupt)
@@ -85,24 +85,24 @@ func (r *running) interrupt(t *testing.T) {
 		t.Errorf("up ended with %v", err)
 	}
 	r.awaitNoProcess(t)
-	if _, err := os.Stat(r.dir); r.dir != "" && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(r.stateDir); r.stateDir != "" && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the state directory is still there: %v", err)
 	}
 }
 
 // crash kills up, and checks that no process of the local world remains and that the logs do.
-func (r *running) crash(t *testing.T) {
+func (r *upProcess) crash(t *testing.T) {
 	t.Helper()
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
 	r.awaitNoProcess(t)
-	if _, err := os.Stat(filepath.Join(r.dir, "logs")); err != nil {
+	if _, err := os.Stat(filepath.Join(r.stateDir, "logs")); err != nil {
 		t.Errorf("the logs of a crashed local world are not kept for the user: %v", err)
 	}
 }
 
-// processes returns the IDs of the processes whose working directory is the state directory.
-func (r *running) processes(t *testing.T) []string {
+// processIDs returns the IDs of the processes whose working directory is the state directory.
+func (r *upProcess) processIDs(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -110,17 +110,17 @@ func (r *running) processes(t *testing.T) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && cwd == r.dir {
+		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && cwd == r.stateDir {
 			out = append(out, e.Name())
 		}
 	}
 	return out
 }
 
-func (r *running) awaitNoProcess(t *testing.T) {
+func (r *upProcess) awaitNoProcess(t *testing.T) {
 	t.Helper()
 	worldtest.Eventually(t, 2*time.Minute, func(context.Context) error {
-		if left := r.processes(t); len(left) > 0 {
+		if left := r.processIDs(t); len(left) > 0 {
 			return fmt.Errorf("processes still run: %v", left)
 		}
 		return nil
@@ -128,12 +128,12 @@ func (r *running) awaitNoProcess(t *testing.T) {
 }
 
 // awaitOutput waits until up has printed a text.
-func (r *running) awaitOutput(t *testing.T, text string) {
+func (r *upProcess) awaitOutput(t *testing.T, text string) {
 	t.Helper()
 	r.awaitOutputWithin(t, 2*time.Minute, text)
 }
 
-func (r *running) awaitOutputWithin(t *testing.T, limit time.Duration, text string) {
+func (r *upProcess) awaitOutputWithin(t *testing.T, limit time.Duration, text string) {
 	t.Helper()
 	worldtest.Eventually(t, limit, func(context.Context) error {
 		if !strings.Contains(r.String(), text) {
@@ -143,25 +143,25 @@ func (r *running) awaitOutputWithin(t *testing.T, limit time.Duration, text stri
 	})
 }
 
-// exports returns the export lines that a user copies.
-func (r *running) exports() string {
+// exportLines returns the export lines that a user copies.
+func (r *upProcess) exportLines() string {
 	return strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(r.String(), -1), "")
 }
 
-// shell returns a command that runs a script with the printed exports, and without other environment variables for
+// shellCommand returns a command that runs a script with the printed exports, and without other environment variables for
 // clusters or AWS.
-func (r *running) shell(script string) *exec.Cmd {
-	cmd := exec.Command("sh", "-c", r.exports()+script)
+func (r *upProcess) shellCommand(script string) *exec.Cmd {
+	cmd := exec.Command("sh", "-c", r.exportLines()+script)
 	cmd.Dir = r.t.TempDir()
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
-// becomesReady runs a controller as a user does until it is ready and the checks succeed, and stops it.
-func (r *running) becomesReady(t *testing.T, script string, checks ...func(context.Context) error) {
+// checkBecomesReady runs a controller as a user does until it is ready and the checks succeed, and stops it.
+func (r *upProcess) checkBecomesReady(t *testing.T, script string, checks ...func(context.Context) error) {
 	t.Helper()
-	cmd := r.shell("exec " + script)
+	cmd := r.shellCommand("exec " + script)
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -177,7 +177,7 @@ func (r *running) becomesReady(t *testing.T, script string, checks ...func(conte
 			t.Fatalf("the controller has ended: %v\n%s\n%s", err, script, log.String())
 		default:
 		}
-		if _, err := get(ctx, "http://"+health[1]+"/readyz"); err != nil {
+		if _, err := httpGet(ctx, "http://"+health[1]+"/readyz"); err != nil {
 			return err
 		}
 		for _, check := range checks {
@@ -191,7 +191,7 @@ func (r *running) becomesReady(t *testing.T, script string, checks ...func(conte
 	<-done
 }
 
-func get(ctx context.Context, url string) (string, error) {
+func httpGet(ctx context.Context, url string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
@@ -208,10 +208,10 @@ func get(ctx context.Context, url string) (string, error) {
 	return string(b), err
 }
 
-// read returns a file of the source tree.
-func read(t *testing.T, path ...string) string {
+// readSourceFile returns a file of the source tree.
+func readSourceFile(t *testing.T, path ...string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(append([]string{worldtest.Root(t)}, path...)...))
+	b, err := os.ReadFile(filepath.Join(append([]string{worldtest.SourceRoot(t)}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func read(t *testing.T, path ...string) string {
 // libraryMetrics returns the metrics of controller-runtime that docs/metrics.md lists.
 func libraryMetrics(t *testing.T) []string {
 	t.Helper()
-	_, section, _ := strings.Cut(read(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
+	_, section, _ := strings.Cut(readSourceFile(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
 	var out []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
 		out = append(out, row[1])
@@ -233,18 +233,18 @@ func libraryMetrics(t *testing.T) []string {
 }
 
 // testPrintedCommands runs the commands that `up --controller none` and the README show.
-func testPrintedCommands(t *testing.T, r *running, fulcrum string) {
+func testPrintedCommands(t *testing.T, r *upProcess, fulcrum string) {
 	// In tests, the programs may be in different directories.
-	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
+	beside := filepath.Join(filepath.Dir(worldtest.BinaryPath(t)), "fulcrum")
 	r.awaitOutput(t, "--leader-election-namespace=kube-system\n")
 	_, command, _ := strings.Cut(r.String(), "start one with:\n")
 	command = strings.ReplaceAll(command, beside, fulcrum)
 
 	t.Run("the controller with the flags that are printed", func(t *testing.T) {
-		r.becomesReady(t, command)
+		r.checkBecomesReady(t, command)
 	})
 	t.Run("the minimum that a controller needs according to the README", func(t *testing.T) {
-		least := regexp.MustCompile(`(?m)^fulcrum --cluster-name=.*--kubeconfig=.*$`).FindString(read(t, "README.md"))
+		least := regexp.MustCompile(`(?m)^fulcrum --cluster-name=.*--kubeconfig=.*$`).FindString(readSourceFile(t, "README.md"))
 		if least == "" {
 			t.Fatal("the README has no command of a controller outside a cluster")
 		}
@@ -254,8 +254,8 @@ func testPrintedCommands(t *testing.T, r *running, fulcrum string) {
 			least += " " + regexp.MustCompile(flag+`=\S+`).FindString(command)
 		}
 		metrics := "http://" + regexp.MustCompile(`--metrics-bind-addr=(\S+)`).FindStringSubmatch(least)[1] + "/metrics"
-		r.becomesReady(t, fulcrum+" "+least, func(ctx context.Context) error {
-			page, err := get(ctx, metrics)
+		r.checkBecomesReady(t, fulcrum+" "+least, func(ctx context.Context) error {
+			page, err := httpGet(ctx, metrics)
 			for _, name := range libraryMetrics(t) {
 				if !strings.Contains(page, "\n# TYPE "+name+" ") {
 					err = errors.Join(err, fmt.Errorf("docs/metrics.md lists %s, but it is not served", name))
@@ -267,7 +267,7 @@ func testPrintedCommands(t *testing.T, r *running, fulcrum string) {
 	t.Run("fulcrum plan", func(t *testing.T) {
 		plan := strings.Replace(regexp.MustCompile(`(?m)^.* plan .*$`).FindString(r.String()), beside, fulcrum, 1)
 		var ended *exec.ExitError
-		out, err := r.shell(plan).CombinedOutput()
+		out, err := r.shellCommand(plan).CombinedOutput()
 		if errors.As(err, &ended) && ended.ExitCode() == 2 {
 			err = nil // exit code 2 means that the plan has changes
 		}
@@ -285,7 +285,7 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("apiVersion: v1\nkind: Ingress\nmetadata: {name: web}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(worldtest.Binary(t), "up", "--controller=none", "--base="+base, "-f", "missing.yaml", "-f", broken).CombinedOutput()
+	out, err := exec.Command(worldtest.BinaryPath(t), "up", "--controller=none", "--base="+base, "-f", "missing.yaml", "-f", broken).CombinedOutput()
 	if err == nil {
 		t.Error("up succeeds")
 	}
@@ -305,17 +305,17 @@ func TestUp(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
 	}
-	fulcrum := worldtest.Controller(t)
-	t.Setenv("PATH", filepath.Dir(worldtest.Client(t, "kubectl"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	fulcrum := worldtest.ControllerPath(t)
+	t.Setenv("PATH", filepath.Dir(worldtest.ClientPath(t, "kubectl"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	base := t.TempDir()
-	own := up(t, base, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
+	own := startUp(t, base, "--controller=none", "-f", filepath.Join(worldtest.SourceRoot(t), "examples", "shop"))
 	t.Run("the printed commands work", func(t *testing.T) { testPrintedCommands(t, own, fulcrum) })
 	own.crash(t)
-	first := up(t, base, "--controller="+fulcrum)
+	first := startUp(t, base, "--controller="+fulcrum)
 	t.Run("the next start removes what a crash has left", func(t *testing.T) {
-		first.awaitOutput(t, "removed "+own.dir+", left by an earlier world\n")
-		if _, err := os.Stat(own.dir); first.dir != own.dir && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there: %v", own.dir, err)
+		first.awaitOutput(t, "removed "+own.stateDir+", left by an earlier world\n")
+		if _, err := os.Stat(own.stateDir); first.stateDir != own.stateDir && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", own.stateDir, err)
 		}
 	})
 	t.Run("the commands of the README", func(t *testing.T) { testREADMECommands(t, first, fulcrum) })
@@ -324,7 +324,7 @@ func TestUp(t *testing.T) {
 		if line == nil {
 			t.Fatal("up prints no line for another cluster")
 		}
-		second := up(t, base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
+		second := startUp(t, base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
 		checkRegions(t, first, second, fulcrum)
 		checkRefusals(t, first, line[1])
 		t.Run("its controller is started again", func(t *testing.T) {
@@ -339,14 +339,14 @@ func TestUp(t *testing.T) {
 		first.awaitOutput(t, "controller has ended: signal: killed")
 		first.awaitOutput(t, "--leader-election-namespace=kube-system\n")
 		_, command, _ := strings.Cut(first.String(), "(or use up --restart):\n")
-		first.becomesReady(t, command)
+		first.checkBecomesReady(t, command)
 	})
 }
 
 // killController kills the controller, like a crash.
-func (r *running) killController(t *testing.T) {
+func (r *upProcess) killController(t *testing.T) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.dir, "pids", "controller"))
+	b, err := os.ReadFile(filepath.Join(r.stateDir, "pids", "controller"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,9 +361,9 @@ func (r *running) killController(t *testing.T) {
 
 // testREADMECommands runs the commands of the README for a new user, until a Service, an Ingress and a Gateway
 // serve requests.
-func testREADMECommands(t *testing.T, r *running, fulcrum string) {
+func testREADMECommands(t *testing.T, r *upProcess, fulcrum string) {
 	t.Helper()
-	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
+	_, text, _ := strings.Cut(readSourceFile(t, "README.md"), "\n## Try it\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	var blocks []string
 	for _, block := range regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -375,8 +375,8 @@ func testREADMECommands(t *testing.T, r *running, fulcrum string) {
 		t.Fatalf("the README has other commands: %q", blocks)
 	}
 	for _, block := range blocks {
-		cmd := r.shell("set -e\n" + block)
-		cmd.Dir = worldtest.Root(t)
+		cmd := r.shellCommand("set -e\n" + block)
+		cmd.Dir = worldtest.SourceRoot(t)
 		out, err := cmd.CombinedOutput()
 		if err != nil || strings.Contains(string(out), "# error") || strings.Contains(string(out), "# warning") {
 			t.Fatalf("%v\n%s\n%s", err, block, out)
@@ -388,7 +388,7 @@ func testREADMECommands(t *testing.T, r *running, fulcrum string) {
 			return fmt.Errorf("up has printed %d curl lines", len(lines))
 		}
 		for _, line := range lines {
-			out, err := r.shell(line + " -sS").CombinedOutput()
+			out, err := r.shellCommand(line + " -sS").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), `"app": "web"`) {
 				return fmt.Errorf("%s: %v: %s", line, err, out)
 			}

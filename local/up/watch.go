@@ -22,15 +22,15 @@ type watcher struct {
 	w          *world.World
 	controller controller
 
-	shown     map[string]string // printed curl lines, by name of load balancer
-	ended     map[string]bool   // processes whose end is printed, by role
-	started   time.Time         // last start of the controller
-	backOff   backOff
-	restartAt time.Time // next start of the controller; zero: none planned
+	printedLines      map[string]string // printed curl lines, by name of load balancer
+	reportedEnds      map[string]bool   // processes whose end is printed, by role
+	controllerStarted time.Time         // last start of the controller
+	backOff           backOff
+	restartAt         time.Time // next start of the controller; zero: none planned
 }
 
 func newWatcher(out io.Writer, w *world.World, c controller) *watcher {
-	return &watcher{out: out, w: w, controller: c, shown: map[string]string{}, ended: map[string]bool{}, started: time.Now()}
+	return &watcher{out: out, w: w, controller: c, printedLines: map[string]string{}, reportedEnds: map[string]bool{}, controllerStarted: time.Now()}
 }
 
 // run checks the world each second until ctx ends.
@@ -52,16 +52,16 @@ func (x *watcher) run(ctx context.Context) {
 func (x *watcher) reportProcesses(now time.Time) {
 	for _, role := range world.Roles() {
 		status := x.w.ExitStatus(role)
-		if status == "" || x.ended[role] {
+		if status == "" || x.reportedEnds[role] {
 			continue
 		}
-		x.ended[role] = true
-		fmt.Fprintf(x.out, "\n%s has ended: %s; its log is %s\n", role, status, x.w.Log(role))
+		x.reportedEnds[role] = true
+		fmt.Fprintf(x.out, "\n%s has ended: %s; its log is %s\n", role, status, x.w.LogPath(role))
 		switch {
 		case role != world.RoleController:
 			fmt.Fprintln(x.out, "this world does not work without it; end it with Ctrl-C and start another")
 		case x.controller.restart:
-			wait := x.backOff.next(now.Sub(x.started))
+			wait := x.backOff.nextWait(now.Sub(x.controllerStarted))
 			x.restartAt = now.Add(wait)
 			fmt.Fprintf(x.out, "starting it again in %s\n", wait)
 		default:
@@ -71,12 +71,12 @@ func (x *watcher) reportProcesses(now time.Time) {
 	if x.restartAt.IsZero() || now.Before(x.restartAt) {
 		return
 	}
-	x.restartAt, x.started = time.Time{}, now
+	x.restartAt, x.controllerStarted = time.Time{}, now
 	if err := x.w.StartController(x.controller.path, x.controller.args...); err != nil {
 		fmt.Fprintf(x.out, "the controller cannot be started: %v\n", err)
 		return
 	}
-	x.ended[world.RoleController] = false
+	x.reportedEnds[world.RoleController] = false
 	fmt.Fprintln(x.out, "the controller is started again")
 }
 
@@ -89,39 +89,39 @@ func (x *watcher) reportLoadBalancers(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	ca := certificateAuthority{x.w.CA(), x.w.RootCAs()}
+	ca := certificateAuthority{x.w.CAFile(), x.w.RootCAs()}
 	now := map[string]string{}
 	for _, lb := range balancers {
 		now[lb.Name] = curlLines(lb, ca)
-		if text := now[lb.Name]; text != "" && x.shown[lb.Name] != text {
+		if text := now[lb.Name]; text != "" && x.printedLines[lb.Name] != text {
 			fmt.Fprintf(x.out, "\nload balancer %s\n%s", lb.Name, text)
 		}
 	}
-	for name := range x.shown {
+	for name := range x.printedLines {
 		if _, exists := now[name]; !exists {
 			fmt.Fprintf(x.out, "\nload balancer %s is gone\n", name)
 		}
 	}
-	x.shown = now
+	x.printedLines = now
 }
 
 // Bounds of the wait before a controller is restarted.
 const (
-	firstWait   = time.Second
-	longestWait = 30 * time.Second
-	// stableRun is the run time after which the wait is firstWait again.
-	stableRun = time.Minute
+	minWait = time.Second
+	maxWait = 30 * time.Second
+	// stableRunTime is the run time after which the wait is minWait again.
+	stableRunTime = time.Minute
 )
 
 // backOff doubles the wait while a controller ends soon after its start.
-type backOff struct{ last time.Duration }
+type backOff struct{ lastWait time.Duration }
 
-// next returns the wait before the next start. ranFor is how long the controller ran.
-func (b *backOff) next(ranFor time.Duration) time.Duration {
-	if b.last == 0 || ranFor >= stableRun {
-		b.last = firstWait
+// nextWait returns the wait before the next start. ranFor is how long the controller ran.
+func (b *backOff) nextWait(ranFor time.Duration) time.Duration {
+	if b.lastWait == 0 || ranFor >= stableRunTime {
+		b.lastWait = minWait
 	} else {
-		b.last = min(2*b.last, longestWait)
+		b.lastWait = min(2*b.lastWait, maxWait)
 	}
-	return b.last
+	return b.lastWait
 }

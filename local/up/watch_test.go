@@ -18,7 +18,7 @@ func TestBackOffDoublesUntilTheControllerHasSettled(t *testing.T) {
 		{time.Minute, time.Second},
 		{0, 2 * time.Second},
 	} {
-		if got := b.next(c.ranFor); got != c.want {
+		if got := b.nextWait(c.ranFor); got != c.want {
 			t.Errorf("wait %d is %s, want %s", i, got, c.want)
 		}
 	}

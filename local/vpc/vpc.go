@@ -24,16 +24,16 @@ type Certificate struct {
 
 // Setup creates the resources of a layout and writes their IDs, and the addresses of the nodes, into it.
 func Setup(ctx context.Context, cfg aws.Config, l *layout.Layout, certificates []Certificate) error {
-	s := setup{ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), l: l}
+	s := setup{ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), layout: l}
 	for _, step := range []struct {
 		name string
 		run  func(context.Context) error
 	}{
-		{"VPC", s.vpc},
-		{"subnets", s.subnets},
-		{"internet gateway", s.internetGateway},
-		{"security group", s.securityGroup},
-		{"instances", s.instances},
+		{"VPC", s.createVPC},
+		{"subnets", s.createSubnets},
+		{"internet gateway", s.createInternetGateway},
+		{"security group", s.createSecurityGroup},
+		{"instances", s.createInstances},
 	} {
 		if err := step.run(ctx); err != nil {
 			return fmt.Errorf("set up AWS: %s: %w", step.name, err)
@@ -56,14 +56,14 @@ func Setup(ctx context.Context, cfg aws.Config, l *layout.Layout, certificates [
 }
 
 type setup struct {
-	ec2 *ec2.Client
-	acm *acm.Client
-	l   *layout.Layout
+	ec2    *ec2.Client
+	acm    *acm.Client
+	layout *layout.Layout
 }
 
 // clusterTag returns the tag of resources that belong to the cluster.
 func (s *setup) clusterTag(value string) types.Tag {
-	return types.Tag{Key: aws.String("kubernetes.io/cluster/" + s.l.Cluster), Value: aws.String(value)}
+	return types.Tag{Key: aws.String("kubernetes.io/cluster/" + s.layout.Cluster), Value: aws.String(value)}
 }
 
 func nameTag(name string) types.Tag {
@@ -74,30 +74,30 @@ func tagSpecs(of types.ResourceType, t ...types.Tag) []types.TagSpecification {
 	return []types.TagSpecification{{ResourceType: of, Tags: t}}
 }
 
-func (s *setup) vpc(ctx context.Context) error {
+func (s *setup) createVPC(ctx context.Context) error {
 	out, err := s.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{
-		CidrBlock:         aws.String(s.l.CIDR.String()),
-		TagSpecifications: tagSpecs(types.ResourceTypeVpc, nameTag(s.l.Cluster), s.clusterTag("owned")),
+		CidrBlock:         aws.String(s.layout.CIDR.String()),
+		TagSpecifications: tagSpecs(types.ResourceTypeVpc, nameTag(s.layout.Cluster), s.clusterTag("owned")),
 	})
 	if err != nil {
 		return err
 	}
-	s.l.VPC = aws.ToString(out.Vpc.VpcId)
+	s.layout.VPC = aws.ToString(out.Vpc.VpcId)
 	return nil
 }
 
-func (s *setup) subnets(ctx context.Context) error {
+func (s *setup) createSubnets(ctx context.Context) error {
 	for _, kind := range []struct {
 		subnets []layout.Subnet
 		role    string
 	}{
-		{s.l.Public, "kubernetes.io/role/elb"},
-		{s.l.Private, "kubernetes.io/role/internal-elb"},
+		{s.layout.PublicSubnets, "kubernetes.io/role/elb"},
+		{s.layout.PrivateSubnets, "kubernetes.io/role/internal-elb"},
 	} {
 		for i := range kind.subnets {
 			sub := &kind.subnets[i]
 			out, err := s.ec2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
-				VpcId:            aws.String(s.l.VPC),
+				VpcId:            aws.String(s.layout.VPC),
 				CidrBlock:        aws.String(sub.CIDR.String()),
 				AvailabilityZone: aws.String(sub.Zone),
 				TagSpecifications: tagSpecs(types.ResourceTypeSubnet, nameTag(sub.Name),
@@ -112,23 +112,23 @@ func (s *setup) subnets(ctx context.Context) error {
 	return nil
 }
 
-// internetGateway adds a route to the internet for the public subnets. The private subnets keep the main route
+// createInternetGateway adds a route to the internet for the public subnets. The private subnets keep the main route
 // table of the VPC.
-func (s *setup) internetGateway(ctx context.Context) error {
+func (s *setup) createInternetGateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
-		TagSpecifications: tagSpecs(types.ResourceTypeInternetGateway, nameTag(s.l.Cluster)),
+		TagSpecifications: tagSpecs(types.ResourceTypeInternetGateway, nameTag(s.layout.Cluster)),
 	})
 	if err != nil {
 		return err
 	}
 	id := igw.InternetGateway.InternetGatewayId
 	if _, err := s.ec2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{
-		InternetGatewayId: id, VpcId: aws.String(s.l.VPC),
+		InternetGatewayId: id, VpcId: aws.String(s.layout.VPC),
 	}); err != nil {
 		return err
 	}
 	table, err := s.ec2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
-		VpcId:             aws.String(s.l.VPC),
+		VpcId:             aws.String(s.layout.VPC),
 		TagSpecifications: tagSpecs(types.ResourceTypeRouteTable, nameTag("public")),
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *setup) internetGateway(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	for _, sub := range s.l.Public {
+	for _, sub := range s.layout.PublicSubnets {
 		if _, err := s.ec2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{
 			RouteTableId: table.RouteTable.RouteTableId, SubnetId: aws.String(sub.ID),
 		}); err != nil {
@@ -151,21 +151,21 @@ func (s *setup) internetGateway(ctx context.Context) error {
 	return nil
 }
 
-func (s *setup) securityGroup(ctx context.Context) error {
+func (s *setup) createSecurityGroup(ctx context.Context) error {
 	out, err := s.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName:         aws.String("nodes"),
 		Description:       aws.String("nodes"),
-		VpcId:             aws.String(s.l.VPC),
+		VpcId:             aws.String(s.layout.VPC),
 		TagSpecifications: tagSpecs(types.ResourceTypeSecurityGroup, nameTag("nodes"), s.clusterTag("owned")),
 	})
 	if err != nil {
 		return err
 	}
-	s.l.NodeSG = aws.ToString(out.GroupId)
+	s.layout.NodeSecurityGroup = aws.ToString(out.GroupId)
 	return nil
 }
 
-func (s *setup) instances(ctx context.Context) error {
+func (s *setup) createInstances(ctx context.Context) error {
 	images, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{})
 	if err != nil {
 		return fmt.Errorf("find an image: %w", err)
@@ -173,15 +173,15 @@ func (s *setup) instances(ctx context.Context) error {
 	if len(images.Images) == 0 {
 		return fmt.Errorf("find an image: there is none")
 	}
-	for i := range s.l.Nodes {
-		n := &s.l.Nodes[i]
+	for i := range s.layout.Nodes {
+		n := &s.layout.Nodes[i]
 		out, err := s.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 			ImageId:           images.Images[0].ImageId,
 			InstanceType:      types.InstanceTypeM5Large,
 			MinCount:          aws.Int32(1),
 			MaxCount:          aws.Int32(1),
-			SubnetId:          aws.String(s.l.Private[n.Subnet].ID),
-			SecurityGroupIds:  []string{s.l.NodeSG},
+			SubnetId:          aws.String(s.layout.PrivateSubnets[n.Subnet].ID),
+			SecurityGroupIds:  []string{s.layout.NodeSecurityGroup},
 			TagSpecifications: tagSpecs(types.ResourceTypeInstance, nameTag(n.Name), s.clusterTag("owned")),
 		})
 		if err != nil {
@@ -192,7 +192,7 @@ func (s *setup) instances(ctx context.Context) error {
 		}
 		instance := out.Instances[0]
 		n.Instance = aws.ToString(instance.InstanceId)
-		n.Interface = aws.ToString(instance.NetworkInterfaces[0].NetworkInterfaceId)
+		n.ENI = aws.ToString(instance.NetworkInterfaces[0].NetworkInterfaceId)
 		if n.Address, err = netip.ParseAddr(aws.ToString(instance.PrivateIpAddress)); err != nil {
 			return fmt.Errorf("%s: private address: %w", n.Name, err)
 		}

@@ -16,7 +16,7 @@ func prebuiltPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, role := range []string{world.RoleEtcd, world.RoleAPIServer} {
-		text := fmt.Sprintf("#!/bin/sh\ntouch %q\nexec %q %s \"$@\"\n", filepath.Join(dir, role+".started"), worldtest.Binary(t), role)
+		text := fmt.Sprintf("#!/bin/sh\ntouch %q\nexec %q %s \"$@\"\n", filepath.Join(dir, role+".started"), worldtest.BinaryPath(t), role)
 		if err := os.WriteFile(filepath.Join(dir, role), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -28,8 +28,8 @@ func prebuiltPrograms(t *testing.T) string {
 // tests with controller-runtime.
 func testPrebuiltProgramsAreUsed(t *testing.T, w *world.World, dir string) {
 	for _, role := range []string{world.RoleEtcd, world.RoleAPIServer} {
-		if _, err := os.Stat(filepath.Join(dir, role+".started")); err != nil || !w.Alive(role) {
-			t.Errorf("%s: %v, alive: %v", role, err, w.Alive(role))
+		if _, err := os.Stat(filepath.Join(dir, role+".started")); err != nil || !w.IsAlive(role) {
+			t.Errorf("%s: %v, alive: %v", role, err, w.IsAlive(role))
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestIncompletePrebuiltProgramsAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBEBUILDER_ASSETS", dir)
-	_, err := world.Start(t.Context(), world.Options{Binary: worldtest.Binary(t)})
+	_, err := world.Start(t.Context(), world.Options{Binary: worldtest.BinaryPath(t)})
 	if err == nil || !strings.Contains(err.Error(), "KUBEBUILDER_ASSETS") || !strings.Contains(err.Error(), "without kube-apiserver") {
 		t.Errorf("the error is %v, want the variable and the missing program", err)
 	}

@@ -37,9 +37,9 @@ func (w *World) AWSEndpoint() string {
 	return "http://" + awsHostPort(w, portAWS)
 }
 
-// Resolver returns the host:port of a DNS server, UDP and TCP, that resolves the names of the local world's load
+// ResolverAddress returns the host:port of a DNS server, UDP and TCP, that resolves the names of the local world's load
 // balancers.
-func (w *World) Resolver() string { return awsHostPort(w, portResolver) }
+func (w *World) ResolverAddress() string { return awsHostPort(w, portResolver) }
 
 func (w *World) startAWS(ctx context.Context) error {
 	var certs []vpc.Certificate
@@ -87,7 +87,7 @@ func (w *World) restrictController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := []json.RawMessage{policy, iam.Optional, iam.Accelerators}
+	policies := []json.RawMessage{policy, iam.OptionalPolicy, iam.AcceleratorsPolicy}
 	body, err := json.Marshal(map[string]any{"policies": map[string]any{awsclient.ControllerKey: policies}})
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (w *World) restrictController(ctx context.Context) error {
 	return nil
 }
 
-// DeniedByAWS returns the messages of the AccessDenied errors that AWS has returned to the controller.
-func (w *World) DeniedByAWS(ctx context.Context) ([]string, error) {
+// AWSDenials returns the messages of the AccessDenied errors that AWS has returned to the controller.
+func (w *World) AWSDenials(ctx context.Context) ([]string, error) {
 	var out struct{ Denied map[string]int }
 	if err := readAdminAPI(ctx, w, "permissions", &out); err != nil {
 		return nil, err

@@ -19,10 +19,10 @@ import (
 // testAWSAgreesWithCluster checks that the nodes are instances in AWS and the pods are secondary addresses of the
 // nodes' ENIs, also after pods are created and deleted, and after an outage of AWS.
 func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
-	c := &cluster{t: t, w: w}
+	c := &clusterTest{t: t, w: w}
 	client := ec2.NewFromConfig(w.AWSConfig())
 
-	nodes, err := w.Kube().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	nodes, err := w.KubeClient().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 	secondary := func(ctx context.Context) ([]string, error) {
 		var out []string
 		for _, n := range w.Layout().Nodes {
-			enis, err := client.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{n.Interface}})
+			enis, err := client.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{n.ENI}})
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 	}
 	agree := func(pods int) {
 		t.Helper()
-		running := c.runningPods("app=web", pods)
+		running := c.awaitRunningPods("app=web", pods)
 		var want []string
 		for _, p := range running {
 			want = append(want, p.Status.PodIP)
@@ -93,8 +93,8 @@ func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 	}
 	c.apply(webManifest)
 	agree(3)
-	pods := c.runningPods("app=web", 3)
-	if err := w.Kube().CoreV1().Pods("default").Delete(t.Context(), pods[0].Name, metav1.DeleteOptions{}); err != nil {
+	pods := c.awaitRunningPods("app=web", 3)
+	if err := w.KubeClient().CoreV1().Pods("default").Delete(t.Context(), pods[0].Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	agree(3)
@@ -102,7 +102,7 @@ func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 	if err := w.Kill(world.RoleAWS); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Kube().CoreV1().Pods("default").Delete(t.Context(), pods[1].Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.KubeClient().CoreV1().Pods("default").Delete(t.Context(), pods[1].Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.StartRole(t.Context(), world.RoleAWS); err != nil {

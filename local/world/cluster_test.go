@@ -29,8 +29,8 @@ const (
 	hangTimeout = 2 * time.Minute
 	// brief is how long a test waits for the reply to a datagram. A datagram may be lost, so callers repeat it.
 	brief = 2 * time.Second
-	// grace is the grace period of the pods of webManifest.
-	grace = 3 * time.Second
+	// gracePeriod is the grace period of the pods of webManifest.
+	gracePeriod = 3 * time.Second
 )
 
 const webManifest = `
@@ -88,16 +88,16 @@ func TestWorld(t *testing.T) {
 // testClusterServesPods checks the Kubernetes part of a local world: workloads get pods with addresses in the VPC,
 // servers respond at these addresses and through node ports, and readiness and deletion work as in a cluster.
 func testClusterServesPods(t *testing.T, w *world.World) {
-	c := &cluster{t: t, w: w}
+	c := &clusterTest{t: t, w: w}
 	c.apply(webManifest)
-	pods := c.runningPods("app=web", 3)
+	pods := c.awaitRunningPods("app=web", 3)
 
 	t.Run("a pod answers at its address, inside its node's subnet", func(t *testing.T) {
 		for _, p := range pods {
 			ip := netip.MustParseAddr(p.Status.PodIP)
 			for _, n := range w.Layout().Nodes {
-				if n.Name == p.Spec.NodeName && !w.Layout().Private[n.Subnet].CIDR.Contains(ip) {
-					t.Errorf("pod %s has %s, outside of %s", p.Name, ip, w.Layout().Private[n.Subnet].CIDR)
+				if n.Name == p.Spec.NodeName && !w.Layout().PrivateSubnets[n.Subnet].CIDR.Contains(ip) {
+					t.Errorf("pod %s has %s, outside of %s", p.Name, ip, w.Layout().PrivateSubnets[n.Subnet].CIDR)
 				}
 			}
 			a, err := c.get(ip, 8080)
@@ -113,7 +113,7 @@ func testClusterServesPods(t *testing.T, w *world.World) {
 	t.Run("a node port reaches every ready pod from every node", func(t *testing.T) {
 		port := c.nodePort("web")
 		for _, n := range w.Layout().Nodes {
-			c.awaitAnswersFrom(n.Address, port, names(pods))
+			c.awaitAnswersFrom(n.Address, port, podNames(pods))
 		}
 	})
 
@@ -134,7 +134,7 @@ func testClusterServesPods(t *testing.T, w *world.World) {
 		at := loopback.HostPort(w.Layout().Nodes[0].Address, c.nodePort("web-datagrams"))
 		answered := map[string]bool{}
 		worldtest.Eventually(t, hangTimeout, func(context.Context) error {
-			first, second, err := twoDatagrams(at)
+			first, second, err := exchangeTwoDatagrams(at)
 			if err != nil {
 				return err
 			}
@@ -151,47 +151,47 @@ func testClusterServesPods(t *testing.T, w *world.World) {
 
 	t.Run("a pod whose probes fail gets no traffic, and gets it back", func(t *testing.T) {
 		victim := pods[0]
-		others := names(pods[1:])
+		others := podNames(pods[1:])
 		c.annotate(victim.Name, "local.fulcrum/ready", "false")
 		c.awaitAnswersFrom(w.Layout().Nodes[0].Address, c.nodePort("web"), others)
 		c.annotate(victim.Name, "local.fulcrum/ready", "true")
-		c.awaitAnswersFrom(w.Layout().Nodes[0].Address, c.nodePort("web"), names(pods))
+		c.awaitAnswersFrom(w.Layout().Nodes[0].Address, c.nodePort("web"), podNames(pods))
 	})
 
 	t.Run("a deleted pod serves until its grace period is over", func(t *testing.T) {
 		victim := pods[0]
 		ip := netip.MustParseAddr(victim.Status.PodIP)
 		began := time.Now()
-		if err := w.Kube().CoreV1().Pods("default").Delete(t.Context(), victim.Name, metav1.DeleteOptions{}); err != nil {
+		if err := w.KubeClient().CoreV1().Pods("default").Delete(t.Context(), victim.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		for time.Since(began) < time.Second {
-			if _, err := c.get(ip, 8080); err != nil && time.Since(began) < grace {
+			if _, err := c.get(ip, 8080); err != nil && time.Since(began) < gracePeriod {
 				t.Fatalf("after %s: %v", time.Since(began), err)
 			}
 		}
 		worldtest.Eventually(t, hangTimeout, func(ctx context.Context) error {
-			_, err := w.Kube().CoreV1().Pods("default").Get(ctx, victim.Name, metav1.GetOptions{})
+			_, err := w.KubeClient().CoreV1().Pods("default").Get(ctx, victim.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
 			return fmt.Errorf("pod is still there: %v", err)
 		})
-		if took := time.Since(began); took < grace-time.Second {
-			t.Errorf("gone after %s; its grace period is %s", took, grace)
+		if took := time.Since(began); took < gracePeriod-time.Second {
+			t.Errorf("gone after %s; its grace period is %s", took, gracePeriod)
 		}
 		if _, err := c.get(ip, 8080); err == nil {
 			t.Error("a pod that is gone answers")
 		}
-		c.runningPods("app=web", 3)
+		c.awaitRunningPods("app=web", 3)
 	})
 
-	t.Run("a readiness gate holds a pod", func(t *testing.T) { readinessGateHoldsPod(t, w) })
+	t.Run("a readiness gate holds a pod", func(t *testing.T) { checkReadinessGateHoldsPod(t, w) })
 
-	t.Run("the version is readable", func(t *testing.T) { versionIsReadable(t, w) })
+	t.Run("the version is readable", func(t *testing.T) { checkVersionIsReadable(t, w) })
 
 	t.Run("killed roles come back and nothing is lost", func(t *testing.T) {
-		before := c.runningPods("app=web", 3)
+		before := c.awaitRunningPods("app=web", 3)
 		for _, role := range []string{world.RoleAgent, world.RoleAPIServer, world.RoleKwok} {
 			if err := w.Kill(role); err != nil {
 				t.Fatal(err)
@@ -200,14 +200,14 @@ func testClusterServesPods(t *testing.T, w *world.World) {
 				t.Fatal(err)
 			}
 		}
-		c.awaitAnswersFrom(w.Layout().Nodes[1].Address, c.nodePort("web"), names(before))
+		c.awaitAnswersFrom(w.Layout().Nodes[1].Address, c.nodePort("web"), podNames(before))
 	})
 }
 
-// readinessGateHoldsPod checks that a pod is Ready only if all readiness gates are true and all containers are
+// checkReadinessGateHoldsPod checks that a pod is Ready only if all readiness gates are true and all containers are
 // ready.
-func readinessGateHoldsPod(t *testing.T, w *world.World) {
-	c := &cluster{t: t, w: w}
+func checkReadinessGateHoldsPod(t *testing.T, w *world.World) {
+	c := &clusterTest{t: t, w: w}
 	c.apply(`
 apiVersion: v1
 kind: Pod
@@ -219,7 +219,7 @@ spec:
 	ready := func(want corev1.ConditionStatus, reason string) {
 		t.Helper()
 		worldtest.Eventually(t, hangTimeout, func(ctx context.Context) error {
-			p, err := w.Kube().CoreV1().Pods("default").Get(ctx, "gated", metav1.GetOptions{})
+			p, err := w.KubeClient().CoreV1().Pods("default").Get(ctx, "gated", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,7 @@ spec:
 	gate := func(status corev1.ConditionStatus) {
 		t.Helper()
 		patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"example.com/gate","status":%q}]}}`, status)
-		_, err := w.Kube().CoreV1().Pods("default").Patch(t.Context(), "gated", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err := w.KubeClient().CoreV1().Pods("default").Patch(t.Context(), "gated", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,13 +246,13 @@ spec:
 	ready(corev1.ConditionFalse, "ReadinessGatesNotReady")
 }
 
-// cluster has the steps and checks of these tests.
-type cluster struct {
+// clusterTest has the steps and checks of these tests.
+type clusterTest struct {
 	t *testing.T
 	w *world.World
 }
 
-func (c *cluster) apply(text string) {
+func (c *clusterTest) apply(text string) {
 	c.t.Helper()
 	objects, err := manifest.Parse([]byte(text))
 	if err != nil {
@@ -267,12 +267,12 @@ func (c *cluster) apply(text string) {
 	}
 }
 
-// runningPods waits until there are exactly n pods, all of them ready and none of them being deleted.
-func (c *cluster) runningPods(selector string, n int) []corev1.Pod {
+// awaitRunningPods waits until there are exactly n pods, all of them ready and none of them being deleted.
+func (c *clusterTest) awaitRunningPods(selector string, n int) []corev1.Pod {
 	c.t.Helper()
 	var out []corev1.Pod
 	worldtest.Eventually(c.t, hangTimeout, func(ctx context.Context) error {
-		list, err := c.w.Kube().CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: selector})
+		list, err := c.w.KubeClient().CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return err
 		}
@@ -295,26 +295,26 @@ func (c *cluster) runningPods(selector string, n int) []corev1.Pod {
 	return out
 }
 
-func (c *cluster) nodePort(service string) int {
+func (c *clusterTest) nodePort(service string) int {
 	c.t.Helper()
-	s, err := c.w.Kube().CoreV1().Services("default").Get(c.t.Context(), service, metav1.GetOptions{})
+	s, err := c.w.KubeClient().CoreV1().Services("default").Get(c.t.Context(), service, metav1.GetOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return int(s.Spec.Ports[0].NodePort)
 }
 
-func (c *cluster) annotate(pod, key, value string) {
+func (c *clusterTest) annotate(pod, key, value string) {
 	c.t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	_, err := c.w.Kube().CoreV1().Pods("default").Patch(c.t.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := c.w.KubeClient().CoreV1().Pods("default").Patch(c.t.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // get sends a request to an address in the VPC, over a new connection.
-func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
+func (c *clusterTest) get(addr netip.Addr, port int) (echo.Answer, error) {
 	client := &http.Client{Timeout: hangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + loopback.HostPort(addr, port) + "/some/path")
 	if err != nil {
@@ -330,7 +330,7 @@ func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
 }
 
 // awaitAnswersFrom waits until exactly these pods respond to a series of connections.
-func (c *cluster) awaitAnswersFrom(addr netip.Addr, port int, want []string) {
+func (c *clusterTest) awaitAnswersFrom(addr netip.Addr, port int, want []string) {
 	c.t.Helper()
 	worldtest.Eventually(c.t, hangTimeout, func(context.Context) error {
 		seen := map[string]bool{}
@@ -353,7 +353,7 @@ func (c *cluster) awaitAnswersFrom(addr netip.Addr, port int, want []string) {
 	})
 }
 
-func names(pods []corev1.Pod) []string {
+func podNames(pods []corev1.Pod) []string {
 	var out []string
 	for _, p := range pods {
 		out = append(out, p.Name)
@@ -361,17 +361,17 @@ func names(pods []corev1.Pod) []string {
 	return out
 }
 
-// versionIsReadable checks that kubectl can parse the version that the API server reports. kubectl rejects the
+// checkVersionIsReadable checks that kubectl can parse the version that the API server reports. kubectl rejects the
 // version of a plain `go build`.
-func versionIsReadable(t *testing.T, w *world.World) {
-	got, err := w.Kube().Discovery().ServerVersion()
+func checkVersionIsReadable(t *testing.T, w *world.World) {
+	got, err := w.KubeClient().Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := version.ParseSemantic(got.GitVersion); err != nil {
 		t.Errorf("kubectl version fails: %v", err)
 	}
-	nodes, err := w.Kube().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	nodes, err := w.KubeClient().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,8 +382,8 @@ func versionIsReadable(t *testing.T, w *world.World) {
 	}
 }
 
-// twoDatagrams sends two datagrams from one socket and returns both replies.
-func twoDatagrams(at string) (first, second echo.Answer, err error) {
+// exchangeTwoDatagrams sends two datagrams from one socket and returns both replies.
+func exchangeTwoDatagrams(at string) (first, second echo.Answer, err error) {
 	conn, err := net.Dial("udp4", at)
 	if err != nil {
 		return first, second, err

@@ -13,5 +13,5 @@ func StartConsole(w *World, fulcrum string) (url string, err error) {
 		return "", err
 	}
 	at := w.controlHostPort(portConsole)
-	return "http://" + at + "/", w.run(RoleConsole, path, []string{"console", "--listen=" + at}, w.Environment())
+	return "http://" + at + "/", w.startProcess(RoleConsole, path, []string{"console", "--listen=" + at}, w.Environment())
 }

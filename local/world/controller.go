@@ -16,7 +16,7 @@ import (
 // ControllerArgs returns the arguments of a controller in this local world: kubeconfig, cluster, region, VPC,
 // endpoints and ports.
 func (w *World) ControllerArgs() []string {
-	kubeconfig := w.file("controller.kubeconfig")
+	kubeconfig := w.filePath("controller.kubeconfig")
 	if w.opts.AdminController {
 		kubeconfig = w.kubeconfig
 	}
@@ -35,7 +35,7 @@ func (w *World) ControllerArgs() []string {
 
 // WebhookPort returns the port on which the controller serves webhooks. It listens on all addresses, so each local
 // world has its own port.
-func (w *World) WebhookPort() int { return portWebhook + w.slot.n }
+func (w *World) WebhookPort() int { return portWebhook + w.slot.number }
 
 // controllerEnv returns environment variables with AWS credentials, and with values that keep the SDK from finding
 // other credentials on this machine.
@@ -51,15 +51,15 @@ func (w *World) controllerEnv() []string {
 		"AWS_PROFILE=",
 		"AWS_REGION=" + w.layout.Region,
 		"AWS_EC2_METADATA_DISABLED=true",
-		"AWS_CONFIG_FILE=" + w.file("no-aws-config"),
-		"AWS_SHARED_CREDENTIALS_FILE=" + w.file("no-aws-credentials"),
+		"AWS_CONFIG_FILE=" + w.filePath("no-aws-config"),
+		"AWS_SHARED_CREDENTIALS_FILE=" + w.filePath("no-aws-credentials"),
 		// Tests may set GOGC for themselves; the controller runs with the default.
 		"GOGC=",
 	}
 }
 
-// StartController starts a controller with ControllerArgs followed by args, which override them. It returns once the
-// process runs; ControllerReady waits until the controller is ready.
+// StartController starts a controller with ControllerArgs followed by args, which override them. It returns once the process
+// runs; AwaitControllerReady waits until the controller is ready.
 func (w *World) StartController(binary string, args ...string) error {
 	if w.opts.WithoutAWS {
 		return errors.New("world: no controller without AWS")
@@ -68,18 +68,18 @@ func (w *World) StartController(binary string, args ...string) error {
 	if err != nil {
 		return err
 	}
-	return w.run(RoleController, path, append(w.ControllerArgs(), args...), w.controllerEnv())
+	return w.startProcess(RoleController, path, append(w.ControllerArgs(), args...), w.controllerEnv())
 }
 
 // ControllerCommand returns a shell command that starts a controller as StartController does.
 func (w *World) ControllerCommand(binary string, args ...string) string {
 	words := []string{"env"}
 	for _, e := range w.controllerEnv() {
-		words = append(words, quote(e))
+		words = append(words, shellQuote(e))
 	}
-	lines := []string{strings.Join(words, " "), quote(binary)}
+	lines := []string{strings.Join(words, " "), shellQuote(binary)}
 	for _, a := range append(w.ControllerArgs(), args...) {
-		lines = append(lines, quote(a))
+		lines = append(lines, shellQuote(a))
 	}
 	return strings.Join(lines, " \\\n  ")
 }
@@ -87,24 +87,24 @@ func (w *World) ControllerCommand(binary string, args ...string) string {
 // unquotedWord matches words that need no quotes in a shell.
 var unquotedWord = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
 
-// quote quotes a text as one word for a shell.
-func quote(s string) string {
+// shellQuote quotes a text as one word for a shell.
+func shellQuote(s string) string {
 	if unquotedWord.MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// ControllerReady waits until the controller's readiness endpoint returns success.
-func (w *World) ControllerReady(ctx context.Context) error {
-	return w.waitFor(ctx, "controller", httpOK("http://"+w.controlHostPort(portHealth)+"/readyz"), RoleController)
+// AwaitControllerReady waits until the controller's readiness endpoint returns success.
+func (w *World) AwaitControllerReady(ctx context.Context) error {
+	return w.waitFor(ctx, "controller", httpOKCondition("http://"+w.controlHostPort(portHealth)+"/readyz"), RoleController)
 }
 
 // StopController sends SIGTERM to the controller and waits until it has ended; after 30 seconds it kills the
 // controller.
 func (w *World) StopController() error {
 	p := w.process(RoleController)
-	if p == nil || !p.Alive() {
+	if p == nil || !p.IsAlive() {
 		return errors.New("world: no controller is running")
 	}
 	p.Stop(30 * time.Second)
@@ -143,7 +143,7 @@ func (w *World) ExportCommands() string {
 	var b strings.Builder
 	for _, e := range w.Environment() {
 		name, value, _ := strings.Cut(e, "=")
-		fmt.Fprintf(&b, "export %s=%s\n", name, quote(value))
+		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuote(value))
 	}
 	return b.String()
 }

@@ -15,7 +15,7 @@ func TestStartReportsWhyARoleEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := t.TempDir()
-	_, err := world.Start(t.Context(), world.Options{Binary: broken, Base: base, WithoutAWS: true})
+	_, err := world.Start(t.Context(), world.Options{Binary: broken, BaseDir: base, WithoutAWS: true})
 	if err == nil || !strings.Contains(err.Error(), "cannot work like this") || !strings.Contains(err.Error(), world.RoleEtcd) {
 		t.Errorf("error is %v; want the role and the end of its log", err)
 	}

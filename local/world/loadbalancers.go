@@ -90,8 +90,8 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	return out, nil
 }
 
-// servedBalancer is a load balancer in the emulator's admin API.
-type servedBalancer struct {
+// emulatedLoadBalancer is a load balancer in the emulator's admin API.
+type emulatedLoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Endpoints                         []struct {
 		Protocol      string
@@ -101,7 +101,7 @@ type servedBalancer struct {
 	Rules []Rule
 }
 
-func (w *World) emulatedLoadBalancers(ctx context.Context) (out []servedBalancer, err error) {
+func (w *World) emulatedLoadBalancers(ctx context.Context) (out []emulatedLoadBalancer, err error) {
 	return out, readAdminAPI(ctx, w, "loadbalancers", &out)
 }
 
@@ -125,8 +125,8 @@ func readAdminAPI(ctx context.Context, w *World, what string, out any) error {
 	return nil
 }
 
-// servedAccelerator is an accelerator in the emulator's admin API.
-type servedAccelerator struct {
+// emulatedAccelerator is an accelerator in the emulator's admin API.
+type emulatedAccelerator struct {
 	Sockets []struct {
 		Static, Real netip.AddrPort
 		UDP          bool
@@ -147,7 +147,7 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 			}
 		}
 	}
-	var accelerators []servedAccelerator
+	var accelerators []emulatedAccelerator
 	if readAdminAPI(ctx, w, "accelerators", &accelerators) != nil {
 		return "", false
 	}
@@ -170,7 +170,7 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 		PreferGo: true,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			var d net.Dialer
-			return d.DialContext(ctx, network, w.Resolver())
+			return d.DialContext(ctx, network, w.ResolverAddress())
 		},
 	}
 	var addrs []netip.Addr

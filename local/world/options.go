@@ -16,9 +16,9 @@ const StartTimeout = 5 * time.Minute
 type Options struct {
 	// Binary is the path of fulcrum-local, whose subcommands are the roles.
 	Binary string
-	// Assets is a directory with the programs etcd and kube-apiserver, as for envtest of controller-runtime. Default:
+	// AssetsDir is a directory with the programs etcd and kube-apiserver, as for envtest of controller-runtime. Default:
 	// the environment variable KUBEBUILDER_ASSETS; if it is empty, those of Binary run.
-	Assets string
+	AssetsDir string
 	// Cluster is the cluster's name in tags. Default: local.
 	Cluster string
 	// Region is the region of the emulated AWS, and sets its partition. Default: us-west-2.
@@ -31,9 +31,9 @@ type Options struct {
 	Nodes int
 	// WithoutAWS starts only a cluster with nodes and pods. No controller can run in it.
 	WithoutAWS bool
-	// AWSOfWorld is the number of a running local world with the same Base, whose AWS this local world uses for a
-	// second cluster, in another VPC and possibly another Region of the same partition. The other options about AWS
-	// have no effect then. Default: the local world runs its own AWS.
+	// AWSOfWorld is the number of a running local world with the same BaseDir, whose AWS this local world uses for a second
+	// cluster, in another VPC and possibly another Region of the same partition. The other options about AWS have no effect
+	// then. Default: the local world runs its own AWS.
 	AWSOfWorld int
 	// AdminController gives the controller all permissions in the cluster and in AWS, for controllers other than
 	// Fulcrum. Default: the permissions in config/rbac and config/iam.
@@ -56,12 +56,12 @@ type Options struct {
 	// Manifests are files or directories of YAML, applied once the cluster is
 	// up, after Fulcrum's own CRDs and before any controller runs.
 	Manifests []string
-	// Base is the directory of all local worlds of this user. Default: a directory in the system's directory for
+	// BaseDir is the directory of all local worlds of this user. Default: a directory in the system's directory for
 	// temporary files.
-	Base string
-	// Keep keeps the state directory, with the logs, when the local world ends. The next local world with the same
+	BaseDir string
+	// KeepState keeps the state directory, with the logs, when the local world ends. The next local world with the same
 	// Base removes it.
-	Keep bool
+	KeepState bool
 	// Timeout is how long Start may take. Default: StartTimeout.
 	Timeout time.Duration
 	// Progress is called with each completed step, from one goroutine at a time. Default: none.
@@ -71,16 +71,16 @@ type Options struct {
 // Step is a completed step of Start.
 type Step struct {
 	Name string
-	// Took is the time since Start was called.
-	Took time.Duration
+	// Duration is the time since Start was called.
+	Duration time.Duration
 }
 
-// assetPath returns the path of a role's program in Assets, or an empty string if Binary runs the role.
+// assetPath returns the path of a role's program in AssetsDir, or an empty string if Binary runs the role.
 func (o Options) assetPath(role string) string {
-	if o.Assets == "" || role != RoleEtcd && role != RoleAPIServer {
+	if o.AssetsDir == "" || role != RoleEtcd && role != RoleAPIServer {
 		return ""
 	}
-	return filepath.Join(o.Assets, role)
+	return filepath.Join(o.AssetsDir, role)
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -95,8 +95,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("world: the fulcrum-local binary: %w", err)
 	}
 	o.Binary = path
-	if o.Assets == "" {
-		o.Assets = os.Getenv("KUBEBUILDER_ASSETS")
+	if o.AssetsDir == "" {
+		o.AssetsDir = os.Getenv("KUBEBUILDER_ASSETS")
 	}
 	for _, role := range []string{RoleEtcd, RoleAPIServer} {
 		if p := o.assetPath(role); p != "" {
@@ -120,8 +120,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Domains == nil {
 		o.Domains = []string{"example.com", "app.test"}
 	}
-	if o.Base == "" {
-		o.Base = filepath.Join(os.TempDir(), fmt.Sprintf("fulcrum-local-%d", os.Getuid()))
+	if o.BaseDir == "" {
+		o.BaseDir = filepath.Join(os.TempDir(), fmt.Sprintf("fulcrum-local-%d", os.Getuid()))
 	}
 	if o.Timeout == 0 {
 		o.Timeout = StartTimeout

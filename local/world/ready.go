@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// condition returns nil when it is met; otherwise the error says what is missing. An error that wraps errPermanent
+// readyCondition returns nil when it is met; otherwise the error says what is missing. An error that wraps errPermanent
 // ends the wait.
-type condition func(ctx context.Context) error
+type readyCondition func(ctx context.Context) error
 
 var errPermanent = errors.New("permanent error")
 
@@ -21,7 +21,7 @@ var errPermanent = errors.New("permanent error")
 const pollInterval = 40 * time.Millisecond
 
 // waitFor polls until the condition is met, ctx ends, or the process of one of the roles has exited.
-func (w *World) waitFor(ctx context.Context, what string, ready condition, roles ...string) error {
+func (w *World) waitFor(ctx context.Context, what string, ready readyCondition, roles ...string) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -33,7 +33,7 @@ func (w *World) waitFor(ctx context.Context, what string, ready condition, roles
 			return fmt.Errorf("%s: %w", what, last)
 		}
 		for _, role := range roles {
-			if p := w.process(role); p != nil && !p.Alive() {
+			if p := w.process(role); p != nil && !p.IsAlive() {
 				return p.ExitError()
 			}
 		}
@@ -45,21 +45,21 @@ func (w *World) waitFor(ctx context.Context, what string, ready condition, roles
 	}
 }
 
-// readiness returns the condition under which a role serves. For other roles, Start waits until it observes their
+// readinessCondition returns the condition under which a role serves. For other roles, Start waits until it observes their
 // effects.
-func (w *World) readiness(role string) (condition, bool) {
+func (w *World) readinessCondition(role string) (readyCondition, bool) {
 	switch role {
 	case RoleEtcd:
-		return httpOK("http://" + w.controlHostPort(portEtcd) + "/health"), true
+		return httpOKCondition("http://" + w.controlHostPort(portEtcd) + "/health"), true
 	case RoleAPIServer:
-		return w.apiServerReady, true
+		return w.checkAPIServerReady, true
 	case RoleAWS:
-		return httpOK("http://" + w.controlHostPort(portAWS) + awsHealthPath), true
+		return httpOKCondition("http://" + w.controlHostPort(portAWS) + awsHealthPath), true
 	}
 	return nil, false
 }
 
-func httpOK(url string) condition {
+func httpOKCondition(url string) readyCondition {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
@@ -79,14 +79,14 @@ func httpOK(url string) condition {
 	}
 }
 
-func (w *World) apiServerReady(ctx context.Context) error {
+func (w *World) checkAPIServerReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_, err := w.kube.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	return err
 }
 
-func (w *World) nodesReady(ctx context.Context) error {
+func (w *World) checkNodesReady(ctx context.Context) error {
 	nodes, err := w.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -105,8 +105,8 @@ func (w *World) nodesReady(ctx context.Context) error {
 	return nil
 }
 
-// defaultAccountExists returns nil if namespace default has its service account, without which no pod can be created in it.
-func (w *World) defaultAccountExists(ctx context.Context) error {
+// checkDefaultAccount returns nil if namespace default has its service account, without which no pod can be created in it.
+func (w *World) checkDefaultAccount(ctx context.Context) error {
 	_, err := w.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	return err
 }

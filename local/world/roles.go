@@ -41,10 +41,10 @@ const (
 
 // controlHostPort returns the host:port of a port on the control address.
 func (w *World) controlHostPort(port int) string {
-	return net.JoinHostPort(w.control.String(), strconv.Itoa(port))
+	return net.JoinHostPort(w.controlAddress.String(), strconv.Itoa(port))
 }
 
-func (w *World) file(name ...string) string {
+func (w *World) filePath(name ...string) string {
 	return filepath.Join(append([]string{w.slot.dir}, name...)...)
 }
 
@@ -57,7 +57,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		client, peer := "http://"+w.controlHostPort(portEtcd), "http://"+w.controlHostPort(portEtcdPeer)
 		args = []string{
 			"--name=local",
-			"--data-dir=" + w.file("etcd"),
+			"--data-dir=" + w.filePath("etcd"),
 			"--listen-client-urls=" + client,
 			"--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer,
@@ -69,7 +69,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		}
 	case RoleAPIServer:
 		args = []string{
-			"--bind-address=" + w.control.String(),
+			"--bind-address=" + w.controlAddress.String(),
 			"--secure-port=" + strconv.Itoa(portAPIServer),
 			// No client in the local world uses the advertised address, but kube-apiserver rejects a loopback
 			// address.
@@ -96,7 +96,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	case RoleControllerManager:
 		args = []string{
 			"--kubeconfig=" + w.kubeconfig,
-			"--bind-address=" + w.control.String(),
+			"--bind-address=" + w.controlAddress.String(),
 			"--secure-port=" + strconv.Itoa(portControllerManager),
 			certificate, key,
 			"--leader-elect=false",
@@ -104,7 +104,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--root-ca-file=" + w.creds.path("ca.crt"),
 			"--controllers=" + strings.Join(kubeControllers, ","),
 			// A node that does not renew its lease for this long is not ready.
-			"--node-monitor-grace-period=" + strconv.Itoa(2*nodeLease) + "s",
+			"--node-monitor-grace-period=" + strconv.Itoa(2*nodeLeaseSeconds) + "s",
 			"--concurrent-gc-syncs=5",
 			"--profiling=false",
 			// Endpoints change without a batch period, and with higher rate limits, so that tests wait less.
@@ -115,7 +115,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	case RoleScheduler:
 		args = []string{
 			"--kubeconfig=" + w.kubeconfig,
-			"--bind-address=" + w.control.String(),
+			"--bind-address=" + w.controlAddress.String(),
 			"--secure-port=" + strconv.Itoa(portScheduler),
 			certificate, key,
 			"--leader-elect=false",
@@ -125,15 +125,15 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	case RoleKwok:
 		args = []string{
 			"--kubeconfig=" + w.kubeconfig,
-			"--config=" + w.file("kwok.yaml"),
+			"--config=" + w.filePath("kwok.yaml"),
 			"--manage-all-nodes",
-			"--node-lease-duration-seconds=" + strconv.Itoa(nodeLease),
+			"--node-lease-duration-seconds=" + strconv.Itoa(nodeLeaseSeconds),
 		}
-		env = []string{"KWOK_WORKDIR=" + w.file("kwok")}
+		env = []string{"KWOK_WORKDIR=" + w.filePath("kwok")}
 	case RoleAgent:
 		args = []string{
 			"--kubeconfig=" + w.kubeconfig,
-			"--layout=" + w.file(layoutFile),
+			"--layout=" + w.filePath(layoutFile),
 			"--certificate=" + w.creds.path("echo.crt"),
 			"--key=" + w.creds.path("echo.key"),
 		}
@@ -141,11 +141,11 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		args = []string{
 			"--listen=" + w.controlHostPort(portAWS),
 			"--resolver=" + w.controlHostPort(portResolver),
-			"--state=" + w.file("aws.json"),
-			"--seed=" + strconv.Itoa(w.slot.n),
+			"--state=" + w.filePath("aws.json"),
+			"--seed=" + strconv.Itoa(w.slot.number),
 			"--region=" + w.layout.Region,
 			"--propagation-delay=" + w.opts.PropagationDelay.String(),
-			"--accelerators=" + loopback.Prefix(w.layout.Accelerators()).String(),
+			"--accelerators=" + loopback.Prefix(w.layout.AcceleratorRange()).String(),
 		}
 		if w.opts.WithoutTraffic {
 			args = append(args, "--traffic=false")
@@ -160,9 +160,9 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	return append([]string{role}, args...), env
 }
 
-// nodeLease is the duration of a node's lease, in seconds. It is long because an idle local world mostly writes
+// nodeLeaseSeconds is the duration of a node's lease, in seconds. It is long because an idle local world mostly writes
 // renewals, which happen after a quarter of the duration.
-const nodeLease = 160
+const nodeLeaseSeconds = 160
 
 // kubeControllers are the controllers of kube-controller-manager that a local world with workloads, Services and
 // nodes needs.

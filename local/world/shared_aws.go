@@ -18,10 +18,10 @@ const layoutFile = "layout.json"
 
 // checkSharedAWS returns an error unless the local world AWSOfWorld runs an AWS that a second cluster can use.
 func (o Options) checkSharedAWS() error {
-	l, err := layout.Read(filepath.Join(statePath(o.Base, o.AWSOfWorld), layoutFile))
+	l, err := layout.Read(filepath.Join(statePath(o.BaseDir, o.AWSOfWorld), layoutFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("world: no world %d runs under %s; 10.N.0.0/16 is the VPC of world N", o.AWSOfWorld, o.Base)
+		return fmt.Errorf("world: no world %d runs under %s; 10.N.0.0/16 is the VPC of world N", o.AWSOfWorld, o.BaseDir)
 	case err != nil:
 		return err
 	case l.AWS == "":
@@ -38,11 +38,11 @@ func (o Options) checkSharedAWS() error {
 
 // hostPort returns the host:port of a port on the control address of a local world.
 func hostPort(number, port int) string {
-	return loopback.HostPort((&slot{n: number}).Addr(255, 1), port)
+	return loopback.HostPort((&slot{number: number}).Addr(255, 1), port)
 }
 
 // awsHostPort returns the host:port of a port of the AWS that a local world uses, which another local world may
 // run.
 func awsHostPort(w *World, port int) string {
-	return hostPort(cmp.Or(w.opts.AWSOfWorld, w.slot.n), port)
+	return hostPort(cmp.Or(w.opts.AWSOfWorld, w.slot.number), port)
 }

@@ -26,17 +26,17 @@ const (
 // slot is the reservation of a number, and thus of 10.N.0.0/16, of the matching loopback range, and of a state
 // directory.
 type slot struct {
-	n    int
-	dir  string
-	lock *os.File
-	// claim is an open port on the slot's control address. The lock file separates worlds with the same base
+	number int
+	dir    string
+	lock   *os.File
+	// claimListener is an open port on the slot's control address. The lock file separates worlds with the same base
 	// directory; claim separates those with different ones.
-	claim net.Listener
+	claimListener net.Listener
 }
 
 // Addr returns an address of the slot's VPC range.
 func (s *slot) Addr(x, y byte) netip.Addr {
-	return netip.AddrFrom4([4]byte{10, byte(s.n), x, y})
+	return netip.AddrFrom4([4]byte{10, byte(s.number), x, y})
 }
 
 // takeSlot reserves the first free number under base and gives it an empty
@@ -56,7 +56,7 @@ func takeSlot(base string) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &slot{n: n, dir: statePath(base, n), lock: lock}
+		s := &slot{number: n, dir: statePath(base, n), lock: lock}
 		if !s.takeAddresses() {
 			s.release()
 			continue
@@ -77,7 +77,7 @@ func (s *slot) takeAddresses() bool {
 	if err != nil {
 		return false
 	}
-	s.claim = claim
+	s.claimListener = claim
 	// The check of the API server's port finds processes that use the range without a claim.
 	l, err := net.Listen("tcp4", at(portAPIServer))
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *slot) takeAddresses() bool {
 
 // release frees the number. It does not remove the state directory.
 func (s *slot) release() {
-	if s.claim != nil {
-		s.claim.Close()
+	if s.claimListener != nil {
+		s.claimListener.Close()
 	}
 	// Closing the file releases the lock. The file is not removed, because two processes could then lock two files
 	// of the same name.
@@ -117,9 +117,9 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// removeEndedWorlds removes the remaining processes and state directories of local worlds that have ended,
-// including those with Options.Keep. It returns the removed directories. A local world whose lock is held is
-// running and is not changed.
+// removeEndedWorlds removes the remaining processes and state directories of local worlds that have ended, including those
+// with Options.KeepState. It returns the removed directories. A local world whose lock is held is running and is not
+// changed.
 func removeEndedWorlds(base string) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
@@ -135,7 +135,7 @@ func removeEndedWorlds(base string) (removed []string) {
 			continue
 		}
 		dir := statePath(base, n)
-		child.KillRecorded(filepath.Join(dir, child.PIDs))
+		child.KillRecordedProcesses(filepath.Join(dir, child.PIDsDir))
 		if os.RemoveAll(dir) == nil {
 			removed = append(removed, dir)
 		}

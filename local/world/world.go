@@ -29,17 +29,17 @@ var kwokStages []byte
 
 // World is a running local world. Its methods are safe for concurrent use.
 type World struct {
-	opts       Options
-	began      time.Time
-	slot       *slot
-	control    netip.Addr // address of the control plane
-	creds      *credentials
-	kubeconfig string
-	rest       *rest.Config
-	kube       kubernetes.Interface
-	layout     layout.Layout
-	launch     *child.Launcher
-	manifests  []*unstructured.Unstructured // objects that Start applies
+	opts           Options
+	startedAt      time.Time
+	slot           *slot
+	controlAddress netip.Addr // address of the control plane
+	creds          *credentials
+	kubeconfig     string
+	restConfig     *rest.Config
+	kube           kubernetes.Interface
+	layout         layout.Layout
+	launcher       *child.Launcher
+	manifests      []*unstructured.Unstructured // objects that Start applies
 
 	mu        sync.Mutex
 	processes map[string]*child.Process
@@ -58,18 +58,18 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 
-	w := &World{opts: opts, began: time.Now(), processes: map[string]*child.Process{}}
+	w := &World{opts: opts, startedAt: time.Now(), processes: map[string]*child.Process{}}
 	if err := w.loadManifests(); err != nil {
 		return nil, err
 	}
-	for _, dir := range removeEndedWorlds(opts.Base) {
+	for _, dir := range removeEndedWorlds(opts.BaseDir) {
 		w.reportStep("removed " + dir + ", left by an earlier world")
 	}
-	if w.slot, err = takeSlot(opts.Base); err != nil {
+	if w.slot, err = takeSlot(opts.BaseDir); err != nil {
 		return nil, err
 	}
-	w.launch = child.NewLauncher()
-	w.control = loopback.Addr(w.slot.Addr(255, 1))
+	w.launcher = child.NewLauncher()
+	w.controlAddress = loopback.Addr(w.slot.Addr(255, 1))
 	if err := w.start(ctx); err != nil {
 		// Return err, because it names what Start was waiting for.
 		w.Close()
@@ -90,7 +90,7 @@ func (w *World) start(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := w.layout.Write(w.file(layoutFile)); err != nil {
+	if err := w.layout.Write(w.filePath(layoutFile)); err != nil {
 		return err
 	}
 	if err := w.StartRole(ctx, RoleAgent); err != nil {
@@ -98,14 +98,14 @@ func (w *World) start(ctx context.Context) error {
 	}
 	g, gctx = errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if err := w.waitFor(gctx, "nodes", w.nodesReady, RoleAgent, RoleKwok); err != nil {
+		if err := w.waitFor(gctx, "nodes", w.checkNodesReady, RoleAgent, RoleKwok); err != nil {
 			return err
 		}
 		w.reportStep("nodes are ready")
 		return nil
 	})
 	g.Go(func() error {
-		return w.waitFor(gctx, "default service account", w.defaultAccountExists, RoleControllerManager)
+		return w.waitFor(gctx, "default service account", w.checkDefaultAccount, RoleControllerManager)
 	})
 	g.Go(func() error { return w.applyManifests(gctx) })
 	return g.Wait()
@@ -113,13 +113,13 @@ func (w *World) start(ctx context.Context) error {
 
 // prepare writes the files and creates the clients, before any process runs.
 func (w *World) prepare() error {
-	for _, d := range []string{"logs", child.PIDs, "kwok"} {
-		if err := os.Mkdir(w.file(d), 0o700); err != nil {
+	for _, d := range []string{"logs", child.PIDsDir, "kwok"} {
+		if err := os.Mkdir(w.filePath(d), 0o700); err != nil {
 			return err
 		}
 	}
 	var err error
-	if w.creds, err = newCredentials(w.file("pki"), w.control.AsSlice()); err != nil {
+	if w.creds, err = newCredentials(w.filePath("pki"), w.controlAddress.AsSlice()); err != nil {
 		return err
 	}
 	// All TLS ports of pods share one certificate.
@@ -127,24 +127,24 @@ func (w *World) prepare() error {
 		return err
 	}
 	server := "https://" + w.controlHostPort(portAPIServer)
-	w.kubeconfig = w.file("kubeconfig")
+	w.kubeconfig = w.filePath("kubeconfig")
 	if err := w.creds.writeKubeconfig(w.kubeconfig, server, userAdmin); err != nil {
 		return err
 	}
-	if err := w.creds.writeKubeconfig(w.file("controller.kubeconfig"), server, userController); err != nil {
+	if err := w.creds.writeKubeconfig(w.filePath("controller.kubeconfig"), server, userController); err != nil {
 		return err
 	}
-	if err := os.WriteFile(w.file("kwok.yaml"), kwokStages, 0o600); err != nil {
+	if err := os.WriteFile(w.filePath("kwok.yaml"), kwokStages, 0o600); err != nil {
 		return err
 	}
-	if w.layout, err = layout.Plan(w.slot.n, w.opts.Cluster, w.opts.Region, w.opts.Nodes); err != nil {
+	if w.layout, err = layout.Plan(w.slot.number, w.opts.Cluster, w.opts.Region, w.opts.Nodes); err != nil {
 		return err
 	}
-	if w.rest, err = clientcmd.BuildConfigFromFlags("", w.kubeconfig); err != nil {
+	if w.restConfig, err = clientcmd.BuildConfigFromFlags("", w.kubeconfig); err != nil {
 		return err
 	}
-	w.rest.QPS = -1 // No rate limit: tests make many requests, and the server is on this machine.
-	w.kube, err = kubernetes.NewForConfig(w.rest)
+	w.restConfig.QPS = -1 // No rate limit: tests make many requests, and the server is on this machine.
+	w.kube, err = kubernetes.NewForConfig(w.restConfig)
 	return err
 }
 
@@ -199,7 +199,7 @@ func (w *World) applyManifests(ctx context.Context) error {
 	if len(w.manifests) == 0 {
 		return nil
 	}
-	applier, err := manifest.NewApplier(w.rest)
+	applier, err := manifest.NewApplier(w.restConfig)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (w *World) applyManifests(ctx context.Context) error {
 func (w *World) reportStep(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.opts.Progress(Step{Name: name, Took: time.Since(w.began)})
+	w.opts.Progress(Step{Name: name, Duration: time.Since(w.startedAt)})
 }
 
 // StartRole starts a role that is not running and waits until it serves.
@@ -226,26 +226,26 @@ func (w *World) StartRole(ctx context.Context, role string) error {
 	if path := w.opts.assetPath(role); path != "" {
 		program, args = path, args[1:]
 	}
-	if err := w.run(role, program, args, env); err != nil {
+	if err := w.startProcess(role, program, args, env); err != nil {
 		return err
 	}
-	ready, ok := w.readiness(role)
+	ready, ok := w.readinessCondition(role)
 	if !ok {
 		return nil
 	}
 	return w.waitFor(ctx, role, ready, role)
 }
 
-func (w *World) run(role, path string, args, env []string) error {
+func (w *World) startProcess(role, path string, args, env []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return errors.New("world: closed")
 	}
-	if p := w.processes[role]; p != nil && p.Alive() {
+	if p := w.processes[role]; p != nil && p.IsAlive() {
 		return fmt.Errorf("world: %s is already running", role)
 	}
-	p, err := w.launch.Start(role, w.slot.dir, path, args, env)
+	p, err := w.launcher.Start(role, w.slot.dir, path, args, env)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (w *World) process(role string) *child.Process {
 // outage.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
-	if p == nil || !p.Alive() {
+	if p == nil || !p.IsAlive() {
 		return fmt.Errorf("world: %s is not running", role)
 	}
 	if role == RoleAWS {
@@ -275,30 +275,30 @@ func (w *World) Kill(role string) error {
 	return nil
 }
 
-// Alive reports whether a role's process runs.
-func (w *World) Alive(role string) bool {
+// IsAlive reports whether a role's process runs.
+func (w *World) IsAlive(role string) bool {
 	p := w.process(role)
-	return p != nil && p.Alive()
+	return p != nil && p.IsAlive()
 }
 
-// Started reports whether a role was ever started.
-func (w *World) Started(role string) bool { return w.process(role) != nil }
+// HasStarted reports whether a role was ever started.
+func (w *World) HasStarted(role string) bool { return w.process(role) != nil }
 
 // ExitStatus describes how a role's process ended, such as "signal: killed" or "exit status 1". It is empty if the
 // process runs or was never started.
 func (w *World) ExitStatus(role string) string {
 	p := w.process(role)
-	if p == nil || p.Alive() {
+	if p == nil || p.IsAlive() {
 		return ""
 	}
 	return p.ExitStatus()
 }
 
-// Log returns the path of a role's log.
-func (w *World) Log(role string) string { return w.file("logs", role+".log") }
+// LogPath returns the path of a role's log.
+func (w *World) LogPath(role string) string { return w.filePath("logs", role+".log") }
 
 // LogTail returns the last lines of a role's log, indented.
-func (w *World) LogTail(role string, lines int) string { return child.Tail(w.Log(role), lines) }
+func (w *World) LogTail(role string, lines int) string { return child.Tail(w.LogPath(role), lines) }
 
 // Close kills all processes and removes the state directory. Further calls have no effect.
 func (w *World) Close() error {
@@ -319,9 +319,9 @@ func (w *World) Close() error {
 		wg.Go(p.Kill)
 	}
 	wg.Wait()
-	w.launch.Close()
+	w.launcher.Close()
 	var err error
-	if !w.opts.Keep {
+	if !w.opts.KeepState {
 		err = os.RemoveAll(w.slot.dir)
 	}
 	w.slot.release()
@@ -332,20 +332,20 @@ func (w *World) Close() error {
 func (w *World) Kubeconfig() string { return w.kubeconfig }
 
 // RESTConfig returns a copy of the configuration of a cluster admin's client.
-func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.rest) }
+func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.restConfig) }
 
-// Kube returns a client of the API server.
-func (w *World) Kube() kubernetes.Interface { return w.kube }
+// KubeClient returns a client of the API server.
+func (w *World) KubeClient() kubernetes.Interface { return w.kube }
 
 // Layout returns the addresses, subnets, nodes and IDs of the local world in AWS.
 func (w *World) Layout() layout.Layout { return w.layout }
 
 // Number returns the number of the local world: its VPC is 10.Number.0.0/16.
-func (w *World) Number() int { return w.slot.n }
+func (w *World) Number() int { return w.slot.number }
 
-// Dir returns the state directory. Close removes it unless Options.Keep is set.
+// Dir returns the state directory. Close removes it unless Options.KeepState is set.
 func (w *World) Dir() string { return w.slot.dir }
 
-// CA returns the path of the certificate of the CA that signs all certificates of the local world, including those
+// CAFile returns the path of the certificate of the CA that signs all certificates of the local world, including those
 // in ACM. Its key is in ca.key in the same directory.
-func (w *World) CA() string { return w.creds.path("ca.crt") }
+func (w *World) CAFile() string { return w.creds.path("ca.crt") }

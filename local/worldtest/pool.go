@@ -32,14 +32,14 @@ type Pool struct {
 // PooledWorld is a local world of a pool, for one test at a time.
 type PooledWorld struct {
 	*world.World
-	pool      *Pool
-	kind      string
-	inUse     bool
-	state     *kubernetesState
-	before    map[string]object
-	aws       *inspect.Inspector
-	inventory inspect.Inventory // resources in AWS before the test
-	logs      int
+	pool          *Pool
+	optionsKey    string
+	inUse         bool
+	state         *kubernetesState
+	objectsBefore map[string]object
+	aws           *inspect.Inspector
+	inventory     inspect.Inventory // resources in AWS before the test
+	logCount      int
 }
 
 // cleanLimit is how long Clean waits for changes for which the test has not waited.
@@ -54,7 +54,7 @@ const releaseLimit = 3 * cleanLimit
 func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
-		opts.Binary = Binary(t)
+		opts.Binary = BinaryPath(t)
 	}
 	l, err := p.Acquire(t.Context(), opts)
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *Pool) reserve(kind string) (*PooledWorld, error) {
 	if p.worlds == nil {
 		p.worlds = map[string][]*PooledWorld{}
 	}
-	l := &PooledWorld{pool: p, kind: kind, inUse: true}
+	l := &PooledWorld{pool: p, optionsKey: kind, inUse: true}
 	p.worlds[kind] = append(p.worlds[kind], l)
 	return l, nil
 }
@@ -135,25 +135,25 @@ func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {
 	return l.recordState(ctx)
 }
 
-// recordState waits until Kubernetes has created the default objects of each namespace, and records all objects in
-// field before.
+// recordState waits until Kubernetes has created the default objects of each namespace, and records all objects in field
+// objectsBefore.
 func (l *PooledWorld) recordState(ctx context.Context) error {
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
-		last := l.before
+		last := l.objectsBefore
 		var err error
-		if l.before, err = l.state.all(ctx); err != nil {
+		if l.objectsBefore, err = l.state.allObjects(ctx); err != nil {
 			return err
 		}
-		for o := range l.before {
+		for o := range l.objectsBefore {
 			if name, ok := strings.CutPrefix(o, "namespaces "); ok {
 				for _, made := range []string{"serviceaccounts " + name + "/default", "configmaps " + name + "/kube-root-ca.crt"} {
-					if _, ok := l.before[made]; !ok {
+					if _, ok := l.objectsBefore[made]; !ok {
 						return errors.New("Kubernetes has not made " + made)
 					}
 				}
 			}
 		}
-		_, err = difference(last, l.before)
+		_, err = objectDifference(last, l.objectsBefore)
 		return err
 	})
 }
@@ -175,13 +175,13 @@ func (l *PooledWorld) Release(ctx context.Context) error {
 // Close ends the local world and removes it from the pool.
 func (l *PooledWorld) Close() error {
 	l.pool.mu.Lock()
-	others := l.pool.worlds[l.kind][:0]
-	for _, other := range l.pool.worlds[l.kind] {
+	others := l.pool.worlds[l.optionsKey][:0]
+	for _, other := range l.pool.worlds[l.optionsKey] {
 		if other != l {
 			others = append(others, other)
 		}
 	}
-	l.pool.worlds[l.kind] = others
+	l.pool.worlds[l.optionsKey] = others
 	l.pool.mu.Unlock()
 	if l.World == nil {
 		return nil
@@ -193,7 +193,7 @@ func (l *PooledWorld) Close() error {
 // should have removed.
 func (l *PooledWorld) Clean(ctx context.Context) error {
 	for _, role := range world.Roles() {
-		if role != world.RoleController && !l.Alive(role) {
+		if role != world.RoleController && !l.IsAlive(role) {
 			return fmt.Errorf("%s does not run", role)
 		}
 	}
@@ -205,14 +205,14 @@ func (l *PooledWorld) Clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	denied, err := l.DeniedByAWS(ctx)
+	denied, err := l.AWSDenials(ctx)
 	if err != nil {
 		return err
 	}
 	if len(denied) > 0 {
 		return fmt.Errorf("config/iam lacks a permission: %s", strings.Join(denied, "; "))
 	}
-	if l.Alive(world.RoleController) {
+	if l.IsAlive(world.RoleController) {
 		if err := l.KillController(); err != nil {
 			return err
 		}
@@ -220,17 +220,17 @@ func (l *PooledWorld) Clean(ctx context.Context) error {
 	if err := l.restoreObjects(ctx, now); err != nil {
 		return err
 	}
-	if err := l.state.deleteEvents(ctx, l.before); err != nil {
+	if err := l.state.deleteEvents(ctx, l.objectsBefore); err != nil {
 		return err
 	}
 	for _, list := range []string{"calls", "faults"} {
-		if err := l.emptyList(ctx, list); err != nil {
+		if err := l.clearEmulatorList(ctx, list); err != nil {
 			return err
 		}
 	}
-	l.logs++
-	log := l.Log(world.RoleController)
-	if err := os.Rename(log, fmt.Sprintf("%s.%d", log, l.logs)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	l.logCount++
+	log := l.LogPath(world.RoleController)
+	if err := os.Rename(log, fmt.Sprintf("%s.%d", log, l.logCount)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -249,7 +249,7 @@ func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]ob
 	if lost := l.inventory.Minus(found); len(lost) > 0 {
 		return nil, fmt.Errorf("lost in AWS: %s", strings.Join(lost, "; "))
 	}
-	now, err := l.state.all(ctx)
+	now, err := l.state.allObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -261,19 +261,19 @@ func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]ob
 	return now, nil
 }
 
-// restoreObjects deletes the objects that were added to the cluster and waits until the cluster has the same objects
-// as in field before. now has the current objects. Only kinds that differ are polled.
+// restoreObjects deletes the objects that were added to the cluster and waits until the cluster has the same objects as in
+// field objectsBefore. now has the current objects. Only kinds that differ are polled.
 func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object) error {
-	before := l.before
+	before := l.objectsBefore
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
-		differ, differs := difference(before, now)
+		differ, differs := objectDifference(before, now)
 		var err error
 		if differs == nil {
-			before = l.before
-			if now, err = l.state.all(ctx); err != nil {
+			before = l.objectsBefore
+			if now, err = l.state.allObjects(ctx); err != nil {
 				return err
 			}
-			_, differs = difference(before, now)
+			_, differs = objectDifference(before, now)
 			return differs
 		}
 		if err := l.deleteAdded(ctx, before, differ); err != nil {
@@ -283,7 +283,7 @@ func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object)
 		for _, o := range differ {
 			kinds[o.resource] = struct{}{}
 		}
-		before = maps.Clone(l.before)
+		before = maps.Clone(l.objectsBefore)
 		maps.DeleteFunc(before, func(_ string, o object) bool {
 			_, ok := kinds[o.resource]
 			return !ok
@@ -303,15 +303,15 @@ func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object,
 		if _, ok := before[o.String()]; ok || withPods && o.resource.Resource == "namespaces" {
 			continue
 		}
-		if err := l.state.delete(ctx, o, l.before); err != nil {
+		if err := l.state.delete(ctx, o, l.objectsBefore); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// emptyList clears a list of the emulator.
-func (l *PooledWorld) emptyList(ctx context.Context, list string) error {
+// clearEmulatorList clears a list of the emulator.
+func (l *PooledWorld) clearEmulatorList(ctx context.Context, list string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.AWSEndpoint()+"/_fulcrum/"+list, nil)
 	if err != nil {
 		return err

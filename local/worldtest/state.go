@@ -37,9 +37,9 @@ func newKubernetesState(w *world.World) (*kubernetesState, error) {
 type object struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
-	owned           bool     // has an owner
+	hasOwner        bool     // has an owner
 	finalizers      []string // only finalizers of load balancer controllers
-	form            string   // changes when the object is edited
+	editVersion     string   // changes when the object is edited
 }
 
 func (o object) String() string {
@@ -52,7 +52,7 @@ func (o object) String() string {
 // resources returns the kinds whose objects are compared: all that can be deleted, except Events, and Endpoints,
 // which EndpointSlices duplicate.
 func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{}, error) {
-	lists, err := k.w.Kube().Discovery().ServerPreferredResources()
+	lists, err := k.w.KubeClient().Discovery().ServerPreferredResources()
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +89,15 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 			if resource.Resource == "leases" && isHeartbeatLease(item.Namespace, item.Name) {
 				continue
 			}
-			o := object{resource: resource, namespace: item.Namespace, name: item.Name, owned: len(item.OwnerReferences) > 0}
+			o := object{resource: resource, namespace: item.Namespace, name: item.Name, hasOwner: len(item.OwnerReferences) > 0}
 			for _, f := range item.Finalizers {
 				if strings.Contains(f, ".k8s.aws/") || strings.Contains(f, ".fulcrum.dev/") {
 					o.finalizers = append(o.finalizers, f)
 				}
 			}
-			o.form = fmt.Sprint(item.UID, item.Labels, item.Finalizers, item.Generation)
+			o.editVersion = fmt.Sprint(item.UID, item.Labels, item.Finalizers, item.Generation)
 			if resource.Resource == "nodes" {
-				o.form += nodes[item.Name]
+				o.editVersion += nodes[item.Name]
 			}
 			out[o.String()] = o
 		}
@@ -107,7 +107,7 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 
 // nodes returns the specs of the nodes as text. The generation of a Node does not change with its spec.
 func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) {
-	list, err := k.w.Kube().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := k.w.KubeClient().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (k *kubernetesState) nodes(ctx context.Context) (map[string]string, error) 
 func (k *kubernetesState) delete(ctx context.Context, o object, before map[string]object) error {
 	_, namespaceRemains := before["namespaces "+o.namespace]
 	isDefaultKind := o.resource.Resource == "serviceaccounts" || o.resource.Resource == "configmaps"
-	if o.owned && !o.isPod() || o.namespace != "" && !namespaceRemains && isDefaultKind {
+	if o.hasOwner && !o.isPod() || o.namespace != "" && !namespaceRemains && isDefaultKind {
 		return nil
 	}
 	now, background := int64(0), metav1.DeletePropagationBackground
@@ -140,14 +140,14 @@ func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]ob
 	var errs []error
 	for _, o := range before {
 		if o.resource.Resource == "namespaces" {
-			errs = append(errs, k.w.Kube().CoreV1().Events(o.name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+			errs = append(errs, k.w.KubeClient().CoreV1().Events(o.name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// all lists the objects of all resources.
-func (k *kubernetesState) all(ctx context.Context) (map[string]object, error) {
+// allObjects lists the objects of all resources.
+func (k *kubernetesState) allObjects(ctx context.Context) (map[string]object, error) {
 	resources, err := k.resources()
 	if err != nil {
 		return nil, err
@@ -155,18 +155,18 @@ func (k *kubernetesState) all(ctx context.Context) (map[string]object, error) {
 	return k.objects(ctx, resources)
 }
 
-// difference returns the objects that were added, removed or changed, and an error that lists them, or nil. Webhook
+// objectDifference returns the objects that were added, removed or changed, and an error that lists them, or nil. Webhook
 // configurations come first, since their webhooks could reject the deletion of other objects.
-func difference(before, now map[string]object) (objects []object, err error) {
+func objectDifference(before, now map[string]object) (objects []object, err error) {
 	var texts []string
 	for name, o := range now {
 		switch was, ok := before[name]; {
 		case !ok:
 			objects = append(objects, o)
 			texts = append(texts, name+" is left")
-		case was.form != o.form:
+		case was.editVersion != o.editVersion:
 			objects = append(objects, o)
-			texts = append(texts, fmt.Sprintf("%s was %s and is %s", name, was.form, o.form))
+			texts = append(texts, fmt.Sprintf("%s was %s and is %s", name, was.editVersion, o.editVersion))
 		}
 	}
 	for name, o := range before {

@@ -25,9 +25,9 @@ const BinVariable = "FULCRUM_BIN"
 // ControllerVariable is an environment variable with the path of a controller to test instead of Fulcrum.
 const ControllerVariable = "FULCRUM_CONTROLLER"
 
-// Binary returns the path of fulcrum-local. It is built only if its sources have changed; the first build takes
+// BinaryPath returns the path of fulcrum-local. It is built only if its sources have changed; the first build takes
 // minutes.
-func Binary(t testing.TB) string {
+func BinaryPath(t testing.TB) string {
 	t.Helper()
 	return build(t, "local", "fulcrum-local")
 }
@@ -36,9 +36,9 @@ func Binary(t testing.TB) string {
 // since the other controller may need other permissions.
 func TestsOtherController() bool { return os.Getenv(ControllerVariable) != "" }
 
-// Controller returns the path of the controller to test: ControllerVariable, or Fulcrum, built in its own module
+// ControllerPath returns the path of the controller to test: ControllerVariable, or Fulcrum, built in its own module
 // with the library versions of its release.
-func Controller(t testing.TB) string {
+func ControllerPath(t testing.TB) string {
 	t.Helper()
 	if p := os.Getenv(ControllerVariable); p != "" {
 		return p
@@ -46,8 +46,8 @@ func Controller(t testing.TB) string {
 	return build(t, ".", "fulcrum")
 }
 
-// Applier returns a function that applies manifests, or fails the test.
-func Applier(t testing.TB, w *world.World) func(docs string) {
+// NewApplier returns a function that applies manifests, or fails the test.
+func NewApplier(t testing.TB, w *world.World) func(docs string) {
 	t.Helper()
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
@@ -65,20 +65,20 @@ func Applier(t testing.TB, w *world.World) func(docs string) {
 	}
 }
 
-// Client returns the path of helm or kubectl, built in the module of the chart.
-func Client(t testing.TB, name string) string {
+// ClientPath returns the path of helm or kubectl, built in the module of the chart.
+func ClientPath(t testing.TB, name string) string {
 	t.Helper()
 	return build(t, "charts", name)
 }
 
-// Program returns the path of a program, built in the module of a directory, "." or "local".
-func Program(t testing.TB, module, name string) string {
+// ProgramPath returns the path of a program, built in the module of a directory, "." or "local".
+func ProgramPath(t testing.TB, module, name string) string {
 	t.Helper()
 	return build(t, module, name)
 }
 
-// Root returns the directory of the source tree.
-func Root(t testing.TB) string {
+// SourceRoot returns the directory of the source tree.
+func SourceRoot(t testing.TB) string {
 	t.Helper()
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum").Output()
 	if err != nil {
@@ -99,19 +99,19 @@ func build(t testing.TB, module, name string) string {
 	}
 	path := filepath.Join(cache, "fulcrum", name)
 	// Tests of several packages run in parallel: one of them builds, the others wait.
-	unlock, err := lock(path + ".lock")
+	unlock, err := lockFile(path + ".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	cmd := exec.Command(filepath.Join(Root(t), "tools", "build.sh"), module, path, "./cmd/"+name)
+	cmd := exec.Command(filepath.Join(SourceRoot(t), "tools", "build.sh"), module, path, "./cmd/"+name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 	return path
 }
 
-func lock(path string) (unlock func(), err error) {
+func lockFile(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -131,10 +131,10 @@ func lock(path string) (unlock func(), err error) {
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
-		opts.Binary = Binary(t)
+		opts.Binary = BinaryPath(t)
 	}
 	if opts.Progress == nil {
-		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Took.Seconds(), s.Name) }
+		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Duration.Seconds(), s.Name) }
 	}
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.Processors = cmp.Or(opts.Processors, 1)
@@ -153,12 +153,12 @@ func Start(t testing.TB, opts world.Options) *world.World {
 
 // reportDenials fails a test in which AWS denied a call of the controller.
 func reportDenials(t testing.TB, w *world.World) {
-	if !w.Alive(world.RoleAWS) {
+	if !w.IsAlive(world.RoleAWS) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanLimit)
 	defer cancel()
-	denied, err := w.DeniedByAWS(ctx)
+	denied, err := w.AWSDenials(ctx)
 	if err != nil {
 		t.Errorf("read the calls of the controller that AWS has denied: %v", err)
 	}

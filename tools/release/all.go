@@ -30,15 +30,15 @@ type publishSettings struct {
 	UpgradesFrom []string `json:"upgradesFrom"`
 }
 
-// semver matches a version in the form of a tag, such as v0.9.0.
-var semver = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
+// versionPattern matches a version in the form of a tag, such as v0.9.0.
+var versionPattern = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
 // fullRelease has the settings and the files of a release.
 type fullRelease struct {
 	settings
-	root   string // folder of the repository, with the chart and the manifests
-	places publishSettings
-	files  map[string][]byte // content of the files of the release, by name
+	repositoryDir string // folder of the repository, with the chart and the manifests
+	publishing    publishSettings
+	files         map[string][]byte // content of the files of the release, by name
 }
 
 // makeRelease creates all files of a release in a folder.
@@ -54,7 +54,7 @@ func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := a.addArchives(programs); err != nil {
 		return err
 	}
-	digest, err := writeImage(a.out, a.release, slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.platform.OS != "linux" }))
+	digest, err := writeImage(a.outputDir, a.release, slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.platform.OS != "linux" }))
 	if err != nil {
 		return err
 	}
@@ -74,12 +74,12 @@ func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	a.addChecksums()
 	for name, data := range a.files {
-		at := filepath.Join(a.out, filepath.FromSlash(name))
+		at := filepath.Join(a.outputDir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(stdout, "%s is in %s, with the image %s\n", a.release.version, a.out, digest)
+	fmt.Fprintf(stdout, "%s is in %s, with the image %s\n", a.release.version, a.outputDir, digest)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func parseRelease(args []string) (*fullRelease, error) {
 	a := &fullRelease{files: map[string][]byte{}}
 	var rest []string
 	f := flag.NewFlagSet("release", flag.ContinueOnError)
-	f.StringVar(&a.root, "root", ".", "folder of the repository")
+	f.StringVar(&a.repositoryDir, "root", ".", "folder of the repository")
 	names := f.String("places", "", "file with the registries and URLs to publish to; tools/release/release.yaml of the repository if empty")
 	for _, name := range []string{"source", "program", "out", "version", "commit", "date", "platforms"} {
 		f.Func(name, "see release image --help", func(v string) error {
@@ -102,23 +102,23 @@ func parseRelease(args []string) (*fullRelease, error) {
 		return nil, fmt.Errorf("unknown command %q; use \"release image\" for the image alone, or no command for the whole release", f.Arg(0))
 	}
 	var err error
-	if a.settings, err = parse(append([]string{"--source=" + a.root, "--platforms=" + platforms}, rest...)); err != nil {
+	if a.settings, err = parseFlags(append([]string{"--source=" + a.repositoryDir, "--platforms=" + platforms}, rest...)); err != nil {
 		return nil, err
 	}
-	if !semver.MatchString(a.release.version) {
+	if !versionPattern.MatchString(a.release.version) {
 		return nil, fmt.Errorf("--version %q is not a release version; write it as v0.9.0", a.release.version)
 	}
 	if *names == "" {
-		*names = filepath.Join(a.root, "tools", "release", "release.yaml")
+		*names = filepath.Join(a.repositoryDir, "tools", "release", "release.yaml")
 	}
 	text, err := os.ReadFile(*names)
 	if err != nil {
 		return nil, err
 	}
-	if err := yaml.UnmarshalStrict(text, &a.places); err != nil {
+	if err := yaml.UnmarshalStrict(text, &a.publishing); err != nil {
 		return nil, fmt.Errorf("%s: %w", *names, err)
 	}
-	for name, value := range map[string]string{"image": a.places.Image, "charts": a.places.Charts, "downloads": a.places.Downloads, "source": a.places.Source} {
+	for name, value := range map[string]string{"image": a.publishing.Image, "charts": a.publishing.Charts, "downloads": a.publishing.Downloads, "source": a.publishing.Source} {
 		if value == "" {
 			return nil, fmt.Errorf("%s: %s is empty", *names, name)
 		}
@@ -134,7 +134,7 @@ func (a *fullRelease) chartVersion() string { return strings.TrimPrefix(a.releas
 
 // readFile returns a file of the repository.
 func (a *fullRelease) readFile(name ...string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(append([]string{a.root}, name...)...))
+	return os.ReadFile(filepath.Join(append([]string{a.repositoryDir}, name...)...))
 }
 
 // addArchives adds the archive with program and licence for each platform, and its SBOM.
@@ -165,7 +165,7 @@ func archiveName(p v1.Platform) string { return fmt.Sprintf("fulcrum_%s_%s", p.O
 // addManifests adds a file with the CRDs, one with the roles, one with the webhooks, and an archive of the IAM policies.
 func (a *fullRelease) addManifests() error {
 	for name, dir := range map[string]string{"crds.yaml": "config/crd", "rbac.yaml": "config/rbac", "webhooks.yaml": "config/webhook"} {
-		parts, err := filepath.Glob(filepath.Join(a.root, dir, "*.yaml"))
+		parts, err := filepath.Glob(filepath.Join(a.repositoryDir, dir, "*.yaml"))
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (a *fullRelease) addManifests() error {
 		}
 		a.files[name] = out.Bytes()
 	}
-	policies, err := filepath.Glob(filepath.Join(a.root, "config", "iam", "*.json"))
+	policies, err := filepath.Glob(filepath.Join(a.repositoryDir, "config", "iam", "*.json"))
 	if err != nil {
 		return err
 	}

@@ -20,14 +20,14 @@ import (
 
 // Media types of Helm charts in registries.
 const (
-	chartConfig  types.MediaType = "application/vnd.cncf.helm.config.v1+json"
-	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	chartConfigType  types.MediaType = "application/vnd.cncf.helm.config.v1+json"
+	chartContentType types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
 // addChart adds the chart as an archive, and as an OCI artefact in a layout. The chart has the version of the
 // release, and the digest of the image, so that a later change of the image's tag has no effect.
 func (a *fullRelease) addChart(image v1.Hash) error {
-	dir := filepath.Join(a.root, "charts", "fulcrum")
+	dir := filepath.Join(a.repositoryDir, "charts", "fulcrum")
 	var files []file
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -46,7 +46,7 @@ func (a *fullRelease) addChart(image v1.Hash) error {
 		case "Chart.yaml":
 			text, err = replaceLines(text, "version: 0.1.0\n", "version: "+a.chartVersion()+"\n", "appVersion: 0.1.0\n", "appVersion: "+a.release.version+"\n")
 		case "values.yaml":
-			text, err = replaceLines(text, "  repository: fulcrum-lb/fulcrum\n", "  repository: "+a.places.Image+"\n", "  digest: \"\"\n", "  digest: "+image.String()+"\n")
+			text, err = replaceLines(text, "  repository: fulcrum-lb/fulcrum\n", "  repository: "+a.publishing.Image+"\n", "  digest: \"\"\n", "  digest: "+image.String()+"\n")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", rel, err)
@@ -87,8 +87,8 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// addChartArtefact adds an OCI image layout with the chart, in which Chart.yaml is the configuration. A registry client can push
-// the layout to a registry for Helm.
+// addChartArtefact adds an OCI image layout with the chart, in which Chart.yaml is the configuration. A registry client can
+// push the layout to a registry for Helm.
 func (a *fullRelease) addChartArtefact(chart, data []byte) error {
 	config, err := yaml.YAMLToJSON(chart)
 	if err != nil {
@@ -105,9 +105,9 @@ func (a *fullRelease) addChartArtefact(chart, data []byte) error {
 		Config        descriptor        `json:"config"`
 		Layers        []descriptor      `json:"layers"`
 		Annotations   map[string]string `json:"annotations"`
-	}{2, types.OCIManifestSchema1, put(chartConfig, config), []descriptor{put(chartContent, data)}, map[string]string{
+	}{2, types.OCIManifestSchema1, put(chartConfigType, config), []descriptor{put(chartContentType, data)}, map[string]string{
 		"org.opencontainers.image.title": "fulcrum", "org.opencontainers.image.version": a.chartVersion(), "org.opencontainers.image.created": a.release.date.Format(time.RFC3339),
-		"org.opencontainers.image.source": a.places.Source, "org.opencontainers.image.revision": a.release.commit,
+		"org.opencontainers.image.source": a.publishing.Source, "org.opencontainers.image.revision": a.release.commit,
 	}})
 	if err != nil {
 		return err

@@ -23,9 +23,9 @@ import (
 
 const commitDate = "2026-01-31T12:00:00+01:00"
 
-// built builds the image from a copy of the source in a new folder. It returns the output folder and the digest
+// buildImage builds the image from a copy of the source in a new folder. It returns the output folder and the digest
 // that the command printed.
-func built(t *testing.T) (out, digest string) {
+func buildImage(t *testing.T) (out, digest string) {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "a folder of its own")
 	if err := os.CopyFS(source, os.DirFS("testdata/program")); err != nil {
@@ -41,15 +41,15 @@ func built(t *testing.T) (out, digest string) {
 }
 
 func TestTwoBuildsHaveOneDigest(t *testing.T) {
-	_, first := built(t)
-	_, second := built(t)
+	_, first := buildImage(t)
+	_, second := buildImage(t)
 	if first != second || !strings.HasPrefix(first, "sha256:") {
 		t.Errorf("digests %q and %q, want the same", first, second)
 	}
 }
 
-// layoutIn returns the OCI image layout in a folder, and checks that it is complete.
-func layoutIn(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
+// readLayout returns the OCI image layout in a folder, and checks that it is complete.
+func readLayout(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
 	t.Helper()
 	path, err := layout.FromPath(filepath.Join(dir...))
 	if err != nil {
@@ -70,8 +70,8 @@ func layoutIn(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
 }
 
 func TestImage(t *testing.T) {
-	out, digest := built(t)
-	top, manifest := layoutIn(t, out, "image")
+	out, digest := buildImage(t)
+	top, manifest := readLayout(t, out, "image")
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != digest {
 		t.Fatalf("the layout has %v, want only %s, so that a client pushes it without being asked which", manifest.Manifests, digest)
 	}
@@ -98,12 +98,12 @@ func TestImage(t *testing.T) {
 		if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/fulcrum"}) || len(config.Config.Cmd) != 0 {
 			t.Errorf("user %q, entry point %q, command %q; want a number that is not root, and the controller without arguments", config.Config.User, config.Config.Entrypoint, config.Config.Cmd)
 		}
-		files := entries(t, img)
+		files := imageFiles(t, img)
 		want := []string{
 			"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "fulcrum",
 			"tmp/", "usr/", "usr/share/", "usr/share/sbom/", "usr/share/sbom/fulcrum.cdx.json",
 		}
-		if got := names(files); !slices.Equal(got, want) {
+		if got := sortedNames(files); !slices.Equal(got, want) {
 			t.Errorf("files\n%q\nwant\n%q", got, want)
 		}
 		program, err := elf.NewFile(bytes.NewReader(files["fulcrum"]))
@@ -133,8 +133,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// entries returns all files of an image, and checks that each file has the time of the commit.
-func entries(t *testing.T, img v1.Image) map[string][]byte {
+// imageFiles returns all files of an image, and checks that each file has the time of the commit.
+func imageFiles(t *testing.T, img v1.Image) map[string][]byte {
 	t.Helper()
 	want, _ := time.Parse(time.RFC3339, commitDate)
 	layers, err := img.Layers()
@@ -167,7 +167,7 @@ func entries(t *testing.T, img v1.Image) map[string][]byte {
 	return out
 }
 
-func names(files map[string][]byte) []string {
+func sortedNames(files map[string][]byte) []string {
 	var out []string
 	for n := range files {
 		out = append(out, n)

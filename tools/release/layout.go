@@ -20,31 +20,31 @@ import (
 )
 
 const (
-	// user is the user ID of the program. It is numeric because the chart sets runAsNonRoot.
-	user = 65532
+	// userID is the user ID of the program. It is numeric because the chart sets runAsNonRoot.
+	userID = 65532
 
-	sbomPath = "usr/share/sbom/fulcrum.cdx.json"
-	license  = "Apache-2.0"
-	title    = "Fulcrum"
+	sbomPath   = "usr/share/sbom/fulcrum.cdx.json"
+	license    = "Apache-2.0"
+	imageTitle = "Fulcrum"
 )
 
 // writeImage writes the OCI image layout of one image for all platforms, and the SBOMs, to a folder. It returns the
 // digest of the image.
 func writeImage(out string, r release, programs []program) (v1.Hash, error) {
-	base, err := layer(baseFiles(), r.date)
+	base, err := newLayer(baseFiles(), r.date)
 	if err != nil {
 		return v1.Hash{}, err
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range programs {
-		img, err := image(base, r, p)
+		img, err := newImage(base, r, p)
 		if err != nil {
 			return v1.Hash{}, err
 		}
 		platform := p.platform
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
-	index = mutate.Annotations(index, labels(r)).(v1.ImageIndex)
+	index = mutate.Annotations(index, imageLabels(r)).(v1.ImageIndex)
 
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return v1.Hash{}, err
@@ -65,8 +65,8 @@ func writeImage(out string, r release, programs []program) (v1.Hash, error) {
 	return index.Digest()
 }
 
-func image(base v1.Layer, r release, p program) (v1.Image, error) {
-	own, err := layer([]file{
+func newImage(base v1.Layer, r release, p program) (v1.Image, error) {
+	own, err := newLayer([]file{
 		{name: "fulcrum", mode: 0o755, content: p.binary},
 		{name: "usr/share/sbom/", mode: 0o755},
 		{name: sbomPath, mode: 0o644, content: p.sbom},
@@ -88,19 +88,19 @@ func image(base v1.Layer, r release, p program) (v1.Image, error) {
 	config.OS, config.Architecture, config.Variant = p.platform.OS, p.platform.Architecture, p.platform.Variant
 	config.Created = v1.Time{Time: r.date}
 	config.Config = v1.Config{
-		User:       fmt.Sprintf("%d:%d", user, user),
+		User:       fmt.Sprintf("%d:%d", userID, userID),
 		Entrypoint: []string{"/fulcrum"},
 		WorkingDir: "/",
 		Env:        []string{"PATH=/", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
-		Labels:     labels(r),
+		Labels:     imageLabels(r),
 	}
 	return mutate.ConfigFile(img, config)
 }
 
-// labels returns the labels of the image, with keys of the OCI image specification (annotations.md).
-func labels(r release) map[string]string {
+// imageLabels returns the labels of the image, with keys of the OCI image specification (annotations.md).
+func imageLabels(r release) map[string]string {
 	return map[string]string{
-		"org.opencontainers.image.title":    title,
+		"org.opencontainers.image.title":    imageTitle,
 		"org.opencontainers.image.version":  r.version,
 		"org.opencontainers.image.revision": r.commit,
 		"org.opencontainers.image.created":  r.date.Format(time.RFC3339),
@@ -120,11 +120,11 @@ type file struct {
 func baseFiles() []file {
 	return []file{
 		{name: "etc/", mode: 0o755},
-		{name: "etc/group", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", user)},
-		{name: "etc/passwd", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%[1]d:%[1]d:nonroot:/:/sbin/nologin\n", user)},
+		{name: "etc/group", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", userID)},
+		{name: "etc/passwd", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%[1]d:%[1]d:nonroot:/:/sbin/nologin\n", userID)},
 		{name: "etc/ssl/", mode: 0o755},
 		{name: "etc/ssl/certs/", mode: 0o755},
-		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: roots()},
+		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: trustedRoots()},
 		// The chart mounts the certificate of the webhooks below tmp.
 		{name: "tmp/", mode: 0o1777},
 		{name: "usr/", mode: 0o755},
@@ -132,9 +132,9 @@ func baseFiles() []file {
 	}
 }
 
-// roots returns the certificates of the authorities that Mozilla trusts without restriction, as PEM. A file
+// trustedRoots returns the certificates of the authorities that Mozilla trusts without restriction, as PEM. A file
 // of certificates cannot express restrictions.
-func roots() []byte {
+func trustedRoots() []byte {
 	var out []byte
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
@@ -144,7 +144,7 @@ func roots() []byte {
 	return out
 }
 
-func layer(files []file, at time.Time) (v1.Layer, error) {
+func newLayer(files []file, at time.Time) (v1.Layer, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {

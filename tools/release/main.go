@@ -36,7 +36,7 @@ type settings struct {
 	release   release
 	source    string // folder of the module
 	program   string // package of the program in the module
-	out       string
+	outputDir string
 	platforms []v1.Platform
 }
 
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 
 // makeImage runs the command "release image".
 func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
-	s, err := parse(args)
+	s, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	digest, err := writeImage(s.out, s.release, programs)
+	digest, err := writeImage(s.outputDir, s.release, programs)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func buildAll(ctx context.Context, s settings) ([]program, error) {
 	var programs []program
 	for _, p := range s.platforms {
 		file := filepath.Join(work, p.OS+"-"+p.Architecture)
-		if err := build(ctx, s, p, file); err != nil {
+		if err := buildProgram(ctx, s, p, file); err != nil {
 			return nil, err
 		}
 		b, err := readProgram(p, file, s.release)
@@ -93,16 +93,16 @@ func buildAll(ctx context.Context, s settings) ([]program, error) {
 	return programs, nil
 }
 
-// linkerValue matches values that are allowed in a linker flag.
-var linkerValue = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
+// linkerValuePattern matches values that are allowed in a linker flag.
+var linkerValuePattern = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
-func parse(args []string) (settings, error) {
+func parseFlags(args []string) (settings, error) {
 	var s settings
 	var platforms, date string
 	f := flag.NewFlagSet("image", flag.ContinueOnError)
 	f.StringVar(&s.source, "source", ".", "folder of the module")
 	f.StringVar(&s.program, "program", "./cmd/fulcrum", "package of the program")
-	f.StringVar(&s.out, "out", "", "new folder for the image layout and the SBOMs (required)")
+	f.StringVar(&s.outputDir, "out", "", "new folder for the image layout and the SBOMs (required)")
 	f.StringVar(&s.release.version, "version", "development", "version that the program prints")
 	f.StringVar(&s.release.commit, "commit", "unknown", "commit that the program prints")
 	f.StringVar(&date, "date", "1970-01-01T00:00:00Z", "time of the commit (RFC 3339), used for all times in the image")
@@ -110,14 +110,14 @@ func parse(args []string) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	if s.out == "" {
+	if s.outputDir == "" {
 		return s, errors.New("--out is empty; name a folder that does not exist yet")
 	}
-	if _, err := os.Stat(s.out); err == nil {
-		return s, fmt.Errorf("--out %q exists; name a folder that does not exist yet", s.out)
+	if _, err := os.Stat(s.outputDir); err == nil {
+		return s, fmt.Errorf("--out %q exists; name a folder that does not exist yet", s.outputDir)
 	}
 	for _, v := range [][2]string{{"--version", s.release.version}, {"--commit", s.release.commit}} {
-		if !linkerValue.MatchString(v[1]) {
+		if !linkerValuePattern.MatchString(v[1]) {
 			return s, fmt.Errorf("%s %q has characters other than letters, digits and ._+-; name a version as of git describe", v[0], v[1])
 		}
 	}

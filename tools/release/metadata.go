@@ -62,7 +62,7 @@ func (a *fullRelease) addKrewManifest() error {
 		}
 		platforms = append(platforms, object{
 			"selector": object{"matchLabels": object{"os": p.OS, "arch": p.Architecture}},
-			"uri":      a.places.Downloads + "/" + a.release.version + "/" + name,
+			"uri":      a.publishing.Downloads + "/" + a.release.version + "/" + name,
 			"sha256":   fmt.Sprintf("%x", sha256.Sum256(a.files[name])),
 			"bin":      program,
 		})
@@ -70,7 +70,7 @@ func (a *fullRelease) addKrewManifest() error {
 	text, err := yaml.Marshal(object{
 		"apiVersion": "krew.googlecontainertools.github.com/v1alpha2", "kind": "Plugin", "metadata": object{"name": "fulcrum"},
 		"spec": object{
-			"version": a.release.version, "homepage": a.places.Source, "platforms": platforms,
+			"version": a.release.version, "homepage": a.publishing.Source, "platforms": platforms,
 			"shortDescription": "Show what Fulcrum does in AWS for Ingresses, Services and Gateways",
 			"description": "Shows the AWS resources of the controller Fulcrum, or of aws-load-balancer-controller before a migration: the planned\n" +
 				"changes, the tree of load balancers, the rule that answers a request, and problems. It changes nothing.\n",
@@ -86,7 +86,7 @@ func (a *fullRelease) addKrewManifest() error {
 func (a *fullRelease) addChangelog(ctx context.Context) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)
-		cmd.Dir = a.root
+		cmd.Dir = a.repositoryDir
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
 	}
@@ -101,7 +101,7 @@ func (a *fullRelease) addChangelog(ctx context.Context) error {
 	if last, err := git("describe", "--tags", "--abbrev=0", "--match=v*", to+"^"); err == nil && last != "" {
 		since, span = last, last+".."+to
 	}
-	fmt.Fprintf(&out, "The upgrade from %s and the way back are tested; docs/upgrades.md lists what is kept.\n\n", strings.Join(a.places.UpgradesFrom, ", "))
+	fmt.Fprintf(&out, "The upgrade from %s and the way back are tested; docs/upgrades.md lists what is kept.\n\n", strings.Join(a.publishing.UpgradesFrom, ", "))
 	subjects, err := git("log", "--no-merges", "--format=%s", span)
 	if err != nil {
 		fmt.Fprintln(&out, "The commits are not known, because this release was not built in a git repository.")
@@ -130,8 +130,8 @@ func (a *fullRelease) addChangelog(ctx context.Context) error {
 	return nil
 }
 
-// subject is an artefact in a statement of provenance.
-type subject struct {
+// provenanceSubject is an artefact in a statement of provenance.
+type provenanceSubject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
 }
@@ -139,21 +139,21 @@ type subject struct {
 // addProvenance adds an in-toto statement with the SLSA provenance predicate: source, Go version and parameters of
 // the files. The publisher of the release signs it.
 func (a *fullRelease) addProvenance(image v1.Hash) error {
-	subjects := []subject{{a.places.Image, map[string]string{image.Algorithm: image.Hex}}}
+	subjects := []provenanceSubject{{a.publishing.Image, map[string]string{image.Algorithm: image.Hex}}}
 	for _, name := range a.downloadNames() {
-		subjects = append(subjects, subject{name, map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(a.files[name]))}})
+		subjects = append(subjects, provenanceSubject{name, map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(a.files[name]))}})
 	}
 	type object map[string]any
 	text, err := json.MarshalIndent(object{
 		"_type": "https://in-toto.io/Statement/v1", "subject": subjects, "predicateType": "https://slsa.dev/provenance/v1",
 		"predicate": object{
 			"buildDefinition": object{
-				"buildType":            a.places.Source + "/tools/release@v1",
+				"buildType":            a.publishing.Source + "/tools/release@v1",
 				"externalParameters":   object{"version": a.release.version, "platforms": a.platforms},
 				"internalParameters":   object{"go": runtime.Version()},
-				"resolvedDependencies": []object{{"uri": "git+" + a.places.Source, "digest": object{"gitCommit": a.release.commit}}},
+				"resolvedDependencies": []object{{"uri": "git+" + a.publishing.Source, "digest": object{"gitCommit": a.release.commit}}},
 			},
-			"runDetails": object{"builder": object{"id": a.places.Source + "/tools/release"}},
+			"runDetails": object{"builder": object{"id": a.publishing.Source + "/tools/release"}},
 		},
 	}, "", "  ")
 	a.files["provenance.intoto.json"] = append(text, '\n')

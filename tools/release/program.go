@@ -27,9 +27,9 @@ type program struct {
 // versionPackage is the path of the package with the variables that the linker sets to the version.
 const versionPackage = "github.com/fulcrum-lb/fulcrum/internal/version"
 
-// build compiles the program for a platform. The file depends neither on the folder of the source nor on
+// buildProgram compiles the program for a platform. The file depends neither on the folder of the source nor on
 // the state of its repository.
-func build(ctx context.Context, s settings, p v1.Platform, out string) error {
+func buildProgram(ctx context.Context, s settings, p v1.Platform, out string) error {
 	ldflags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s -X %[1]s.buildDate=%[4]s",
 		versionPackage, s.release.version, s.release.commit, s.release.date.Format(time.RFC3339))
 	path, err := filepath.Abs(out)
@@ -57,14 +57,14 @@ func readProgram(p v1.Platform, file string, r release) (program, error) {
 		return program{}, fmt.Errorf("list the modules of the program for %s: %w", p, err)
 	}
 	sum := sha256.Sum256(binary)
-	main := component(cdx.ComponentTypeApplication, info.Main.Path, r.version)
+	main := newComponent(cdx.ComponentTypeApplication, info.Main.Path, r.version)
 	main.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}
-	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", info.GoVersion)}
+	parts := []cdx.Component{newComponent(cdx.ComponentTypeLibrary, "std", info.GoVersion)}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		parts = append(parts, component(cdx.ComponentTypeLibrary, m.Path, m.Version))
+		parts = append(parts, newComponent(cdx.ComponentTypeLibrary, m.Path, m.Version))
 	}
 	slices.SortFunc(parts, func(a, b cdx.Component) int { return bytes.Compare([]byte(a.PackageURL), []byte(b.PackageURL)) })
 
@@ -79,7 +79,7 @@ func readProgram(p v1.Platform, file string, r release) (program, error) {
 	return program{platform: p, binary: binary, sbom: text.Bytes()}, nil
 }
 
-func component(t cdx.ComponentType, path, version string) cdx.Component {
+func newComponent(t cdx.ComponentType, path, version string) cdx.Component {
 	url := "pkg:golang/" + path + "@" + version
 	return cdx.Component{BOMRef: url, Type: t, Name: path, Version: version, PackageURL: url}
 }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// released creates a release of a program that compiles quickly, with the chart and the manifests of the
+// createRelease creates a release of a program that compiles quickly, with the chart and the manifests of the
 // repository.
-func released(t *testing.T) string {
+func createRelease(t *testing.T) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "a folder of its own")
 	if err := os.CopyFS(source, os.DirFS("testdata/program")); err != nil {
@@ -67,8 +67,8 @@ func readFile(t *testing.T, name ...string) []byte {
 	return data
 }
 
-// unpacked returns the files of an archive by name.
-func unpacked(t *testing.T, data []byte) map[string]string {
+// unpackArchive returns the files of an archive by name.
+func unpackArchive(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	z, err := gzip.NewReader(bytes.NewReader(data))
@@ -92,7 +92,7 @@ func unpacked(t *testing.T, data []byte) map[string]string {
 }
 
 func TestTwoReleasesAreTheSame(t *testing.T) {
-	first, second := filesBelow(t, released(t)), filesBelow(t, released(t))
+	first, second := filesBelow(t, createRelease(t)), filesBelow(t, createRelease(t))
 	for name, sum := range first {
 		if second[name] != sum {
 			t.Errorf("%s differs from one release to the other", name)
@@ -104,7 +104,7 @@ func TestTwoReleasesAreTheSame(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	out := released(t)
+	out := createRelease(t)
 	files := filesBelow(t, out)
 
 	// Checksums and provenance list every file for download, with its digest.
@@ -115,7 +115,7 @@ func TestRelease(t *testing.T) {
 	}
 	var statement struct {
 		Type      string `json:"_type"`
-		Subject   []subject
+		Subject   []provenanceSubject
 		Predicate struct {
 			BuildDefinition struct {
 				ResolvedDependencies []struct{ Digest map[string]string }
@@ -145,8 +145,8 @@ func TestRelease(t *testing.T) {
 	}
 
 	// The image is complete. The chart has the digest of the image, the version, and every file of charts/fulcrum.
-	_, index := layoutIn(t, out, "image")
-	chart := unpacked(t, readFile(t, out, "fulcrum-0.9.0.tgz"))
+	_, index := readLayout(t, out, "image")
+	chart := unpackArchive(t, readFile(t, out, "fulcrum-0.9.0.tgz"))
 	var values struct {
 		Image struct{ Repository, Digest string }
 	}
@@ -172,7 +172,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("the chart lacks %s", name)
 		}
 	}
-	charts, list := layoutIn(t, out, "chart")
+	charts, list := readLayout(t, out, "chart")
 	img, err := charts.Image(list.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manifest.Config.MediaType != chartConfig || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != chartContent || manifest.Layers[0].Digest.Hex != files["fulcrum-0.9.0.tgz"] {
+	if manifest.Config.MediaType != chartConfigType || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != chartContentType || manifest.Layers[0].Digest.Hex != files["fulcrum-0.9.0.tgz"] {
 		t.Errorf("the artefact of the chart is %+v", manifest)
 	}
 
@@ -201,7 +201,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("the plugin names %s with digest %s, which is %q", p.URI, p.SHA256, files[name])
 		}
 		if name, ok := strings.CutSuffix(name, ".tar.gz"); ok {
-			if got := unpacked(t, readFile(t, out, name+".tar.gz")); got[p.Bin] == "" || got["LICENSE"] == "" {
+			if got := unpackArchive(t, readFile(t, out, name+".tar.gz")); got[p.Bin] == "" || got["LICENSE"] == "" {
 				t.Errorf("%s has %d files", name, len(got))
 			}
 			continue
@@ -218,7 +218,7 @@ func TestRelease(t *testing.T) {
 	if len(plugin.Spec.Platforms) < 3 || plugin.Spec.Version != "v0.9.0" {
 		t.Errorf("the plugin is %+v", plugin)
 	}
-	if got := unpacked(t, readFile(t, out, "completions.tar.gz")); got["fulcrum.zsh"] != "# completion for zsh\n" || len(got) != len(shells) {
+	if got := unpackArchive(t, readFile(t, out, "completions.tar.gz")); got["fulcrum.zsh"] != "# completion for zsh\n" || len(got) != len(shells) {
 		t.Errorf("completions: %q", got)
 	}
 	for name, want := range map[string]string{"crds.yaml": "globalaccelerators.aga.k8s.aws", "rbac.yaml": "kind: ClusterRole", "webhooks.yaml": "ValidatingWebhookConfiguration", "CHANGELOG.md": "# v0.9.0\n", "differences.md": "#"} {
@@ -226,7 +226,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s lacks %q", name, want)
 		}
 	}
-	if got := unpacked(t, readFile(t, out, "iam-policies.tar.gz")); got["policy.json"] == "" || got["accelerators.json"] == "" {
+	if got := unpackArchive(t, readFile(t, out, "iam-policies.tar.gz")); got["policy.json"] == "" || got["accelerators.json"] == "" {
 		t.Errorf("policies: %d", len(got))
 	}
 }

@@ -11,16 +11,16 @@ import (
 func TestPageRequestsFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.change(func() { l.fullRefreshCost = 20 })
+		l.withLock(func() { l.fullRefreshCost = 20 })
 		v := l.openPage(true)
 		time.Sleep(10 * time.Second)
-		before := latest(t, v)
+		before := latestState(t, v)
 		l.hub.requestFullRefresh(0)
 		synctest.Wait()
 		if want := []time.Duration{0, 10 * time.Second}; !slices.Equal(l.fullRefreshes(), want) {
 			t.Errorf("AWS is read at %v, want %v", l.fullRefreshes(), want)
 		}
-		after := latest(t, v)
+		after := latestState(t, v)
 		if after.fullRefreshes != before.fullRefreshes+1 || after.fullRefreshWanted {
 			t.Errorf("%d full refreshes, and %d before; wanted %v", after.fullRefreshes, before.fullRefreshes, after.fullRefreshWanted)
 		}
@@ -32,15 +32,15 @@ func TestPageRequestsFullRefresh(t *testing.T) {
 func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.change(func() { l.fullRefreshCost = 60 })
+		l.withLock(func() { l.fullRefreshCost = 60 })
 		v := l.openPage(true)
 		time.Sleep(10 * time.Second)
-		latest(t, v)
+		latestState(t, v)
 		l.hub.requestFullRefresh(0)
 		l.hub.requestFullRefresh(30)
-		s := latest(t, v)
-		if !s.fullRefreshWanted || s.next != 50*time.Second {
-			t.Errorf("wanted %v, in %s", s.fullRefreshWanted, s.next)
+		s := latestState(t, v)
+		if !s.fullRefreshWanted || s.untilNextRefresh != 50*time.Second {
+			t.Errorf("wanted %v, in %s", s.fullRefreshWanted, s.untilNextRefresh)
 		}
 		if n := l.hub.updateFor(s, s.generation); !n.Wanted || n.Next != 50 || len(n.Stacks) > 0 {
 			t.Errorf("the page gets %+v", n)
@@ -58,13 +58,13 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 100
 		l := newTestCluster(t, budget)
-		l.change(func() { l.fullRefreshCost = 40 })
+		l.withLock(func() { l.fullRefreshCost = 40 })
 		l.openPage(false)
 		time.Sleep(3 * time.Minute)
 		for i := range 600 {
 			l.hub.requestFullRefresh(i % 30)
 			if i%50 == 7 { // calls of a command
-				l.change(func() { l.makeCalls(25) })
+				l.withLock(func() { l.makeCalls(25) })
 			}
 			time.Sleep(time.Second)
 		}
@@ -79,12 +79,12 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 			}
 			sum := 0
 			for _, c := range l.recordedCalls[:i+1] {
-				if end.at.Sub(c.at) < time.Minute {
+				if end.madeAt.Sub(c.madeAt) < time.Minute {
 					sum += c.n
 				}
 			}
 			if sum > budget {
-				t.Errorf("%d calls in the minute before %s", sum, end.at.Sub(l.began))
+				t.Errorf("%d calls in the minute before %s", sum, end.madeAt.Sub(l.startedAt))
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.change(func() { l.fullRefreshCost = 300 })
+		l.withLock(func() { l.fullRefreshCost = 300 })
 		l.openPage(false)
 		time.Sleep(10 * time.Second)
 		for range 10 {
@@ -112,7 +112,7 @@ func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 func TestNoFullRefreshWithoutViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.change(func() { l.fullRefreshCost = 90 })
+		l.withLock(func() { l.fullRefreshCost = 90 })
 		v := l.openPage(false)
 		time.Sleep(time.Second)
 		l.hub.requestFullRefresh(0)

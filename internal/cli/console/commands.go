@@ -22,28 +22,28 @@ import (
 // maxConcurrentCommands is the maximum number of commands that run at the same time. A page runs one at a time.
 const maxConcurrentCommands = 2
 
-// commands runs other commands of the program with the flags of the console.
-type commands struct {
+// commandRunner runs other commands of the program with the flags of the console.
+type commandRunner struct {
 	env      output.Environment
 	run      Command
 	awsCalls *atomic.Int64
 	// scope are the flags of the console that select objects, such as --namespace. Commands about one object do not get
 	// them. flags are its other flags.
-	flags, scope []string
-	slots        chan struct{}
+	flags, scopeFlags []string
+	slots             chan struct{}
 }
 
 // consoleFlags are the flags that only the console has.
 var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
-// newCommands returns the commands of a console, with the flags that are set on its command line.
-func newCommands(cmd *cobra.Command, env output.Environment, run Command, awsCalls *atomic.Int64) *commands {
-	c := &commands{env: env, run: run, awsCalls: awsCalls, slots: make(chan struct{}, maxConcurrentCommands)}
+// newCommandRunner returns the commands of a console, with the flags that are set on its command line.
+func newCommandRunner(cmd *cobra.Command, env output.Environment, run Command, awsCalls *atomic.Int64) *commandRunner {
+	c := &commandRunner{env: env, run: run, awsCalls: awsCalls, slots: make(chan struct{}, maxConcurrentCommands)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch arguments := flagArguments(f); {
 		case slices.Contains(consoleFlags, f.Name):
 		case f.Name == "namespace" || f.Name == "all-namespaces":
-			c.scope = append(c.scope, arguments...)
+			c.scopeFlags = append(c.scopeFlags, arguments...)
 		default:
 			c.flags = append(c.flags, arguments...)
 		}
@@ -78,33 +78,33 @@ type commandResult struct {
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
-// badQuery is an error for an invalid request of a page.
-type badQuery struct{ error }
+// queryError is an error for an invalid request of a page.
+type queryError struct{ error }
 
 // arguments returns the command line for a request of a page. Values that may come from objects of tenants are passed as
 // values of flags or after "--", so that they are never read as flags.
-func (c *commands) arguments(name string, q url.Values) ([]string, error) {
+func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
 	case "status":
 		if fromFiles {
-			return nil, badQuery{errors.New("the console shows files, and only a cluster shows which controller has a load balancer; start it without --filename")}
+			return nil, queryError{errors.New("the console shows files, and only a cluster shows which controller has a load balancer; start it without --filename")}
 		}
-		return append([]string{"migrate", name}, c.scope...), nil
+		return append([]string{"migrate", name}, c.scopeFlags...), nil
 	case "doctor", "orphans":
-		return append([]string{name}, c.scope...), nil
+		return append([]string{name}, c.scopeFlags...), nil
 	case "migrate":
 		if fromFiles {
 			return []string{name, "--check"}, nil // it reads only the files
 		}
-		return append([]string{name, "--check", "--from-cluster"}, c.scope...), nil
+		return append([]string{name, "--check", "--from-cluster"}, c.scopeFlags...), nil
 	case "plan", "explain":
 		kind, object, namespace := q.Get("kind"), q.Get("name"), q.Get("namespace")
 		if kind == "" && name == "plan" {
-			return append([]string{name}, c.scope...), nil
+			return append([]string{name}, c.scopeFlags...), nil
 		}
 		if kind == "" || object == "" {
-			return nil, badQuery{fmt.Errorf("%s needs kind and name", name)}
+			return nil, queryError{fmt.Errorf("%s needs kind and name", name)}
 		}
 		out := []string{name}
 		if namespace != "" {
@@ -113,9 +113,9 @@ func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 		return append(out, "--", strings.ToLower(kind)+"/"+object), nil
 	case "request":
 		if q.Get("url") == "" {
-			return nil, badQuery{fmt.Errorf("a request needs a URL")}
+			return nil, queryError{fmt.Errorf("a request needs a URL")}
 		}
-		out := append([]string{"explain", "request"}, c.scope...)
+		out := append([]string{"explain", "request"}, c.scopeFlags...)
 		if m := q.Get("method"); m != "" {
 			out = append(out, "--method="+m)
 		}
@@ -127,16 +127,16 @@ func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 		}
 		return append(out, "--", q.Get("url")), nil
 	}
-	return nil, badQuery{fmt.Errorf("there is no document %q", name)}
+	return nil, queryError{fmt.Errorf("there is no document %q", name)}
 }
 
 // execute runs a command. name and q are the path and the query of the request.
-func (c *commands) execute(ctx context.Context, name string, q url.Values) (commandResult, error) {
+func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) (commandResult, error) {
 	args, err := c.arguments(name, q)
 	if err != nil {
 		return commandResult{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, durations.Listing)
+	ctx, cancel := context.WithTimeout(ctx, durations.ListingTimeout)
 	defer cancel()
 	select {
 	case c.slots <- struct{}{}:
@@ -151,7 +151,7 @@ func (c *commands) execute(ctx context.Context, name string, q url.Values) (comm
 		index = len(args)
 	}
 	env.Args = slices.Insert(slices.Clone(args), index, append(slices.Clone(c.flags), "--output=json")...)
-	env.Stdin, env.Stdout, env.Stderr, env.Terminal, env.Width = strings.NewReader(""), &out, &notes, false, nil
+	env.Stdin, env.Stdout, env.Stderr, env.IsTerminal, env.Width = strings.NewReader(""), &out, &notes, false, nil
 	before := c.awsCalls.Load()
 	code := c.run(ctx, env)
 	result := commandResult{Command: c.shellLine(args), Exit: code, Calls: c.awsCalls.Load() - before, Notes: strings.TrimSpace(notes.String())}
@@ -162,7 +162,7 @@ func (c *commands) execute(ctx context.Context, name string, q url.Values) (comm
 }
 
 // shellLine returns the command line with these arguments and the flags of the console, quoted for a shell.
-func (c *commands) shellLine(args []string) string {
+func (c *commandRunner) shellLine(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {
 		if a != "--" {
@@ -173,9 +173,9 @@ func (c *commands) shellLine(args []string) string {
 }
 
 // ServeHTTP answers GET /api/command/NAME.
-func (c *commands) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *commandRunner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := c.execute(r.Context(), r.PathValue("name"), r.URL.Query())
-	if bad, ok := err.(badQuery); ok {
+	if bad, ok := err.(queryError); ok {
 		http.Error(w, bad.Error(), http.StatusBadRequest)
 		return
 	}

@@ -38,20 +38,20 @@ const (
 type Command func(context.Context, output.Environment) int
 
 // New returns the command console. run runs the commands whose output the page shows.
-func New(env output.Environment, run Command) *cobra.Command { return newConsole(env, run, "") }
+func New(env output.Environment, run Command) *cobra.Command { return newConsoleCommand(env, run, "") }
 
 // NewMigration returns the command migrate console, which prints the link to the page about the migration to the Gateway
 // API.
 func NewMigration(env output.Environment, run Command) *cobra.Command {
-	cmd := newConsole(env, run, "migrate")
+	cmd := newConsoleCommand(env, run, "migrate")
 	cmd.Short = "Serve the page of the console that shows the translation and the requests with another answer"
 	cmd.Long = "console serves the same page as \"fulcrum console\", and prints the link to the report of migrate.\n\n" + cmd.Long
 	cmd.Example = "  fulcrum migrate console --cluster-name=prod"
 	return cmd
 }
 
-// newConsole returns the command console. startPage is the page that the printed link opens.
-func newConsole(env output.Environment, run Command, startPage string) *cobra.Command {
+// newConsoleCommand returns the command console. startPage is the page that the printed link opens.
+func newConsoleCommand(env output.Environment, run Command, startPage string) *cobra.Command {
 	c := &console{run: run, startPage: startPage, awsCalls: new(atomic.Int64), refreshCalls: new(atomic.Int64)}
 	env.CountRequest = func() { c.awsCalls.Add(1) }
 	c.env = env
@@ -145,7 +145,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 					h.updateReports(func(r *reports) { r.recordList(list, complete) })
 				},
 				OnEvent: func(e input.Event) {
-					h.updateReports(func(r *reports) { r.record(e) })
+					h.updateReports(func(r *reports) { r.recordEvent(e) })
 					h.publishEvent(e)
 				},
 				OnError: setUnavailable,
@@ -157,13 +157,13 @@ func (c *console) serve(cmd *cobra.Command) error {
 		})
 	}
 	srv := &http.Server{
-		Handler:           c.handler(h, newCommands(cmd, c.env, c.run, c.awsCalls)),
-		ReadHeaderTimeout: durations.Answer, IdleTimeout: durations.Listing, MaxHeaderBytes: 1 << 16,
+		Handler:           c.handler(h, newCommandRunner(cmd, c.env, c.run, c.awsCalls)),
+		ReadHeaderTimeout: durations.AnswerTimeout, IdleTimeout: durations.ListingTimeout, MaxHeaderBytes: 1 << 16,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
-	c.announce(cmd, l.Addr().String())
+	c.printURL(cmd, l.Addr().String())
 	select {
 	case err = <-failed:
 		stop()
@@ -175,8 +175,8 @@ func (c *console) serve(cmd *cobra.Command) error {
 	return err
 }
 
-// announce prints the URL of the page. The token is in the fragment, which browsers send to no server.
-func (c *console) announce(cmd *cobra.Command, address string) {
+// printURL prints the URL of the page. The token is in the fragment, which browsers send to no server.
+func (c *console) printURL(cmd *cobra.Command, address string) {
 	url := "http://" + address + "/"
 	switch {
 	case c.token != "":

@@ -56,48 +56,48 @@ type stackPart struct {
 
 // pageState is the state that pages show. It is immutable.
 type pageState struct {
-	generation   int
-	at           time.Time     // when the last refresh ended
-	next         time.Duration // until the next refresh
-	cluster      string
-	parts        []stackPart
-	changes      []change
-	reported     stackPart // reportedWarnings as JSON, without a key
-	text         string    // the output of tree if there is no load balancer
-	notes        string
-	failed       string    // why the last refresh failed
-	since        time.Time // when the first of the refreshes failed that have all failed since
-	refreshCalls int       // calls to AWS of the last refresh
+	generation       int
+	refreshedAt      time.Time     // when the last refresh ended
+	untilNextRefresh time.Duration // until the next refresh
+	cluster          string
+	stackParts       []stackPart
+	changes          []change
+	reported         stackPart // reportedWarnings as JSON, without a key
+	text             string    // the output of tree if there is no load balancer
+	notes            string
+	failure          string    // why the last refresh failed
+	failingSince     time.Time // when the first of the refreshes failed that have all failed since
+	refreshCalls     int       // calls to AWS of the last refresh
 	// fullRefreshWanted reports whether a page has requested a full refresh, which waits for the budget.
 	fullRefreshWanted bool
 	fullRefreshes     int // the number of full refreshes so far
-	// counts are the call counts at each refresh of the last minute, and at the one before.
-	counts []callCount
+	// callCounts are the call counts at each refresh of the last minute, and at the one before.
+	callCounts []callCount
 }
 
 // callCount is the number of calls to AWS up to a time, in total and by refreshes.
 type callCount struct {
-	at               time.Time
+	countedAt        time.Time
 	total, refreshes int64
 }
 
 // lastMinute returns the number of calls to AWS in the last minute, in total and by refreshes, as of the last refresh.
 func (s *pageState) lastMinute() (total, refreshes int64) {
-	if len(s.counts) == 0 {
+	if len(s.callCounts) == 0 {
 		return 0, 0
 	}
-	first, last := s.counts[0], s.counts[len(s.counts)-1]
+	first, last := s.callCounts[0], s.callCounts[len(s.callCounts)-1]
 	return last.total - first.total, last.refreshes - first.refreshes
 }
 
 // addCallCount adds the call count at a refresh. It removes counts older than a minute, except for the last of them.
 func (s *pageState) addCallCount(c callCount) {
-	if len(s.counts) == 0 {
-		s.counts = []callCount{{at: c.at}}
+	if len(s.callCounts) == 0 {
+		s.callCounts = []callCount{{countedAt: c.countedAt}}
 	}
-	s.counts = append(slices.Clone(s.counts), c)
-	for len(s.counts) > 2 && c.at.Sub(s.counts[1].at) > durations.MinuteInterval {
-		s.counts = s.counts[1:]
+	s.callCounts = append(slices.Clone(s.callCounts), c)
+	for len(s.callCounts) > 2 && c.countedAt.Sub(s.callCounts[1].countedAt) > durations.MinuteInterval {
+		s.callCounts = s.callCounts[1:]
 	}
 }
 
@@ -181,8 +181,8 @@ type refreshResult struct {
 	reported reportedWarnings
 	err      error
 	calls    int
-	at       time.Time
-	full     bool // whether all of AWS was read again
+	endedAt  time.Time
+	isFull   bool // whether all of AWS was read again
 }
 
 // run refreshes the state while pages are open, until the context ends.
@@ -206,7 +206,7 @@ func (h *hub) run(ctx context.Context) {
 			return 0
 		case fullWanted:
 			budget.countCalls(now, h.awsCalls.Load())
-			return budget.wait(now, lastFull.expectedCalls(len(last.parts))+pageCalls)
+			return budget.waitTime(now, lastFull.expectedCalls(len(last.stackParts))+pageCalls)
 		}
 		interval := durations.MinuteInterval
 		for v := range viewers {
@@ -214,7 +214,7 @@ func (h *hub) run(ctx context.Context) {
 				interval = durations.BriefWait
 			}
 		}
-		return max(0, laterOf(last.at.Add(interval), budget.withinBudgetAt).Sub(now))
+		return max(0, laterOf(last.refreshedAt.Add(interval), budget.withinBudgetAt).Sub(now))
 	}
 	// schedule sets the timer for the next refresh, and sends its time to all pages.
 	schedule := func() {
@@ -222,12 +222,12 @@ func (h *hub) run(ctx context.Context) {
 			return
 		}
 		next := *last
-		next.next, next.fullRefreshWanted = untilNext(), fullWanted
+		next.untilNextRefresh, next.fullRefreshWanted = untilNext(), fullWanted
 		last = &next
 		for v := range viewers {
 			v.setUpdate(last)
 		}
-		timer.Reset(last.next)
+		timer.Reset(last.untilNextRefresh)
 	}
 	for {
 		select {
@@ -271,16 +271,16 @@ func (h *hub) run(ctx context.Context) {
 			refreshing, refreshingFull = false, false
 			s.changes, events = append(events, s.changes...), nil
 			last = last.withRefresh(s)
-			last.addCallCount(callCount{s.at, h.awsCalls.Load(), h.refreshCalls.Load()})
-			budget.countCalls(s.at, h.awsCalls.Load())
-			if s.full && s.err == nil {
-				lastFull = fullRefresh{s.calls, len(last.parts)}
+			last.addCallCount(callCount{s.endedAt, h.awsCalls.Load(), h.refreshCalls.Load()})
+			budget.countCalls(s.endedAt, h.awsCalls.Load())
+			if s.isFull && s.err == nil {
+				lastFull = fullRefresh{s.calls, len(last.stackParts)}
 			}
 			callsOfPage := 0
-			if s.full {
+			if s.isFull {
 				callsOfPage, pageCalls = pageCalls, 0
 			}
-			budget.countRefresh(s.at, s.calls, callsOfPage)
+			budget.countRefresh(s.endedAt, s.calls, callsOfPage)
 			schedule()
 		}
 	}
@@ -301,7 +301,7 @@ func (f fullRefresh) expectedCalls(stacks int) int {
 func (h *hub) refreshOnce(ctx context.Context, full bool, warnings lastingWarnings) refreshResult {
 	before := h.refreshCalls.Load()
 	snapshot, changes, err := h.refresh(ctx, full)
-	s := refreshResult{snapshot: snapshot, changes: changes, err: err, calls: int(h.refreshCalls.Load() - before), at: h.now(), full: full}
+	s := refreshResult{snapshot: snapshot, changes: changes, err: err, calls: int(h.refreshCalls.Load() - before), endedAt: h.now(), isFull: full}
 	if h.uidOf != nil {
 		var current *tree.Document
 		if err == nil {
@@ -324,13 +324,13 @@ func (v *viewer) setUpdate(s *pageState) {
 // withRefresh returns the state after a refresh. s is the previous state, nil the first time. After a failed refresh the
 // previous stacks stay.
 func (s *pageState) withRefresh(got refreshResult) *pageState {
-	next := &pageState{generation: 1, since: got.at}
+	next := &pageState{generation: 1, failingSince: got.endedAt}
 	if s != nil {
 		*next = *s
 		next.generation++
 	}
-	next.at, next.refreshCalls = got.at, got.calls
-	if got.full {
+	next.refreshedAt, next.refreshCalls = got.endedAt, got.calls
+	if got.isFull {
 		next.fullRefreshes++
 	}
 	next.changes = slices.Clone(next.changes)
@@ -343,17 +343,17 @@ func (s *pageState) withRefresh(got refreshResult) *pageState {
 		next.reported = stackPart{json: data, generation: next.generation}
 	}
 	if got.err != nil {
-		if next.failed == "" {
-			next.since = got.at
+		if next.failure == "" {
+			next.failingSince = got.endedAt
 		}
-		next.failed = got.err.Error()
+		next.failure = got.err.Error()
 		return next
 	}
 	previous := map[string]stackPart{}
-	for _, p := range next.parts {
+	for _, p := range next.stackParts {
 		previous[p.key] = p
 	}
-	next.failed, next.cluster, next.parts = "", got.snapshot.Document.Cluster, nil
+	next.failure, next.cluster, next.stackParts = "", got.snapshot.Document.Cluster, nil
 	next.text = ""
 	if got.snapshot.Notes != "" { // the note about the flags of the controller is in the first snapshot only
 		next.notes = got.snapshot.Notes
@@ -365,13 +365,13 @@ func (s *pageState) withRefresh(got refreshResult) *pageState {
 		p := stackPart{key: stack.Kind + " " + stack.ID, generation: next.generation}
 		var err error
 		if p.json, err = json.Marshal(stack); err != nil {
-			next.failed = err.Error()
+			next.failure = err.Error()
 			continue
 		}
 		if before, ok := previous[p.key]; ok && bytes.Equal(before.json, p.json) {
 			p = before
 		}
-		next.parts = append(next.parts, p)
+		next.stackParts = append(next.stackParts, p)
 	}
 	return next
 }

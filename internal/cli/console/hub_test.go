@@ -19,7 +19,7 @@ type testCluster struct {
 	hub          *hub
 	awsCalls     atomic.Int64
 	refreshCalls atomic.Int64 // the part of awsCalls that refreshes made
-	began        time.Time
+	startedAt    time.Time
 
 	mu               sync.Mutex
 	refreshCost      int64 // number of calls of a refresh
@@ -29,23 +29,23 @@ type testCluster struct {
 	refreshTimes     []time.Duration
 	fullRefreshCost  int64 // number of calls of a full refresh; refreshCost if zero
 	fullRefreshTimes []time.Duration
-	recordedCalls    []calls
+	recordedCalls    []timedCalls
 }
 
 func newTestCluster(t *testing.T, budget int) *testCluster {
-	l := &testCluster{began: time.Now(), refreshCost: 2, ids: []string{"shop/web"}}
+	l := &testCluster{startedAt: time.Now(), refreshCost: 2, ids: []string{"shop/web"}}
 	l.hub = newHub(func(_ context.Context, full bool) (tree.Snapshot, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if full && l.fullRefreshCost > 0 {
 			l.refreshCalls.Add(l.fullRefreshCost)
 			l.makeCalls(l.fullRefreshCost)
-			l.fullRefreshTimes = append(l.fullRefreshTimes, time.Since(l.began).Round(time.Second))
+			l.fullRefreshTimes = append(l.fullRefreshTimes, time.Since(l.startedAt).Round(time.Second))
 		} else {
 			l.refreshCalls.Add(l.refreshCost)
 			l.makeCalls(l.refreshCost)
 		}
-		l.refreshTimes = append(l.refreshTimes, time.Since(l.began).Round(time.Second))
+		l.refreshTimes = append(l.refreshTimes, time.Since(l.startedAt).Round(time.Second))
 		p := tree.Snapshot{Document: tree.Document{Cluster: "c"}}
 		for _, id := range l.ids {
 			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
@@ -61,7 +61,7 @@ func newTestCluster(t *testing.T, budget int) *testCluster {
 // makeCalls counts calls to AWS. The caller holds the lock.
 func (l *testCluster) makeCalls(n int64) {
 	l.awsCalls.Add(n)
-	l.recordedCalls = append(l.recordedCalls, calls{time.Now(), int(n)})
+	l.recordedCalls = append(l.recordedCalls, timedCalls{time.Now(), int(n)})
 }
 
 // fullRefreshes returns the times of the full refreshes.
@@ -71,8 +71,8 @@ func (l *testCluster) fullRefreshes() []time.Duration {
 	return slices.Clone(l.fullRefreshTimes)
 }
 
-// change runs edit under the lock, so that no refresh runs meanwhile.
-func (l *testCluster) change(edit func()) {
+// withLock runs edit under the lock, so that no refresh runs meanwhile.
+func (l *testCluster) withLock(edit func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	edit()
@@ -92,7 +92,7 @@ func (l *testCluster) openPage(background bool) *viewer {
 	return v
 }
 
-func latest(t *testing.T, v *viewer) *pageState {
+func latestState(t *testing.T, v *viewer) *pageState {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -132,19 +132,19 @@ func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
-		l.change(func() { l.refreshCost = 50 })
+		l.withLock(func() { l.refreshCost = 50 })
 		v := l.openPage(false)
 		time.Sleep(61 * time.Second)
 		if want := []time.Duration{0, 30 * time.Second, time.Minute}; !slices.Equal(l.refreshes(), want) {
 			t.Errorf("refreshes run at %v, want %v", l.refreshes(), want)
 		}
-		s := latest(t, v)
-		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.next != 30*time.Second || s.refreshCalls != 50 {
-			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.refreshCalls, s.next)
+		s := latestState(t, v)
+		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.untilNextRefresh != 30*time.Second || s.refreshCalls != 50 {
+			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.refreshCalls, s.untilNextRefresh)
 		}
-		l.change(func() { l.makeCalls(600) }) // calls of a command
+		l.withLock(func() { l.makeCalls(600) }) // calls of a command
 		time.Sleep(30 * time.Second)
-		if n := l.hub.updateFor(latest(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
+		if n := l.hub.updateFor(latestState(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
 			t.Errorf("with a command there are %+v", n)
 		}
 	})
@@ -155,23 +155,23 @@ func TestPagesReceiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
 		v := l.openPage(false)
-		first := l.hub.updateFor(latest(t, v), 0)
+		first := l.hub.updateFor(latestState(t, v), 0)
 		if len(first.Keys) != 1 || len(first.Stacks) != 1 || len(first.Changes) != 0 {
 			t.Errorf("at first: %+v", first)
 		}
-		l.change(func() {
+		l.withLock(func() {
 			l.ids = []string{"bank/pay", "shop/web"}
 			l.changes = []change{{Subject: "Ingress bank/pay", Added: []string{"listener HTTP:80"}}}
 		})
 		l.hub.publishEvent(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
 		time.Sleep(2 * time.Second)
-		second := l.hub.updateFor(latest(t, v), 1)
+		second := l.hub.updateFor(latestState(t, v), 1)
 		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Subject != "Ingress bank/pay" || second.Changes[0].Event == nil {
 			t.Errorf("later: %+v", second)
 		}
-		l.change(func() { l.changes = nil })
+		l.withLock(func() { l.changes = nil })
 		time.Sleep(2 * time.Second)
-		third := latest(t, v)
+		third := latestState(t, v)
 		if n := l.hub.updateFor(third, 2); len(n.Stacks)+len(n.Changes) != 0 || len(n.Keys) != 2 {
 			t.Errorf("without a change: %+v", n)
 		}
@@ -186,17 +186,17 @@ func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
 		v := l.openPage(false)
-		latest(t, v)
-		l.change(func() { l.refreshErr = errors.New("AWS does not answer") })
+		latestState(t, v)
+		l.withLock(func() { l.refreshErr = errors.New("AWS does not answer") })
 		time.Sleep(10 * time.Second)
-		s := latest(t, v)
+		s := latestState(t, v)
 		n := l.hub.updateFor(s, 0)
-		if n.Failed != "AWS does not answer" || len(n.Stacks) != 1 || n.Since == nil || n.Since.Sub(l.began).Round(time.Second) != 2*time.Second {
+		if n.Failed != "AWS does not answer" || len(n.Stacks) != 1 || n.Since == nil || n.Since.Sub(l.startedAt).Round(time.Second) != 2*time.Second {
 			t.Errorf("%+v", n)
 		}
-		l.change(func() { l.refreshErr = nil })
+		l.withLock(func() { l.refreshErr = nil })
 		time.Sleep(2 * time.Second)
-		if n := l.hub.updateFor(latest(t, v), 0); n.Failed != "" || n.Since != nil {
+		if n := l.hub.updateFor(latestState(t, v), 0); n.Failed != "" || n.Since != nil {
 			t.Errorf("after it: %+v", n)
 		}
 	})
@@ -207,12 +207,12 @@ func TestChangesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
 		v := l.openPage(false)
-		latest(t, v)
+		latestState(t, v)
 		for range 5 * maxChanges {
 			l.hub.publishEvent(input.Event{Kind: "Ingress", Name: "x"})
 		}
 		time.Sleep(2 * time.Second)
-		if n := len(latest(t, v).changes); n != maxChanges {
+		if n := len(latestState(t, v).changes); n != maxChanges {
 			t.Errorf("%d changes are kept", n)
 		}
 	})

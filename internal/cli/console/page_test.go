@@ -20,7 +20,7 @@ import (
 
 // All files of the page are served, and none of them inserts text as HTML, runs text as code, or calls another host.
 func TestPageInsertsTextWithoutMarkup(t *testing.T) {
-	entries, err := fs.ReadDir(files, "page")
+	entries, err := fs.ReadDir(pageFiles, "page")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +28,11 @@ func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	elsewhere := regexp.MustCompile(`https?://[^\s"'<)]+`)
 	for _, e := range entries {
 		served := httptest.NewRecorder()
-		Page().ServeHTTP(served, httptest.NewRequest("GET", "/"+strings.TrimPrefix(e.Name(), startFile), nil))
+		PageHandler().ServeHTTP(served, httptest.NewRequest("GET", "/"+strings.TrimPrefix(e.Name(), startFile), nil))
 		if served.Code != http.StatusOK || served.Header().Get("Content-Type") == "" {
 			t.Errorf("%s is not served with a content type", e.Name())
 		}
-		data, err := fs.ReadFile(files, path.Join("page", e.Name()))
+		data, err := fs.ReadFile(pageFiles, path.Join("page", e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	}
 	for _, other := range []string{"/" + startFile, "/other.js", "/../server.go", "/page"} {
 		served := httptest.NewRecorder()
-		Page().ServeHTTP(served, &http.Request{Method: "GET", URL: &url.URL{Path: other}})
+		PageHandler().ServeHTTP(served, &http.Request{Method: "GET", URL: &url.URL{Path: other}})
 		if served.Code != http.StatusNotFound {
 			t.Errorf("%s is served with status %d", other, served.Code)
 		}
@@ -106,10 +106,10 @@ func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 			t.Errorf("no value of --%s is known, of type %s", f.Name, f.Value.Type())
 			return
 		}
-		c := newCommands(from, output.Environment{}, nil, nil)
+		c := newCommandRunner(from, output.Environment{}, nil, nil)
 		to := &cobra.Command{Use: "tree"}
 		tree.NewView(to, output.Environment{Getenv: func(string) string { return "" }})
-		if err := to.ParseFlags(append(slices.Clone(c.flags), c.scope...)); err != nil {
+		if err := to.ParseFlags(append(slices.Clone(c.flags), c.scopeFlags...)); err != nil {
 			t.Errorf("--%s: %v", f.Name, err)
 			return
 		}

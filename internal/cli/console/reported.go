@@ -81,8 +81,8 @@ type objectReports struct {
 	lastSuccess time.Time // when the object was reconciled last
 }
 
-// newest returns the time of the last event.
-func (h *objectReports) newest() time.Time {
+// lastEventTime returns the time of the last event.
+func (h *objectReports) lastEventTime() time.Time {
 	at := h.lastSuccess
 	for _, w := range h.warnings {
 		if w.At.After(at) {
@@ -94,10 +94,10 @@ func (h *objectReports) newest() time.Time {
 
 // reports stores the warnings and successes that events have reported. Only one goroutine may use it.
 type reports struct {
-	now      func() time.Time
-	byObject map[reportedObject]*objectReports
-	failed   string
-	partial  bool
+	now         func() time.Time
+	byObject    map[reportedObject]*objectReports
+	readFailure string
+	isPartial   bool
 }
 
 // findingReason matches the beginning of the message of an event about a finding: the reason of the finding.
@@ -106,18 +106,18 @@ var findingReason = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): `)
 // recordList records a list of the events that a cluster stores. complete reports whether the list has all of them.
 func (r *reports) recordList(list []input.Event, complete bool) {
 	for _, e := range list {
-		r.record(e)
+		r.recordEvent(e)
 	}
-	r.failed, r.partial = "", !complete
+	r.readFailure, r.isPartial = "", !complete
 }
 
 // setUnavailable records why events cannot be read.
 func (r *reports) setUnavailable(err error) {
-	r.failed = finding.Printable("events cannot be read: " + err.Error())
+	r.readFailure = finding.Printable("events cannot be read: " + err.Error())
 }
 
-// record records an event if it is a warning or a success of the controller.
-func (r *reports) record(e input.Event) {
+// recordEvent records an event if it is a warning or a success of the controller.
+func (r *reports) recordEvent(e input.Event) {
 	if !e.IsOfController() || !e.Warning && !e.IsReconciled() {
 		return
 	}
@@ -149,11 +149,11 @@ func (r *reports) record(e input.Event) {
 	if m := findingReason.FindStringSubmatch(e.Message); m != nil {
 		w.Finding = m[1]
 	}
-	reported.add(w)
+	reported.addWarning(w)
 }
 
-// add adds a warning. It stores the last warning of each reason, at most maxWarningsOfObject.
-func (h *objectReports) add(w warning) {
+// addWarning adds a warning. It stores the last warning of each reason, at most maxWarningsOfObject.
+func (h *objectReports) addWarning(w warning) {
 	index := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
 	switch {
 	case index < 0:
@@ -168,14 +168,14 @@ func (h *objectReports) add(w warning) {
 }
 
 // isExpired reports whether an event is so old that API servers have deleted it.
-func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventKept }
+func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventRetention }
 
 // removeOldest removes the objects whose events have expired, and then the older half of the objects if there are still
 // maxReportedObjects.
 func (r *reports) removeOldest() {
 	var ages []time.Time
 	for object, reported := range r.byObject {
-		if at := reported.newest(); r.isExpired(at) {
+		if at := reported.lastEventTime(); r.isExpired(at) {
 			delete(r.byObject, object)
 		} else {
 			ages = append(ages, at)
@@ -187,17 +187,17 @@ func (r *reports) removeOldest() {
 	slices.SortFunc(ages, time.Time.Compare)
 	middle := ages[len(ages)/2]
 	for object, reported := range r.byObject {
-		if len(r.byObject) > maxReportedObjects/2 && !reported.newest().After(middle) {
+		if len(r.byObject) > maxReportedObjects/2 && !reported.lastEventTime().After(middle) {
 			delete(r.byObject, object)
 		}
 	}
-	r.partial = true
+	r.isPartial = true
 }
 
 // lastingWarnings returns the warnings that report a change, or whose object was not reconciled after them. The result is
 // immutable.
 func (r *reports) lastingWarnings() lastingWarnings {
-	out := lastingWarnings{byObject: map[reportedObject][]warning{}, failed: r.failed, partial: r.partial}
+	out := lastingWarnings{byObject: map[reportedObject][]warning{}, readFailure: r.readFailure, isPartial: r.isPartial}
 	for object, reported := range r.byObject {
 		for _, w := range reported.warnings {
 			if !r.isExpired(w.At) && (w.isOfChange() || !reported.lastSuccess.After(w.At)) {
@@ -210,14 +210,14 @@ func (r *reports) lastingWarnings() lastingWarnings {
 
 // lastingWarnings are the warnings that applied at one time, by object.
 type lastingWarnings struct {
-	byObject map[reportedObject][]warning
-	failed   string
-	partial  bool
+	byObject    map[reportedObject][]warning
+	readFailure string
+	isPartial   bool
 }
 
 // reportedFor returns the warnings about objects that exist. current is the document of the last refresh, or nil if it failed.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
-	out := reportedWarnings{Events: []warning{}, Failed: l.failed, Partial: l.partial}
+	out := reportedWarnings{Events: []warning{}, Failed: l.readFailure, Partial: l.isPartial}
 	// A finding about a Service or a route applies to each member of its stack.
 	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
 	if current != nil {

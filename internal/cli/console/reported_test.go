@@ -20,8 +20,8 @@ var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 func alwaysExists(output.Object) (string, bool) { return "", true }
 
-// reportsAt returns reports with events; each key is the age of the event.
-func reportsAt(ago map[time.Duration]input.Event) *reports {
+// newReportsWith returns reports with events; each key is the age of the event.
+func newReportsWith(ago map[time.Duration]input.Event) *reports {
 	r := &reports{now: func() time.Time { return midnight }}
 	for d, e := range ago {
 		e.Time = midnight.Add(-d)
@@ -31,12 +31,12 @@ func reportsAt(ago map[time.Duration]input.Event) *reports {
 		if e.Component == "" {
 			e.Component = "ingress"
 		}
-		r.record(e)
+		r.recordEvent(e)
 	}
 	return r
 }
 
-func lines(r reportedWarnings) string {
+func warningLines(r reportedWarnings) string {
 	var out []string
 	for _, w := range r.Events {
 		out = append(out, fmt.Sprintf("%s %s/%s %s %s %s", w.Severity, w.Object.Namespace, w.Object.Name, w.Reason, w.Finding, midnight.Sub(w.At)))
@@ -64,13 +64,13 @@ func TestLastingWarningsAreShown(t *testing.T) {
 		"over, another object": {map[time.Duration]input.Event{5 * time.Minute: denied, time.Minute: of(success, "x")}, "error shop/web FailedDeployModel AccessDenied 5m0s"},
 		"again":                {map[time.Duration]input.Event{5 * time.Minute: success, time.Minute: denied}, "error shop/web FailedDeployModel AccessDenied 1m0s"},
 		"success of another":   {map[time.Duration]input.Event{5 * time.Minute: denied, time.Minute: from(success, "someone")}, "error shop/web FailedDeployModel AccessDenied 5m0s"},
-		"an hour old":          {map[time.Duration]input.Event{durations.EventKept: denied}, ""},
+		"an hour old":          {map[time.Duration]input.Event{durations.EventRetention: denied}, ""},
 		"of another component": {map[time.Duration]input.Event{time.Minute: from(denied, "kubelet")}, ""},
 		"of a Gateway":         {map[time.Duration]input.Event{time.Minute: from(denied, "gateway.k8s.aws/nlb")}, "error shop/web FailedDeployModel AccessDenied 1m0s"},
 		"a wait":               {map[time.Duration]input.Event{time.Minute: {Reason: "WaitingForTargets"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(reportsAt(c.ago).lastingWarnings().reportedFor(alwaysExists, nil)); got != c.want {
+			if got := warningLines(newReportsWith(c.ago).lastingWarnings().reportedFor(alwaysExists, nil)); got != c.want {
 				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
@@ -94,7 +94,7 @@ func TestWarningsNotFoundByLastRefreshArePast(t *testing.T) {
 	}
 	past := func(look *tree.Document) string {
 		var out []string
-		for _, w := range reportsAt(all).lastingWarnings().reportedFor(alwaysExists, look).Events {
+		for _, w := range newReportsWith(all).lastingWarnings().reportedFor(alwaysExists, look).Events {
 			out = append(out, fmt.Sprint(w.Severity, " ", w.Object.Name, " ", w.Finding, " ", w.Past))
 		}
 		return strings.Join(out, "\n")
@@ -117,9 +117,9 @@ func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	w := func(name, uid string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
 	}
-	r := reportsAt(map[time.Duration]input.Event{1: w("web", "new"), 2: w("web", "old"), 3: w("gone", "x")})
+	r := newReportsWith(map[time.Duration]input.Event{1: w("web", "new"), 2: w("web", "old"), 3: w("gone", "x")})
 	got := r.lastingWarnings().reportedFor(func(o output.Object) (string, bool) { return "new", o.Name == "web" }, nil)
-	if text := lines(got); text != "error shop/web FailedDeployModel  1ns" {
+	if text := warningLines(got); text != "error shop/web FailedDeployModel  1ns" {
 		t.Errorf("shown:\n%s", text)
 	}
 }
@@ -128,10 +128,10 @@ func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
 	for i := range 3 * maxReportedObjects {
-		r.record(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
+		r.recordEvent(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
 	}
 	for i := range 100 {
-		r.record(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
+		r.recordEvent(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
 	}
 	got := r.lastingWarnings().reportedFor(alwaysExists, nil)
 	if len(got.Events) != maxReportedWarnings || got.More == 0 || !got.Partial || len(r.byObject) > maxReportedObjects {
@@ -156,22 +156,22 @@ func TestPagesReceiveReportedWarnings(t *testing.T) {
 		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", Time: time.Now()}
 		l.hub.updateReports(func(r *reports) { r.recordList([]input.Event{fault}, true) })
 		v := l.openPage(false)
-		first := l.hub.updateFor(latest(t, v), 0)
+		first := l.hub.updateFor(latestState(t, v), 0)
 		var got reportedWarnings
 		if err := json.Unmarshal(first.Reported, &got); err != nil || len(got.Events) != 1 || got.Events[0].Finding != "AccessDenied" {
 			t.Errorf("at first: %s, %v", first.Reported, err)
 		}
 		time.Sleep(2 * time.Second)
-		if n := l.hub.updateFor(latest(t, v), 1); n.Reported != nil {
+		if n := l.hub.updateFor(latestState(t, v), 1); n.Reported != nil {
 			t.Errorf("without a change: %s", n.Reported)
 		}
 		l.hub.updateReports(func(r *reports) { r.setUnavailable(errors.New("events is forbidden")) })
 		time.Sleep(2 * time.Second)
-		if n := l.hub.updateFor(latest(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
+		if n := l.hub.updateFor(latestState(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
 			t.Errorf("without a right: %s", n.Reported)
 		}
-		time.Sleep(durations.EventKept)
-		if n := l.hub.updateFor(latest(t, v), 0); strings.Contains(string(n.Reported), "AccessDenied") {
+		time.Sleep(durations.EventRetention)
+		if n := l.hub.updateFor(latestState(t, v), 0); strings.Contains(string(n.Reported), "AccessDenied") {
 			t.Errorf("after an hour: %s", n.Reported)
 		}
 	})

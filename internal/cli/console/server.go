@@ -20,7 +20,7 @@ import (
 )
 
 //go:embed page
-var files embed.FS
+var pageFiles embed.FS
 
 // contentTypes are the content types of the files of the page, by the ends of their names.
 var contentTypes = map[string]string{
@@ -34,23 +34,23 @@ const startFile = "index.html"
 // browser does not parse text as markup.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Page returns a handler that serves the files of the page without its API, for tests of the page with large documents.
-func Page() http.Handler { return http.HandlerFunc(serveFile) }
+// PageHandler returns a handler that serves the files of the page without its API, for tests of the page with large documents.
+func PageHandler() http.Handler { return http.HandlerFunc(serveFile) }
 
 // handler returns the handler of the page and its API.
-func (c *console) handler(h *hub, commands *commands) http.Handler {
+func (c *console) handler(h *hub, commands *commandRunner) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", serveFile)
 	mux.Handle("GET /api/command/{name}", c.requirePage(commands))
 	mux.Handle("GET /api/again", c.requirePage(http.HandlerFunc(h.serveFullRefresh)))
-	mux.Handle("GET /api/looks", c.requirePage(http.HandlerFunc(h.serve)))
+	mux.Handle("GET /api/looks", c.requirePage(http.HandlerFunc(h.serveUpdates)))
 	return c.checkOrigin(mux)
 }
 
 // serveFile serves a file of the page.
 func serveFile(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
-	data, err := fs.ReadFile(files, "page/"+cmp.Or(name, startFile))
+	data, err := fs.ReadFile(pageFiles, "page/"+cmp.Or(name, startFile))
 	if err != nil || name == startFile {
 		http.NotFound(w, r)
 		return
@@ -115,8 +115,8 @@ func (c *console) requirePage(next http.Handler) http.Handler {
 	})
 }
 
-// update is a message to a page: first the whole state, later the parts that have changed.
-type update struct {
+// pageUpdate is a message to a page: first the whole state, later the parts that have changed.
+type pageUpdate struct {
 	// Have is the generation of the state that the page has after this message. The page sends it when it reconnects.
 	Have    string `json:"have"`
 	Cluster string `json:"cluster"`
@@ -153,17 +153,17 @@ type update struct {
 }
 
 // updateFor returns the message for a page that has the state of generation have, which is 0 for a new page.
-func (h *hub) updateFor(s *pageState, have int) update {
-	n := update{
+func (h *hub) updateFor(s *pageState, have int) pageUpdate {
+	n := pageUpdate{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
-		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(), Wanted: s.fullRefreshWanted, Reads: s.fullRefreshes,
+		Text: s.text, Notes: s.notes, Failed: s.failure, At: s.refreshedAt, Next: s.untilNextRefresh.Seconds(), Wanted: s.fullRefreshWanted, Reads: s.fullRefreshes,
 	}
 	n.AWS.Look, n.AWS.Budget = s.refreshCalls, h.budget
 	n.AWS.Minute, n.AWS.Looks = s.lastMinute()
-	if s.failed != "" {
-		n.Since = &s.since
+	if s.failure != "" {
+		n.Since = &s.failingSince
 	}
-	for _, p := range s.parts {
+	for _, p := range s.stackParts {
 		n.Keys = append(n.Keys, p.key)
 		if p.generation > have {
 			n.Stacks = append(n.Stacks, p.json)
@@ -193,8 +193,8 @@ func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serve answers GET /api/looks by server-sent events, each of which has an update.
-func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
+// serveUpdates answers GET /api/looks by server-sent events, each of which has an update.
+func (h *hub) serveUpdates(w http.ResponseWriter, r *http.Request) {
 	have := 0
 	if instance, generation, ok := strings.Cut(r.URL.Query().Get("have"), "."); ok && instance == h.instance {
 		have, _ = strconv.Atoi(generation)
@@ -223,7 +223,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			have = s.generation
-			out.SetWriteDeadline(time.Now().Add(durations.Request))
+			out.SetWriteDeadline(time.Now().Add(durations.RequestTimeout))
 			if _, err := w.Write(slices.Concat([]byte("data: "), data, []byte("\n\n"))); err != nil {
 				return
 			}

@@ -22,7 +22,7 @@ import (
 // checkAccelerators checks the permissions, endpoints and quotas of GlobalAccelerators if the feature gate is on.
 func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) {
 	const area = "accelerators"
-	if !d.Config.Gates.On(config.GlobalAcceleratorController) {
+	if !d.Config.Gates.Enabled(config.GlobalAcceleratorController) {
 		return
 	}
 	partition := d.checker.Partition()
@@ -30,9 +30,9 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 		d.addResult(area, resultWarning, "remove the feature gate GlobalAcceleratorController, which has no effect there", "AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served", partition, d.aws.Region())
 		return
 	}
-	d.checkPermissions(ctx, caller, rights.Accelerators)
+	d.checkPermissions(ctx, caller, rights.AcceleratorStatements)
 	d.reportEndpointIDs()
-	found, err := d.checker.Accelerators(ctx, time.Now().Add(-durations.SlowChange))
+	found, err := d.checker.ReadAccelerators(ctx, time.Now().Add(-durations.SlowChangeAge))
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.IsDenied(err) {
@@ -46,7 +46,7 @@ func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) 
 		d.addResult(area, resultWarning, "see the AWS Health Dashboard; changes take effect when AWS has deployed them", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
 	}
 	if len(found.Slow) == 0 {
-		d.addResult(area, resultOK, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
+		d.addResult(area, resultOK, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChangeAge.Minutes()))
 	}
 	if found.Unseen > 0 {
 		d.addResult(area, resultOK, "", "%d accelerators were not checked, to limit the number of AWS calls", found.Unseen)
@@ -66,7 +66,7 @@ func (d *doctor) reportEndpointIDs() {
 			for _, g := range l.EndpointGroups {
 				for _, e := range g.Endpoints {
 					if e.Type == aga.EndpointTypeEndpointID && e.EndpointID != "" {
-						ids[finding.Cut(e.EndpointID)] = true
+						ids[finding.TruncateValue(e.EndpointID)] = true
 					}
 				}
 			}
@@ -113,7 +113,7 @@ func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 // defaultsOf returns the defaults in a definition, keyed by field path.
 func defaultsOf(definition map[string]any) map[string]string {
 	out := map[string]string{}
-	eachField(definition, func(path string, schema map[string]any) {
+	forEachField(definition, func(path string, schema map[string]any) {
 		if v, ok := schema["default"]; ok {
 			out[path] = fmt.Sprint(v)
 		}

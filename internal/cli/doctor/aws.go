@@ -30,7 +30,7 @@ func (d *doctor) checkAWS(ctx context.Context) {
 		return
 	}
 	d.checker = checks.New(aws)
-	caller, err := d.checker.Identity(ctx)
+	caller, err := d.checker.ReadIdentity(ctx)
 	if sdk.IsSilent(err) {
 		d.addFailure("discovery", err, "")
 		return
@@ -42,7 +42,7 @@ func (d *doctor) checkAWS(ctx context.Context) {
 	d.aws, d.Cloud, d.VPC = aws, aws, aws.VPC()
 	d.addResult("credentials", resultOK, "", "%s of account %s", caller.ARN, caller.Account)
 	d.addResult("discovery", resultOK, "", "region %s, VPC %s", aws.Region(), aws.VPC())
-	d.checkPermissions(ctx, caller, rights.AWS) // first, because its messages name the purpose of each permission
+	d.checkPermissions(ctx, caller, rights.AWSStatements) // first, because its messages name the purpose of each permission
 	d.checkSubnets(ctx)
 	d.checkQuotas(ctx)
 	d.checkAccelerators(ctx, caller)
@@ -57,7 +57,7 @@ const maxCertificatesRead = 500
 // the right to read the tags of certificates have imported none.
 func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
-	imported, notChecked, err := d.aws.ImportedCertificates(ctx, maxCertificatesRead)
+	imported, notChecked, err := d.aws.CountImportedCertificates(ctx, maxCertificatesRead)
 	if err != nil {
 		if !checks.IsDenied(err) {
 			d.addResult(area, resultWarning, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
@@ -76,11 +76,11 @@ func (d *doctor) checkImportedCertificates(ctx context.Context) {
 			n += imported[k]
 		}
 		switch {
-		case n > 0 && !d.Config.Imports(secrets.flag):
+		case n > 0 && !d.Config.ImportsSecretsOf(secrets.flag):
 			d.addResult(area, resultWarning, fmt.Sprintf("start the controller with --import-tls-secrets=%s, or delete those that no listener has", secrets.flag),
-				"%s of TLS Secrets of %s are not renewed, because --import-tls-secrets does not name %q", output.Amount(n, "imported certificate"), secrets.objects, secrets.flag)
+				"%s of TLS Secrets of %s are not renewed, because --import-tls-secrets does not name %q", output.CountWithNoun(n, "imported certificate"), secrets.objects, secrets.flag)
 		case n > 0:
-			d.addResult(area, resultOK, "", "%s of TLS Secrets of %s", output.Amount(n, "imported certificate"), secrets.objects)
+			d.addResult(area, resultOK, "", "%s of TLS Secrets of %s", output.CountWithNoun(n, "imported certificate"), secrets.objects)
 		}
 	}
 	if notChecked > 0 {
@@ -115,7 +115,7 @@ func (d *doctor) checkSubnets(ctx context.Context) {
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.Config.ClusterName,
-			ClusterTagCheck: d.Config.Gates.On(config.SubnetsClusterTagCheck), SingleSubnet: d.Config.Gates.On(config.ALBSingleSubnet),
+			ClusterTagCheck: d.Config.Gates.Enabled(config.SubnetsClusterTagCheck), SingleSubnet: d.Config.Gates.Enabled(config.ALBSingleSubnet),
 		}, answer)
 		switch {
 		case fault != nil:
@@ -145,12 +145,12 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 				continue
 			}
 			tried[a.Name] = true
-			p, err := d.checker.Permission(ctx, a.Name)
+			p, err := d.checker.CheckPermission(ctx, a.Name)
 			switch {
 			case p == checks.PermissionRefused:
 				right, _ := missingPermission(err)
 				d.recordMissingPermission(right, area)
-				d.addResult(area, resultError, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", caller.ARN, a.Name, a.Why)
+				d.addResult(area, resultError, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", caller.ARN, a.Name, a.Reason)
 			case p == checks.PermissionGranted:
 				granted++
 			case err != nil:
@@ -206,7 +206,7 @@ const quotaWarningPercent = 80
 // checkQuotas reports the usage of quotas.
 func (d *doctor) checkQuotas(ctx context.Context) {
 	const area = "quotas"
-	usage, notChecked, err := d.checker.Usage(ctx)
+	usage, notChecked, err := d.checker.ReadUsage(ctx)
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.IsDenied(err) {
@@ -226,18 +226,18 @@ func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := resultOK, ""
 		switch {
-		case u.Limit > 0 && u.Used >= u.Limit && !u.Default:
+		case u.Limit > 0 && u.Used >= u.Limit && !u.IsDefault:
 			result, fix = resultError, "request a higher quota in Service Quotas, or delete unused resources"
 		case u.Limit > 0 && u.Used*100 >= u.Limit*quotaWarningPercent:
 			result, fix = resultWarning, "request a higher quota in Service Quotas"
 		}
 		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Limit)
-		if u.Default {
+		if u.IsDefault {
 			text += " (the default of AWS)"
 		}
 		text += " in use"
-		if u.Of != "" {
-			text += " by " + u.Of + ", which has most"
+		if u.Resource != "" {
+			text += " by " + u.Resource + ", which has most"
 		}
 		d.addResult("quotas", result, fix, "%s", text)
 	}

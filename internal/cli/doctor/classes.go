@@ -25,7 +25,7 @@ func (d *doctor) checkClasses() {
 	ingressClasses := map[string]bool{}
 	for _, o := range d.store.All(cluster.KindIngressClass) {
 		ingressClasses[o.GetName()] = true
-		if o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressController {
+		if o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressControllerName {
 			ownIngressClasses = append(ownIngressClasses, o.GetName())
 		}
 	}
@@ -57,7 +57,7 @@ func (d *doctor) checkClasses() {
 	slices.Sort(gatewaysWithoutClass)
 	slices.Sort(ingressesWithoutClass)
 	if len(ownIngressClasses) == 0 {
-		d.addResult(area, resultWarning, "create an IngressClass with this spec.controller", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
+		d.addResult(area, resultWarning, "create an IngressClass with this spec.controller", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressControllerName)
 	} else {
 		d.addResult(area, resultOK, "", "IngressClasses of this controller: %s", output.JoinFirst(ownIngressClasses))
 	}

@@ -159,7 +159,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	}
 	ctx := cmd.Context()
 	if rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env); err == nil && input.CheckReachable(ctx, rc) == nil {
-		if err := d.TakeFlags(ctx, rc, d.Env.Stderr); err != nil {
+		if err := d.SetControllerFlags(ctx, rc, d.Env.Stderr); err != nil {
 			return err
 		}
 	}
@@ -181,9 +181,9 @@ func (d *doctor) run(cmd *cobra.Command) error {
 			doc.Warnings++
 		}
 	}
-	if d.form.Text() {
+	if d.form.IsText() {
 		showChecks(d.form.Out(), doc)
-	} else if err := d.form.Document(doc); err != nil {
+	} else if err := d.form.PrintDocument(doc); err != nil {
 		return err
 	}
 	if doc.Errors > 0 {
@@ -213,7 +213,7 @@ func showChecks(w io.Writer, doc Document) {
 		}
 		fmt.Fprintf(w, "%-8s%-13s%s\n", c.Result, c.Area, text)
 	}
-	fmt.Fprintf(w, "%s, %s\n", output.Amount(doc.Errors, "error"), output.Amount(doc.Warnings, "warning"))
+	fmt.Fprintf(w, "%s, %s\n", output.CountWithNoun(doc.Errors, "error"), output.CountWithNoun(doc.Warnings, "warning"))
 }
 
 // checkOrphans compares AWS with the cluster, if both could be read.
@@ -228,7 +228,7 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 		return
 	}
 	if len(doc.Orphans) == 0 {
-		d.addResult(area, resultOK, "", "%s", doc.AllOwned())
+		d.addResult(area, resultOK, "", "%s", doc.NoOrphansText())
 	}
 	output.ShowFirst(doc.Orphans, maxOrphansShown, func(o orphans.Orphan) {
 		d.addResult(area, resultWarning, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)

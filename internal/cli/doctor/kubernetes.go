@@ -102,7 +102,7 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 		gateways := strings.HasSuffix(want.GetName(), ".gateway.k8s.aws")
 		accelerators := strings.HasSuffix(want.GetName(), ".aga.k8s.aws")
 		switch {
-		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.On(config.GlobalAcceleratorController):
+		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.Enabled(config.GlobalAcceleratorController):
 		case apierrors.IsNotFound(err) && accelerators:
 			d.addResult(area, resultError, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
 		case apierrors.IsNotFound(err) && gateways:
@@ -148,13 +148,13 @@ func missingFields(want, have map[string]any) []string {
 // fieldsOf returns the versions of a definition and the paths of their fields, sorted.
 func fieldsOf(definition map[string]any) []string {
 	var out []string
-	eachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
+	forEachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
 	slices.Sort(out)
 	return out
 }
 
-// eachField calls visit for each version of a definition, and for each field of the version with its schema.
-func eachField(definition map[string]any, visit func(path string, schema map[string]any)) {
+// forEachField calls visit for each version of a definition, and for each field of the version with its schema.
+func forEachField(definition map[string]any, visit func(path string, schema map[string]any)) {
 	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
@@ -164,20 +164,20 @@ func eachField(definition map[string]any, visit func(path string, schema map[str
 		name, _ := version["name"].(string)
 		root, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
 		visit(name, nil)
-		eachNestedField(name, root, visit)
+		forEachNestedField(name, root, visit)
 	}
 }
 
-// eachNestedField calls visit for each field below a node of the schema.
-func eachNestedField(path string, node map[string]any, visit func(path string, schema map[string]any)) {
+// forEachNestedField calls visit for each field below a node of the schema.
+func forEachNestedField(path string, node map[string]any, visit func(path string, schema map[string]any)) {
 	properties, _ := node["properties"].(map[string]any)
 	for name, child := range properties {
 		schema, _ := child.(map[string]any)
 		visit(path+"."+name, schema)
-		eachNestedField(path+"."+name, schema, visit)
+		forEachNestedField(path+"."+name, schema, visit)
 	}
 	if items, ok := node["items"].(map[string]any); ok {
-		eachNestedField(path, items, visit)
+		forEachNestedField(path, items, visit)
 	}
 }
 
@@ -271,7 +271,7 @@ func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix s
 		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own", nil
 	case now.After(expiry):
 		return "its CA expired at " + expiry.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
-	case now.Add(durations.Lifetime / 52).After(expiry): // a week
+	case now.Add(durations.CertificateLifetime / 52).After(expiry): // a week
 		return "its CA expires at " + expiry.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate", nil
 	}
 	s := h.client.Service

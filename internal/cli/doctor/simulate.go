@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy simulates the actions that change AWS, which doctor must not try. It makes one call to IAM for each statement of
-// the table and each resource of the statement.
+// simulatePolicy simulates the actions that change AWS, which doctor must not try. It makes one call to IAM for each
+// statement of the table and each resource of the statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
@@ -24,7 +24,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 		for _, a := range s.Actions {
 			if slices.Contains(actions, a.Name) {
 				q.Actions = append(q.Actions, a.Name)
-				why[a.Name] = a.Why
+				why[a.Name] = a.Reason
 			}
 		}
 		if len(q.Actions) == 0 {

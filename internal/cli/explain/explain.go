@@ -55,7 +55,7 @@ reasons by what they are about. "fulcrum explain request" says which rule answer
 		}
 		return e.run(cmd, args)
 	}
-	cmd.AddCommand(newExplainRequest(env))
+	cmd.AddCommand(newRequestCommand(env))
 	return cmd
 }
 
@@ -81,11 +81,11 @@ type ReasonsDocument struct {
 func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
 	if means, ok := SharedReasons[strings.ToLower(word)]; i < 0 && ok {
-		if e.form.Text() {
+		if e.form.IsText() {
 			fmt.Fprintf(e.form.Out(), "%s\n  %s\n", word, means)
 			return nil
 		}
-		return e.form.Document(ReasonsDocument{[]reasonDocument{{Reason: finding.Reason(word), Means: means}}})
+		return e.form.PrintDocument(ReasonsDocument{[]reasonDocument{{Reason: finding.Reason(word), Means: means}}})
 	}
 	if i < 0 {
 		var known []string
@@ -130,7 +130,7 @@ const (
 
 // showReasonList prints all reasons: as text by subject, as JSON or YAML in alphabetical order.
 func (e *explainCommand) showReasonList() error {
-	if !e.form.Text() {
+	if !e.form.IsText() {
 		return e.showReasons(finding.Reasons)
 	}
 	means := map[finding.Reason]string{}
@@ -155,16 +155,16 @@ func (e *explainCommand) showReasons(reasons []finding.Explanation) error {
 	doc := ReasonsDocument{Reasons: []reasonDocument{}}
 	out := e.form.Out()
 	for _, r := range reasons {
-		if e.form.Text() {
-			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)
+		if e.form.IsText() {
+			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.UsualReach)
 			continue
 		}
-		doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, finding.SubjectOf(r.Reason), r.Means, r.WayOut, r.Reaches.String()})
+		doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, finding.SubjectOf(r.Reason), r.Means, r.WayOut, r.UsualReach.String()})
 	}
-	if e.form.Text() {
+	if e.form.IsText() {
 		return nil
 	}
-	return e.form.Document(doc)
+	return e.form.PrintDocument(doc)
 }
 
 // completeReasons returns the reasons of findings that begin with a prefix.

@@ -189,11 +189,11 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	if len(e.Named) != 1 {
 		return errors.New("explain is about one object; write KIND/NAME")
 	}
-	store, err := e.Objects(ctx, cmd.InOrStdin(), e.form.Notes())
+	store, err := e.Objects(ctx, cmd.InOrStdin(), e.form.NotesWriter())
 	if err != nil {
 		return err
 	}
-	ref := e.Named[0].Finding()
+	ref := e.Named[0].FindingRef()
 	doc := Document{
 		Cluster: e.Config.ClusterName, Object: output.Object(ref), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
@@ -224,8 +224,8 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	if doc.Warnings, err = controllerWarnings(ctx, &e.Source, store, e.Named[0]); err != nil {
 		return err
 	}
-	if !e.form.Text() {
-		return e.form.Document(doc)
+	if !e.form.IsText() {
+		return e.form.PrintDocument(doc)
 	}
 	showDocument(e.form.Out(), doc)
 	return nil
@@ -261,7 +261,7 @@ func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),
-		Findings: explainFindings(d.Findings.On(object)), Others: []explainedFinding{}, LoadBalancers: []explainedLoadBalancer{},
+		Findings: explainFindings(d.Findings.About(object)), Others: []explainedFinding{}, LoadBalancers: []explainedLoadBalancer{},
 		Summary: d.Plan.Summary(d.Have), Accelerator: explainAccelerator(d),
 	}
 	for _, f := range d.Findings.Sorted() {
@@ -272,7 +272,7 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	isOwn := ownRulePredicate(d.Stack, object)
 	for _, lb := range d.Choices().LoadBalancers {
 		loadBalancer := explainLoadBalancer(lb, isOwn, d.Have.Facts)
-		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.SchemeUnset() && desired.Scheme != lb.Live.Scheme {
+		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.IsSchemeUnset() && desired.Scheme != lb.Live.Scheme {
 			loadBalancer.SchemeFrom = "the load balancer in AWS, because no object sets a scheme"
 		}
 		out.LoadBalancers = append(out.LoadBalancers, loadBalancer)
@@ -347,8 +347,8 @@ func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) 
 	}
 	named, _ := desired.SecurityGroups.(model.GroupsGiven)
 	for _, g := range c.SecurityGroups {
-		securityGroup := explainedSecurityGroup{ID: g.ID, How: g.How}
-		if g.How == resolved.GroupNamed {
+		securityGroup := explainedSecurityGroup{ID: g.ID, How: g.Source}
+		if g.Source == resolved.SecurityGroupNamed {
 			securityGroup.From = tree.OriginText(named.Of)
 		}
 		out.SecurityGroups = append(out.SecurityGroups, securityGroup)
@@ -369,7 +369,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 		out.How, out.From = "tagged", tree.OriginText(choice.Of)
 	}
 	switch {
-	case c.Subnets.Kept:
+	case c.Subnets.AreLive:
 		out.How = "kept"
 	case out.How == "discovered" && c.Subnets.ByReachability:
 		out.How = "discovered by routes"
@@ -377,7 +377,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	for _, id := range c.Subnets.Chosen {
 		out.Chosen = append(out.Chosen, explainedSubnet{ID: id, Zone: c.Subnets.Zones[id]})
 	}
-	for _, r := range c.Subnets.Refused {
+	for _, r := range c.Subnets.Refusals {
 		out.Refused = append(out.Refused, explainedSubnet{r.ID, c.Subnets.Zones[r.ID], r.Why})
 	}
 	return out
@@ -403,15 +403,15 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 	for i, r := range c.Rules {
 		note := ""
 		switch {
-		case r.Held() && r.Kept != nil:
+		case r.IsHeld() && r.KeptRule != nil:
 			note = "held: not changed in AWS"
-		case r.Held():
+		case r.IsHeld():
 			note = heldRuleNote
 		}
 		listed[r.Desired.Key(l.Port)] = true
 		out.Rules = append(out.Rules, explainRule(r.Desired, int32(i+1), isOwn, note))
 	}
-	for _, r := range c.Omitted {
+	for _, r := range c.OmittedRules {
 		listed[r.Desired.Key(l.Port)] = true
 		out.Rules = append(out.Rules, explainRule(r.Desired, 0, isOwn, "held and not created: another rule has the same conditions, or AWS refuses this rule"))
 	}
@@ -447,7 +447,7 @@ func explainCertificate(s resolved.CertificateSource, defaultARN string, facts o
 	}
 	var out []explainedCertificate
 	for _, arn := range arns {
-		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == defaultARN, How: s.How, Host: s.Host, From: from, Secret: tree.ImportedSecret(facts, arn)})
+		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == defaultARN, How: s.Search, Host: s.Host, From: from, Secret: tree.ImportedSecret(facts, arn)})
 	}
 	return out
 }

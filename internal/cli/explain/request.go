@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// newExplainRequest returns the command explain request.
-func newExplainRequest(env output.Environment) *cobra.Command {
+// newRequestCommand returns the command explain request.
+func newRequestCommand(env output.Environment) *cobra.Command {
 	r := &requestCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "request URL", Short: "Show the rule that answers a request and its object, and the rules that match but never get the request",
@@ -125,8 +125,8 @@ type requestAnswer struct {
 	// Targets are the targets of the target groups that the request is forwarded to.
 	Targets []requestTargets `json:"targets,omitempty"`
 
-	groups []string // ids of the target groups that the request is forwarded to
-	host   string   // the host pattern of the rule
+	targetGroupIDs []string // ids of the target groups that the request is forwarded to
+	hostPattern    string   // the host pattern of the rule
 }
 
 // requestTargets has the health of the targets of a target group.
@@ -138,8 +138,8 @@ type requestTargets struct {
 	Note string `json:"note,omitempty"`
 }
 
-// request returns the request that the command line describes. target is the URL.
-func (r *requestCommand) request(target string) (webRequest, error) {
+// parseRequest returns the request that the command line describes. target is the URL.
+func (r *requestCommand) parseRequest(target string) (webRequest, error) {
 	if !strings.Contains(target, "://") {
 		target = "http://" + target
 	}
@@ -185,23 +185,23 @@ func (r *requestCommand) run(cmd *cobra.Command, target string) error {
 	if err := r.form.Check(); err != nil {
 		return err
 	}
-	req, err := r.request(target)
+	req, err := r.parseRequest(target)
 	if err != nil {
 		return err
 	}
-	store, err := r.Objects(cmd.Context(), cmd.InOrStdin(), r.form.Notes())
+	store, err := r.Objects(cmd.Context(), cmd.InOrStdin(), r.form.NotesWriter())
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
 	a := answerCollector{webRequest: req, Source: &r.Source, store: store, ClusterTargets: tree.ClusterTargetsOf(store, r.Config)}
-	doc, err := a.collect(ctx)
+	doc, err := a.collectAnswers(ctx)
 	if err != nil {
 		return err
 	}
 	doc.Cluster = r.Config.ClusterName
-	if !r.form.Text() {
-		return r.form.Document(doc)
+	if !r.form.IsText() {
+		return r.form.PrintDocument(doc)
 	}
 	showAnswers(r.form.Out(), doc)
 	return nil
@@ -230,7 +230,7 @@ type answerCollector struct {
 // addAnswers adds the answers of the load balancers of a stack.
 func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
 	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
-		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
+		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; see \"explain\" about it", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
 	}
 	// The comparer replaces ARNs of target groups in live actions by the ids that desired actions have.
 	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})
@@ -244,10 +244,10 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 			}
 			protocol := l.Desired.Protocol()
 			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
-				a.otherProtocols = append(a.otherProtocols, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.Object(), d.Stack.ID, protocol, a.port))
+				a.otherProtocols = append(a.otherProtocols, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID, protocol, a.port))
 				continue
 			}
-			answer := a.answer(l, c)
+			answer := a.answerOfListener(l, c)
 			answer.Kind, answer.ID, answer.LoadBalancer, answer.Type = string(d.Stack.ID.Kind), d.Stack.ID.String(), lb.Desired.Name, lb.Desired.Type.String()
 			if lb.Live != nil {
 				answer.LoadBalancer, answer.DNSName = lb.Live.Name, lb.Live.DNSName
@@ -274,10 +274,10 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 		refs = append(refs, m.Ref)
 	}
 	if len(refs) == 0 { // an object that is held is not among the members
-		refs = []finding.Ref{{Kind: s.ID.Kind.Object(), Namespace: s.ID.Namespace, Name: s.ID.Name}}
+		refs = []finding.Ref{{Kind: s.ID.Kind.ObjectKind(), Namespace: s.ID.Namespace, Name: s.ID.Name}}
 	}
 	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
-		obj, err := a.store.Get(cluster.RefTo(ref))
+		obj, err := a.store.Get(cluster.RefFromFinding(ref))
 		ing, ok := obj.(*networkingv1.Ingress)
 		if err != nil || !ok || ing.Spec.DefaultBackend != nil {
 			return true
@@ -292,7 +292,7 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, answer *requestAnswer) error {
 	var questions []model.Question
 	for _, g := range d.Have.TargetGroups {
-		if slices.Contains(answer.groups, g.ResourceID) {
+		if slices.Contains(answer.targetGroupIDs, g.ResourceID) {
 			questions = append(questions, model.AskHealth{ARN: g.ARN})
 		}
 	}
@@ -305,15 +305,15 @@ func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, answer
 	}
 	c := tree.NewComparer(d, have.Facts, a.ClusterTargets)
 	for _, g := range c.TargetGroups() {
-		if slices.Contains(answer.groups, g.ID) && g.ARN != "" {
-			answer.Targets = append(answer.Targets, requestTargets{g.ID, tree.Health(g.Targets), g.Note})
+		if slices.Contains(answer.targetGroupIDs, g.ID) && g.ARN != "" {
+			answer.Targets = append(answer.Targets, requestTargets{g.ID, tree.HealthText(g.Targets), g.Note})
 		}
 	}
 	return nil
 }
 
-// answer returns the answer of a listener to the request.
-func (a *answerCollector) answer(l resolved.Listener, c *tree.Comparer) requestAnswer {
+// answerOfListener returns the answer of a listener to the request.
+func (a *answerCollector) answerOfListener(l resolved.Listener, c *tree.Comparer) requestAnswer {
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: tree.OriginText(l.Desired.DefaultOf)}
 	actions := l.DefaultActions
 	listener := explainListener(l, func(model.Rule) bool { return false }, c.Facts)
@@ -324,11 +324,11 @@ func (a *answerCollector) answer(l resolved.Listener, c *tree.Comparer) requestA
 			out.Shadowed = append(out.Shadowed, rule)
 			continue
 		}
-		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Desired.Actions, hostOf(l.Rules[i].Desired, a.Request)
+		out.Rule, out.From, actions, out.hostPattern = &rule, rule.From, l.Rules[i].Desired.Actions, hostOf(l.Rules[i].Desired, a.Request)
 	}
 	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
-	out.groups = c.TargetGroupsOf(actions)
-	out.Does, out.Location = c.ActionsText(actions), finding.Printable(a.location(actions))
+	out.targetGroupIDs = c.TargetGroupsOf(actions)
+	out.Does, out.Location = c.ActionsText(actions), finding.Printable(a.redirectLocation(actions))
 	a.needsClientAddress = a.needsClientAddress || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.Rule) bool { return hasSourceIPCondition(r.Desired) })
 	out.Now = a.currentAnswer(l, c, actions)
 	return out
@@ -347,7 +347,7 @@ func rulesOf(rules []resolved.Rule) []model.Rule {
 // requests.
 func (a *answerCollector) coveredRules(l resolved.Listener, listener explainedListener) []explainedRule {
 	var out []explainedRule
-	for _, r := range listener.Rules[len(l.Rules)+len(l.Omitted):] {
+	for _, r := range listener.Rules[len(l.Rules)+len(l.OmittedRules):] {
 		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
 			if c := l.Desired.Covered[i]; tree.OriginText(c.Key(0).Of) == r.From && plan.ConditionsText(c.Conditions) == r.Conditions {
 				out = append(out, r)
@@ -387,8 +387,8 @@ func (a *answerCollector) currentAnswer(l resolved.Listener, c *tree.Comparer, d
 	return c.ActionsText(actions)
 }
 
-// location returns the URL of a redirect, "" for other actions.
-func (a *answerCollector) location(actions []model.Action) string {
+// redirectLocation returns the URL of a redirect, "" for other actions.
+func (a *answerCollector) redirectLocation(actions []model.Action) string {
 	if len(actions) == 0 {
 		return ""
 	}
@@ -410,13 +410,13 @@ func (a *answerCollector) buildDocument() RequestDocument {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
-	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Named == "" && x.Type != networkType })
+	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Named == "" && x.Type != nlbType })
 	switch {
 	case a.byDNSName != nil:
 		doc.Answers = []requestAnswer{*a.byDNSName}
 	case len(byRule) > 0:
 		if n := len(a.answers) - len(byRule); n > 0 {
-			note("%s on port %d without a rule for the request", output.Amount(n, "other load balancer")+" listen"+map[bool]string{true: "s"}[n == 1], a.port)
+			note("%s on port %d without a rule for the request", output.CountWithNoun(n, "other load balancer")+" listen"+map[bool]string{true: "s"}[n == 1], a.port)
 		}
 		doc.Answers = byRule
 		if len(byRule) > 1 {
@@ -425,7 +425,7 @@ func (a *answerCollector) buildDocument() RequestDocument {
 	case len(a.answers) == 0:
 		doc.Answers = []requestAnswer{}
 		note("no load balancer of these objects listens for %s on port %d", a.scheme, a.port)
-	case slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType }):
+	case slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Rule == nil && x.Type != nlbType }):
 		note(noRuleMatches)
 	}
 	for _, o := range a.otherProtocols[:min(len(a.otherProtocols), maxOtherFindings)] {
@@ -443,5 +443,5 @@ func (a *answerCollector) buildDocument() RequestDocument {
 	return doc
 }
 
-// networkType is the type of NLBs, whose listeners have no rules.
-const networkType = string(model.Network)
+// nlbType is the type of NLBs, whose listeners have no rules.
+const nlbType = string(model.Network)

@@ -55,9 +55,9 @@ type requestEndpoint struct {
 	Share int32 `json:"share"`
 }
 
-// collect returns the answers of all load balancers. If the request goes to an accelerator, it returns those of the load
+// collectAnswers returns the answers of all load balancers. If the request goes to an accelerator, it returns those of the load
 // balancers behind the accelerator.
-func (a *answerCollector) collect(ctx context.Context) (RequestDocument, error) {
+func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, error) {
 	var drafts []engine.Draft
 	if err := a.EachDraft(ctx, a.store, func(d engine.Draft) error {
 		drafts = append(drafts, d)
@@ -108,7 +108,7 @@ func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts [
 
 // acceleratorsOf returns the accelerators of a stack in AWS, and the shared one in which it has endpoint groups.
 func acceleratorsOf(d engine.Draft) []observed.Accelerator {
-	if x := d.Have.Shared; x != nil && x.DNSName != "" {
+	if x := d.Have.SharedAccelerator; x != nil && x.DNSName != "" {
 		return append(slices.Clone(d.Have.Accelerators), *x)
 	}
 	return d.Have.Accelerators

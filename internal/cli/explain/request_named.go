@@ -20,11 +20,11 @@ const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 // reach this load balancer.
 func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
 	otherRule := ""
-	if answer.host != "" {
-		return finding.Printable("host " + answer.host)
+	if answer.hostPattern != "" {
+		return finding.Printable("host " + answer.hostPattern)
 	}
 	for _, m := range d.Stack.Members {
-		obj, err := a.store.Get(cluster.RefTo(m.Ref))
+		obj, err := a.store.Get(cluster.RefFromFinding(m.Ref))
 		if err != nil || obj == nil {
 			continue
 		}

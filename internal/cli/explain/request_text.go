@@ -39,7 +39,7 @@ func showAnswers(w io.Writer, doc RequestDocument) {
 func anyHostText(answers []requestAnswer) string {
 	var names []string
 	for _, a := range answers[:min(len(answers), maxNamesInLine)] {
-		names = append(names, model.Kind(a.Kind).Object()+" "+a.ID)
+		names = append(names, model.Kind(a.Kind).ObjectKind()+" "+a.ID)
 	}
 	among := ": "
 	if more := len(answers) - maxNamesInLine; more > 0 {
@@ -47,7 +47,7 @@ func anyHostText(answers []requestAnswer) string {
 		among = ", among them "
 	}
 	return fmt.Sprintf("%s any host on this port%s%s; for the answer of one of them give the DNS name of the load balancer as the host, or its namespace with -n",
-		output.Amount(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.Printable(strings.Join(names, ", ")))
+		output.CountWithNoun(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.Printable(strings.Join(names, ", ")))
 }
 
 // maxNamesInLine is the maximum number of load balancers that anyHostText names.
@@ -55,7 +55,7 @@ const maxNamesInLine = 3
 
 // showAnswer prints the answer of a load balancer.
 func showAnswer(w io.Writer, a requestAnswer) {
-	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", model.Kind(a.Kind).Object(), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
+	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", model.Kind(a.Kind).ObjectKind(), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
 	if a.Named != "" {
 		fmt.Fprintf(w, "  named by %s\n", a.Named)
 	}

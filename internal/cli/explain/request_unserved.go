@@ -63,7 +63,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 				continue
 			}
 			out.Objects = append(out.Objects, unservedObject{
-				Object: output.Object(cluster.RefOf(obj).Finding()), Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
+				Object: output.Object(cluster.RefOf(obj).FindingRef()), Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
 			})
 		}
 	}
@@ -98,9 +98,9 @@ func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 			hosts = append(hosts, string(*l.Hostname))
 		}
 	case *gwv1.HTTPRoute:
-		hosts = textsOf(o.Spec.Hostnames)
+		hosts = hostnameTexts(o.Spec.Hostnames)
 	case *gwv1.GRPCRoute:
-		hosts = textsOf(o.Spec.Hostnames)
+		hosts = hostnameTexts(o.Spec.Hostnames)
 	}
 	for i, h := range hosts {
 		if h != "" && hostOf(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{h}}}}, a.Request) != "" {
@@ -113,8 +113,8 @@ func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	return ""
 }
 
-// textsOf returns hostnames as strings.
-func textsOf(hosts []gwv1.Hostname) (out []string) {
+// hostnameTexts returns hostnames as strings.
+func hostnameTexts(hosts []gwv1.Hostname) (out []string) {
 	for _, h := range hosts {
 		out = append(out, string(h))
 	}
@@ -126,12 +126,12 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	if why := input.ReasonIfUnserved(a.Source, a.store, obj); why != "" {
 		return why
 	}
-	ref := cluster.RefOf(obj).Finding()
+	ref := cluster.RefOf(obj).FindingRef()
 	errorOf := func(d engine.Draft, minReach finding.Reach) string {
 		if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool {
 			return f.Object == ref && f.Severity == finding.Error && f.Blocks >= minReach
 		}); i >= 0 {
-			return d.Findings[i].Located()
+			return d.Findings[i].TextWithField()
 		}
 		return ""
 	}
@@ -143,13 +143,13 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	members := []finding.Ref{ref} // a route is served by the load balancers of its Gateways
 	parents, _ := cluster.RouteParents(obj)
 	for _, p := range parents {
-		members = append(members, cluster.ParentRef(obj.GetNamespace(), p).Finding())
+		members = append(members, cluster.ParentRef(obj.GetNamespace(), p).FindingRef())
 	}
 	for _, d := range a.drafts {
 		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(members, m.Ref) }) {
 			continue
 		}
-		ports := portsOf(d)
+		ports := listenerPorts(d)
 		switch {
 		case len(ports) == 0:
 			return "its load balancer has no listener; \"fulcrum explain\" about the object explains why"
@@ -161,8 +161,8 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	return "its load balancer is not in the scope of this command; use all namespaces, or the namespace of the object with -n"
 }
 
-// portsOf returns the protocols and ports of the listeners of a stack, such as HTTP:80.
-func portsOf(d engine.Draft) []string {
+// listenerPorts returns the protocols and ports of the listeners of a stack, such as HTTP:80.
+func listenerPorts(d engine.Draft) []string {
 	var out []string
 	for _, lb := range d.Choices().LoadBalancers {
 		for _, l := range lb.Listeners {

@@ -49,7 +49,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	if model.Kind(s.Kind).HasAccelerator() {
 		resource = "accelerator"
 	}
-	fmt.Fprintf(w, "%s of %s %s", resource, model.Kind(s.Kind).Object(), s.ID)
+	fmt.Fprintf(w, "%s of %s %s", resource, model.Kind(s.Kind).ObjectKind(), s.ID)
 	if s.Held {
 		fmt.Fprint(w, ": held, nothing of it is changed")
 	}
@@ -71,7 +71,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	if s.Accelerator != nil {
 		showExplainedAccelerator(w, s.Accelerator)
 	}
-	output.ShowFirst(s.TargetGroups, tree.MaxTargetGroups, tree.TextWriter{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+	output.ShowFirst(s.TargetGroups, tree.MaxTargetGroups, tree.TextWriter{W: w}.WriteTargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
 // String returns the finding in one line.
@@ -117,11 +117,11 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 // securityGroupText returns why a load balancer has a security group.
 func securityGroupText(g explainedSecurityGroup) string {
 	switch g.How {
-	case resolved.GroupOwn:
+	case resolved.SecurityGroupOwn:
 		return "its own, with a rule for each listener"
-	case resolved.GroupBackend:
+	case resolved.SecurityGroupBackend:
 		return "shared by the load balancers of the cluster; the security groups of nodes and pods allow traffic from it"
-	case resolved.GroupKept:
+	case resolved.SecurityGroupKept:
 		return "kept as it is"
 	}
 	return "named by " + g.From

@@ -55,7 +55,7 @@ func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Mem
 	if err != nil {
 		return nil, err
 	}
-	out, err := conditionsOf(obj)
+	out, err := unmetConditions(obj)
 	if err != nil || !d.ClusterRead {
 		return out, err
 	}
@@ -104,9 +104,9 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 	return finding.Printable(text)
 }
 
-// conditionsOf returns the conditions that are not met: those in the status of an object, of its parents and of its
+// unmetConditions returns the conditions that are not met: those in the status of an object, of its parents and of its
 // listeners.
-func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
+func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err

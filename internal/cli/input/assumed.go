@@ -41,15 +41,15 @@ type assumedAWS struct {
 	Facts []string
 }
 
-// note adds a sentence to Facts, unless Facts has it.
-func (a *assumedAWS) note(format string, args ...any) {
+// addFact adds a sentence to Facts, unless Facts has it.
+func (a *assumedAWS) addFact(format string, args ...any) {
 	if fact := fmt.Sprintf(format, args...); !slices.Contains(a.Facts, fact) {
 		a.Facts = append(a.Facts, fact)
 	}
 }
 
-// show prints the assumptions. It may be called on nil.
-func (a *assumedAWS) show(w io.Writer) {
+// showFacts prints the assumptions. It may be called on nil.
+func (a *assumedAWS) showFacts(w io.Writer) {
 	if a == nil {
 		return
 	}
@@ -65,26 +65,26 @@ func (d *Source) assumeOffline(store *cluster.Memory) error {
 		d.Config.ClusterName = assumedCluster
 	}
 	facts, err := addAssumedObjects(store)
-	d.Assumed = assumeAWS(d.Config, store)
-	d.Assumed.Facts = append(d.Assumed.Facts, facts...)
-	d.Cloud, d.VPC = d.Assumed, d.Assumed.vpc
+	d.AssumedAWS = newAssumedAWS(d.Config, store)
+	d.AssumedAWS.Facts = append(d.AssumedAWS.Facts, facts...)
+	d.Cloud, d.VPC = d.AssumedAWS, d.AssumedAWS.vpc
 	return err
 }
 
-// assumeAWS returns the assumed account for a configuration and the hosts in store.
-func assumeAWS(c config.Config, store *cluster.Memory) *assumedAWS {
+// newAssumedAWS returns the assumed account for a configuration and the hosts in store.
+func newAssumedAWS(c config.Config, store *cluster.Memory) *assumedAWS {
 	a := &assumedAWS{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
 	if c.ClusterName == assumedCluster {
-		a.note("the cluster has the name %q, which is part of the names of AWS resources", assumedCluster)
+		a.addFact("the cluster has the name %q, which is part of the names of AWS resources", assumedCluster)
 	}
-	a.note("AWS has no load balancers yet, so everything is created")
+	a.addFact("AWS has no load balancers yet, so everything is created")
 	if a.region == "" {
 		a.region = assumedRegion
-		a.note("region %s", a.region)
+		a.addFact("region %s", a.region)
 	}
 	if a.vpc == "" {
 		a.vpc = assumedVPC
-		a.note("VPC %s", a.vpc)
+		a.addFact("VPC %s", a.vpc)
 	}
 	return a
 }
@@ -98,34 +98,34 @@ func (a *assumedAWS) arn(service, resource string) string {
 func (a *assumedAWS) Observe(_ context.Context, _ model.StackID, questions []model.Question) (observed.Stack, error) {
 	f := observed.Facts{
 		Region: a.region, Account: assumedAccount,
-		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
+		Subnets: map[string]observed.SubnetAnswer{}, SecurityGroups: map[string]observed.SecurityGroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
 		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: map[string][]observed.Target{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
 		Endpoints: map[string][]observed.EndpointLoadBalancer{},
 	}
 	for _, q := range questions {
-		a.answer(&f, q)
+		a.addAnswer(&f, q)
 	}
 	return observed.Stack{Facts: f}, nil
 }
 
-// answer puts the assumed answer to a question into f.
-func (a *assumedAWS) answer(f *observed.Facts, q model.Question) {
+// addAnswer puts the assumed answer to a question into f.
+func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
 	switch q := q.(type) {
 	case model.AskScheme:
 		f.Schemes[q.Key()] = ""
 	case model.AskVPC:
 		f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
-		a.note("the VPC has the ranges %s", strings.Join(f.VPCRanges, ", "))
+		a.addFact("the VPC has the ranges %s", strings.Join(f.VPCRanges, ", "))
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: a.subnets(q)}
 	case model.AskNamedSecurityGroups:
-		f.Groups[q.Key()] = a.securityGroups(q)
+		f.SecurityGroups[q.Key()] = a.securityGroups(q)
 	case model.AskCertificates:
 		f.CertificatesAsked = true
 		if len(a.hosts) > 0 {
-			f.Certificates = []observed.Certificate{{ARN: a.arn("acm", "certificate/assumed"), Status: observed.Issued, Domains: a.hosts}}
-			a.note("ACM has an issued certificate for %s", output.JoinFirst(a.hosts))
+			f.Certificates = []observed.Certificate{{ARN: a.arn("acm", "certificate/assumed"), Status: observed.CertificateIssued, Domains: a.hosts}}
+			a.addFact("ACM has an issued certificate for %s", output.JoinFirst(a.hosts))
 		}
 	case model.AskCertificateOwner:
 		f.CertificateOwners[q.ARN] = observed.CertificateOwner{}
@@ -134,31 +134,31 @@ func (a *assumedAWS) answer(f *observed.Facts, q model.Question) {
 	case model.AskPublicCertificates:
 		f.PublicCertificatesAsked = true
 	case model.AskHostedZones:
-		f.Zones = &observed.HostedZones{}
+		f.HostedZones = &observed.HostedZones{}
 		for _, host := range a.hosts {
-			f.Zones.List = append(f.Zones.List, observed.HostedZone{ID: "ZASSUMED", Name: strings.TrimPrefix(host, "*.")})
+			f.HostedZones.Zones = append(f.HostedZones.Zones, observed.HostedZone{ID: "ZASSUMED", Name: strings.TrimPrefix(host, "*.")})
 		}
-		a.note("Route 53 has public hosted zones for the hosts")
+		a.addFact("Route 53 has public hosted zones for the hosts")
 	case model.AskTargetGroup:
 		f.TargetGroups[q.Ref] = q.Ref
 		if !strings.HasPrefix(q.Ref, "arn:") {
 			f.TargetGroups[q.Ref] = a.arn("elasticloadbalancing", "targetgroup/"+q.Ref+"/assumed")
 		}
-		a.note("target group %s exists", q.Ref)
+		a.addFact("target group %s exists", q.Ref)
 	case model.AskAddOn:
 		f.AddOns[q.Key()] = observed.AddOn{}
 	case model.AskWebACL:
 		f.WebACLs[q.Name] = observed.WebACL{ARN: a.arn("wafv2", "regional/webacl/"+q.Name+"/assumed")}
-		a.note("web ACL %q exists", q.Name)
+		a.addFact("web ACL %q exists", q.Name)
 	case model.AskSubscription:
 		f.Subscription = &observed.Subscription{Active: true}
-		a.note("the account has subscribed to Shield Advanced")
+		a.addFact("the account has subscribed to Shield Advanced")
 	case model.AskLoadBalancers:
-		f.Endpoints[q.Key()] = a.endpoints(q)
+		f.Endpoints[q.Key()] = a.endpointLoadBalancers(q)
 	case model.AskTrustStores:
 		for name := range strings.SplitSeq(q.Names, ",") {
 			f.TrustStores[name] = a.arn("elasticloadbalancing", "truststore/"+name+"/assumed")
-			a.note("trust store %q exists", name)
+			a.addFact("trust store %q exists", name)
 		}
 	}
 	// All other questions are about resources in AWS, of which the assumed account has none.
@@ -190,12 +190,12 @@ func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 		}
 		refs[i] = out[i].ID
 	}
-	a.note("%s are %s, each in a zone of its own, with free addresses", description, output.JoinFirst(refs))
+	a.addFact("%s are %s, each in a zone of its own, with free addresses", description, output.JoinFirst(refs))
 	return out
 }
 
-// endpoints returns the load balancer that an endpoint of an accelerator names, none for an Elastic IP address.
-func (a *assumedAWS) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
+// endpointLoadBalancers returns the load balancer that an endpoint of an accelerator names, none for an Elastic IP address.
+func (a *assumedAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
 	typ, prefix := model.Application, "app"
 	if strings.Contains(q.ARN, ":loadbalancer/net/") || !q.Of.Kind.HasRules() && q.ARN == "" {
 		typ, prefix = model.Network, "net"
@@ -207,20 +207,20 @@ func (a *assumedAWS) endpoints(q model.AskLoadBalancers) []observed.EndpointLoad
 	case strings.HasPrefix(q.ARN, "eipalloc-"):
 		return nil
 	case q.ARN != "":
-		a.note("load balancer %s exists", q.ARN)
+		a.addFact("load balancer %s exists", q.ARN)
 	case q.DNSName != "":
 		return nil
 	default:
 		lb.ARN, lb.ResourceID = a.arn("elasticloadbalancing", fmt.Sprintf("loadbalancer/%s/%s/assumed", prefix, q.Of.Name)), model.LoadBalancerID
 		lb.Cluster, lb.Stack = true, q.Of
-		a.note("%s %s has a load balancer that serves", q.Of.Kind, q.Of)
+		a.addFact("%s %s has a load balancer that serves", q.Of.Kind, q.Of)
 	}
 	return []observed.EndpointLoadBalancer{lb}
 }
 
 // securityGroups returns the security groups that a question names.
-func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.GroupAnswer {
-	out := observed.GroupAnswer{ByName: map[string][]string{}}
+func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.SecurityGroupAnswer {
+	out := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
 	for _, ref := range q.List {
 		if strings.HasPrefix(ref, "sg-") {
 			out.ByID = append(out.ByID, ref)
@@ -228,7 +228,7 @@ func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.Gro
 			out.ByName[ref] = []string{"sg-assumed-" + ref}
 		}
 	}
-	a.note("security groups %s exist", output.JoinFirst(q.List))
+	a.addFact("security groups %s exist", output.JoinFirst(q.List))
 	return out
 }
 
@@ -283,7 +283,7 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 		if name == nil || !missing(cluster.Ref{Kind: cluster.KindIngressClass, Name: *name}) {
 			continue
 		}
-		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}}
+		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressControllerName}}
 		class.Name = *name
 		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unservedReasons{store: store}.probableName(cluster.KindIngressClass, "", *name))
 	}
@@ -294,7 +294,7 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 			continue
 		}
 		class := &gwv1.GatewayClass{Spec: gwv1.GatewayClassSpec{ControllerName: gatewayconfig.ALBController}}
-		if kind, _ := gatewayconfig.KindFor(gatewayconfig.AnyController, gw); !kind.HasRules() {
+		if kind, _ := gatewayconfig.StackKindFor(gatewayconfig.AnyController, gw); !kind.HasRules() {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name

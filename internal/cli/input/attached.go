@@ -18,29 +18,29 @@ import (
 // objects in files do not have. Routes and ListenerSets that the command is not about are left out.
 func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (out finding.List) {
 	gw, ok := cluster.Get[*gwv1.Gateway](cluster.NewView(store), cluster.KindGateway, id.Namespace, id.Name)
-	if !ok || !id.Kind.OfGateway() {
+	if !ok || !id.Kind.IsGateway() {
 		return nil
 	}
 	add := func(ref finding.Ref, field string, p attach.Problem) {
 		out.Add(finding.Finding{Object: ref, Field: field, Reason: finding.Reason(p.Reason), Severity: finding.Error, Message: p.Message, Blocks: finding.BlocksMember})
 	}
-	attached := attach.Evaluate(cluster.NewView(store), gw, id.Kind, attach.Options{ListenerSets: d.Config.Gates.On(config.GatewayListenerSet)})
+	attached := attach.Evaluate(cluster.NewView(store), gw, id.Kind, attach.Options{ListenerSets: d.Config.Gates.Enabled(config.GatewayListenerSet)})
 	for _, r := range attached.Routes {
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {
 			if p.Problem != (attach.Problem{}) && d.includesMember(ref, id) {
-				add(ref.Finding(), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
+				add(ref.FindingRef(), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
 			}
 		}
 	}
 	for _, s := range attached.Sets {
 		if ref := cluster.RefOf(s.Object); !s.Accepted && d.includesMember(ref, id) {
-			add(ref.Finding(), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
+			add(ref.FindingRef(), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
 				Message: "the Gateway does not admit the ListenerSet; none of its listeners is served; ask the owner of the Gateway for spec.allowedListeners"})
 		}
 	}
 	for _, l := range attached.Listeners {
-		if !l.Valid() {
+		if !l.IsValid() {
 			add(l.Parent, fmt.Sprintf("spec.listeners[%d]", l.Index), l.Problem)
 		}
 	}
@@ -59,7 +59,7 @@ func (s *scope) includesMember(ref cluster.Ref, gateway model.StackID) bool {
 	case len(s.Named) > 0:
 		return slices.ContainsFunc(s.Named, isEither)
 	case len(s.fileChanges) > 0:
-		return slices.ContainsFunc(s.fileChanges, func(c change) bool { return isEither(cluster.RefOf(c.after)) })
+		return slices.ContainsFunc(s.fileChanges, func(c objectChange) bool { return isEither(cluster.RefOf(c.after)) })
 	}
 	return s.Namespace == ref.Namespace || s.Namespace == gateway.Namespace
 }

@@ -19,10 +19,10 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 	out := cloud.Config{
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
 		Env: env.Getenv, Endpoints: c.AWS.Endpoints, MaxAttempts: c.AWS.MaxRetries, Version: env.Version,
-		RuleTags:            c.Gates.On(config.ListenerRulesTagging),
-		TaggingAPI:          c.Gates.On(config.EnableRGTAPI),
-		Reachability:        c.Gates.On(config.SubnetDiscoveryByReachability),
-		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
+		RuleTags:            c.Gates.Enabled(config.ListenerRulesTagging),
+		TaggingAPI:          c.Gates.Enabled(config.EnableRGTAPI),
+		Reachability:        c.Gates.Enabled(config.SubnetDiscoveryByReachability),
+		ManagedCertificates: c.Gates.Enabled(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
 	}
 	if out.MaxAttempts <= 0 {
 		out.MaxAttempts = 3 // the default of the SDK for Go
@@ -49,26 +49,26 @@ func (c Connector) Connect(ctx context.Context, fence engine.Fence, m *controlle
 	if err != nil {
 		return controller.AWS{}, err
 	}
-	cc.Fence, cc.Calls = fence, measuredCalls{m}
+	cc.Fence, cc.Calls = fence, metricsRecorder{m}
 	cl, err := cloud.New(ctx, cc)
 	if err != nil {
 		return controller.AWS{}, err
 	}
-	m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
+	m.SetRateLimitReader(func() []controller.RateLimit { return rateLimits(cl) })
 	return controller.AWS{Stacks: cl, Targets: cl, Silence: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
 }
 
 // IsUnreached implements controller.Connector.
 func (Connector) IsUnreached(err error) bool { return sdk.IsUnreached(err) }
 
-// measuredCalls counts calls to AWS in the metrics of the controller.
-type measuredCalls struct{ metrics *controller.Metrics }
+// metricsRecorder counts calls to AWS in the metrics of the controller.
+type metricsRecorder struct{ metrics *controller.Metrics }
 
 // RecordCall implements sdk.CallRecorder.
-func (m measuredCalls) RecordCall(c cloud.Call) { m.metrics.CountCall(callOf(c)) }
+func (m metricsRecorder) RecordCall(c cloud.Call) { m.metrics.CountCall(callOf(c)) }
 
 // RecordAttempt implements sdk.CallRecorder. A request without a response, whose status is 0, is not counted.
-func (m measuredCalls) RecordAttempt(c cloud.Call) {
+func (m metricsRecorder) RecordAttempt(c cloud.Call) {
 	if c.Status != 0 {
 		m.metrics.CountRequest(callOf(c))
 	}

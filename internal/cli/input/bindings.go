@@ -22,7 +22,7 @@ import (
 type BindingPlans struct {
 	Bindings []BindingPlan
 	// Rules change the rules of the security groups of nodes and pods, for all bindings together.
-	Rules []bindingplan.Item
+	Rules []bindingplan.PlanItem
 	// Notes are sentences about parts without a plan, with the reasons.
 	Notes []string
 }
@@ -31,7 +31,7 @@ type BindingPlans struct {
 type BindingPlan struct {
 	Key      bindings.Key
 	Findings finding.List
-	Items    []bindingplan.Item
+	Items    []bindingplan.PlanItem
 }
 
 // PlanBindings makes the plans of the bindings that the command is about. With a recording of AWS it makes none. Without
@@ -43,11 +43,11 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	if !ok || len(all) == 0 {
 		return out, nil
 	}
-	cfg := controller.BindingConfig(d.Config, d.VPC, readOnly)
-	cfg.Cloud, cfg.Cluster, cfg.Clock = aws, kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), clock.RealClock{}
+	cfg := controller.BindingConfig(d.Config, d.VPC, readOnlyFence)
+	cfg.Cloud, cfg.Cluster, cfg.Clock = aws, kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), clock.RealClock{}
 	r := bindings.New(cfg)
 	skipped := 0
-	planned := func(items []bindingplan.Item) []bindingplan.Item {
+	planned := func(items []bindingplan.PlanItem) []bindingplan.PlanItem {
 		out := plannedItems(items, d.ClusterRead)
 		skipped += len(items) - len(out)
 		return out
@@ -92,8 +92,8 @@ func (p BindingPlans) withSkippedNote(n int) BindingPlans {
 }
 
 // plannedItems returns items without those that remove targets or rules, unless the objects of a cluster were read.
-func plannedItems(items []bindingplan.Item, clusterRead bool) []bindingplan.Item {
-	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.Item) bool {
+func plannedItems(items []bindingplan.PlanItem, clusterRead bool) []bindingplan.PlanItem {
+	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.PlanItem) bool {
 		return !clusterRead && (i.Verb == "deregister" || i.Verb == "revoke")
 	})
 }
@@ -112,15 +112,15 @@ func (b BindingPlan) Document() BindingDocument {
 }
 
 // ItemDocuments returns a step for each item.
-func ItemDocuments(items []bindingplan.Item) []output.Step {
+func ItemDocuments(items []bindingplan.PlanItem) []output.Step {
 	out := []output.Step{}
 	for _, i := range items {
 		doc := output.Step{
 			ID: plan.StepID(i.ID()), Verb: map[string]plan.Verb{"+": plan.Create, "~": plan.Update, "-": plan.Delete}[i.Sign],
-			Kind: i.Kind, Resource: i.Name, In: i.In, Changes: []output.Field{}, Why: i.Why, Impact: plan.NoImpact,
+			Kind: i.Kind, Resource: i.Name, In: i.Parent, Changes: []output.Field{}, Why: i.Why, Impact: plan.NoImpact,
 		}
-		if i.To != "" && i.Sign != "-" {
-			doc.Changes = append(doc.Changes, output.Field{Field: i.Kind, To: i.To})
+		if i.NewValue != "" && i.Sign != "-" {
+			doc.Changes = append(doc.Changes, output.Field{Field: i.Kind, To: i.NewValue})
 		}
 		out = append(out, doc)
 	}

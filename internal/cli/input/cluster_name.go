@@ -15,7 +15,7 @@ const ClusterNameFix = "give the name that the controller of this cluster has in
 // UnknownClusterWarning returns a warning if the subnets of the VPC have tags of other clusters and none of the cluster
 // that --cluster-name names, "" otherwise.
 func UnknownClusterWarning(name string, answers map[string]observed.SubnetAnswer) string {
-	names := network.OtherClusters(name, answers)
+	names := network.OtherClusterNames(name, answers)
 	if len(names) == 0 {
 		return ""
 	}

@@ -25,7 +25,7 @@ func (d *Source) registerCompletions(cmd *cobra.Command) {
 		return WithPrefix(d.objectNames(cluster.KindNamespace), typed), cobra.ShellCompDirectiveNoFileComp
 	}))
 	output.Must(cmd.RegisterFlagCompletionFunc("context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return WithPrefix(d.contexts(), typed), cobra.ShellCompDirectiveNoFileComp
+		return WithPrefix(d.contextNames(), typed), cobra.ShellCompDirectiveNoFileComp
 	}))
 }
 
@@ -89,7 +89,7 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	if err := c.List(ctx, list, namespace, client.Limit(maxCompletions)); err != nil {
 		return nil
 	}
-	objs, err := kube.Items(list)
+	objs, err := kube.SortedItems(list)
 	if err != nil {
 		return nil
 	}
@@ -100,8 +100,8 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	return out
 }
 
-// contexts returns the names of the contexts of the kubeconfig, in any order.
-func (d *Source) contexts() []string {
+// contextNames returns the names of the contexts of the kubeconfig, in any order.
+func (d *Source) contextNames() []string {
 	_, rules, err := userKubeconfig(d.Config.Kubernetes.Kubeconfig, d.Env)
 	if err != nil {
 		return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -41,8 +42,8 @@ type Source struct {
 	// flagsFrom is the value of --flags-from: the controller whose flags are used where the command line does not set
 	// them.
 	flagsFrom string
-	// flagsTaken reports whether TakeFlags was called.
-	flagsTaken bool
+	// controllerFlagsSet reports whether SetControllerFlags was called.
+	controllerFlagsSet bool
 	// Files are the values of --filename.
 	Files []string
 	// FilesOnly reports whether no cluster is read.
@@ -51,8 +52,8 @@ type Source struct {
 	// written.
 	ObservedFile, recordFile string
 	// Offline reports whether neither AWS nor a cluster is read. Assumed replaces AWS then.
-	Offline bool
-	Assumed *assumedAWS
+	Offline    bool
+	AssumedAWS *assumedAWS
 	// recorder remembers the questions and answers of each stack.
 	recorder *recorder
 	// Cloud is AWS: live, recorded or assumed. VPC is the id of the VPC of the cluster.
@@ -62,13 +63,13 @@ type Source struct {
 	secrets client.Reader
 	// ClusterRead reports whether the objects of a cluster were read.
 	ClusterRead bool
-	// unreadable are kinds that the user may not list.
-	unreadable []cluster.Kind
-	// notInstalled are kinds that the API server does not serve.
-	notInstalled []cluster.Kind
-	// narrowed are kinds that were read only in the namespace of the command, because the user may not list other
+	// unreadableKinds are kinds that the user may not list.
+	unreadableKinds []cluster.Kind
+	// notInstalledKinds are kinds that the API server does not serve.
+	notInstalledKinds []cluster.Kind
+	// namespaceOnlyKinds are kinds that were read only in the namespace of the command, because the user may not list other
 	// namespaces.
-	narrowed []cluster.Kind
+	namespaceOnlyKinds []cluster.Kind
 	// selected are the stacks and bindings that the command is about.
 	selected selection
 	// draft makes the plan of a stack.
@@ -83,7 +84,7 @@ type Source struct {
 // Bind registers the flags of the controller, which plans depend on, and the flags that name where objects are read from.
 func (d *Source) Bind(cmd *cobra.Command) {
 	d.Config = config.Default()
-	d.Config.Bind(cmd.Flags())
+	d.Config.AddFlags(cmd.Flags())
 	d.flags = cmd.Flags()
 	if d.Env.Getenv != nil && d.Env.Getenv(clusterNameVariable) != "" {
 		output.Must(d.flags.Set("cluster-name", d.Env.Getenv(clusterNameVariable)))
@@ -145,9 +146,9 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	d.recorder = rec
 	secrets := &objectsAndSecrets{Memory: store, ctx: ctx, cluster: d.secrets}
 	eng := engine.New(engine.Config{
-		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, clock.RealClock{}),
+		Cloud: rec, Cluster: kube.New(secrets, kube.MemoryAPI{Store: store}, clock.RealClock{}),
 		Frontends: frontends, Options: controller.PlanOptions(d.Config, d.VPC),
-		Fence: readOnly,
+		Fence: readOnlyFence,
 	})
 	d.draft = func(ctx context.Context, id model.StackID) (engine.Draft, error) {
 		draft, err := eng.Draft(ctx, id)
@@ -170,7 +171,7 @@ func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func
 		if unknown != "" {
 			fmt.Fprintf(output.PrintableWriter(d.Env.Stderr), "# %s; %s\n", unknown, ClusterNameFix)
 		}
-		d.Assumed.show(output.PrintableWriter(d.Env.Stderr))
+		d.AssumedAWS.showFacts(output.PrintableWriter(d.Env.Stderr))
 	}()
 	for _, id := range d.selected.stacks {
 		draft, err := d.draft(ctx, id)
@@ -206,19 +207,19 @@ func (d *Source) ObserveWith(ctx context.Context, id model.StackID, more []model
 // errReadOnly is the error of each attempt to change a resource in AWS.
 var errReadOnly = errors.New("this command changes nothing")
 
-// readOnly is the fence of commands, which admits no write.
-var readOnly = engine.ReadOnly{Err: errReadOnly}
+// readOnlyFence is the fence of commands, which admits no write.
+var readOnlyFence = engine.ReadOnly{Err: errReadOnly}
 
 // readOnlyCloud carries out no step. It is the part of engine.Cloud that a recorded and an assumed AWS share.
 type readOnlyCloud struct{}
 
 // Apply implements engine.Cloud.
-func (readOnlyCloud) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
-	return plan.Result{}, errReadOnly
+func (readOnlyCloud) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.StepResult, error) {
+	return plan.StepResult{}, errReadOnly
 }
 
 // Class implements engine.Cloud.
-func (readOnlyCloud) Class(error) engine.Class { return engine.Unknown }
+func (readOnlyCloud) Class(error) failure.Class { return failure.Unknown }
 
 // Connect returns AWS, live or recorded, and the id of the VPC of the cluster.
 func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
@@ -241,12 +242,12 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 // has set --aws-max-retries.
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)
-	cc.Fence = readOnly
-	timeout := cmp.Or(d.Env.AttemptTimeout, durations.Answer)
+	cc.Fence = readOnlyFence
+	timeout := cmp.Or(d.Env.AttemptTimeout, durations.AnswerTimeout)
 	cc.AttemptTimeout, cc.CallTimeout = timeout, 2*timeout
 	cc.MaxWait, cc.Clock = durations.MinuteInterval, d.Env.Clock
 	if d.Env.CountRequest != nil {
-		cc.Calls = countedCalls{d.Env}
+		cc.Calls = requestCounter{d.Env}
 	}
 	if d.Config.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3
@@ -254,14 +255,14 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	return cc, err
 }
 
-// countedCalls counts requests to AWS in the environment of a command.
-type countedCalls struct{ env output.Environment }
+// requestCounter counts requests to AWS in the environment of a command.
+type requestCounter struct{ env output.Environment }
 
 // RecordCall implements sdk.CallRecorder.
-func (countedCalls) RecordCall(cloud.Call) {}
+func (requestCounter) RecordCall(cloud.Call) {}
 
 // RecordAttempt implements sdk.CallRecorder.
-func (c countedCalls) RecordAttempt(cloud.Call) { c.env.CountRequest() }
+func (c requestCounter) RecordAttempt(cloud.Call) { c.env.CountRequest() }
 
 // loadRecording reads ObservedFile. It returns AWS as it was recorded, and the id of the VPC.
 func (d *Source) loadRecording() (engine.Cloud, string, error) {
@@ -273,9 +274,9 @@ func (d *Source) loadRecording() (engine.Cloud, string, error) {
 	if err := json.Unmarshal(data, &rec); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", d.ObservedFile, err)
 	}
-	r := replay{answers: map[model.StackID]observed.Stack{}}
+	r := replayedCloud{answers: map[model.StackID]observed.Stack{}}
 	for _, a := range rec.Stacks {
-		if r.answers[a.Stack], err = a.Have.observed(); err != nil {
+		if r.answers[a.Stack], err = a.Have.toObserved(); err != nil {
 			return nil, "", fmt.Errorf("%s: %w", d.ObservedFile, err)
 		}
 	}

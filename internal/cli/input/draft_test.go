@@ -12,7 +12,7 @@ func TestCommandsTimeOutAfterSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10
 	cc, err := d.CloudConfig()
-	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*durations.Answer || cc.AttemptTimeout != durations.Answer {
+	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*durations.AnswerTimeout || cc.AttemptTimeout != durations.AnswerTimeout {
 		t.Errorf("%+v, %v", cc, err)
 	}
 	d.Config.AWS.MaxRetries = 7

@@ -16,7 +16,7 @@ func DraftOf(ctx context.Context, d *Source, id model.StackID) (engine.Draft, er
 	return d.draft(ctx, id)
 }
 
-// NotInstalled returns the kinds of a list that the API server does not serve.
-func NotInstalled(d *Source, of ...cluster.Kind) []cluster.Kind {
-	return intersectKinds(d.notInstalled, of)
+// NotInstalledKinds returns the kinds of a list that the API server does not serve.
+func NotInstalledKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
+	return intersectKinds(d.notInstalledKinds, of)
 }

@@ -41,7 +41,7 @@ func (e Event) IsOfController() bool { return slices.Contains(controllerComponen
 
 // controllerComponents are the reporting components of the events of the controller.
 var controllerComponents = []string{
-	kube.Component(cluster.KindIngress), kube.Component(cluster.KindService), kube.Component(cluster.KindBinding),
+	kube.EventComponent(cluster.KindIngress), kube.EventComponent(cluster.KindService), kube.EventComponent(cluster.KindBinding),
 	string(gatewayconfig.ALBController), string(gatewayconfig.NLBController),
 }
 

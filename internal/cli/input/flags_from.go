@@ -46,14 +46,14 @@ type controllerFlags struct {
 	args   []string
 }
 
-// TakeFlags sets the flags that the command line does not set to their values in the controller. A second call does
+// SetControllerFlags sets the flags that the command line does not set to their values in the controller. A second call does
 // nothing.
-func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer) error {
-	if d.flagsTaken || d.flagsFrom == noController {
+func (d *Source) SetControllerFlags(ctx context.Context, rc *rest.Config, notes io.Writer) error {
+	if d.controllerFlagsSet || d.flagsFrom == noController {
 		return nil
 	}
-	d.flagsTaken = true
-	ctx, done := context.WithTimeout(ctx, durations.Answer)
+	d.controllerFlagsSet = true
+	ctx, done := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer done()
 	found, err := d.findController(ctx, rc)
 	notes = output.PrintableWriter(notes)
@@ -68,11 +68,11 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 	if len(takeOver.Flags) > 0 {
 		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.source, flagTexts(takeOver.Flags))
 	}
-	if len(takeOver.Differing) > 0 {
-		fmt.Fprintf(notes, "# %s has %s; the values given here are used, so the controller may act differently\n", found.source, flagTexts(takeOver.Differing))
+	if len(takeOver.DifferingFlags) > 0 {
+		fmt.Fprintf(notes, "# %s has %s; the values given here are used, so the controller may act differently\n", found.source, flagTexts(takeOver.DifferingFlags))
 	}
-	if len(takeOver.Unavailable) > 0 {
-		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.source, flagTexts(takeOver.Unavailable))
+	if len(takeOver.UnavailableFlags) > 0 {
+		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.source, flagTexts(takeOver.UnavailableFlags))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 func flagTexts(flags []string) string {
 	out := slices.Clone(flags)
 	for i := range out {
-		out[i] = finding.Cut(out[i])
+		out[i] = finding.TruncateValue(out[i])
 	}
 	return strings.Join(out, " ")
 }
@@ -99,7 +99,7 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	if err != nil {
 		return controllerFlags{}, err
 	}
-	lease, why := d.lease(ctx, coordination)
+	lease, why := d.findLease(ctx, coordination)
 	namespace := ""
 	if lease != nil {
 		d.Config.Election.Namespace, namespace = lease.Namespace, lease.Namespace
@@ -118,8 +118,8 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
-// lease returns the Lease of the controller, or an error with the reason why there is none.
-func (d *Source) lease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
+// findLease returns the Lease of the controller, or an error with the reason why there is none.
+func (d *Source) findLease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
 	namespace, name := d.Config.Election.Namespace, d.Config.Election.ID
 	if namespace == "" {
 		list, err := api.Leases("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: maxControllers})

@@ -21,8 +21,8 @@ func shownKinds() []cluster.Kind {
 		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding, cluster.KindGlobalAccelerator})
 }
 
-// plural returns the name of the resource of a kind in the Kubernetes API, such as "ingresses".
-func plural(k cluster.Kind) string {
+// pluralName returns the name of the resource of a kind in the Kubernetes API, such as "ingresses".
+func pluralName(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	if strings.HasSuffix(name, "s") {
 		return name + "es"
@@ -48,7 +48,7 @@ func parseKind(word string) (cluster.Kind, error) {
 	}
 	var known []string
 	for _, t := range cluster.Types() {
-		if name == strings.ToLower(string(t.Kind)) || name == plural(t.Kind) {
+		if name == strings.ToLower(string(t.Kind)) || name == pluralName(t.Kind) {
 			return t.Kind, nil
 		}
 		known = append(known, strings.ToLower(string(t.Kind)))

@@ -105,7 +105,7 @@ func loadKubeconfig(source, context string, rules *clientcmd.ClientConfigLoading
 // first list reports that error.
 func CheckReachable(ctx context.Context, c *rest.Config) error {
 	short := rest.CopyConfig(c)
-	short.Timeout = durations.Answer
+	short.Timeout = durations.AnswerTimeout
 	d, err := discovery.NewDiscoveryClientForConfig(short)
 	if err != nil {
 		return err

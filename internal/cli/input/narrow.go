@@ -22,10 +22,10 @@ type lister struct {
 	watchedNamespace string
 	// namespace is the only namespace that the command is about, "" for several.
 	namespace string
-	// narrowed are kinds that were listed in namespace alone.
-	narrowed []cluster.Kind
-	// unavailable are kinds that the user may not list at all.
-	unavailable []cluster.Kind
+	// namespaceOnlyKinds are kinds that were listed in namespace alone.
+	namespaceOnlyKinds []cluster.Kind
+	// unavailableKinds are kinds that the user may not list at all.
+	unavailableKinds []cluster.Kind
 	// anyRead reports whether any kind was listed.
 	anyRead bool
 }
@@ -44,32 +44,32 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	if typ.Namespaced {
 		namespaceErr := l.List(ctx, into, client.InNamespace(l.namespace))
 		if namespaceErr == nil {
-			l.narrowed, l.anyRead = append(l.narrowed, typ.Kind), true
+			l.namespaceOnlyKinds, l.anyRead = append(l.namespaceOnlyKinds, typ.Kind), true
 			return nil
 		}
 		if !apierrors.IsForbidden(namespaceErr) {
 			return namespaceErr
 		}
 	}
-	l.unavailable = append(l.unavailable, typ.Kind)
+	l.unavailableKinds = append(l.unavailableKinds, typ.Kind)
 	return nil
 }
 
-// report prints which objects were not read, and how the output of the command differs without them. It returns an error
-// if no kind was read.
-func (l *lister) report(notes io.Writer) error {
+// reportUnavailableKinds prints which objects were not read, and how the output of the command differs without them. It returns
+// an error if no kind was read.
+func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 	if !l.anyRead {
 		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.namespace)
 	}
 	if l.watchedNamespace != "" && l.namespace == "" {
 		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
 	}
-	if len(l.narrowed) > 0 {
+	if len(l.namespaceOnlyKinds) > 0 {
 		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
-			l.namespace, JoinKinds(l.narrowed))
+			l.namespace, JoinKinds(l.namespaceOnlyKinds))
 	}
-	if len(l.unavailable) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and any other object of these kinds is treated as missing\n", JoinKinds(l.unavailable))
+	if len(l.unavailableKinds) > 0 {
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and any other object of these kinds is treated as missing\n", JoinKinds(l.unavailableKinds))
 	}
 	return nil
 }
@@ -77,9 +77,9 @@ func (l *lister) report(notes io.Writer) error {
 // notReadError returns an error that explains why an object that the command line names was not read.
 func notReadError(ref cluster.Ref, d *Source) error {
 	switch {
-	case slices.Contains(d.notInstalled, ref.Kind):
+	case slices.Contains(d.notInstalledKinds, ref.Kind):
 		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
-	case slices.Contains(d.unreadable, ref.Kind):
+	case slices.Contains(d.unreadableKinds, ref.Kind):
 		return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
 	}
 	return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
@@ -137,17 +137,19 @@ func (s *scope) singleNamespace() string {
 
 // UnavailableOwners returns the kinds of objects that own stacks and that the user may not list.
 func UnavailableOwners(d *Source) []cluster.Kind {
-	return Unavailable(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
+	return UnavailableKinds(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
 }
 
-// Unavailable returns the kinds of a list that the user may not list.
-func Unavailable(d *Source, of ...cluster.Kind) []cluster.Kind {
-	return intersectKinds(d.unreadable, of)
+// UnavailableKinds returns the kinds of a list that the user may not list.
+func UnavailableKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
+	return intersectKinds(d.unreadableKinds, of)
 }
 
-// Narrowed returns the kinds of a list that were read in the namespace of the command alone, because the user may not
+// NamespaceOnlyKinds returns the kinds of a list that were read in the namespace of the command alone, because the user may not
 // list them in all namespaces.
-func Narrowed(d *Source, of ...cluster.Kind) []cluster.Kind { return intersectKinds(d.narrowed, of) }
+func NamespaceOnlyKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
+	return intersectKinds(d.namespaceOnlyKinds, of)
+}
 
 // intersectKinds returns the kinds that are in both lists, in the order of the first.
 func intersectKinds(all, of []cluster.Kind) []cluster.Kind {
@@ -186,7 +188,7 @@ func (d *Source) checkExistence(store *cluster.Memory) error {
 	switch {
 	case !d.ClusterRead:
 		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
-	case len(d.narrowed) > 0: // the user has a right in the namespace, so it exists
+	case len(d.namespaceOnlyKinds) > 0: // the user has a right in the namespace, so it exists
 		return nil
 	case len(names) == 0:
 		return fmt.Errorf("namespace %q has no object that was read, and does not exist or may not be read; check -n", d.Namespace)

@@ -57,12 +57,12 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 			return nil, err
 		}
 	}
-	if len(d.unreadable) > 0 {
+	if len(d.unreadableKinds) > 0 {
 		facts, err := addAssumedObjects(store)
 		if err != nil {
 			return nil, err
 		}
-		(&assumedAWS{Facts: facts}).show(notes)
+		(&assumedAWS{Facts: facts}).showFacts(notes)
 	}
 	if d.ClusterRead {
 		d.fileChanges = fileChanges // without a cluster the command is about all objects
@@ -190,7 +190,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 		}
 		return fmt.Errorf("%w; check --kubeconfig and KUBECONFIG", err)
 	}
-	if err := d.TakeFlags(ctx, rc, d.Env.Stderr); err != nil {
+	if err := d.SetControllerFlags(ctx, rc, d.Env.Stderr); err != nil {
 		return err
 	}
 	ctrllog.SetLogger(logr.Discard()) // a client without a logger prints a stack trace after 30 seconds
@@ -200,13 +200,13 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	}
 	from := &lister{Reader: c, watchedNamespace: d.Config.Kubernetes.WatchNamespace, namespace: d.singleNamespace()}
 	for _, typ := range cluster.Types() {
-		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.On(config.GlobalAcceleratorController) {
+		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.Enabled(config.GlobalAcceleratorController) {
 			continue
 		}
 		list := typ.NewList()
 		err := from.list(ctx, typ, list)
 		if meta.IsNoMatchError(err) && typ.Optional() {
-			d.notInstalled = append(d.notInstalled, typ.Kind)
+			d.notInstalledKinds = append(d.notInstalledKinds, typ.Kind)
 			continue // clusters without the Gateway API are common
 		}
 		if meta.IsNoMatchError(err) {
@@ -216,7 +216,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 		if err != nil {
 			return fmt.Errorf("list %s: %w", typ.Kind, err)
 		}
-		objs, err := kube.Items(list)
+		objs, err := kube.SortedItems(list)
 		if err != nil {
 			return err
 		}
@@ -224,17 +224,17 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 			return err
 		}
 	}
-	d.ClusterRead, d.secrets, d.unreadable, d.narrowed = true, c, from.unavailable, from.narrowed
-	return from.report(notes)
+	d.ClusterRead, d.secrets, d.unreadableKinds, d.namespaceOnlyKinds = true, c, from.unavailableKinds, from.namespaceOnlyKinds
+	return from.reportUnavailableKinds(notes)
 }
 
 // applyFiles puts the objects of files into store in place of those of the same name, as "kubectl apply" does. It returns
 // the changes.
-func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]change, error) {
+func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]objectChange, error) {
 	fileOf := map[cluster.Ref]string{}
 	var created []*corev1.Service
 	var examples []string // NAMESPACE/NAME of Services that are given a UID or node ports
-	var fileChanges []change
+	var fileChanges []objectChange
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
 		if first, twice := fileOf[ref]; twice {
@@ -245,14 +245,14 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]c
 		if err != nil {
 			return nil, err
 		}
-		fileChanges = append(fileChanges, change{before: live, after: f.Object})
+		fileChanges = append(fileChanges, objectChange{before: live, after: f.Object})
 		svc, isService := f.Object.(*corev1.Service)
 		if live != nil {
 			// The UID and resource version in a file may be out of date.
 			f.SetUID("")
 			f.SetResourceVersion("")
 			if isService {
-				keepNodePorts(svc, live.(*corev1.Service))
+				copyNodePorts(svc, live.(*corev1.Service))
 			}
 		} else if isService {
 			if svc.UID == "" {
@@ -265,7 +265,7 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]c
 			return nil, fmt.Errorf("%s: %w", f.file, err)
 		}
 	}
-	withPorts, err := exampleNodePorts(store, created)
+	withPorts, err := setExampleNodePorts(store, created)
 	if err != nil {
 		return nil, err
 	}
@@ -284,8 +284,8 @@ func exampleUID(ref cluster.Ref) types.UID {
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))
 }
 
-// keepNodePorts copies node ports of a live Service, which the API server has chosen, to the Service of a file.
-func keepNodePorts(s, live *corev1.Service) {
+// copyNodePorts copies node ports of a live Service, which the API server has chosen, to the Service of a file.
+func copyNodePorts(s, live *corev1.Service) {
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
 		for _, q := range live.Spec.Ports {
@@ -299,10 +299,10 @@ func keepNodePorts(s, live *corev1.Service) {
 // firstNodePort and lastNodePort are the range of node ports of a cluster with default settings.
 const firstNodePort, lastNodePort = 30000, 32767
 
-// exampleNodePorts sets node ports of Services that do not exist yet, because a target group of instances cannot be
+// setExampleNodePorts sets node ports of Services that do not exist yet, because a target group of instances cannot be
 // planned without node ports. The API server will choose others. It returns NAMESPACE/NAME of the Services that it
 // changed.
-func exampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]string, error) {
+func setExampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]string, error) {
 	taken := map[int32]bool{}
 	for _, o := range store.All(cluster.KindService) {
 		for _, p := range o.(*corev1.Service).Spec.Ports {

@@ -32,8 +32,8 @@ spec:
   defaultBackend: {service: {name: web, port: {number: 80}}}
 `
 
-// load returns the objects in a text as if they were read from a file.
-func load(t *testing.T, text string) []fileObject {
+// loadFileObjects returns the objects in a text as if they were read from a file.
+func loadFileObjects(t *testing.T, text string) []fileObject {
 	t.Helper()
 	l, err := cluster.LoadYAML([]byte(text))
 	if err != nil {
@@ -72,7 +72,7 @@ status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}
 	}
 	var notes bytes.Buffer
 	edited := strings.Replace(appliedIngress, "namespace: shop}", "namespace: shop, uid: another, resourceVersion: \"1\", annotations: {new: \"2\"}}", 1)
-	if _, err := applyFiles(store, load(t, appliedService+"---\n"+edited), &notes); err != nil {
+	if _, err := applyFiles(store, loadFileObjects(t, appliedService+"---\n"+edited), &notes); err != nil {
 		t.Fatal(err)
 	}
 	get := func(kind cluster.Kind) cluster.Object {
@@ -113,7 +113,7 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30001}]}
 	}
 	var notes bytes.Buffer
 	text := strings.Replace(appliedService, "{port: 80}", "{port: 80}, {name: b, port: 81}, {name: c, port: 82, nodePort: 30000}", 1)
-	if _, err := applyFiles(store, load(t, text), &notes); err != nil {
+	if _, err := applyFiles(store, loadFileObjects(t, text), &notes); err != nil {
 		t.Fatal(err)
 	}
 	o, err := store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})

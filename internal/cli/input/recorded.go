@@ -40,24 +40,24 @@ type (
 	}
 	recordedListener struct {
 		observed.Listener
-		Default []alternative
+		Default []typedValue
 		Rules   []recordedRule
 	}
 	recordedRule struct {
 		observed.Rule
-		Conditions []alternative
-		Actions    []alternative
+		Conditions []typedValue
+		Actions    []typedValue
 	}
-	// alternative is a condition or an action of a rule with its type.
-	alternative struct {
+	// typedValue is a condition or an action of a rule with its type.
+	typedValue struct {
 		Kind  string
 		Value json.RawMessage
 	}
 )
 
-// encodeAlternatives encodes conditions or actions.
-func encodeAlternatives[T any](in []T) ([]alternative, error) {
-	var out []alternative
+// encodeTypedValues encodes conditions or actions.
+func encodeTypedValues[T any](in []T) ([]typedValue, error) {
+	var out []typedValue
 	for _, v := range in {
 		kind := kindOf(v)
 		if kind == "" {
@@ -67,7 +67,7 @@ func encodeAlternatives[T any](in []T) ([]alternative, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, alternative{kind, data})
+		out = append(out, typedValue{kind, data})
 	}
 	return out, nil
 }
@@ -104,14 +104,15 @@ func kindOf(v any) string {
 }
 
 // decodeAs decodes the value of an alternative as a T.
-func decodeAs[T any](a alternative) (any, error) {
+func decodeAs[T any](a typedValue) (any, error) {
 	var v T
 	err := json.Unmarshal(a.Value, &v)
 	return v, err
 }
 
-// decode decodes a condition or an action by the name that kindOf returns for its type, or returns nil for any other name.
-func decode(a alternative) (any, error) {
+// decodeTypedValue decodes a condition or an action by the name that kindOf returns for its type, or returns nil for any
+// other name.
+func decodeTypedValue(a typedValue) (any, error) {
 	switch a.Kind {
 	case "host-header":
 		return decodeAs[model.HostHeader](a)
@@ -141,11 +142,11 @@ func decode(a alternative) (any, error) {
 	return nil, nil
 }
 
-// decodeAlternatives decodes a list of conditions or actions. what is the noun for them in errors.
-func decodeAlternatives[T any](in []alternative, what string) ([]T, error) {
+// decodeTypedValues decodes a list of conditions or actions. what is the noun for them in errors.
+func decodeTypedValues[T any](in []typedValue, what string) ([]T, error) {
 	var out []T
 	for _, a := range in {
-		decoded, err := decode(a)
+		decoded, err := decodeTypedValue(a)
 		if err != nil {
 			return nil, err
 		}
@@ -162,17 +163,17 @@ func decodeAlternatives[T any](in []alternative, what string) ([]T, error) {
 func recordStack(s observed.Stack) (recordedStack, error) {
 	out := recordedStack{Stack: s}
 	var errs []error
-	alternatives := func(a []alternative, err error) []alternative {
+	alternatives := func(a []typedValue, err error) []typedValue {
 		errs = append(errs, err)
 		return a
 	}
 	for _, lb := range s.LoadBalancers {
 		rlb := recordedLoadBalancer{LoadBalancer: lb}
 		for _, l := range lb.Listeners {
-			rl := recordedListener{Listener: l, Default: alternatives(encodeAlternatives(l.Default))}
+			rl := recordedListener{Listener: l, Default: alternatives(encodeTypedValues(l.Default))}
 			for _, r := range l.Rules {
 				rl.Rules = append(rl.Rules, recordedRule{Rule: r,
-					Conditions: alternatives(encodeAlternatives(r.Conditions)), Actions: alternatives(encodeAlternatives(r.Actions))})
+					Conditions: alternatives(encodeTypedValues(r.Conditions)), Actions: alternatives(encodeTypedValues(r.Actions))})
 			}
 			rlb.Listeners = append(rlb.Listeners, rl)
 		}
@@ -181,8 +182,8 @@ func recordStack(s observed.Stack) (recordedStack, error) {
 	return out, errors.Join(errs...)
 }
 
-// observed converts a recorded stack back to the observed state.
-func (r recordedStack) observed() (observed.Stack, error) {
+// toObserved converts a recorded stack back to the observed state.
+func (r recordedStack) toObserved() (observed.Stack, error) {
 	out := r.Stack
 	out.LoadBalancers = nil
 	for _, rlb := range r.LoadBalancers {
@@ -192,15 +193,15 @@ func (r recordedStack) observed() (observed.Stack, error) {
 			l := rl.Listener
 			l.Rules = nil
 			var err error
-			if l.Default, err = decodeAlternatives[model.Action](rl.Default, "action"); err != nil {
+			if l.Default, err = decodeTypedValues[model.Action](rl.Default, "action"); err != nil {
 				return out, err
 			}
 			for _, rr := range rl.Rules {
 				rule := rr.Rule
-				if rule.Conditions, err = decodeAlternatives[model.Condition](rr.Conditions, "condition"); err != nil {
+				if rule.Conditions, err = decodeTypedValues[model.Condition](rr.Conditions, "condition"); err != nil {
 					return out, err
 				}
-				if rule.Actions, err = decodeAlternatives[model.Action](rr.Actions, "action"); err != nil {
+				if rule.Actions, err = decodeTypedValues[model.Action](rr.Actions, "action"); err != nil {
 					return out, err
 				}
 				l.Rules = append(l.Rules, rule)
@@ -242,14 +243,14 @@ func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Ques
 	return have, err
 }
 
-// replay answers questions from a recording. It implements engine.Cloud.
-type replay struct {
+// replayedCloud answers questions from a recording. It implements engine.Cloud.
+type replayedCloud struct {
 	readOnlyCloud
 	answers map[model.StackID]observed.Stack
 }
 
 // Observe implements engine.Cloud.
-func (r replay) Observe(_ context.Context, id model.StackID, _ []model.Question) (observed.Stack, error) {
+func (r replayedCloud) Observe(_ context.Context, id model.StackID, _ []model.Question) (observed.Stack, error) {
 	have, ok := r.answers[id]
 	if !ok {
 		return have, fmt.Errorf("the recording has no answers for %s %s", id.Kind, id)

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-func TestRecordingPreservesEveryAlternative(t *testing.T) {
+func TestRecordingPreservesConditionsAndActions(t *testing.T) {
 	weight, enabled := int32(3), true
 	want := observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", Listeners: []observed.Listener{{
 		ARN: "l", Port: 443,
@@ -39,7 +39,7 @@ func TestRecordingPreservesEveryAlternative(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	got, err := back.observed()
+	got, err := back.toObserved()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,11 +22,11 @@ type scope struct {
 	// Named are the objects that the command line names.
 	Named []cluster.Ref
 	// fileChanges are the changes that files make to objects of the cluster.
-	fileChanges []change
+	fileChanges []objectChange
 }
 
-// change is an object before and after a change. before is nil for a new object.
-type change struct{ before, after cluster.Object }
+// objectChange is an object before and after a change. before is nil for a new object.
+type objectChange struct{ before, after cluster.Object }
 
 // bind registers the flags of a scope.
 func (s *scope) bind(cmd *cobra.Command) {
@@ -117,7 +117,7 @@ type stackFinder struct {
 // which it is attached or that it configures. Translations also list Ingresses, Services, Gateways and IngressClasses for
 // other reasons: a stack without members counts objects of all namespaces that share something with it, and an Ingress
 // without a class looks for the default class. Such a list does not mean that the objects in it affect the stack.
-func (p stackFinder) affectedStacks(c change) []model.StackID {
+func (p stackFinder) affectedStacks(c objectChange) []model.StackID {
 	var out []model.StackID
 	for _, obj := range []cluster.Object{c.before, c.after} {
 		if obj == nil {
@@ -158,7 +158,7 @@ func isDefaultClass(obj cluster.Object) bool {
 }
 
 // addBindings adds the bindings of the selected stacks and of changed Services.
-func (s *selection) addBindings(store *cluster.Memory, changes []change) {
+func (s *selection) addBindings(store *cluster.Memory, changes []objectChange) {
 	stacks := map[string]bool{}
 	for _, id := range s.stacks {
 		stacks[cluster.StackValue(id.Kind.TagPrefix(), id.Namespace, id.Name)] = true
@@ -181,29 +181,29 @@ func (s *selection) addBindings(store *cluster.Memory, changes []change) {
 
 // objectsInScope returns the objects of a scope, as changes: the named objects, or else the objects of files, or else the
 // objects of the namespace.
-func (s *scope) objectsInScope(store *cluster.Memory) []change {
+func (s *scope) objectsInScope(store *cluster.Memory) []objectChange {
 	switch {
 	case len(s.Named) > 0:
-		var out []change
+		var out []objectChange
 		for _, ref := range s.Named {
 			if obj, err := store.Get(ref); err == nil && obj != nil {
-				out = append(out, change{after: obj})
+				out = append(out, objectChange{after: obj})
 			}
 		}
 		return out
 	case len(s.fileChanges) > 0:
-		return slices.DeleteFunc(slices.Clone(s.fileChanges), func(c change) bool {
+		return slices.DeleteFunc(slices.Clone(s.fileChanges), func(c objectChange) bool {
 			return s.Namespace != "" && c.after.GetNamespace() != s.Namespace
 		})
 	}
-	var out []change
+	var out []objectChange
 	for _, typ := range cluster.Types() {
 		if !typ.Namespaced || typ.Kind == cluster.KindPod || typ.Kind == cluster.KindEndpointSlice || typ.Kind == cluster.KindEndpoints {
 			continue // not written by users
 		}
 		for _, obj := range store.All(typ.Kind) {
 			if obj.GetNamespace() == s.Namespace {
-				out = append(out, change{after: obj})
+				out = append(out, objectChange{after: obj})
 			}
 		}
 	}

@@ -20,10 +20,10 @@ import (
 // translator gets it, as the controller does, so that no right to list Secrets is needed.
 type objectsAndSecrets struct {
 	*cluster.Memory
-	ctx         context.Context
-	cluster     client.Reader                  // nil without a cluster
-	read        map[cluster.Ref]*corev1.Secret // the value is nil for a Secret that does not exist or was not read
-	unavailable map[cluster.Ref]string         // the reason why a Secret was not read
+	ctx                context.Context
+	cluster            client.Reader                  // nil without a cluster
+	secrets            map[cluster.Ref]*corev1.Secret // the value is nil for a Secret that does not exist or was not read
+	unavailableReasons map[cluster.Ref]string         // the reason why a Secret was not read
 }
 
 // Get implements cluster.Source.
@@ -32,13 +32,13 @@ func (s *objectsAndSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 	if err != nil || obj != nil || ref.Kind != cluster.KindSecret {
 		return obj, err
 	}
-	if s.read == nil {
-		s.read, s.unavailable = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
+	if s.secrets == nil {
+		s.secrets, s.unavailableReasons = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
 	}
-	if _, known := s.read[ref]; !known {
+	if _, known := s.secrets[ref]; !known {
 		s.readSecret(ref)
 	}
-	if secret := s.read[ref]; secret != nil {
+	if secret := s.secrets[ref]; secret != nil {
 		return secret, nil
 	}
 	return nil, nil
@@ -46,19 +46,19 @@ func (s *objectsAndSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 
 // readSecret reads a Secret, or records why it cannot be read.
 func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
-	s.read[ref] = nil
+	s.secrets[ref] = nil
 	if s.cluster == nil {
-		s.unavailable[ref] = "it is not in the files, and no cluster is read"
+		s.unavailableReasons[ref] = "it is not in the files, and no cluster is read"
 		return
 	}
-	ctx, done := context.WithTimeout(s.ctx, durations.Answer)
+	ctx, done := context.WithTimeout(s.ctx, durations.AnswerTimeout)
 	defer done()
 	secret := &corev1.Secret{}
 	switch err := s.cluster.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); {
 	case err == nil:
-		s.read[ref] = secret
+		s.secrets[ref] = secret
 	case !apierrors.IsNotFound(err):
-		s.unavailable[ref] = failure.WithoutSDKText(err)
+		s.unavailableReasons[ref] = failure.WithoutSDKText(err)
 	}
 }
 
@@ -67,7 +67,7 @@ func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
-		for ref, why := range s.unavailable {
+		for ref, why := range s.unavailableReasons {
 			if f.Reason != finding.SecretNotFound || !reportsMissingSecret(f.Message, ref) {
 				continue
 			}
@@ -83,6 +83,6 @@ func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 
 // reportsMissingSecret reports whether the message of a finding begins with the statement that a Secret does not exist.
 func reportsMissingSecret(message string, ref cluster.Ref) bool {
-	rest, ok := strings.CutPrefix(message, finding.NoSecret(ref.Namespace, ref.Name))
+	rest, ok := strings.CutPrefix(message, finding.MissingSecretMessage(ref.Namespace, ref.Name))
 	return ok && (rest == "" || rest[0] == ';')
 }

@@ -46,8 +46,8 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	if err != nil || obj == nil {
 		return ""
 	}
-	if f, ok := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); ok {
-		return finding.Printable(finding.Truncate(f.Located(), MaxWarningLength))
+	if f, ok := unservedpkg.FindingFor(cluster.NewView(u.store), obj, u.options()); ok {
+		return finding.Printable(finding.Truncate(f.TextWithField(), MaxWarningLength))
 	}
 	text := ""
 	switch o := obj.(type) {
@@ -77,7 +77,7 @@ func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Findin
 	v := cluster.NewView(store)
 	for _, typ := range cluster.Types() {
 		for _, obj := range store.All(typ.Kind) {
-			if f, ok := unservedpkg.Of(v, obj, u.options()); ok {
+			if f, ok := unservedpkg.FindingFor(v, obj, u.options()); ok {
 				out = append(out, f)
 			}
 		}
@@ -90,7 +90,7 @@ func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Findin
 func (u unservedReasons) options() unservedpkg.Options {
 	return unservedpkg.Options{
 		IngressClass: u.cfg.Ingress.Class, Gateways: true,
-		Services: &settings.ServiceSelection{Class: u.cfg.Service.Class, LoadBalancersOnly: u.cfg.Gates.On(config.ServiceTypeLoadBalancerOnly)},
+		Services: &settings.ServiceSelection{Class: u.cfg.Service.Class, LoadBalancersOnly: u.cfg.Gates.Enabled(config.ServiceTypeLoadBalancerOnly)},
 	}
 }
 
@@ -100,8 +100,8 @@ func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 		served := cmp.Or(u.cfg.Ingress.Class, "alb")
 		return fmt.Sprintf("annotation %s is %q, and this controller serves %q; correct the annotation, or remove it and set spec.ingressClassName", cluster.ClassAnnotation, class, served)
 	}
-	fix := u.classFix(cluster.KindIngressClass, "spec.controller "+cluster.IngressController, func(o cluster.Object) bool {
-		return o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressController
+	fix := u.classFix(cluster.KindIngressClass, "spec.controller "+cluster.IngressControllerName, func(o cluster.Object) bool {
+		return o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressControllerName
 	})
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, _ := u.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: *name})

@@ -64,7 +64,7 @@ func ReasonIfUnserved(d *Source, store *cluster.Memory, obj cluster.Object) stri
 
 // lacksLoadBalancer reports whether an object needs a load balancer and no stack of this controller has it as a member.
 func (u unservedReasons) lacksLoadBalancer(obj cluster.Object, p stackFinder) bool {
-	if _, mistyped := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); mistyped {
+	if _, mistyped := unservedpkg.FindingFor(cluster.NewView(u.store), obj, u.options()); mistyped {
 		return true
 	}
 	ref := cluster.RefOf(obj)

@@ -22,10 +22,10 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 	if want.Adopts == nil {
 		return // other notes report what is wrong with the Gateway
 	}
-	for _, f := range (handover.Relation{OtherStack: g.From}).Refusals(want) {
+	for _, f := range (handover.Relation{OtherStack: g.IngressStack}).Refusals(want) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
-	differences := handover.Differences(want, g.From, func(b model.Binding) string { return port(&b) })
+	differences := handover.Differences(want, g.IngressStack, func(b model.Binding) string { return port(&b) })
 	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		return // there are no differences, or the Ingresses accept them
 	}

@@ -146,7 +146,7 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	m.FilesOnly = !m.fromCluster
-	notes := m.form.Notes()
+	notes := m.form.NotesWriter()
 	if m.outputDir == "-" && !m.check {
 		notes = output.PrintableWriter(cmd.ErrOrStderr())
 	}
@@ -165,9 +165,9 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	doc.addConfigured(read, result)
-	if unavailable := input.Unavailable(&m.Source, translatedKinds...); len(unavailable) > 0 {
-		doc.addUnavailable(unavailable)
+	doc.addConfiguredServices(read, result)
+	if unavailable := input.UnavailableKinds(&m.Source, translatedKinds...); len(unavailable) > 0 {
+		doc.addUnavailableKinds(unavailable)
 	}
 	if len(doc.IngressGroups)+len(doc.NotOurs)+len(doc.Deleted) == 0 {
 		return errors.New("there is no Ingress to translate")
@@ -206,7 +206,7 @@ func (m *migrateCommand) showReport(w io.Writer, doc Document) error {
 	case "markdown":
 		showMarkdown(w, doc)
 	default:
-		return m.form.Document(doc)
+		return m.form.PrintDocument(doc)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
 		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], Network: frontends[model.NLBGateway], DefaultTags: m.Config.Defaults.Tags,
-		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, Live: !m.dryRun, InPlace: m.inPlace, Manifests: !m.fromCluster,
+		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, WithoutDryRun: !m.dryRun, InPlace: m.inPlace, FromManifests: !m.fromCluster,
 	}
 	if opt.Gateway == nil {
 		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so that the controller would serve no Gateway; switch it on")
@@ -245,8 +245,8 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 	if err := addPlaceholderSecrets(store, opt.SecretLabels, m.Env.Time()); err != nil {
 		return Document{}, migrate.Result{}, err
 	}
-	opt.ImportSecrets, opt.ImportForGateways = m.Config.Imports(config.IngressSecrets), m.Config.Imports(config.GatewaySecrets)
-	opt.Selected = m.selects
+	opt.ImportSecrets, opt.ImportForGateways = m.Config.ImportsSecretsOf(config.IngressSecrets), m.Config.ImportsSecretsOf(config.GatewaySecrets)
+	opt.IsSelected = m.selects
 	result, err := migrate.Translate(store, opt)
 	if err != nil {
 		return Document{}, result, err
@@ -282,7 +282,7 @@ func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool,
 	switch {
 	case len(chosen) == 0:
 		return false, ""
-	case id.Namespace == "" && len(input.Narrowed(&m.Source, cluster.KindIngress)) > 0:
+	case id.Namespace == "" && len(input.NamespaceOnlyKinds(&m.Source, cluster.KindIngress)) > 0:
 		return true, fmt.Sprintf("you may list the Ingresses of namespace %q alone, and the IngressGroup may have members in others, whose requests a part of it would take; let it be translated by a user who may list all, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
 	case len(others) > 0:
 		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.JoinFirst(others))

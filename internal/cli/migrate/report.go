@@ -78,7 +78,7 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	if err != nil {
 		return doc, err
 	}
-	for _, ref := range r.Others {
+	for _, ref := range r.ServedByOthers {
 		doc.NotOurs = append(doc.NotOurs, ref.Namespace+"/"+ref.Name)
 	}
 	for _, ref := range r.Deleted {
@@ -126,10 +126,10 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	return doc, nil
 }
 
-// addConfigured adds a note to the load balancers of each Service that already has a TargetGroupConfiguration. Of two
+// addConfiguredServices adds a note to the load balancers of each Service that already has a TargetGroupConfiguration. Of two
 // configurations for a Service only the older one has effect.
-func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
-	for _, o := range r.Targets {
+func (d *Document) addConfiguredServices(store *cluster.Memory, r migrate.Result) {
+	for _, o := range r.TargetConfigurations {
 		translated := o.Object.(*gwconfig.TargetGroupConfiguration)
 		for _, obj := range store.All(cluster.KindTargetGroupConfiguration) {
 			existing := obj.(*gwconfig.TargetGroupConfiguration)
@@ -147,9 +147,9 @@ func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 	}
 }
 
-// addUnavailable adds a note to each load balancer about kinds that could not be listed: settings of their objects may
+// addUnavailableKinds adds a note to each load balancer about kinds that could not be listed: settings of their objects may
 // be missing.
-func (d *Document) addUnavailable(unavailable []cluster.Kind) {
+func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
 	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", input.JoinKinds(unavailable)),
 		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}
 	for i := range d.IngressGroups {
@@ -191,7 +191,7 @@ func showText(w io.Writer, d Document) {
 		fmt.Fprintf(w, "Ingress %s is being deleted and is not translated\n", name)
 	}
 	for _, f := range d.Files {
-		fmt.Fprintf(w, "wrote %s: %s\n", f.Path, output.Amount(f.Objects, "object"))
+		fmt.Fprintf(w, "wrote %s: %s\n", f.Path, output.CountWithNoun(f.Objects, "object"))
 	}
 }
 
@@ -236,16 +236,16 @@ func (g IngressGroup) summary() string {
 			translated++
 		}
 	}
-	out := fmt.Sprintf("%d of %s have a counterpart; ", translated, output.Amount(len(g.Annotations), "annotation"))
+	out := fmt.Sprintf("%d of %s have a counterpart; ", translated, output.CountWithNoun(len(g.Annotations), "annotation"))
 	answers := 0
 	for _, d := range g.Differences {
 		answers += d.Requests
 	}
 	switch settings := len(g.Differences) - countAnswers(g.Differences); {
 	case len(g.Differences) == 0:
-		out += fmt.Sprintf("%s compared, all are answered alike, and the settings are the same", output.Amount(g.Requests, "request"))
+		out += fmt.Sprintf("%s compared, all are answered alike, and the settings are the same", output.CountWithNoun(g.Requests, "request"))
 	default:
-		out += fmt.Sprintf("%s compared, of which %d are answered otherwise; %s differ", output.Amount(g.Requests, "request"), answers, output.Amount(settings, "setting"))
+		out += fmt.Sprintf("%s compared, of which %d are answered otherwise; %s differ", output.CountWithNoun(g.Requests, "request"), answers, output.CountWithNoun(settings, "setting"))
 	}
 	for _, p := range g.Partial {
 		out += fmt.Sprintf("; port %d has more different requests than were compared", p)
@@ -298,7 +298,7 @@ func showMarkdown(w io.Writer, d Document) {
 		fmt.Fprintf(w, "- Ingress %s is being deleted and is not translated.\n", escape.Replace(name))
 	}
 	for _, f := range d.Files {
-		fmt.Fprintf(w, "- `%s`: %s\n", escape.Replace(f.Path), output.Amount(f.Objects, "object"))
+		fmt.Fprintf(w, "- `%s`: %s\n", escape.Replace(f.Path), output.CountWithNoun(f.Objects, "object"))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // addPlaceholderSecrets adds a Secret for each TLS Secret that Ingresses name, all with the same certificate. The real
 // Secrets are not read, because a translation does not depend on their certificates.
 func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now time.Time) error {
-	cert, key, err := selfSigned(now)
+	cert, key, err := newSelfSignedCertificate(now)
 	if err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now 
 	return nil
 }
 
-// selfSigned returns a certificate with its key, as PEM. It has no host of an Ingress, because some hosts are not valid
-// in a certificate.
-func selfSigned(now time.Time) (cert, key []byte, err error) {
+// newSelfSignedCertificate returns a certificate with its key, as PEM. It has no host of an Ingress, because some hosts are
+// not valid in a certificate.
+func newSelfSignedCertificate(now time.Time) (cert, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

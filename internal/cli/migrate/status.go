@@ -56,12 +56,12 @@ type Status struct {
 	// Back is the command that gives the load balancer back to the Ingresses; empty if the Gateway cannot give it back.
 	Back string `json:"back,omitempty"`
 
-	from model.StackID
+	fromStack model.StackID
 	// keepsLoadBalancer is set if the Gateway cannot give the load balancer back by its annotations.
 	keepsLoadBalancer bool
-	// noTakeOver reports whether the load balancer cannot be taken over, so that the Gateways get load balancers of their
-	// own.
-	noTakeOver bool
+	// cannotBeTakenOver reports whether the load balancer cannot be taken over, so that the Gateways get load balancers of
+	// their own.
+	cannotBeTakenOver bool
 }
 
 // newStatusCommand returns the command migrate status.
@@ -135,21 +135,21 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.form.Text() {
+	if s.form.IsText() {
 		showStatus(cmd.OutOrStdout(), s.form.Out(), doc)
 		if len(doc.LoadBalancers) == 0 {
 			s.ReportUnserved(s.form.Out(), s.store)
 		}
-	} else if err := s.form.Document(doc); err != nil {
+	} else if err := s.form.PrintDocument(doc); err != nil {
 		return err
 	}
 	inState := func(states ...handover.State) bool {
 		return slices.ContainsFunc(doc.LoadBalancers, func(s Status) bool { return slices.Contains(states, s.State) })
 	}
 	switch {
-	case inState(handover.Indeterminate):
+	case inState(handover.StateIndeterminate):
 		return output.ErrReported
-	case inState(handover.Shadow, handover.Refused, handover.Adopting, handover.Adopted, handover.GivingBack, handover.Released):
+	case inState(handover.StateShadow, handover.StateRefused, handover.StateAdopting, handover.StateAdopted, handover.StateGivingBack, handover.StateReleased):
 		return output.ErrChanges
 	}
 	return nil
@@ -160,7 +160,7 @@ func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	ctx := cmd.Context()
 	doc := StatusDocument{LoadBalancers: []Status{}}
 	var err error
-	if s.store, err = s.Objects(ctx, cmd.InOrStdin(), s.form.Notes()); err != nil {
+	if s.store, err = s.Objects(ctx, cmd.InOrStdin(), s.form.NotesWriter()); err != nil {
 		return doc, err
 	}
 	doc.Cluster = s.Config.ClusterName
@@ -171,7 +171,7 @@ func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	s.awsErr = input.Open(ctx, &s.Source, s.store)
 	for _, m := range s.moves(ctx) {
 		status := s.status(ctx, m)
-		if status.State == handover.InIngress && len(status.Members) == 0 && !s.draft(ctx, m.from).Translated.Held.Everything {
+		if status.State == handover.StateNotRequested && len(status.Members) == 0 && !s.draft(ctx, m.fromStack).TranslatedStack.Held.Everything {
 			continue // its last Ingress is being deleted or leaves it
 		}
 		doc.LoadBalancers = append(doc.LoadBalancers, status)

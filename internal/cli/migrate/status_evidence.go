@@ -33,10 +33,10 @@ func (s *statusCommand) unreadableReason() string {
 		}
 		return output.JoinFirst(out)
 	}
-	if kinds := input.Unavailable(&s.Source, stateKinds...); len(kinds) > 0 {
+	if kinds := input.UnavailableKinds(&s.Source, stateKinds...); len(kinds) > 0 {
 		return "you may not list " + names(kinds) + fix
 	}
-	if kinds := input.Narrowed(&s.Source, stateKinds...); len(kinds) > 0 {
+	if kinds := input.NamespaceOnlyKinds(&s.Source, stateKinds...); len(kinds) > 0 {
 		return fmt.Sprintf("you may list %s in one namespace alone, and others may have a part in the load balancer%s", names(kinds), fix)
 	}
 	return ""
@@ -66,12 +66,12 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, stac
 		if !member.Claimed {
 			continue // another controller may have written its status
 		}
-		ref := cluster.RefTo(member.Ref)
+		ref := cluster.RefFromFinding(member.Ref)
 		obj, err := s.store.Get(ref)
 		if err != nil {
 			continue
 		}
-		shown := cluster.Hostname(obj)
+		shown := cluster.StatusHostname(obj)
 		if shown == "" || slices.Contains(names, strings.ToLower(shown)) {
 			continue
 		}
@@ -80,7 +80,7 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, stac
 			has = "has " + output.JoinFirst(slices.Compact(names))
 		}
 		return fmt.Sprintf("%s shows the load balancer %q, and AWS %s with the tags of cluster %q for %s in VPC %s; it was changed a moment ago, or these flags or credentials are not the controller's: check --cluster-name, --aws-region, --aws-vpc-id and AWS_PROFILE",
-			ref, finding.Cut(shown), has, s.Config.ClusterName, m.from.Title(), s.VPC)
+			ref, finding.TruncateValue(shown), has, s.Config.ClusterName, m.fromStack.Title(), s.VPC)
 	}
 	return ""
 }
@@ -91,7 +91,7 @@ func (s *statusCommand) abandonedObject(from model.StackID, desired model.Stack)
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
 		ref := cluster.RefOf(obj)
-		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool { return m.Ref == ref.Finding() })
+		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool { return m.Ref == ref.FindingRef() })
 		if !member && obj.GetDeletionTimestamp() == nil && slices.Contains(obj.GetFinalizers(), naming.Finalizer(from)) &&
 			slices.Contains(s.frontends[from.Kind].Stacks(v, obj), from) {
 			return ref, true

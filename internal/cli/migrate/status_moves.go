@@ -14,10 +14,10 @@ import (
 
 // move is the move of a load balancer to a Gateway that requests it or has it, if there is one.
 type move struct {
-	// from is the stack that the load balancer was made for, zero if there is none.
-	from model.StackID
-	// to is the stack of the Gateway, or zero if there is none.
-	to model.StackID
+	// fromStack is the stack that the load balancer was made for, zero if there is none.
+	fromStack model.StackID
+	// toStack is the stack of the Gateway, or zero if there is none.
+	toStack model.StackID
 	// gateway is the Gateway; zero if there is none or it no longer exists.
 	gateway cluster.Ref
 	// annotationErr is the reason why the annotation of the Gateway names no stack.
@@ -31,7 +31,7 @@ type move struct {
 func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	add := func(m move) {
 		if !slices.ContainsFunc(out, func(o move) bool {
-			return o.from == m.from && o.to == m.to && o.annotationErr == nil && m.annotationErr == nil
+			return o.fromStack == m.fromStack && o.toStack == m.toStack && o.annotationErr == nil && m.annotationErr == nil
 		}) {
 			out = append(out, m)
 		}
@@ -42,22 +42,22 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 		for _, kind := range []model.Kind{model.NLBGateway, model.ALBGateway} {
 			if f := s.frontends[kind]; f != nil {
 				for _, id := range f.Stacks(v, gw) {
-					m.to, m.gatewayUnserved = id, false
+					m.toStack, m.gatewayUnserved = id, false
 				}
 			}
 		}
 		value, asks := gw.GetAnnotations()[naming.AdoptAnnotation]
 		if asks {
-			if m.from, m.annotationErr = naming.ParseAdopt(gw.GetNamespace(), value); m.to.Kind == "" {
-				m.to = model.StackID{Kind: cmp.Or(m.from.Kind.Adopter(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
+			if m.fromStack, m.annotationErr = naming.ParseAdoptAnnotation(gw.GetNamespace(), value); m.toStack.Kind == "" {
+				m.toStack = model.StackID{Kind: cmp.Or(m.fromStack.Kind.AdopterKind(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
 			}
 			if s.concernsMove(m) {
 				add(m)
 			}
 		}
-		if !m.gatewayUnserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.to)) {
-			if from, ok := s.previousStackOf(ctx, m.to); ok {
-				m.from, m.annotationErr = from, nil
+		if !m.gatewayUnserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.toStack)) {
+			if from, ok := s.previousStackOf(ctx, m.toStack); ok {
+				m.fromStack, m.annotationErr = from, nil
 				if s.concernsMove(m) {
 					add(m)
 				}
@@ -66,12 +66,12 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	}
 	for _, obj := range s.store.All(cluster.KindIngress) {
 		for _, id := range s.frontends[model.Ingress].Stacks(v, obj) {
-			m := move{from: id}
-			if !s.concernsMove(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.from == id }) {
+			m := move{fromStack: id}
+			if !s.concernsMove(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.fromStack == id }) {
 				continue
 			}
 			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.NotTagged {
-				m.to = a.Stack
+				m.toStack = a.Stack
 			}
 			add(m)
 		}
@@ -81,9 +81,9 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 
 // previousStackOf returns the stack whose load balancer the stack to has taken over, according to the tags in AWS.
 func (s *statusCommand) previousStackOf(ctx context.Context, to model.StackID) (model.StackID, bool) {
-	live := s.draft(ctx, to).Have.Live(model.LoadBalancerID)
+	live := s.draft(ctx, to).Have.LiveLoadBalancer(model.LoadBalancerID)
 	from, tagged := handover.PreviousStack(live)
-	return from, tagged && handover.Claimed(to, live)
+	return from, tagged && handover.HasTagsOfStack(to, live)
 }
 
 // concernsMove reports whether the arguments and flags select a move.
@@ -92,7 +92,7 @@ func (s *statusCommand) concernsMove(m move) bool {
 	switch {
 	case s.All || s.Namespace == "" && len(s.Named) == 0:
 		return true
-	case slices.Contains(chosen, m.from) || slices.Contains(chosen, m.to):
+	case slices.Contains(chosen, m.fromStack) || slices.Contains(chosen, m.toStack):
 		return true
 	case len(s.Named) > 0:
 		return slices.Contains(s.Named, m.gateway)

@@ -42,27 +42,27 @@ func newCommandLines(cmd *cobra.Command) commandLines {
 
 // setNextSteps sets the next step of a status, and the commands for it.
 func (c commandLines) setNextSteps(out *Status, m move) {
-	gateway := "gateway/" + m.to.Name
-	plan := c.fulcrumLine("plan", gateway, "-n", m.to.Namespace)
+	gateway := "gateway/" + m.toStack.Name
+	plan := c.fulcrumLine("plan", gateway, "-n", m.toStack.Namespace)
 	annotate := func(annotation string) string {
-		return c.kubectlLine("annotate", "gateway", m.to.Name, "-n", m.to.Namespace, "--overwrite", annotation)
+		return c.kubectlLine("annotate", "gateway", m.toStack.Name, "-n", m.toStack.Namespace, "--overwrite", annotation)
 	}
 	giveBack := annotate(naming.DryRunAnnotation + "=true")
 	switch out.State {
-	case handover.InIngress:
-		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", c.translateCommand(m.from, !out.noTakeOver)
-	case handover.Shadow:
+	case handover.StateNotRequested:
+		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", c.translateCommand(m.fromStack, !out.cannotBeTakenOver)
+	case handover.StateShadow:
 		out.Next, out.Command = "there is no obstacle: remove the dry-run annotation, so that the Gateway takes over the load balancer", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
 			out.Next, out.Command = "remove the obstacles; nothing is changed until then", c.inspectCommand(out, m, plan)
 		}
-	case handover.Refused:
+	case handover.StateRefused:
 		out.Next, out.Command = "remove the obstacles; nothing is changed until then", c.inspectCommand(out, m, plan)
-	case handover.Adopting:
+	case handover.StateAdopting:
 		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; the events of the Gateway have the reason for the wait", plan, giveBack
-	case handover.Adopted:
+	case handover.StateAdopted:
 		out.Next, out.Command, out.Back = "let DNS controllers and accelerators name the Gateway, then delete the Ingresses", c.releaseCommand(out), giveBack
-		if m.from.Kind == model.Service {
+		if m.fromStack.Kind == model.Service {
 			out.Next = "let DNS controllers and accelerators name the Gateway, then take the Services out of management; routes need them as backends"
 		}
 		switch {
@@ -71,15 +71,15 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 		case out.Steps > 0:
 			out.Next, out.Command = "wait until the controller has carried out the rest of the plan, before anything is deleted", plan
 		}
-	case handover.GivingBack:
+	case handover.StateGivingBack:
 		out.Next, out.Command = "wait until the load balancer is given back; the events of the objects have the reason for the wait", plan
 		if len(out.Members) > 0 {
 			member := out.Members[0]
 			out.Command = c.fulcrumLine("plan", strings.ToLower(member.Kind)+"/"+member.Name, "-n", member.Namespace) // the plan of the member has the steps
 		}
-	case handover.Released:
+	case handover.StateReleased:
 		out.Next, out.Command = "remove the annotation: there is no load balancer to give back", annotate(naming.AdoptAnnotation+"-")
-	case handover.Indeterminate:
+	case handover.StateIndeterminate:
 		out.Next, out.Command = "see the reason", c.fulcrumLine("doctor")
 	}
 	if out.keepsLoadBalancer {
@@ -90,8 +90,8 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 // inspectCommand returns the command that shows more of the obstacles.
 func (c commandLines) inspectCommand(out *Status, m move, plan string) string {
 	differs := slices.ContainsFunc(out.Obstacles, func(f output.Finding) bool { return f.Reason == finding.AdoptionDiffers })
-	if m.from.Kind == model.Ingress && differs {
-		return c.translateCommand(m.from, true) + " --check"
+	if m.fromStack.Kind == model.Ingress && differs {
+		return c.translateCommand(m.fromStack, true) + " --check"
 	}
 	return plan
 }

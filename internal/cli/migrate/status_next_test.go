@@ -31,7 +31,7 @@ func TestCommandsToCopyAreQuoted(t *testing.T) {
 // The release command has one "kubectl delete" per namespace.
 func TestReleaseNamesEachNamespaceOnce(t *testing.T) {
 	t.Parallel()
-	out := Status{State: handover.Adopted, Members: []output.Object{{Kind: "Ingress", Namespace: "b", Name: "1"}, {Kind: "Ingress", Namespace: "a", Name: "2"}, {Kind: "Ingress", Namespace: "b", Name: "3"}}}
+	out := Status{State: handover.StateAdopted, Members: []output.Object{{Kind: "Ingress", Namespace: "b", Name: "1"}, {Kind: "Ingress", Namespace: "a", Name: "2"}, {Kind: "Ingress", Namespace: "b", Name: "3"}}}
 	const want = "kubectl delete ingress -n b 1 3 && kubectl delete ingress -n a 2"
 	if got := (commandLines{}).releaseCommand(&out); got != want {
 		t.Errorf("%s, want %s", got, want)

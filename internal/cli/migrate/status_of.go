@@ -15,21 +15,21 @@ import (
 
 // status returns the status of a move.
 func (s *statusCommand) status(ctx context.Context, m move) Status {
-	out := Status{from: m.from, Kind: string(m.from.Kind), Members: []output.Object{}, Obstacles: []output.Finding{}, Notes: []string{}}
-	if m.from.Kind != "" {
-		out.ID = m.from.String()
+	out := Status{fromStack: m.fromStack, Kind: string(m.fromStack.Kind), Members: []output.Object{}, Obstacles: []output.Finding{}, Notes: []string{}}
+	if m.fromStack.Kind != "" {
+		out.ID = m.fromStack.String()
 	}
-	if m.to.Kind != "" {
-		out.Gateway = m.to.String()
+	if m.toStack.Kind != "" {
+		out.Gateway = m.toStack.String()
 	}
 	reason := ""
-	if m.to.Kind == "" {
+	if m.toStack.Kind == "" {
 		reason = s.setStatusWithoutGateway(ctx, m, &out)
 	} else {
 		reason = s.setStatusWithGateway(ctx, m, &out)
 	}
 	if reason != "" {
-		out.State, out.Reason, out.Obstacles = handover.Indeterminate, finding.Printable(finding.Truncate(reason, input.MaxWarningLength)), []output.Finding{}
+		out.State, out.Reason, out.Obstacles = handover.StateIndeterminate, finding.Printable(finding.Truncate(reason, input.MaxWarningLength)), []output.Finding{}
 	}
 	s.commands.setNextSteps(&out, m)
 	return out
@@ -38,26 +38,26 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 // setStatusWithoutGateway sets the status of a load balancer that no Gateway requests. It returns the reason why the
 // state cannot be determined, or "".
 func (s *statusCommand) setStatusWithoutGateway(ctx context.Context, m move, out *Status) (unknown string) {
-	out.State = handover.InIngress
+	out.State = handover.StateNotRequested
 	if why := s.unreadableReason(); why != "" {
 		return why
 	}
-	d := s.draft(ctx, m.from)
+	d := s.draft(ctx, m.fromStack)
 	if d.err != nil {
 		return d.err.Error()
 	}
-	out.Members = output.MembersOf(d.Translated.Members)
-	if d.Translated.FrontendNLB != nil {
-		out.noTakeOver = true
+	out.Members = output.MembersOf(d.TranslatedStack.Members)
+	if d.TranslatedStack.FrontendNLB != nil {
+		out.cannotBeTakenOver = true
 		out.Notes = append(out.Notes, "it has a frontend NLB, which a Gateway cannot take over: translate it to Gateways with new load balancers, and move DNS records to these")
 	}
-	switch missing := input.NotInstalled(&s.Source, cluster.KindGateway); {
+	switch missing := input.NotInstalledKinds(&s.Source, cluster.KindGateway); {
 	case len(missing) > 0:
 		out.Notes = append(out.Notes, "the cluster does not serve kind Gateway; install the Gateway API first")
-	case s.frontends[m.from.Kind.Adopter()] == nil:
-		out.Notes = append(out.Notes, gateOffError(m.from.Kind.Adopter()).Error())
+	case s.frontends[m.fromStack.Kind.AdopterKind()] == nil:
+		out.Notes = append(out.Notes, gateOffError(m.fromStack.Kind.AdopterKind()).Error())
 	}
-	return s.contradictingObject(m, d.Translated.Members, d.Have)
+	return s.contradictingObject(m, d.TranslatedStack.Members, d.Have)
 }
 
 // setStatusWithGateway sets the status of a load balancer that a Gateway requests or has. It returns the reason why the
@@ -66,62 +66,62 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 	if why := s.unreadableReason(); why != "" {
 		return why
 	}
-	if len(input.NotInstalled(&s.Source, cluster.KindGateway)) > 0 {
-		return "the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway " + m.to.String() + "; install the Gateway API"
+	if len(input.NotInstalledKinds(&s.Source, cluster.KindGateway)) > 0 {
+		return "the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway " + m.toStack.String() + "; install the Gateway API"
 	}
-	if s.frontends[m.to.Kind] == nil {
-		return gateOffError(m.to.Kind).Error()
+	if s.frontends[m.toStack.Kind] == nil {
+		return gateOffError(m.toStack.Kind).Error()
 	}
 	if m.gatewayUnserved {
 		return input.UnservedReason(s.store, s.Config, m.gateway)
 	}
-	gateway := s.draft(ctx, m.to)
+	gateway := s.draft(ctx, m.toStack)
 	if gateway.err != nil {
 		return gateway.err.Error()
 	}
 	out.Steps = len(gateway.Plan.Steps)
 	if m.annotationErr != nil {
-		out.State, out.Obstacles = handover.Refused, output.Findings(errorsOf(gateway.Findings))
-		if gateway.Translated.DryRun {
-			out.State = handover.Shadow
+		out.State, out.Obstacles = handover.StateRefused, output.Findings(errorsOf(gateway.Findings))
+		if gateway.TranslatedStack.DryRun {
+			out.State = handover.StateShadow
 		}
 		return ""
 	}
-	other := s.draft(ctx, m.from)
+	other := s.draft(ctx, m.fromStack)
 	if other.err != nil {
 		return other.err.Error()
 	}
-	out.Members = output.MembersOf(append(slices.Clone(other.Translated.Members), other.Translated.Leaving...))
-	if why := s.contradictingObject(m, slices.Concat(other.Translated.Members, gateway.Translated.Members), gateway.Have, other.Have); why != "" {
+	out.Members = output.MembersOf(append(slices.Clone(other.TranslatedStack.Members), other.TranslatedStack.Leaving...))
+	if why := s.contradictingObject(m, slices.Concat(other.TranslatedStack.Members, gateway.TranslatedStack.Members), gateway.Have, other.Have); why != "" {
 		return why
 	}
-	out.State = handover.StateOf(handover.StateFacts{Gateway: gateway.Translated, Other: other.Translated, Have: gateway.Have, Found: gateway.Findings})
+	out.State = handover.StateOf(handover.StateFacts{Gateway: gateway.TranslatedStack, Other: other.TranslatedStack, Have: gateway.Have, Findings: gateway.Findings})
 	switch out.State {
-	case handover.InIngress:
+	case handover.StateNotRequested:
 		out.Gateway = "" // the Gateway asks for another load balancer
-	case handover.Shadow, handover.Refused:
+	case handover.StateShadow, handover.StateRefused:
 		obstacles := handover.TakeOverObstacles(gateway.Findings)
-		if gateway.Translated.Empty() {
+		if gateway.TranslatedStack.IsEmpty() {
 			obstacles = errorsOf(gateway.Findings)
 		}
 		if f, ok := unavailableSecret(gateway.Findings, other.Findings); ok {
 			return fmt.Sprintf("cannot check whether the Gateway can take over the load balancer: %s; %s", f.Message, f.Fix)
 		}
 		out.Obstacles = output.Findings(obstacles)
-	case handover.Adopted, handover.Released:
-		if ref, ok := s.abandonedObject(m.from, other.Translated); ok {
+	case handover.StateAdopted, handover.StateReleased:
+		if ref, ok := s.abandonedObject(m.fromStack, other.TranslatedStack); ok {
 			return fmt.Sprintf("%s has the finalizer of the controller, and with these flags no class of the controller serves it; it was taken out of management a moment ago, its class is missing, or the flags are not the controller's", ref)
 		}
 	}
-	if out.State == handover.Released && len(gateway.Translated.Leaving) > 0 {
+	if out.State == handover.StateReleased && len(gateway.TranslatedStack.Leaving) > 0 {
 		out.Notes = append(out.Notes, "the Gateway is being deleted, and the load balancer with it")
 	}
 	for _, f := range errorsOf(gateway.Findings) {
 		if len(out.Notes) < maxNotes && f.Reason != finding.AdoptionRefused && f.Reason != finding.AdoptionDiffers && len(out.Obstacles) == 0 {
-			out.Notes = append(out.Notes, f.Located())
+			out.Notes = append(out.Notes, f.TextWithField())
 		}
 	}
-	if takenOver := out.State == handover.Adopting || out.State == handover.Adopted; takenOver && gateway.Translated.Held.Everything && gateway.Translated.Empty() {
+	if takenOver := out.State == handover.StateAdopting || out.State == handover.StateAdopted; takenOver && gateway.TranslatedStack.Held.Everything && gateway.TranslatedStack.IsEmpty() {
 		if why := input.UnservedReason(s.store, s.Config, m.gateway); len(out.Notes) == 0 && why != "" {
 			out.Notes = append(out.Notes, why)
 		}

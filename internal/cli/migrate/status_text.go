@@ -34,7 +34,9 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 		}
 		output.ShowFirst(s.Obstacles, maxObstaclesShown,
 			func(f output.Finding) { fmt.Fprintf(w, "# obstacle: %s\n", f.Message) },
-			func(n int) { fmt.Fprintf(w, "# … and %s, which -o json shows\n", output.Amount(n, "more finding")) })
+			func(n int) {
+				fmt.Fprintf(w, "# … and %s, which -o json shows\n", output.CountWithNoun(n, "more finding"))
+			})
 		for _, n := range s.Notes {
 			fmt.Fprintf(w, "# %s\n", n)
 		}
@@ -54,5 +56,5 @@ func (s Status) title() string {
 	if s.Kind == "" {
 		return "Gateway " + finding.Printable(s.Gateway)
 	}
-	return finding.Printable(s.from.Title())
+	return finding.Printable(s.fromStack.Title())
 }

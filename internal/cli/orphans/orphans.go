@@ -65,7 +65,7 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	if len(o.Files) > 0 || o.FilesOnly || o.ObservedFile != "" {
 		return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
 	}
-	store, err := o.Objects(cmd.Context(), cmd.InOrStdin(), o.form.Notes())
+	store, err := o.Objects(cmd.Context(), cmd.InOrStdin(), o.form.NotesWriter())
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return sdk.Explain(err)
 	}
-	if !o.form.Text() {
-		return o.form.Document(doc)
+	if !o.form.IsText() {
+		return o.form.PrintDocument(doc)
 	}
 	showOrphans(o.form.Out(), doc)
 	return nil
@@ -98,7 +98,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 		return doc, errors.New("AWS cannot be listed")
 	}
 	counted := &countingLister{OwnedLister: lister}
-	view := kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}).View
+	view := kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}).View
 	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.Config), d.Config.Kubernetes.WatchNamespace)
 	if err != nil {
 		return doc, err
@@ -112,8 +112,8 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	return doc, nil
 }
 
-// AllOwned returns the text for a result without orphans, with the namespaces that were checked.
-func (d Document) AllOwned() string {
+// NoOrphansText returns the text for a result without orphans, with the namespaces that were checked.
+func (d Document) NoOrphansText() string {
 	if d.Namespace == "" {
 		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)
 	}
@@ -124,7 +124,7 @@ func (d Document) AllOwned() string {
 func showOrphans(w io.Writer, doc Document) {
 	var certificates []string
 	for _, o := range doc.Orphans {
-		fmt.Fprintf(w, "%s %s\n", model.Kind(o.Kind).Object(), o.ID)
+		fmt.Fprintf(w, "%s %s\n", model.Kind(o.Kind).ObjectKind(), o.ID)
 		for _, r := range o.Resources {
 			fmt.Fprintf(w, "  %s\n", r)
 			if arn := strings.Split(r, ":"); len(arn) > 3 && arn[2] == "acm" {
@@ -136,7 +136,7 @@ func showOrphans(w io.Writer, doc Document) {
 	case doc.Stacks == 0:
 		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", doc.Cluster)
 	case len(doc.Orphans) == 0:
-		fmt.Fprintln(w, doc.AllOwned())
+		fmt.Fprintln(w, doc.NoOrphansText())
 	default:
 		fmt.Fprintf(w, "no object asks for these resources; they are not deleted; %s\n", controller.OrphanFix)
 	}

@@ -27,10 +27,10 @@ var lineColours = []struct{ prefix, colour string }{
 // terminalWriter writes whole lines to a terminal: coloured by their first characters, and wrapped at the width of the
 // terminal.
 type terminalWriter struct {
-	w        io.Writer
-	buffered bytes.Buffer // the text of an incomplete line
-	coloured bool
-	width    int // 0: lines are not wrapped
+	w          io.Writer
+	buffered   bytes.Buffer // the text of an incomplete line
+	hasColours bool
+	width      int // 0: lines are not wrapped
 }
 
 // Write implements io.Writer. A line is written when it is complete.
@@ -62,7 +62,7 @@ func (t *terminalWriter) format(line string) string {
 
 // colourOf returns the escape sequence for the colour of a line, "" for the default colour.
 func (t *terminalWriter) colourOf(line string) string {
-	if !t.coloured {
+	if !t.hasColours {
 		return ""
 	}
 	for _, prefix := range []string{"  was ", "  now "} { // lines of tree --watch

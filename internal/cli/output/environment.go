@@ -19,8 +19,8 @@ type Environment struct {
 	Version string
 	// Program is the path or name with which the process was started; "fulcrum" if empty.
 	Program string
-	// Terminal reports whether Stdout is a terminal.
-	Terminal bool
+	// IsTerminal reports whether Stdout is a terminal.
+	IsTerminal bool
 	// Width returns the current width of the terminal in characters, or 0 if it is not known. It is nil if Stdout is no
 	// terminal.
 	Width func() int
@@ -38,15 +38,15 @@ type Environment struct {
 
 // width returns the width of the terminal, or 0 if there is none.
 func (e Environment) width() int {
-	if !e.Terminal || e.Width == nil {
+	if !e.IsTerminal || e.Width == nil {
 		return 0
 	}
 	return e.Width()
 }
 
-// coloured reports whether text is shown in colours: on a terminal, unless NO_COLOR is set or TERM is "dumb".
-func (e Environment) coloured() bool {
-	return e.Terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+// hasColours reports whether text is shown in colours: on a terminal, unless NO_COLOR is set or TERM is "dumb".
+func (e Environment) hasColours() bool {
+	return e.IsTerminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
 // Time returns the time by the clock of the environment.

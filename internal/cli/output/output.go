@@ -40,23 +40,23 @@ func (o *Form) Check() error {
 	return NewUsageError(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], HelpHint(o.command)))
 }
 
-// Text reports whether the output is text for people.
-func (o *Form) Text() bool { return o.Kind == "text" }
+// IsText reports whether the output is text for people.
+func (o *Form) IsText() bool { return o.Kind == "text" }
 
 // Out returns the writer for the output. Text for a terminal is coloured and wrapped.
 func (o *Form) Out() io.Writer { return o.WriterFor(o.command.OutOrStdout()) }
 
 // WriterFor returns a writer to w like that of Out.
 func (o *Form) WriterFor(w io.Writer) io.Writer {
-	if width := o.env.width(); o.Text() && (o.env.coloured() || width > 0) {
-		w = &terminalWriter{w: w, coloured: o.env.coloured(), width: width}
+	if width := o.env.width(); o.IsText() && (o.env.hasColours() || width > 0) {
+		w = &terminalWriter{w: w, hasColours: o.env.hasColours(), width: width}
 	}
 	return PrintableWriter(w)
 }
 
-// Notes returns the writer for notes beside the output: standard output with text, standard error with documents.
-func (o *Form) Notes() io.Writer {
-	if o.Text() {
+// NotesWriter returns the writer for notes beside the output: standard output with text, standard error with documents.
+func (o *Form) NotesWriter() io.Writer {
+	if o.IsText() {
 		return o.Out()
 	}
 	return PrintableWriter(o.command.ErrOrStderr())
@@ -81,8 +81,8 @@ func (p printableWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Document writes the output as JSON or YAML.
-func (o *Form) Document(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Kind, v) }
+// PrintDocument writes the output as JSON or YAML.
+func (o *Form) PrintDocument(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Kind, v) }
 
 // WriteDocument writes a value as YAML if form is "yaml", else as JSON.
 func WriteDocument(w io.Writer, form string, v any) error {

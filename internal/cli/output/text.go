@@ -29,7 +29,7 @@ func ShowFindings(w io.Writer, found finding.List) {
 	var last finding.Ref
 	showMore := func() {
 		if n := count[last] - maxShownFindings; n > 0 {
-			fmt.Fprintf(w, "# … and %s about %s, which -o json shows\n", Amount(n, "more finding"), last)
+			fmt.Fprintf(w, "# … and %s about %s, which -o json shows\n", CountWithNoun(n, "more finding"), last)
 		}
 	}
 	for _, f := range found.Sorted() {
@@ -44,8 +44,8 @@ func ShowFindings(w io.Writer, found finding.List) {
 	showMore()
 }
 
-// Amount returns a number with its noun, in the plural unless n is 1: "1 error", "2 errors".
-func Amount(n int, noun string) string {
+// CountWithNoun returns a number with its noun, in the plural unless n is 1: "1 error", "2 errors".
+func CountWithNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -81,7 +81,7 @@ func flagSuggestion(cmd *cobra.Command, err error) string {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	near := finding.Nearest(unknown.GetSpecifiedName(), known)
+	near := finding.NearestWord(unknown.GetSpecifiedName(), known)
 	if near == "" {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// example matches a code block of a page with a command and its output.
-var example = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
+// exampleBlock matches a code block of a page with a command and its output.
+var exampleBlock = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
 
 // tableCount matches the counts in the output of doctor that change when a table of the program changes.
 var tableCount = regexp.MustCompile(`(?m)^(ok +(?:permissions|definitions) +)\d+(?: of \d+)?`)
@@ -37,7 +37,7 @@ func TestExamplesInPagesMatchOutput(t *testing.T) {
 	all := pages(t)
 	shown := map[string]bool{}
 	for _, page := range []string{"README.md", "docs/commands.md", "docs/accelerators.md", "docs/migration.md"} {
-		for _, block := range example.FindAllString(all[filepath.FromSlash(page)], -1) {
+		for _, block := range exampleBlock.FindAllString(all[filepath.FromSlash(page)], -1) {
 			body := strings.TrimSuffix(strings.TrimPrefix(block, "```\n"), "```")
 			command, _, _ := strings.Cut(strings.TrimPrefix(body, "$ fulcrum "), "\n")
 			if !strings.Contains(known, withoutCounts(body)) {

@@ -26,7 +26,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 `)
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c := config.Default()
-	c.Bind(fs)
+	c.AddFlags(fs)
 	fs.VisitAll(func(f *pflag.Flag) {
 		usage := f.Usage
 		if f.Name == config.GatesFlag {
@@ -43,7 +43,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 |---|---|---|
 `)
 	for _, g := range config.GateRows() {
-		fmt.Fprintf(&b, "| `%s` | %t | %s |\n", g.Name, g.On, escapeCell(g.Does))
+		fmt.Fprintf(&b, "| `%s` | %t | %s |\n", g.Name, g.OnByDefault, escapeCell(g.Effect))
 	}
 	b.WriteString(`
 ## Environment variables

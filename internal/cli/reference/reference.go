@@ -42,7 +42,7 @@ The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels
 |---|---|---|---|
 `)
 	for _, r := range finding.Reasons {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, r.Reaches, escapeCell(r.Means), escapeCell(r.WayOut))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, r.UsualReach, escapeCell(r.Means), escapeCell(r.WayOut))
 	}
 	return b.String()
 }

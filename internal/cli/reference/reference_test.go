@@ -21,7 +21,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 }
 
 func TestEveryRowSaysHowMembersAgree(t *testing.T) {
-	for _, r := range append(settings.Rows(), settings.ServiceAnnotations.Rows()...) {
+	for _, r := range append(settings.IngressRows(), settings.ServiceAnnotations.Rows()...) {
 		if _, ok := mergeTexts[r.Merge]; !ok {
 			t.Errorf("%s: merge rule %q has no description", r.Key, r.Merge)
 		}

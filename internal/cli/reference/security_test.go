@@ -70,7 +70,7 @@ func matrixFaults(page string, read func(path string) (string, error)) []string 
 	return out
 }
 
-func docs(t *testing.T) (page string, read func(path string) (string, error)) {
+func readSecurityPage(t *testing.T) (page string, read func(path string) (string, error)) {
 	t.Helper()
 	read = func(path string) (string, error) {
 		raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", filepath.FromSlash(path)))
@@ -84,7 +84,7 @@ func docs(t *testing.T) (page string, read func(path string) (string, error)) {
 }
 
 func TestTestsNamedInSecurityModelExist(t *testing.T) {
-	page, read := docs(t)
+	page, read := readSecurityPage(t)
 	for _, fault := range matrixFaults(page, read) {
 		t.Error(fault)
 	}
@@ -95,7 +95,7 @@ func TestTestsNamedInSecurityModelExist(t *testing.T) {
 
 // TestFaultsInSecurityModelAreFound checks that matrixFaults finds each kind of fault.
 func TestFaultsInSecurityModelAreFound(t *testing.T) {
-	page, read := docs(t)
+	page, read := readSecurityPage(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"
 	link := testLink.FindString(page)
 	name := testLink.FindStringSubmatch(page)[1]

@@ -110,8 +110,8 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 		chosen = *x
 	}
 	all := c.Have.Accelerators
-	if c.Have.Shared != nil && chosen.Owner != "" && chosen.Live != nil {
-		all = append(slices.Clone(all), *c.Have.Shared)
+	if c.Have.SharedAccelerator != nil && chosen.Owner != "" && chosen.Live != nil {
+		all = append(slices.Clone(all), *c.Have.SharedAccelerator)
 	}
 	for i := range all {
 		a := &all[i]
@@ -153,8 +153,8 @@ func (c AcceleratorComparer) comparisonOfMissing(at plan.Address) comparison {
 
 // nestedComparison returns the comparison of a part of a resource. If the resource is surplus, its parts are too.
 func nestedComparison(parent, part comparison) comparison {
-	if parent.State == surplus && part.State != surplus {
-		part.State, part.Changes, part.Note = surplus, nil, ""
+	if parent.State == stateSurplus && part.State != stateSurplus {
+		part.State, part.Changes, part.Note = stateSurplus, nil, ""
 	}
 	return part
 }
@@ -219,7 +219,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 		compared := c.comparisonOfMissing(plan.Address{Kind: plan.EndpointGroup, ID: want.ID})
 		endpointGroup := EndpointGroup{comparison: compared, Region: want.Region, Dial: want.Dial, PortOverrides: plan.OverridesText(want.Overrides), From: OriginText(want.Origin), Endpoints: []Endpoint{}}
 		for _, e := range want.Endpoints {
-			endpointGroup.Endpoints = append(endpointGroup.Endpoints, c.endpoint(comparison{State: missing, Note: unreadyText(e)}, e))
+			endpointGroup.Endpoints = append(endpointGroup.Endpoints, c.endpoint(comparison{State: stateMissing, Note: unreadyText(e)}, e))
 		}
 		out = append(out, endpointGroup)
 	}
@@ -243,11 +243,11 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 		switch do := s.Do.(type) {
 		case plan.RemoveEndpoints:
 			for _, id := range do.IDs {
-				planned[id] = comparison{State: surplus, Note: waitText(s)}
+				planned[id] = comparison{State: stateSurplus, Note: waitText(s)}
 			}
 		case plan.SetEndpoints:
 			for _, e := range do.Endpoints {
-				updated := comparison{State: differs, Note: waitText(s)}
+				updated := comparison{State: stateDiffers, Note: waitText(s)}
 				for _, x := range s.Changes {
 					if x.Path == "endpoints."+e.ID {
 						updated.Changes = []output.Field{{Field: "endpoint", From: x.From, To: x.To}}
@@ -264,7 +264,7 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 	for _, e := range g.Endpoints {
 		state, ok := planned[e.ID]
 		if !ok {
-			state = comparison{State: live}
+			state = comparison{State: stateLive}
 		}
 		endpoint := c.Endpoint(e)
 		endpoint.comparison = nestedComparison(parent, state)
@@ -288,7 +288,7 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 
 // Endpoint returns an endpoint as it is in AWS, with its load balancer.
 func (c AcceleratorComparer) Endpoint(e observed.Endpoint) Endpoint {
-	out := c.endpoint(comparison{State: live}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
+	out := c.endpoint(comparison{State: stateLive}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
 	out.Health = e.Health
 	return out
 }

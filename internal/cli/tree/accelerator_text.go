@@ -14,8 +14,8 @@ import (
 // maxEndpoints is the maximum number of endpoints of an endpoint group that are shown.
 const maxEndpoints = 20
 
-// Accelerator prints an accelerator with its parts.
-func (t TextWriter) Accelerator(a Accelerator) {
+// WriteAccelerator prints an accelerator with its parts.
+func (t TextWriter) WriteAccelerator(a Accelerator) {
 	text := fmt.Sprintf("accelerator %s (%s)", cmp.Or(a.Name, "-"), a.AddressType)
 	var more []string
 	if !a.Enabled {
@@ -26,26 +26,26 @@ func (t TextWriter) Accelerator(a Accelerator) {
 			more = append(more, x)
 		}
 	}
-	t.comparedLine(a.comparison, 0, strings.Join(append([]string{text}, more...), ", "))
+	t.writeComparedLine(a.comparison, 0, strings.Join(append([]string{text}, more...), ", "))
 	if a.Owner != "" {
-		t.line(live, 1, OwnerText(a.Owner)+"; only endpoint groups without an owner are those of this object")
+		t.writeLine(stateLive, 1, OwnerText(a.Owner)+"; only endpoint groups without an owner are those of this object")
 	}
 	for _, l := range a.Listeners {
-		t.acceleratorListener(l)
+		t.writeAcceleratorListener(l)
 	}
 }
 
 // OwnerText returns "of" with the owner of a resource. The owner is truncated and made printable, because other users can
 // write the tags from which it is read.
-func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
+func OwnerText(owner string) string { return "of " + finding.Printable(finding.TruncateValue(owner)) }
 
-// acceleratorListener writes a listener with its endpoint groups.
-func (t TextWriter) acceleratorListener(l AcceleratorListener) {
+// writeAcceleratorListener writes a listener with its endpoint groups.
+func (t TextWriter) writeAcceleratorListener(l AcceleratorListener) {
 	text := fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports)
 	if l.ClientAffinity != "NONE" {
 		text += ", client affinity " + l.ClientAffinity
 	}
-	t.comparedLine(l.comparison, 1, withFrom(text, l.From))
+	t.writeComparedLine(l.comparison, 1, withOrigin(text, l.From))
 	for _, g := range l.EndpointGroups {
 		text := fmt.Sprintf("endpoint group %s, traffic dial %d%%", g.Region, g.Dial)
 		if g.DialOfReadyTargets > 0 {
@@ -57,20 +57,20 @@ func (t TextWriter) acceleratorListener(l AcceleratorListener) {
 		if g.Owner != "" {
 			text += ", " + OwnerText(g.Owner) + ", left alone"
 		}
-		t.comparedLine(g.comparison, 2, withFrom(text, g.From))
-		output.ShowFirst(g.Endpoints, maxEndpoints, t.endpoint, func(n int) { t.line(live, 3, fmt.Sprintf("… and %d more endpoints", n)) })
+		t.writeComparedLine(g.comparison, 2, withOrigin(text, g.From))
+		output.ShowFirst(g.Endpoints, maxEndpoints, t.writeEndpoint, func(n int) { t.writeLine(stateLive, 3, fmt.Sprintf("… and %d more endpoints", n)) })
 		if len(g.Endpoints) == 0 {
-			t.line(live, 3, "no endpoints")
+			t.writeLine(stateLive, 3, "no endpoints")
 		}
 	}
 	if len(l.EndpointGroups) == 0 {
-		t.line(live, 2, "no endpoint groups")
+		t.writeLine(stateLive, 2, "no endpoint groups")
 	}
 }
 
-// withFrom returns a text with the field that a resource comes from. It leaves out the object, which is always the one of
+// withOrigin returns a text with the field that a resource comes from. It leaves out the object, which is always the one of
 // the accelerator.
-func withFrom(text, from string) string {
+func withOrigin(text, from string) string {
 	if from == "" {
 		return text
 	}
@@ -78,13 +78,13 @@ func withFrom(text, from string) string {
 	return text + "   from " + field
 }
 
-// endpoint writes an endpoint with its load balancer.
-func (t TextWriter) endpoint(e Endpoint) {
+// writeEndpoint writes an endpoint with its load balancer.
+func (t TextWriter) writeEndpoint(e Endpoint) {
 	text := "endpoint " + e.Text()
 	if lb := e.LoadBalancer; lb != nil {
 		text += " -> " + lb.Text(len(e.Objects) == 0)
 	}
-	t.comparedLine(e.comparison, 3, withFrom(finding.Printable(text), e.From))
+	t.writeComparedLine(e.comparison, 3, withOrigin(finding.Printable(text), e.From))
 }
 
 // Text returns the endpoint in a line of text.
@@ -97,7 +97,7 @@ func (e Endpoint) Text() string {
 		}
 		text = "of " + output.JoinFirst(refs)
 	}
-	text += ", " + plan.EndpointSettings{Weight: e.Weight, ClientIP: e.ClientIP}.Text()
+	text += ", " + plan.EndpointSettings{Weight: e.Weight, PreserveClientIP: e.ClientIP}.Text()
 	if e.Health != "" {
 		text += ", " + e.Health
 	}
@@ -108,7 +108,7 @@ func (e Endpoint) Text() string {
 func (lb EndpointLoadBalancer) Text(withStack bool) string {
 	text := fmt.Sprintf("%s load balancer %s (%s), %s", lb.Type, lb.Name, lb.Scheme, lb.Status)
 	if lb.Kind != "" && withStack {
-		text += fmt.Sprintf(", of %s %s", model.Kind(lb.Kind).Object(), lb.ID)
+		text += fmt.Sprintf(", of %s %s", model.Kind(lb.Kind).ObjectKind(), lb.ID)
 	}
 	return text
 }
@@ -118,7 +118,7 @@ func (g *graph) addAccelerator(s Stack, a Accelerator) {
 	at := g.addNode("", "accelerator\n"+a.Name, loadBalancerShape, a.State)
 	for _, m := range s.Members {
 		ref := finding.Ref(m).String()
-		g.addEdge(g.addNode(ref, ref, objectShape, live), at)
+		g.addEdge(g.addNode(ref, ref, objectShape, stateLive), at)
 	}
 	for _, l := range a.Listeners {
 		listener := g.addNode("", fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports), partShape, l.State)
@@ -138,14 +138,14 @@ func (g *graph) addAccelerator(s Stack, a Accelerator) {
 // addEndpoint adds an endpoint with its load balancer to the node of its endpoint group.
 func (g *graph) addEndpoint(group int, e Endpoint) {
 	state := e.State
-	if state == live && e.Health != "HEALTHY" {
-		state = differs
+	if state == stateLive && e.Health != "HEALTHY" {
+		state = stateDiffers
 	}
 	at := g.addNode("", fmt.Sprintf("endpoint\nweight %d %s", e.Weight, e.Health), partShape, state)
 	g.addEdge(group, at)
 	lb := e.LoadBalancer
 	if lb == nil {
-		g.addEdge(at, g.addNode("endpoint|"+e.ID, e.ID, targetShape, live))
+		g.addEdge(at, g.addNode("endpoint|"+e.ID, e.ID, targetShape, stateLive))
 		return
 	}
 	g.addEdge(at, g.addLoadBalancer(lb.Kind+" "+lb.ID, lb.Type, e.ID, lb.Name))
@@ -153,5 +153,5 @@ func (g *graph) addEndpoint(group int, e Endpoint) {
 
 // addLoadBalancer returns the node of a load balancer, which is the same for its stack and for accelerators.
 func (g *graph) addLoadBalancer(stack, kind, arn, name string) int {
-	return g.addNode(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, live)
+	return g.addNode(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, stateLive)
 }

@@ -11,10 +11,10 @@ import (
 type state string
 
 const (
-	live    state = "live"    // it exists in AWS as it is desired, or is held
-	differs state = "differs" // it exists in AWS, and the plan changes it
-	missing state = "missing" // it is desired and does not exist in AWS
-	surplus state = "surplus" // it exists in AWS, and the plan deletes it
+	stateLive    state = "live"    // it exists in AWS as it is desired, or is held
+	stateDiffers state = "differs" // it exists in AWS, and the plan changes it
+	stateMissing state = "missing" // it is desired and does not exist in AWS
+	stateSurplus state = "surplus" // it exists in AWS, and the plan deletes it
 )
 
 // The resources of stacks in AWS, and those that are desired and missing there, for JSON and YAML.
@@ -46,7 +46,7 @@ type (
 		findingList finding.List // the source of Findings
 		// hasChangesOrFindings reports whether the plan has steps or findings.
 		hasChangesOrFindings bool
-		names                plan.Names // readable names in place of ARNs and ids
+		names                plan.ResourceNames // readable names in place of ARNs and ids
 	}
 	// SecurityGroup is a security group with its rules for incoming traffic.
 	SecurityGroup struct {
@@ -114,7 +114,7 @@ type (
 		// TargetGroups are the target groups of the actions: ids of those of the stack, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
-	// TargetGroup is a target group with its targets.
+	// WriteTargetGroup is a target group with its targets.
 	TargetGroup struct {
 		comparison
 		ID       string           `json:"id"`

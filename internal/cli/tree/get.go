@@ -80,7 +80,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err := g.Parse(args, g.NamespaceOfObjects()); err != nil {
 		return err
 	}
-	tree, err := g.buildDocument(cmd.Context(), cmd.InOrStdin(), g.form.Notes())
+	tree, err := g.buildDocument(cmd.Context(), cmd.InOrStdin(), g.form.NotesWriter())
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	for _, s := range tree.Stacks {
 		doc.LoadBalancers = append(doc.LoadBalancers, g.entries(s)...)
 	}
-	if !g.form.Text() {
-		input.ShowUnserved(g.form.Notes(), &g.Source, g.store)
-		return g.form.Document(doc)
+	if !g.form.IsText() {
+		input.ShowUnserved(g.form.NotesWriter(), &g.Source, g.store)
+		return g.form.PrintDocument(doc)
 	}
 	defer input.ShowUnserved(g.form.Out(), &g.Source, g.store)
 	if len(doc.LoadBalancers) == 0 {
@@ -115,7 +115,7 @@ func (g *getCommand) entries(s Stack) []getLoadBalancer {
 	for _, lb := range s.LoadBalancers {
 		entry := base.withTargetsOf(s.TargetGroups, lb.forwardedGroups)
 		entry.Name, entry.Type, entry.DNSName, entry.State = lb.Name, lb.Type, lb.DNSName, lb.Status
-		if lb.State == missing || lb.State == surplus {
+		if lb.State == stateMissing || lb.State == stateSurplus {
 			entry.State = string(lb.State)
 		}
 		out = append(out, entry)
@@ -148,7 +148,7 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 			return 0, 0, false
 		}
 		for _, t := range g.Targets {
-			if t.Compared == missing {
+			if t.Compared == stateMissing {
 				continue
 			}
 			all++
@@ -164,7 +164,7 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 func (g *getCommand) oldestCreation(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
-		obj, err := g.store.Get(cluster.RefTo(finding.Ref(m)))
+		obj, err := g.store.Get(cluster.RefFromFinding(finding.Ref(m)))
 		if err != nil || obj == nil || !g.ClusterRead {
 			continue
 		}
@@ -189,16 +189,16 @@ func (doc GetDocument) writeTable(w io.Writer, now time.Time) error {
 		}
 		var findings []string
 		if lb.Errors > 0 {
-			findings = append(findings, output.Amount(lb.Errors, "error"))
+			findings = append(findings, output.CountWithNoun(lb.Errors, "error"))
 		}
 		if lb.Warnings > 0 {
-			findings = append(findings, output.Amount(lb.Warnings, "warning"))
+			findings = append(findings, output.CountWithNoun(lb.Warnings, "warning"))
 		}
 		age := "-"
 		if at, err := time.Parse(time.RFC3339, lb.Created); err == nil {
 			age = duration.HumanDuration(now.Sub(at))
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", model.Kind(lb.Kind).Object(), lb.ID, cmp.Or(lb.DNSName, "-"), cmp.Or(lb.State, "-"), targets,
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", model.Kind(lb.Kind).ObjectKind(), lb.ID, cmp.Or(lb.DNSName, "-"), cmp.Or(lb.State, "-"), targets,
 			cmp.Or(strings.Join(findings, ", "), "-"), age)
 	}
 	return t.Flush()

@@ -7,14 +7,14 @@ const acceleratorType = "accelerator"
 func (a Accelerator) getEntry(base getLoadBalancer) getLoadBalancer {
 	out := base
 	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status
-	if a.State == missing || a.State == surplus {
+	if a.State == stateMissing || a.State == stateSurplus {
 		out.State = string(a.State)
 	}
 	healthy, all := 0, 0
 	for _, l := range a.Listeners {
 		for _, g := range l.EndpointGroups {
 			for _, e := range g.Endpoints {
-				if e.State == missing || g.Owner != "" {
+				if e.State == stateMissing || g.Owner != "" {
 					continue
 				}
 				all++

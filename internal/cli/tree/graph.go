@@ -51,7 +51,7 @@ func graphOf(doc Document) *graph {
 			g.nodes[lbNode].state = lb.State
 			output.ShowFirst(s.Members, output.MaxShownMembers, func(m output.Object) {
 				ref := finding.Ref(m).String()
-				g.addEdge(g.addNode(ref, ref, objectShape, live), lbNode)
+				g.addEdge(g.addNode(ref, ref, objectShape, stateLive), lbNode)
 			}, func(n int) { g.addEdge(g.addMoreNode(n, "objects"), lbNode) })
 			output.ShowFirst(lb.Listeners, MaxListeners, func(l Listener) { g.addListener(stack, lbNode, l) },
 				func(n int) { g.addEdge(lbNode, g.addMoreNode(n, "listeners")) })
@@ -80,10 +80,10 @@ func (g *graph) addListener(stack string, lb int, l Listener) {
 // addActions adds the target groups that a rule forwards to, or else its actions as text.
 func (g *graph) addActions(stack string, rule int, actions string, groups []string) {
 	for _, id := range groups {
-		g.addEdge(rule, g.addNode(stack+"|group|"+id, "target group\n"+id, partShape, live))
+		g.addEdge(rule, g.addNode(stack+"|group|"+id, "target group\n"+id, partShape, stateLive))
 	}
 	if len(groups) == 0 {
-		g.addEdge(rule, g.addNode("", actions, objectShape, live))
+		g.addEdge(rule, g.addNode("", actions, objectShape, stateLive))
 	}
 }
 
@@ -102,9 +102,9 @@ func targetState(x Target) state {
 	case x.Compared != "":
 		return x.Compared
 	case x.State != "healthy":
-		return differs
+		return stateDiffers
 	}
-	return live
+	return stateLive
 }
 
 // addNode adds a node and returns its index. If a node with the same key exists, it returns that one. With an empty key
@@ -122,7 +122,7 @@ func (g *graph) addNode(key, label string, shape shape, state state) int {
 
 // addMoreNode adds a node for n resources that the graph does not show. noun is the plural of their kind.
 func (g *graph) addMoreNode(n int, noun string) int {
-	return g.addNode("", fmt.Sprintf("… and %d more %s", n, noun), objectShape, live)
+	return g.addNode("", fmt.Sprintf("… and %d more %s", n, noun), objectShape, stateLive)
 }
 
 // addEdge adds an edge, once.
@@ -145,15 +145,15 @@ func labelLines(label string) []string {
 	return out
 }
 
-// dot writes the graph for Graphviz.
-func (g *graph) dot(w io.Writer) error {
+// writeDot writes the graph for Graphviz.
+func (g *graph) writeDot(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("digraph fulcrum {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n")
 	for i, n := range g.nodes {
 		text := strings.Join(labelLines(n.label), "\x00")
 		text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\x00", `\n`).Replace(text)
 		fmt.Fprintf(&b, "  n%d [shape=%s, label=\"%s\"%s];\n", i, [...]string{"plaintext", "box3d", "box", "ellipse"}[n.shape], text,
-			map[state]string{missing: `, color=green, style=dashed`, differs: `, color=orange`, surplus: `, color=red, style=dashed`}[n.state])
+			map[state]string{stateMissing: `, color=green, style=dashed`, stateDiffers: `, color=orange`, stateSurplus: `, color=red, style=dashed`}[n.state])
 	}
 	for _, e := range g.edges {
 		fmt.Fprintf(&b, "  n%d -> n%d;\n", e.from, e.to)
@@ -163,8 +163,8 @@ func (g *graph) dot(w io.Writer) error {
 	return err
 }
 
-// mermaid writes the graph as a flow chart.
-func (g *graph) mermaid(w io.Writer) error {
+// writeMermaid writes the graph as a flow chart.
+func (g *graph) writeMermaid(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
 	for i, n := range g.nodes {
@@ -175,7 +175,7 @@ func (g *graph) mermaid(w io.Writer) error {
 		}
 		brackets := [...][2]string{{"(", ")"}, {"[[", "]]"}, {"[", "]"}, {"([", "])"}}[n.shape]
 		fmt.Fprintf(&b, "  n%d%s\"%s\"%s%s\n", i, brackets[0], strings.Join(text, "<br/>"), brackets[1],
-			map[state]string{missing: ":::missing", differs: ":::differs", surplus: ":::surplus"}[n.state])
+			map[state]string{stateMissing: ":::missing", stateDiffers: ":::differs", stateSurplus: ":::surplus"}[n.state])
 	}
 	for _, e := range g.edges {
 		fmt.Fprintf(&b, "  n%d --> n%d\n", e.from, e.to)

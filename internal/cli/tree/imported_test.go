@@ -26,7 +26,7 @@ func TestImportedCertificatesAreShownWithTheirSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var text bytes.Buffer
-			TextWriter{W: &text}.certificate(NewComparer(engine.Draft{}, tc.facts, ClusterTargets{}).certificate("arn:c", live, true))
+			TextWriter{W: &text}.writeCertificate(NewComparer(engine.Draft{}, tc.facts, ClusterTargets{}).certificate("arn:c", stateLive, true))
 			if got := text.String(); strings.Contains(got, ", imported from Secret shop/web-tls") != (tc.want != "") || !strings.Contains(got, "arn:c (default)") {
 				t.Error(got)
 			}

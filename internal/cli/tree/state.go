@@ -30,7 +30,7 @@ type Comparer struct {
 func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack {
 	c := NewComparer(d, facts, targets)
 	return Stack{
-		stack: d.Stack.ID, Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.NamesOf(d.Have),
+		stack: d.Stack.ID, Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.ResourceNamesOf(d.Have),
 		Members: output.MembersOf(d.Stack.Members), Accelerators: AcceleratorComparer{c}.accelerators(),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.TargetGroups(), SecurityGroups: c.securityGroups(),
 	}
@@ -64,14 +64,14 @@ func (c *Comparer) stepsOf(arn string) []plan.Step {
 
 // comparisonOf returns the comparison of a resource that exists in AWS.
 func (c *Comparer) comparisonOf(arn string) comparison {
-	out := comparison{State: live, ARN: arn}
+	out := comparison{State: stateLive, ARN: arn}
 	for _, s := range c.stepsOf(arn) {
 		switch {
 		case s.Verb == plan.Delete:
-			out.State, out.Note, out.Replaced, out.Changes = surplus, waitText(s), s.Replaced, nil
+			out.State, out.Note, out.Replaced, out.Changes = stateSurplus, waitText(s), s.ReplacedLoadBalancer, nil
 			return out
-		case s.Verb == plan.Update && !isShownWithParts(s) && !plan.InKubernetes(s.Do):
-			out.State, out.Note = differs, cmp.Or(out.Note, waitText(s))
+		case s.Verb == plan.Update && !isShownWithParts(s) && !plan.WritesToKubernetes(s.Do):
+			out.State, out.Note = stateDiffers, cmp.Or(out.Note, waitText(s))
 			for _, f := range s.Fields() {
 				out.Changes = append(out.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
 			}
@@ -100,7 +100,7 @@ func isShownWithParts(s plan.Step) bool {
 
 // comparisonOfCreated returns the comparison of a resource that a step creates.
 func comparisonOfCreated(s plan.Step) comparison {
-	return comparison{State: missing, Note: waitText(s), Replaced: s.Replaced}
+	return comparison{State: stateMissing, Note: waitText(s), Replaced: s.ReplacedLoadBalancer}
 }
 
 // loadBalancers returns the load balancers of the stack in AWS, those that the plan creates, and other desired ones.
@@ -112,11 +112,11 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 			comparison: c.comparisonOf(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
 			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), forwardedGroups: forwardedGroups(lb),
 		}
-		if loadBalancer.State != surplus {
+		if loadBalancer.State != stateSurplus {
 			listed[lb.ResourceID] = true
 		}
 		for i := range loadBalancer.Listeners {
-			if l := &loadBalancer.Listeners[i]; loadBalancer.State == surplus || l.State == surplus {
+			if l := &loadBalancer.Listeners[i]; loadBalancer.State == stateSurplus || l.State == stateSurplus {
 				l.markSurplus()
 			}
 		}
@@ -170,19 +170,19 @@ func (c *Comparer) desiredLoadBalancers() map[string]*model.LoadBalancer {
 // comparisonOfUnplanned returns the comparison of a desired resource that does not exist and that the plan does not create.
 func (c *Comparer) comparisonOfUnplanned() comparison {
 	if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
-		return comparison{State: missing, Note: "held, see the findings"}
+		return comparison{State: stateMissing, Note: "held, see the findings"}
 	}
-	return comparison{State: missing, Note: "created later, because a resource that it needs does not exist yet"}
+	return comparison{State: stateMissing, Note: "created later, because a resource that it needs does not exist yet"}
 }
 
 // markSurplus marks a listener, its certificates and its rules as surplus, because they are deleted with it.
 func (l *Listener) markSurplus() {
-	l.State, l.Changes = surplus, nil
+	l.State, l.Changes = stateSurplus, nil
 	for i := range l.Certificates {
-		l.Certificates[i].State = surplus
+		l.Certificates[i].State = stateSurplus
 	}
 	for i := range l.Rules {
-		l.Rules[i].State, l.Rules[i].Changes = surplus, nil
+		l.Rules[i].State, l.Rules[i].Changes = stateSurplus, nil
 	}
 }
 
@@ -219,7 +219,7 @@ func (c *Comparer) heldListeners(id string, listed []Listener) []Listener {
 		return nil
 	}
 	for _, l := range lb.Listeners {
-		if !slices.ContainsFunc(listed, func(o Listener) bool { return o.Port == l.Port && o.State != surplus }) {
+		if !slices.ContainsFunc(listed, func(o Listener) bool { return o.Port == l.Port && o.State != stateSurplus }) {
 			out = append(out, Listener{comparison: c.comparisonOfUnplanned(), Protocol: l.Protocol(), Port: l.Port, Default: c.ActionsText(l.Default), TargetGroups: c.TargetGroupsOf(l.Default)})
 		}
 	}
@@ -240,8 +240,8 @@ func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.R
 			want, desired[rule.Conditions] = same[0], same[1:]
 		}
 		rule.From, rule.Note = OriginText(want.Origin), cmp.Or(rule.Note, heldText(want))
-		if to := finalPriority[r.ARN]; to != 0 && to != r.Priority && rule.State != surplus {
-			rule.State = differs
+		if to := finalPriority[r.ARN]; to != 0 && to != r.Priority && rule.State != stateSurplus {
+			rule.State = stateDiffers
 			rule.Changes = append(rule.Changes, output.Field{Field: "priority", From: fmt.Sprint(r.Priority), To: fmt.Sprint(to)})
 		}
 		out = append(out, rule)
@@ -249,7 +249,7 @@ func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.R
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateRule); ok && slices.Contains(addresses, do.Listener) {
 			out = append(out, Rule{
-				comparison: comparison{State: missing, Note: cmp.Or(waitText(s), heldText(do.Rule))}, Priority: cmp.Or(finalPriority[s.Address.ID], do.Priority), Conditions: plan.ConditionsText(do.Rule.Conditions), Actions: c.ActionsText(do.Rule.Actions),
+				comparison: comparison{State: stateMissing, Note: cmp.Or(waitText(s), heldText(do.Rule))}, Priority: cmp.Or(finalPriority[s.Address.ID], do.Priority), Conditions: plan.ConditionsText(do.Rule.Conditions), Actions: c.ActionsText(do.Rule.Actions),
 				From: OriginText(do.Rule.Origin), TargetGroups: c.TargetGroupsOf(do.Rule.Actions),
 			})
 		}
@@ -312,7 +312,7 @@ func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	if l.Certificate == "" {
 		return nil
 	}
-	out := []Certificate{c.certificate(l.Certificate, live, true)}
+	out := []Certificate{c.certificate(l.Certificate, stateLive, true)}
 	removed := map[string]bool{}
 	for _, s := range c.stepsOf(l.ARN) {
 		if do, ok := s.Do.(plan.RemoveCertificate); ok {
@@ -322,9 +322,9 @@ func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	for _, arn := range l.Certificates {
 		switch {
 		case removed[arn] && arn != l.Certificate:
-			out = append(out, c.certificate(arn, surplus, false))
+			out = append(out, c.certificate(arn, stateSurplus, false))
 		case arn != l.Certificate:
-			out = append(out, c.certificate(arn, live, false))
+			out = append(out, c.certificate(arn, stateLive, false))
 		}
 	}
 	return append(out, c.addedCertificates(c.addresses[l.ARN], l.Certificate)...)
@@ -336,7 +336,7 @@ func (c *Comparer) newCertificates(defaultARN string, listener plan.Address) []C
 	if defaultARN == "" {
 		return nil
 	}
-	return append([]Certificate{c.certificate(defaultARN, missing, true)}, c.addedCertificates([]plan.Address{listener}, defaultARN)...)
+	return append([]Certificate{c.certificate(defaultARN, stateMissing, true)}, c.addedCertificates([]plan.Address{listener}, defaultARN)...)
 }
 
 // addedCertificates returns the certificates that the plan adds to a listener, except for its default certificate, which
@@ -345,7 +345,7 @@ func (c *Comparer) addedCertificates(listener []plan.Address, defaultARN string)
 	var out []Certificate
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.AddCertificate); ok && slices.Contains(listener, s.Address) && do.ARN != defaultARN {
-			out = append(out, c.certificate(do.ARN, missing, false))
+			out = append(out, c.certificate(do.ARN, stateMissing, false))
 		}
 	}
 	return out
@@ -390,14 +390,14 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 	listed := map[string]bool{} // ids of target groups that stay or are created
 	for _, g := range c.Have.TargetGroups {
 		targetGroup := TargetGroup{comparison: c.comparisonOf(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
-		if targetGroup.State != surplus {
+		if targetGroup.State != stateSurplus {
 			listed[g.ResourceID] = true
 			targetGroup.From = from[g.ResourceID]
 		}
 		if h, known := c.Facts.Health[g.ARN]; known {
 			targetGroup.Targets = targetsOf(h)
 			targetGroup.Note = cmp.Or(targetGroup.Note, c.noEndpointsReasons[g.ARN])
-			if endpoints, known := c.endpoints[g.ARN]; known && targetGroup.State != surplus {
+			if endpoints, known := c.endpoints[g.ARN]; known && targetGroup.State != stateSurplus {
 				targetGroup.Targets = compareTargets(h, endpoints)
 				if len(targetGroup.Targets) == 0 {
 					targetGroup.Note = cmp.Or(targetGroup.Note, "its Service has no endpoints")

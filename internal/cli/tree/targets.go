@@ -31,7 +31,7 @@ func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][
 		resolved := targets.Resolve(v, b, opt.Targets)
 		endpoints := resolved.Endpoints()
 		tooMany := opt.MaxTargets > 0 && len(endpoints) > opt.MaxTargets
-		if v.Err() == nil && !resolved.NotFound && !resolved.SourceMissing && !resolved.Faulty && !resolved.Unknown && !tooMany {
+		if v.Err() == nil && !resolved.BackendMissing && !resolved.SourceMissing && !resolved.Faulty && !resolved.ViewInconsistent && !tooMany {
 			out[arn] = endpoints
 		}
 	}
@@ -74,7 +74,7 @@ func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
 		if t.State != "draining" {
 			registered[targets.IdentityOf(t)] = true
 			if !desired[targets.IdentityOf(t)] {
-				target.Compared = surplus
+				target.Compared = stateSurplus
 			}
 		}
 		out = append(out, target)
@@ -82,7 +82,7 @@ func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
 	for _, e := range endpoints {
 		if !registered[e.Identity()] {
 			registered[e.Identity()] = true // endpoints may be listed twice
-			out = append(out, Target{ID: e.ID, Port: e.Port, State: "not registered", Compared: missing})
+			out = append(out, Target{ID: e.ID, Port: e.Port, State: "not registered", Compared: stateMissing})
 		}
 	}
 	sortTargets(out)

@@ -59,8 +59,8 @@ type treeCommand struct {
 	// unchangedAge is the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
 	// maximum age for other stacks.
 	unchangedAge time.Duration
-	// uncached reports whether all of AWS is read again.
-	uncached bool
+	// bypassCache reports whether all of AWS is read again.
+	bypassCache bool
 }
 
 func (t *treeCommand) run(cmd *cobra.Command, args []string) error {
@@ -73,11 +73,11 @@ func (t *treeCommand) run(cmd *cobra.Command, args []string) error {
 	if t.watch {
 		return t.runWatch(cmd)
 	}
-	doc, err := t.buildDocument(cmd.Context(), cmd.InOrStdin(), t.form.Notes())
+	doc, err := t.buildDocument(cmd.Context(), cmd.InOrStdin(), t.form.NotesWriter())
 	if err != nil {
 		return err
 	}
-	return t.show(t.form.Out(), doc)
+	return t.showDocument(t.form.Out(), doc)
 }
 
 // buildDocument reads the cluster and AWS, and compares them.
@@ -143,13 +143,13 @@ func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, target
 	return nil
 }
 
-// show writes a document in the form of the command.
-func (t *treeCommand) show(w io.Writer, doc Document) error {
+// showDocument writes a document in the form of the command.
+func (t *treeCommand) showDocument(w io.Writer, doc Document) error {
 	switch t.form.Kind {
 	case "dot":
-		return graphOf(doc).dot(w)
+		return graphOf(doc).writeDot(w)
 	case "mermaid":
-		return graphOf(doc).mermaid(w)
+		return graphOf(doc).writeMermaid(w)
 	case "text":
 		for _, s := range doc.Stacks {
 			showTree(w, s)
@@ -161,7 +161,7 @@ func (t *treeCommand) show(w io.Writer, doc Document) error {
 		input.ShowUnserved(w, &t.Source, t.store)
 		return nil
 	}
-	input.ShowUnserved(t.form.Notes(), &t.Source, t.store)
+	input.ShowUnserved(t.form.NotesWriter(), &t.Source, t.store)
 	return output.WriteDocument(w, t.form.Kind, doc)
 }
 
@@ -200,51 +200,51 @@ const (
 // TextWriter writes the resources of one stack as text.
 type TextWriter struct {
 	W     io.Writer
-	names plan.Names // readable names in place of ARNs and ids
+	names plan.ResourceNames // readable names in place of ARNs and ids
 }
 
 // showTree writes a stack with all its resources as text.
 func showTree(w io.Writer, s Stack) {
 	t := TextWriter{w, s.names}
-	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).Object(), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
+	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).ObjectKind(), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
 	if len(s.Members) > 0 && !s.isOnlyMember() {
 		var refs []string
 		for _, m := range s.Members {
 			refs = append(refs, finding.Ref(m).String())
 		}
-		t.line(live, 0, "of "+output.JoinFirst(refs))
+		t.writeLine(stateLive, 0, "of "+output.JoinFirst(refs))
 	}
 	output.ShowFindings(w, s.findingList)
 	ShowLeavingMembers(w, s.Leaving)
 	for _, a := range s.Accelerators {
-		t.Accelerator(a)
+		t.WriteAccelerator(a)
 	}
 	if len(s.LoadBalancers)+len(s.TargetGroups)+len(s.SecurityGroups)+len(s.Accelerators) == 0 {
-		t.line(live, 0, "nothing in AWS, and nothing is desired")
+		t.writeLine(stateLive, 0, "nothing in AWS, and nothing is desired")
 	}
 	for _, lb := range s.LoadBalancers {
-		t.loadBalancer(lb)
+		t.writeLoadBalancer(lb)
 	}
-	output.ShowFirst(s.TargetGroups, MaxTargetGroups, t.TargetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
-	output.ShowFirst(s.SecurityGroups, maxSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
+	output.ShowFirst(s.TargetGroups, MaxTargetGroups, t.WriteTargetGroup, func(n int) { t.writeLine(stateLive, 0, fmt.Sprintf("… and %d more target groups", n)) })
+	output.ShowFirst(s.SecurityGroups, maxSecurityGroups, t.writeSecurityGroup, func(n int) { t.writeLine(stateLive, 0, fmt.Sprintf("… and %d more security groups", n)) })
 	fmt.Fprintln(w)
 }
 
 // isOnlyMember reports whether the stack has the name of its only member.
 func (s Stack) isOnlyMember() bool {
-	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).Object()+" "+s.ID
+	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).ObjectKind()+" "+s.ID
 }
 
-// line writes a line with the sign of a state. depth is its indentation in steps of two spaces.
-func (t TextWriter) line(s state, depth int, text string) {
-	sign := map[state]string{missing: "+", differs: "~", surplus: "-"}[s]
+// writeLine writes a line with the sign of a state. depth is its indentation in steps of two spaces.
+func (t TextWriter) writeLine(s state, depth int, text string) {
+	sign := map[state]string{stateMissing: "+", stateDiffers: "~", stateSurplus: "-"}[s]
 	fmt.Fprintf(t.W, "%-2s%s%s\n", sign, strings.Repeat("  ", depth), text)
 }
 
-// comparedLine writes the line of a resource with its state and note, and its changes below it.
-func (t TextWriter) comparedLine(c comparison, depth int, text string) {
+// writeComparedLine writes the line of a resource with its state and note, and its changes below it.
+func (t TextWriter) writeComparedLine(c comparison, depth int, text string) {
 	var remarks []string
-	if c.State == missing || c.State == surplus {
+	if c.State == stateMissing || c.State == stateSurplus {
 		remarks = append(remarks, string(c.State))
 	}
 	if c.Note != "" {
@@ -253,36 +253,36 @@ func (t TextWriter) comparedLine(c comparison, depth int, text string) {
 	if len(remarks) > 0 {
 		text += "   " + strings.Join(remarks, ": ")
 	}
-	t.line(c.State, depth, text)
+	t.writeLine(c.State, depth, text)
 	output.ShowFirst(c.Changes, maxChanges,
-		func(f output.Field) { t.line(live, depth+2, t.names.Replace(f.Text())) },
-		func(n int) { t.line(live, depth+2, fmt.Sprintf("… and %d more differences", n)) })
+		func(f output.Field) { t.writeLine(stateLive, depth+2, t.names.Replace(f.Text())) },
+		func(n int) { t.writeLine(stateLive, depth+2, fmt.Sprintf("… and %d more differences", n)) })
 }
 
-// loadBalancer writes a load balancer with its listeners.
-func (t TextWriter) loadBalancer(lb LoadBalancer) {
+// writeLoadBalancer writes a load balancer with its listeners.
+func (t TextWriter) writeLoadBalancer(lb LoadBalancer) {
 	text := fmt.Sprintf("%s load balancer %s (%s)", lb.Type, lb.Name, lb.Scheme)
 	if lb.Status != "" {
 		text += ", " + lb.Status + ", " + lb.DNSName
 	}
-	t.comparedLine(lb.comparison, 0, text)
-	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
-		func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
-	output.ShowFirst(lb.Listeners, MaxListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
+	t.writeComparedLine(lb.comparison, 0, text)
+	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.writeLine(stateLive, 1, finding.Ref(o).String()+" leads to it") },
+		func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
+	output.ShowFirst(lb.Listeners, MaxListeners, t.writeListener, func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }
 
-// listener writes a listener with its certificates and rules.
-func (t TextWriter) listener(l Listener) {
-	t.comparedLine(l.comparison, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
-	output.ShowFirst(l.Certificates, MaxCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
-	output.ShowFirst(l.Rules, MaxRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
+// writeListener writes a listener with its certificates and rules.
+func (t TextWriter) writeListener(l Listener) {
+	t.writeComparedLine(l.comparison, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
+	output.ShowFirst(l.Certificates, MaxCertificates, t.writeCertificate, func(n int) { t.writeLine(stateLive, 2, fmt.Sprintf("… and %d more certificates", n)) })
+	output.ShowFirst(l.Rules, MaxRules, t.writeRule, func(n int) { t.writeLine(stateLive, 2, fmt.Sprintf("… and %d more rules", n)) })
 	if l.Default != "" {
-		t.line(map[bool]state{true: l.State}[l.State != differs], 2, "otherwise -> "+l.Default)
+		t.writeLine(map[bool]state{true: l.State}[l.State != stateDiffers], 2, "otherwise -> "+l.Default)
 	}
 }
 
-// certificate writes a certificate.
-func (t TextWriter) certificate(c Certificate) {
+// writeCertificate writes a certificate.
+func (t TextWriter) writeCertificate(c Certificate) {
 	text := "certificate " + c.ARN
 	if c.Default {
 		text += " (default)"
@@ -296,28 +296,28 @@ func (t TextWriter) certificate(c Certificate) {
 	if c.Secret != "" {
 		text += ", imported from Secret " + c.Secret
 	}
-	t.line(c.State, 2, text)
+	t.writeLine(c.State, 2, text)
 }
 
-// rule writes a rule.
-func (t TextWriter) rule(r Rule) {
+// writeRule writes a rule.
+func (t TextWriter) writeRule(r Rule) {
 	text := fmt.Sprintf("%d %s -> %s", r.Priority, r.Conditions, r.Actions)
 	if r.From != "" {
 		text += "   from " + r.From
 	}
-	t.comparedLine(r.comparison, 2, text)
+	t.writeComparedLine(r.comparison, 2, text)
 }
 
-// TargetGroup writes a target group, and its targets that are not healthy or are surplus.
-func (t TextWriter) TargetGroup(g TargetGroup) {
+// WriteTargetGroup writes a target group, and its targets that are not healthy or are surplus.
+func (t TextWriter) WriteTargetGroup(g TargetGroup) {
 	text := fmt.Sprintf("target group %s (%s, %s:%d) %s", g.ID, g.Type, g.Protocol, g.Port, g.Name)
 	if g.ARN != "" {
-		text += ", " + Health(g.Targets)
+		text += ", " + HealthText(g.Targets)
 	}
 	if g.From != "" {
 		text += "   from " + g.From
 	}
-	t.comparedLine(g.comparison, 0, text)
+	t.writeComparedLine(g.comparison, 0, text)
 	var shown []Target
 	for _, x := range g.Targets {
 		if x.State != "healthy" || x.Compared != "" {
@@ -330,17 +330,17 @@ func (t TextWriter) TargetGroup(g TargetGroup) {
 			text += ": " + x.Reason + " " + x.Description
 		}
 		switch x.Compared {
-		case missing:
+		case stateMissing:
 			text += ", an endpoint of its Service"
-		case surplus:
+		case stateSurplus:
 			text += ", no endpoint of its Service"
 		}
-		t.line(x.Compared, 1, finding.Printable(text))
-	}, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
+		t.writeLine(x.Compared, 1, finding.Printable(text))
+	}, func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
 }
 
-// Health returns the number of targets in each state, as text.
-func Health(targets []Target) string {
+// HealthText returns the number of targets in each state, as text.
+func HealthText(targets []Target) string {
 	switch {
 	case targets == nil:
 		return "health of targets not known"
@@ -358,11 +358,11 @@ func Health(targets []Target) string {
 	return strings.Join(out, ", ")
 }
 
-// securityGroup writes a security group.
-func (t TextWriter) securityGroup(g SecurityGroup) {
+// writeSecurityGroup writes a security group.
+func (t TextWriter) writeSecurityGroup(g SecurityGroup) {
 	text := "security group " + g.Name
 	if g.ID != "" {
 		text += " (" + g.ID + "), open: " + output.JoinFirst(g.Ingress)
 	}
-	t.comparedLine(g.comparison, 0, text)
+	t.writeComparedLine(g.comparison, 0, text)
 }

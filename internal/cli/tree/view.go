@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// View reads the snapshots that "tree --watch" prints, for a command that shows them in another form. Only one goroutine may use
-// it.
+// View reads the snapshots that "tree --watch" prints, for a command that shows them in another form. Only one goroutine may
+// use it.
 type View struct {
 	treeCommand
 	current Snapshot
@@ -50,8 +50,8 @@ func (v *View) Update(ctx context.Context) (previous, current Snapshot, err erro
 
 // UpdateUncached is like Update, but reads all of AWS again.
 func (v *View) UpdateUncached(ctx context.Context) (previous, current Snapshot, err error) {
-	v.uncached = true
-	defer func() { v.uncached = false }()
+	v.bypassCache = true
+	defer func() { v.bypassCache = false }()
 	return v.Update(ctx)
 }
 
@@ -61,7 +61,7 @@ func (v *View) UIDOf(o output.Object) (uid string, found bool) {
 	if v.store == nil {
 		return "", true
 	}
-	obj, err := v.store.Get(cluster.RefTo(finding.Ref(o)))
+	obj, err := v.store.Get(cluster.RefFromFinding(finding.Ref(o)))
 	switch {
 	case err != nil:
 		return "", true

@@ -41,7 +41,7 @@ func (t *treeCommand) runWatch(cmd *cobra.Command) error {
 		}
 		if current.Text != previous.Text {
 			out := cmd.OutOrStdout()
-			if t.form.Text() {
+			if t.form.IsText() {
 				out = t.form.WriterFor(out)
 			}
 			if _, err := io.WriteString(out, t.changeText(first, previous.Text, current.Text)); err != nil {
@@ -74,7 +74,7 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 		unchanged[s.stack] = !s.hasChangesOrFindings
 	}
 	t.MaxAgeOf = func(id model.StackID) time.Duration {
-		if t.uncached {
+		if t.bypassCache {
 			return 0
 		}
 		if unchanged[id] {
@@ -83,7 +83,7 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 		return durations.MinuteInterval
 	}
 	current, err := t.snapshot(ctx, stdin)
-	if err != nil || t.uncached || previous.Text == "" || current.Text == previous.Text {
+	if err != nil || t.bypassCache || previous.Text == "" || current.Text == previous.Text {
 		return current, err
 	}
 	changed, err := changedStacks(previous.Document, current.Document)
@@ -102,11 +102,11 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 
 // changedStacks returns the stacks of current that previous lacks or that differ there.
 func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
-	before, err := previous.byStack()
+	before, err := previous.stacksAsJSON()
 	if err != nil {
 		return nil, err
 	}
-	after, err := current.byStack()
+	after, err := current.stacksAsJSON()
 	out := map[model.StackID]bool{}
 	for id, data := range after {
 		if !bytes.Equal(before[id], data) {
@@ -116,8 +116,8 @@ func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
 	return out, err
 }
 
-// byStack returns the stacks of a document as JSON.
-func (d Document) byStack() (map[model.StackID][]byte, error) {
+// stacksAsJSON returns the stacks of a document as JSON.
+func (d Document) stacksAsJSON() (map[model.StackID][]byte, error) {
 	out := map[model.StackID][]byte{}
 	for _, s := range d.Stacks {
 		data, err := json.Marshal(s)
@@ -133,14 +133,14 @@ func (d Document) byStack() (map[model.StackID][]byte, error) {
 func (t *treeCommand) snapshot(ctx context.Context, stdin io.Reader) (Snapshot, error) {
 	var text, notes bytes.Buffer
 	textWriter, notesWriter := output.PrintableWriter(&text), output.PrintableWriter(&notes)
-	if t.form.Text() {
+	if t.form.IsText() {
 		notesWriter = io.MultiWriter(notesWriter, textWriter)
 	}
 	doc, err := t.buildDocument(ctx, stdin, notesWriter)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	err = t.show(textWriter, doc)
+	err = t.showDocument(textWriter, doc)
 	return Snapshot{doc, text.String(), notes.String()}, err
 }
 
@@ -152,7 +152,7 @@ func (t *treeCommand) changeText(first bool, previous, text string) string {
 		return text
 	case t.form.Kind == "yaml":
 		return "---\n" + text
-	case t.form.Text():
+	case t.form.IsText():
 		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), DiffText(previous, text))
 	}
 	return text

@@ -48,7 +48,7 @@ func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) strin
 	if !ok {
 		return ""
 	}
-	u := targets.WhyNoEndpointsOf(v, b, svc)
+	u := targets.NoEndpointsReasonOf(v, b, svc)
 	if u == nil {
 		return ""
 	}
@@ -61,7 +61,7 @@ func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) strin
 			}
 		}
 		if pods > 0 { // none has an address
-			return targets.NoReadyPods(svc, pods).Text()
+			return targets.NoReadyPodsFinding(svc, pods).Text()
 		}
 	}
 	return u.Finding.Text()

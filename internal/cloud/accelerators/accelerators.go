@@ -26,18 +26,18 @@ type Accelerators struct {
 
 	cache.Guard
 	listedAt   time.Time
-	entries    map[string]*entry        // by ARN
-	tombstones map[string]time.Time     // when this process deleted an accelerator, by ARN
-	ports      map[string]listenerPorts // of load balancers whose listeners the inventory does not have, by ARN
+	entries    map[string]*cachedAccelerator // by ARN
+	tombstones map[string]time.Time          // when this process deleted an accelerator, by ARN
+	ports      map[string]listenerPorts      // of load balancers whose listeners the inventory does not have, by ARN
 }
 
-// entry is the cached state of an accelerator. Values that were returned to callers are never changed. A zero time means
-// that the value was not read, or may be outdated.
-type entry struct {
-	seen          observed.Accelerator
-	at, tagsAt    time.Time
-	partsAt       time.Time // when all listeners were read with their endpoint groups
-	made, written time.Time // when this process created and last changed it
+// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. A zero
+// time means that the value was not read, or may be outdated.
+type cachedAccelerator struct {
+	seen                 observed.Accelerator
+	readAt, tagsAt       time.Time
+	partsAt              time.Time // when all listeners were read with their endpoint groups
+	createdAt, changedAt time.Time // when this process created and last changed it
 	// groupsAt is when the endpoint groups of a listener were read separately, by ARN of the listener.
 	groupsAt map[string]time.Time
 }
@@ -51,8 +51,8 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerat
 
 // Reset empties the cache, so that the next run reads all accelerators from AWS.
 func (c *Accelerators) Reset() {
-	c.With(func() {
-		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*entry{}, map[string]time.Time{}, map[string]listenerPorts{}
+	c.WithLock(func() {
+		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*cachedAccelerator{}, map[string]time.Time{}, map[string]listenerPorts{}
 	})
 }
 
@@ -66,30 +66,30 @@ func (c *Accelerators) owns(tags map[string]string) bool {
 	return naming.OwnsAccelerator(c.Config.Cluster, c.Config.Region, tags)
 }
 
-// noteForeign notes that others have changed an accelerator of the cluster, or an accelerator in which the cluster has endpoint
-// groups.
-func (c *Accelerators) noteForeign(tags map[string]string, kind plan.ResourceKind, id string) {
-	c.noteForOwner(tags, kind, id)
-	c.noteForGuest(tags, kind, id)
+// noteOutsideChange notes that others have changed an accelerator of the cluster, or an accelerator in which the cluster has
+// endpoint groups.
+func (c *Accelerators) noteOutsideChange(tags map[string]string, kind plan.ResourceKind, id string) {
+	c.noteChangeForOwner(tags, kind, id)
+	c.noteChangeForGuest(tags, kind, id)
 }
 
-// noteForOwner notes a change of an accelerator for the stack of the cluster that owns it.
-func (c *Accelerators) noteForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
+// noteChangeForOwner notes a change of an accelerator for the stack of the cluster that owns it.
+func (c *Accelerators) noteChangeForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
-		c.inv.Write(func() { c.inv.Foreign.Record(tags, kind, id) })
+		c.inv.WithWriteLock(func() { c.inv.OutsideChanges.Record(tags, kind, id) })
 	}
 }
 
-// acceleratorOf returns the ARN of the accelerator from that of the accelerator or of one of its listeners or endpoint
+// acceleratorARN returns the ARN of the accelerator from that of the accelerator or of one of its listeners or endpoint
 // groups.
-func acceleratorOf(arn string) string {
+func acceleratorARN(arn string) string {
 	accelerator, _, _ := strings.Cut(arn, "/listener/")
 	return accelerator
 }
 
-// edit replaces the cached state of an accelerator, which may have been returned to callers, by a changed copy. It reports
-// whether the accelerator is cached. The lock is held.
-func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bool {
+// editCached replaces the cached state of an accelerator, which may have been returned to callers, by a changed copy. It
+// reports whether the accelerator is cached. The lock is held.
+func (c *Accelerators) editCached(arn string, change func(a *observed.Accelerator)) bool {
 	e := c.entries[arn]
 	if e == nil {
 		return false
@@ -110,9 +110,9 @@ func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bo
 
 // enterOwnChange updates the cached state after this process has changed an accelerator.
 func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accelerator)) {
-	c.With(func() {
-		if c.edit(arn, change) {
-			c.entries[arn].written = c.Config.Clock.Now()
+	c.WithLock(func() {
+		if c.editCached(arn, change) {
+			c.entries[arn].changedAt = c.Config.Clock.Now()
 		}
 	})
 }
@@ -122,7 +122,7 @@ func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accele
 func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Accelerator) {
 	return func(a *observed.Accelerator) {
 		change(a)
-		a.State = observed.InProgress
+		a.State = observed.AcceleratorInProgress
 	}
 }
 

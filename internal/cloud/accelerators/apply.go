@@ -23,8 +23,8 @@ import (
 
 // Apply carries out a step. Before each write it checks that the accelerator belongs to the stack, because the permissions of
 // the controller extend to the accelerators of all clusters in the account.
-func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
-	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
+func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
+	none := func(err error) (plan.StepResult, error) { return plan.StepResult{}, err }
 	w := writer{Accelerators: c, id: id, known: known}
 	switch do := s.Do.(type) {
 	case plan.CreateAccelerator:
@@ -54,7 +54,7 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	case plan.RemoveEndpoints:
 		return none(w.removeEndpoints(ctx, do))
 	}
-	return none(sdk.Failed(failure.Unknown, string(s.ID), "steps of type %T do not change resources of Global Accelerator", s.Do))
+	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of Global Accelerator", s.Do))
 }
 
 // writer carries out steps of a stack.
@@ -64,8 +64,8 @@ type writer struct {
 	known plan.KnownIDs
 }
 
-// lookup returns the ARN of the stack's accelerator or of one of its listeners.
-func (w writer) lookup(a plan.Address) (string, error) {
+// lookupARN returns the ARN of the stack's accelerator or of one of its listeners.
+func (w writer) lookupARN(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
 		return "", notCreatedError(a)
@@ -75,35 +75,35 @@ func (w writer) lookup(a plan.Address) (string, error) {
 
 // notCreatedError returns the error of a step that needs a resource which an earlier step did not create.
 func notCreatedError(a plan.Address) error {
-	return sdk.Failed(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
+	return sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
 // checkOwner returns an error unless an ARN is that of the stack's accelerator or of a part of it.
 func (w writer) checkOwner(arn string) (err error) {
-	w.With(func() {
-		e := w.entries[acceleratorOf(arn)]
+	w.WithLock(func() {
+		e := w.entries[acceleratorARN(arn)]
 		switch {
 		case e == nil:
-			err = sdk.Failed(failure.Gone, arn, "the accelerator no longer exists")
+			err = sdk.NewError(failure.Gone, arn, "the accelerator no longer exists")
 		case !w.belongsToStack(w.id, e.seen.Tags):
-			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is not changed", w.id)
+			err = sdk.NewError(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is not changed", w.id)
 		}
 	})
 	return err
 }
 
-// writeError handles a failed write. Before the next plan it makes the parts that the write may have changed be read
+// handleWriteError handles a failed write. Before the next plan it makes the parts that the write may have changed be read
 // again.
-func (w writer) writeError(what, arn string, err error) error {
+func (w writer) handleWriteError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false
-	w.With(func() {
-		e := w.entries[acceleratorOf(arn)]
-		young = e != nil && w.IsYounger(e.made, durations.Settle)
+	w.WithLock(func() {
+		e := w.entries[acceleratorARN(arn)]
+		young = e != nil && w.IsYounger(e.createdAt, durations.SettleWindow)
 		if sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
 			w.listedAt = time.Time{}
 			if e != nil {
-				e.partsAt, e.tagsAt, e.written = time.Time{}, time.Time{}, time.Time{}
+				e.partsAt, e.tagsAt, e.changedAt = time.Time{}, time.Time{}, time.Time{}
 			}
 		}
 	})
@@ -113,36 +113,36 @@ func (w writer) writeError(what, arn string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func (w writer) createAccelerator(ctx context.Context, do plan.CreateAccelerator) (plan.Result, error) {
+func (w writer) createAccelerator(ctx context.Context, do plan.CreateAccelerator) (plan.StepResult, error) {
 	what := "create accelerator " + do.Name
 	out, err := w.API.Accelerators.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{
 		Name: aws.String(do.Name), IpAddressType: addressTypeToAWS(do.AddressType), IpAddresses: do.Addresses, Enabled: aws.Bool(true),
 		Tags: tagsToAWS(do.Tags), IdempotencyToken: aws.String(do.Token),
 	})
 	if err != nil {
-		return plan.Result{}, w.writeError(what, "", err)
+		return plan.StepResult{}, w.handleWriteError(what, "", err)
 	}
 	if out.Accelerator == nil || aws.ToString(out.Accelerator.AcceleratorArn) == "" {
-		return plan.Result{}, sdk.Failed(failure.Unknown, what, "AWS returned no accelerator")
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, what, "AWS returned no accelerator")
 	}
 	made, now := acceleratorFromAWS(*out.Accelerator), w.Config.Clock.Now()
 	made.Tags = maps.Clone(do.Tags)
-	w.With(func() {
+	w.WithLock(func() {
 		if w.entries[made.ARN] == nil {
 			// If the idempotency token matched an earlier call, others may have changed the accelerator since: its parts are
 			// read.
-			w.entries[made.ARN] = &entry{seen: made, at: now, tagsAt: now, made: now, written: now, groupsAt: map[string]time.Time{}}
+			w.entries[made.ARN] = &cachedAccelerator{seen: made, readAt: now, tagsAt: now, createdAt: now, changedAt: now, groupsAt: map[string]time.Time{}}
 			// An accelerator that is younger than the first back-off was created by this call, and has no parts.
-			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstRetry {
+			if made.State == observed.AcceleratorInProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstRetry {
 				w.entries[made.ARN].partsAt = now
 			}
 		}
 	})
-	return plan.Result{ID: made.ARN, DNSName: made.DNSName}, nil
+	return plan.StepResult{ID: made.ARN, DNSName: made.DNSName}, nil
 }
 
 func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator) error {
-	arn, err := w.lookup(do.Accelerator)
+	arn, err := w.lookupARN(do.Accelerator)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator
 	}
 	out, err := w.API.Accelerators.UpdateAccelerator(ctx, in)
 	if err != nil {
-		return w.writeError("change accelerator "+arn, arn, err)
+		return w.handleWriteError("change accelerator "+arn, arn, err)
 	}
 	w.enterOwnChange(arn, func(a *observed.Accelerator) {
 		if out.Accelerator != nil {
@@ -170,18 +170,18 @@ func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator
 	}
 	_, err := w.API.Accelerators.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.writeError("delete accelerator "+do.ARN, do.ARN, err)
+		return w.handleWriteError("delete accelerator "+do.ARN, do.ARN, err)
 	}
-	w.With(func() {
+	w.WithLock(func() {
 		now := w.Config.Clock.Now()
-		cache.Put(w.tombstones, do.ARN, now, func(at time.Time) bool { return now.Sub(at) > durations.Settle })
+		cache.Put(w.tombstones, do.ARN, now, func(at time.Time) bool { return now.Sub(at) > durations.SettleWindow })
 		delete(w.entries, do.ARN)
 	})
 	return nil
 }
 
 func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
-	arn, err := w.lookup(do.Of)
+	arn, err := w.lookupARN(do.Resource)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 // finishTagChange updates the cached tags after a call that changed them, or handles the failure of the call.
 func (w writer) finishTagChange(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
-		return w.writeError("change the tags of accelerator "+arn, arn, err)
+		return w.handleWriteError("change the tags of accelerator "+arn, arn, err)
 	}
 	w.enterOwnChange(arn, func(a *observed.Accelerator) {
 		a.Tags = inventory.ChangedCopy(a.Tags, put, remove)
@@ -219,20 +219,20 @@ func (w writer) finishTagChange(arn string, err error, put map[string]string, re
 	return nil
 }
 
-func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorListener) (plan.Result, error) {
-	arn, err := w.lookup(do.Accelerator)
+func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorListener) (plan.StepResult, error) {
+	arn, err := w.lookupARN(do.Accelerator)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	out, err := w.API.Accelerators.CreateListener(ctx, &ga.CreateListenerInput{
 		AcceleratorArn: aws.String(arn), Protocol: types.Protocol(do.Settings.Protocol), PortRanges: portsToAWS(do.Settings.Ports),
-		ClientAffinity: affinityToAWS(do.Settings.SourceIP), IdempotencyToken: aws.String(do.Token),
+		ClientAffinity: affinityToAWS(do.Settings.SourceIPAffinity), IdempotencyToken: aws.String(do.Token),
 	})
 	if err != nil {
-		return plan.Result{}, w.writeError("create a listener of accelerator "+arn, arn, err)
+		return plan.StepResult{}, w.handleWriteError("create a listener of accelerator "+arn, arn, err)
 	}
 	if out.Listener == nil {
-		return plan.Result{}, sdk.Failed(failure.Unknown, arn, "AWS returned no listener")
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, arn, "AWS returned no listener")
 	}
 	made := listenerFromAWS(*out.Listener)
 	w.enterOwnChange(arn, withPropagating(func(a *observed.Accelerator) {
@@ -240,24 +240,24 @@ func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorLis
 			a.Listeners = append(a.Listeners, made)
 		}
 	}))
-	return plan.Result{ID: made.ARN}, nil
+	return plan.StepResult{ID: made.ARN}, nil
 }
 
 func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorListener) error {
-	arn, err := w.lookup(do.Listener)
+	arn, err := w.lookupARN(do.Listener)
 	if err != nil {
 		return err
 	}
 	_, err = w.API.Accelerators.UpdateListener(ctx, &ga.UpdateListenerInput{
-		ListenerArn: aws.String(arn), Protocol: types.Protocol(do.Settings.Protocol), PortRanges: portsToAWS(do.Settings.Ports), ClientAffinity: affinityToAWS(do.Settings.SourceIP),
+		ListenerArn: aws.String(arn), Protocol: types.Protocol(do.Settings.Protocol), PortRanges: portsToAWS(do.Settings.Ports), ClientAffinity: affinityToAWS(do.Settings.SourceIPAffinity),
 	})
 	if err != nil {
-		return w.writeError("change listener "+arn, arn, err)
+		return w.handleWriteError("change listener "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(arn), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			if l := &a.Listeners[i]; l.ARN == arn {
-				l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, slices.Clone(do.Settings.Ports), do.Settings.SourceIP
+				l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, slices.Clone(do.Settings.Ports), do.Settings.SourceIPAffinity
 			}
 		}
 	}))
@@ -270,9 +270,9 @@ func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorLis
 	}
 	_, err := w.API.Accelerators.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.writeError("delete listener "+do.ARN, do.ARN, err)
+		return w.handleWriteError("delete listener "+do.ARN, do.ARN, err)
 	}
-	w.enterOwnChange(acceleratorOf(do.ARN), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(do.ARN), withPropagating(func(a *observed.Accelerator) {
 		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
 	}))
 	return nil

@@ -101,7 +101,7 @@ func overridesToAWS(list []model.PortOverride) []types.PortOverride {
 func endpointsToAWS(list []plan.EndpointSettings) []types.EndpointConfiguration {
 	var out []types.EndpointConfiguration
 	for _, e := range list {
-		out = append(out, types.EndpointConfiguration{EndpointId: aws.String(e.ID), Weight: aws.Int32(e.Weight), ClientIPPreservationEnabled: e.ClientIP})
+		out = append(out, types.EndpointConfiguration{EndpointId: aws.String(e.ID), Weight: aws.Int32(e.Weight), ClientIPPreservationEnabled: e.PreserveClientIP})
 	}
 	return out
 }

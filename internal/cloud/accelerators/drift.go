@@ -13,7 +13,7 @@ import (
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
 	now := c.Config.Clock.Now()
-	c.With(func() {
+	c.WithLock(func() {
 		if c.listedAt.IsZero() {
 			return
 		}
@@ -23,23 +23,23 @@ func (c *Accelerators) Checks() []drift.Check {
 				continue
 			}
 			own++
-			if e.partsAt.IsZero() || !cache.Settled(now, e.made, e.written) {
+			if e.partsAt.IsZero() || !cache.IsSettled(now, e.createdAt, e.changedAt) {
 				continue
 			}
-			out = append(out, drift.Check{Key: "accelerator " + arn, Every: durations.DriftSeldom, At: e.partsAt, Read: func(ctx context.Context) error { return c.verify(ctx, arn) }})
+			out = append(out, drift.Check{Key: "accelerator " + arn, Period: durations.RareDriftPeriod, LastReadAt: e.partsAt, Read: func(ctx context.Context) error { return c.readTagsAndParts(ctx, arn) }})
 		}
 		if own > 0 {
-			out = append(out, drift.Check{Key: "accelerators", Every: durations.DriftOften, At: c.listedAt, Read: func(ctx context.Context) error {
-				return c.Essential(ctx, "accelerators", func() error { return reader{c}.readList(ctx) })
+			out = append(out, drift.Check{Key: "accelerators", Period: durations.FrequentDriftPeriod, LastReadAt: c.listedAt, Read: func(ctx context.Context) error {
+				return c.ReadEssential(ctx, "accelerators", func() error { return reader{c}.readList(ctx) })
 			}})
 		}
 	})
 	return out
 }
 
-// verify reads the tags and the parts of an accelerator.
-func (c *Accelerators) verify(ctx context.Context, arn string) error {
-	return c.Essential(ctx, "parts of "+arn, func() error {
+// readTagsAndParts reads the tags and the parts of an accelerator.
+func (c *Accelerators) readTagsAndParts(ctx context.Context, arn string) error {
+	return c.ReadEssential(ctx, "parts of "+arn, func() error {
 		if err := (reader{c}).readTags(ctx, arn); err != nil {
 			return err
 		}

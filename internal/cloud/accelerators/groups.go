@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.Result, error) {
+func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.StepResult, error) {
 	listener := w.known[do.Listener]
 	if listener == "" {
-		return plan.Result{}, notCreatedError(do.Listener)
+		return plan.StepResult{}, notCreatedError(do.Listener)
 	}
 	if err := w.checkRegionOwner(listener, do.Region); err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	in := &ga.CreateEndpointGroupInput{
 		ListenerArn: aws.String(listener), EndpointGroupRegion: aws.String(do.Region), TrafficDialPercentage: aws.Float32(float32(do.TrafficDial)),
@@ -32,13 +32,13 @@ func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointG
 	}
 	out, err := w.API.Accelerators.CreateEndpointGroup(ctx, in)
 	if err != nil {
-		return plan.Result{}, w.writeError("create an endpoint group in "+do.Region, listener, err)
+		return plan.StepResult{}, w.handleWriteError("create an endpoint group in "+do.Region, listener, err)
 	}
 	if out.EndpointGroup == nil {
-		return plan.Result{}, sdk.Failed(failure.Unknown, listener, "AWS returned no endpoint group")
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, listener, "AWS returned no endpoint group")
 	}
 	made := endpointGroupFromAWS(*out.EndpointGroup)
-	w.enterOwnChange(acceleratorOf(listener), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(listener), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			l := &a.Listeners[i]
 			if l.ARN != listener || slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.ARN == made.ARN }) {
@@ -48,7 +48,7 @@ func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointG
 			slices.SortFunc(l.Groups, func(a, b observed.EndpointGroup) int { return strings.Compare(a.Region, b.Region) })
 		}
 	}))
-	return plan.Result{ID: made.ARN}, nil
+	return plan.StepResult{ID: made.ARN}, nil
 }
 
 func (w writer) changeEndpointGroup(ctx context.Context, do plan.ChangeEndpointGroup) error {
@@ -64,9 +64,9 @@ func (w writer) changeEndpointGroup(ctx context.Context, do plan.ChangeEndpointG
 		in.PortOverrides = overridesToAWS(*do.Overrides)
 	}
 	if _, err := w.API.Accelerators.UpdateEndpointGroup(ctx, in); err != nil {
-		return w.writeError("change endpoint group "+arn, arn, err)
+		return w.handleWriteError("change endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if do.TrafficDial != nil {
 			g.Dial = float64(*do.TrafficDial)
 		}
@@ -84,9 +84,9 @@ func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointG
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.writeError("delete endpoint group "+do.ARN, do.ARN, err)
+		return w.handleWriteError("delete endpoint group "+do.ARN, do.ARN, err)
 	}
-	w.enterOwnChange(acceleratorOf(do.ARN), withPropagating(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorARN(do.ARN), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			a.Listeners[i].Groups = slices.DeleteFunc(a.Listeners[i].Groups, func(g observed.EndpointGroup) bool { return g.ARN == do.ARN })
 		}
@@ -101,9 +101,9 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	}
 	out, err := w.API.Accelerators.AddEndpoints(ctx, &ga.AddEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointConfigurations: endpointsToAWS(do.Endpoints)})
 	if err != nil {
-		return w.writeError("add endpoints to endpoint group "+arn, arn, err)
+		return w.handleWriteError("add endpoints to endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		for _, e := range out.EndpointDescriptions {
 			x := endpointFromAWS(e)
 			g.Endpoints = append(slices.DeleteFunc(g.Endpoints, func(o observed.Endpoint) bool { return o.ID == x.ID }), x)
@@ -120,29 +120,29 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 		return err
 	}
 	var list []plan.EndpointSettings
-	w.With(func() {
-		w.edit(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.WithLock(func() {
+		w.editCached(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 			for _, e := range g.Endpoints {
-				list = append(list, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, ClientIP: clientIPPreservation(e)})
+				list = append(list, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, PreserveClientIP: clientIPPreservation(e)})
 			}
 		}))
 	})
 	if len(list) == 0 {
-		return sdk.Failed(failure.Conflict, arn, "the endpoints of the endpoint group are unknown")
+		return sdk.NewError(failure.Conflict, arn, "the endpoints of the endpoint group are unknown")
 	}
 	for _, e := range do.Endpoints {
 		if i := slices.IndexFunc(list, func(o plan.EndpointSettings) bool { return o.ID == e.ID }); i >= 0 {
 			list[i].Weight = e.Weight
-			if e.ClientIP != nil {
-				list[i].ClientIP = e.ClientIP
+			if e.PreserveClientIP != nil {
+				list[i].PreserveClientIP = e.PreserveClientIP
 			}
 		}
 	}
 	out, err := w.API.Accelerators.UpdateEndpointGroup(ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: aws.String(arn), EndpointConfigurations: endpointsToAWS(list)})
 	if err != nil {
-		return w.writeError("change the endpoints of endpoint group "+arn, arn, err)
+		return w.handleWriteError("change the endpoints of endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if out.EndpointGroup != nil {
 			*g = endpointGroupFromAWS(*out.EndpointGroup)
 		}
@@ -169,9 +169,9 @@ func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) er
 		list = append(list, types.EndpointIdentifier{EndpointId: aws.String(id)})
 	}
 	if _, err := w.API.Accelerators.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointIdentifiers: list}); err != nil {
-		return w.writeError("remove endpoints from endpoint group "+arn, arn, err)
+		return w.handleWriteError("remove endpoints from endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorOf(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
 	}))
 	return nil

@@ -19,8 +19,8 @@ import (
 
 // listenerPorts are the ports of the listeners of a load balancer by protocol.
 type listenerPorts struct {
-	ports map[string][]int32
-	at    time.Time
+	ports  map[string][]int32
+	readAt time.Time
 }
 
 // stackOf returns the stack that tags name. ok is false if they name none.
@@ -37,12 +37,12 @@ func stackOf(tags map[string]string) (model.StackID, bool) {
 // region.
 func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
-	c.inv.Read(func() {
-		add := func(arn string, e *inventory.LoadBalancer) { out = append(out, c.endpoint(arn, e)) }
+	c.inv.WithReadLock(func() {
+		add := func(arn string, e *inventory.LoadBalancer) { out = append(out, c.endpointLoadBalancer(arn, e)) }
 		switch {
 		case strings.HasPrefix(q.ARN, "eipalloc-"):
 			for arn, e := range c.inv.LoadBalancers.All() {
-				if naming.Owns(c.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.Addresses, q.ARN) {
+				if naming.BelongsToCluster(c.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.Addresses, q.ARN) {
 					add(arn, e)
 				}
 			}
@@ -75,12 +75,12 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	return out, nil
 }
 
-// endpoint returns a load balancer with its stack, its backends and its ports, as far as the inventory has them. The lock of
-// the inventory is held.
-func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
+// endpointLoadBalancer returns a load balancer with its stack, its backends and its ports, as far as the inventory has them.
+// The lock of the inventory is held.
+func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
 	out := observed.EndpointLoadBalancer{LoadBalancer: e.Seen}
 	out.Listeners = nil
-	out.Cluster = naming.Owns(c.Config.Cluster, e.Seen.Tags)
+	out.Cluster = naming.BelongsToCluster(c.Config.Cluster, e.Seen.Tags)
 	if !e.DetailAt.IsZero() {
 		out.Ports = map[string][]int32{}
 		for _, l := range e.Listeners {
@@ -99,7 +99,7 @@ func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.
 	}
 	out.Stack, out.ResourceID = id, e.Seen.Tags[naming.ResourceTag(id.Kind)]
 	for group, g := range c.inv.StackTargetGroups(id) {
-		if _, uses := e.Uses[group]; uses || slices.Contains(g.Seen.LoadBalancers, arn) {
+		if _, uses := e.TargetGroupUses[group]; uses || slices.Contains(g.Seen.LoadBalancers, arn) {
 			out.Backends = append(out.Backends, g.Seen.Tags[naming.ResourceTag(id.Kind)])
 		}
 	}
@@ -111,13 +111,13 @@ func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.
 // balancer does not exist any more.
 func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]int32, error) {
 	known := func() (out map[string][]int32, ok bool) {
-		c.With(func() {
+		c.WithLock(func() {
 			x := c.ports[arn]
-			out, ok = x.ports, c.IsYounger(x.at, c.Config.Refresh)
+			out, ok = x.ports, c.IsYounger(x.readAt, c.Config.Refresh)
 		})
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Optional, "listeners of endpoint "+arn, known, func() error {
+	return sdk.CachedOrRead(ctx, c.ReadOptional, "listeners of endpoint "+arn, known, func() error {
 		ports, start := map[string][]int32{}, c.Config.Clock.Now()
 		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 		for pages.HasMorePages() {
@@ -133,8 +133,8 @@ func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]
 				ports[string(l.Protocol)] = append(ports[string(l.Protocol)], aws.ToInt32(l.Port))
 			}
 		}
-		c.With(func() {
-			cache.Put(c.ports, arn, listenerPorts{ports, start}, func(p listenerPorts) bool { return !c.IsYounger(p.at, c.Config.Refresh) })
+		c.WithLock(func() {
+			cache.Put(c.ports, arn, listenerPorts{ports, start}, func(p listenerPorts) bool { return !c.IsYounger(p.readAt, c.Config.Refresh) })
 		})
 		return nil
 	})

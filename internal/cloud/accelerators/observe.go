@@ -25,8 +25,8 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		case model.AskSharedAccelerator:
 			shared = q.ARN
 		case model.AskAcceleratorState:
-			if acceleratorOf(q.ARN) == q.ARN && c.Config.Clock.Now().Add(-durations.Pending).After(since) {
-				since = c.Config.Clock.Now().Add(-durations.Pending)
+			if acceleratorARN(q.ARN) == q.ARN && c.Config.Clock.Now().Add(-durations.PendingOperationAge).After(since) {
+				since = c.Config.Clock.Now().Add(-durations.PendingOperationAge)
 			}
 		}
 	}
@@ -36,7 +36,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	if err := (reader{c}).refreshList(ctx, since); err != nil {
 		return err
 	}
-	of, err := c.findOwn(ctx, id, recorded, bound.TagsSince)
+	of, err := c.findOwnAccelerators(ctx, id, recorded, bound.TagsSince)
 	if err != nil {
 		return err
 	}
@@ -46,18 +46,18 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		}
 	}
 	for _, q := range questions {
-		if q, ok := q.(model.AskAcceleratorState); ok && acceleratorOf(q.ARN) != q.ARN {
+		if q, ok := q.(model.AskAcceleratorState); ok && acceleratorARN(q.ARN) != q.ARN {
 			if err := (reader{c}).refreshHealth(ctx, q); err != nil {
 				return err
 			}
 		}
 	}
 	if shared != "" {
-		if err := (reader{c}).addShared(ctx, id, shared, out); err != nil {
+		if err := (reader{c}).addSharedAccelerator(ctx, id, shared, out); err != nil {
 			return err
 		}
 	}
-	c.With(func() {
+	c.WithLock(func() {
 		for _, arn := range of {
 			if e := c.entries[arn]; e != nil && c.belongsToStack(id, e.seen.Tags) {
 				out.Accelerators = append(out.Accelerators, e.seen)
@@ -66,11 +66,11 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		switch e := c.entries[recorded]; {
 		case recorded == "":
 		case e == nil:
-			out.Facts.Recorded = observed.RecordedGone
+			out.Facts.RecordedAccelerator = observed.RecordedGone
 		case c.belongsToStack(id, e.seen.Tags):
-			out.Facts.Recorded = observed.RecordedOwn
+			out.Facts.RecordedAccelerator = observed.RecordedOwn
 		default:
-			out.Facts.Recorded = observed.RecordedForeign
+			out.Facts.RecordedAccelerator = observed.RecordedForeign
 		}
 	})
 	return nil
@@ -78,19 +78,19 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 
 // hasAccelerator reports whether an accelerator of a stack is cached.
 func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
-	c.With(func() {
+	c.WithLock(func() {
 		for _, e := range c.entries {
-			ok = ok || c.belongsToStack(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.written) > 0
+			ok = ok || c.belongsToStack(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.changedAt) > 0
 		}
 	})
 	return ok
 }
 
-// findOwn returns the ARNs of the accelerators of a stack, which it finds by their tags. recorded is the ARN in the status of the
-// object, or "".
-func (c *Accelerators) findOwn(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
+// findOwnAccelerators returns the ARNs of the accelerators of a stack, which it finds by their tags. recorded is the ARN in
+// the status of the object, or "".
+func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
 	own := func(arn string) (ok bool) {
-		c.With(func() { e := c.entries[arn]; ok = e != nil && c.belongsToStack(id, e.seen.Tags) })
+		c.WithLock(func() { e := c.entries[arn]; ok = e != nil && c.belongsToStack(id, e.seen.Tags) })
 		return ok
 	}
 	if recorded != "" {
@@ -102,7 +102,7 @@ func (c *Accelerators) findOwn(ctx context.Context, id model.StackID, recorded s
 		}
 	}
 	var arns, out []string
-	c.With(func() {
+	c.WithLock(func() {
 		for arn := range c.entries {
 			arns = append(arns, arn)
 		}
@@ -126,25 +126,26 @@ func (c *Accelerators) findOwn(ctx context.Context, id model.StackID, recorded s
 // Invalidate makes the next run read all of a stack's accelerators again, after AWS has reported that a part of them does
 // not exist. It reports whether one was created within the settle window.
 func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
-	c.With(func() {
+	c.WithLock(func() {
 		c.listedAt = time.Time{}
 		for _, e := range c.entries {
 			if c.belongsToStack(id, e.seen.Tags) || c.admitsGuest(id, e.seen.Tags) {
-				young = young || c.IsYounger(e.made, durations.Settle)
-				e.partsAt, e.written = time.Time{}, time.Time{}
+				young = young || c.IsYounger(e.createdAt, durations.SettleWindow)
+				e.partsAt, e.changedAt = time.Time{}, time.Time{}
 			}
 		}
 	})
 	return young
 }
 
-// Owned returns the accelerators of the cluster by the stacks that their tags name. Tags that were never read are read.
-func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, error) {
+// OwnedAccelerators returns the accelerators of the cluster by the stacks that their tags name. Tags that were never read
+// are read.
+func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID][]string, error) {
 	if err := (reader{c}).refreshList(ctx, time.Time{}); err != nil {
 		return nil, err
 	}
 	var arns []string
-	c.With(func() {
+	c.WithLock(func() {
 		for arn := range c.entries {
 			arns = append(arns, arn)
 		}
@@ -155,7 +156,7 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 		if err := (reader{c}).refreshTags(ctx, arn, time.Time{}); err != nil {
 			return nil, err
 		}
-		c.With(func() {
+		c.WithLock(func() {
 			if e := c.entries[arn]; e != nil && c.owns(e.seen.Tags) {
 				if id, ok := stackOf(e.seen.Tags); ok {
 					out[id] = append(out[id], arn)
@@ -166,10 +167,10 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 	return out, nil
 }
 
-// WithEndpoint returns the ARNs of the accelerators with a given endpoint, among the accelerators that the cluster owns
-// or in which it has endpoint groups.
-func (c *Accelerators) WithEndpoint(endpoint string) (out []string) {
-	c.With(func() {
+// AcceleratorsWithEndpoint returns the ARNs of the accelerators with a given endpoint, among the accelerators that the
+// cluster owns or in which it has endpoint groups.
+func (c *Accelerators) AcceleratorsWithEndpoint(endpoint string) (out []string) {
+	c.WithLock(func() {
 		for arn, e := range c.entries {
 			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
 				continue

@@ -30,10 +30,10 @@ type reader struct{ *Accelerators }
 // refreshList reads the list of all accelerators of the account, unless it was read since the given time and is fresh.
 func (c reader) refreshList(ctx context.Context, since time.Time) error {
 	known := func() (ok bool) {
-		c.With(func() { ok = c.IsCurrent(c.listedAt, since, "accelerators") })
+		c.WithLock(func() { ok = c.IsCurrent(c.listedAt, since, "accelerators") })
 		return ok
 	}
-	err := sdk.ReadOnce(ctx, c.Essential, "accelerators", known, func() error { return c.readList(ctx) })
+	err := sdk.ReadOnce(ctx, c.ReadEssential, "accelerators", known, func() error { return c.readList(ctx) })
 	if err != nil {
 		return fmt.Errorf("list accelerators: %w", err)
 	}
@@ -55,24 +55,24 @@ func (c reader) readList(ctx context.Context) error {
 		}
 	}
 	var changed, gone []observed.Accelerator
-	c.With(func() {
+	c.WithLock(func() {
 		for arn, x := range seen {
 			e := c.entries[arn]
 			switch {
-			case c.recentlyDeleted(arn, start):
+			case c.wasRecentlyDeleted(arn, start):
 			case e == nil:
-				c.entries[arn] = &entry{seen: x, at: start, groupsAt: map[string]time.Time{}}
-			case !e.written.After(start):
+				c.entries[arn] = &cachedAccelerator{seen: x, readAt: start, groupsAt: map[string]time.Time{}}
+			case !e.changedAt.After(start):
 				previous := e.seen
-				if cache.Settled(start, e.made, e.written) && (previous.Name != x.Name || previous.Enabled != x.Enabled || previous.AddressType != x.AddressType) {
+				if cache.IsSettled(start, e.createdAt, e.changedAt) && (previous.Name != x.Name || previous.Enabled != x.Enabled || previous.AddressType != x.AddressType) {
 					changed = append(changed, previous)
 				}
 				x.Tags, x.Listeners = previous.Tags, previous.Listeners
-				e.seen, e.at = x, start
+				e.seen, e.readAt = x, start
 			}
 		}
 		for arn, e := range c.entries {
-			if _, ok := seen[arn]; !ok && start.Sub(e.made) > durations.Settle {
+			if _, ok := seen[arn]; !ok && start.Sub(e.createdAt) > durations.SettleWindow {
 				gone = append(gone, e.seen)
 				delete(c.entries, arn)
 			}
@@ -80,27 +80,27 @@ func (c reader) readList(ctx context.Context) error {
 		c.listedAt = start
 	})
 	for _, a := range slices.Concat(changed, gone) {
-		c.noteForeign(a.Tags, plan.Accelerator, a.ARN)
+		c.noteOutsideChange(a.Tags, plan.Accelerator, a.ARN)
 	}
 	return nil
 }
 
-// recentlyDeleted reports whether this process deleted an accelerator within the settle window before now. The lock is held.
-func (c reader) recentlyDeleted(arn string, now time.Time) bool {
+// wasRecentlyDeleted reports whether this process deleted an accelerator within the settle window before now. The lock is held.
+func (c reader) wasRecentlyDeleted(arn string, now time.Time) bool {
 	at, ok := c.tombstones[arn]
-	return ok && now.Sub(at) <= durations.Settle
+	return ok && now.Sub(at) <= durations.SettleWindow
 }
 
 // refreshTags reads the tags of an accelerator, unless they were read since the given time.
 func (c reader) refreshTags(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
-		c.With(func() {
+		c.WithLock(func() {
 			e := c.entries[arn]
-			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.IsYounger(e.tagsAt, durations.Kept))
+			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.IsYounger(e.tagsAt, durations.CacheRetention))
 		})
 		return ok
 	}
-	err := sdk.ReadOnce(ctx, c.Essential, "tags of "+arn, known, func() error { return c.readTags(ctx, arn) })
+	err := sdk.ReadOnce(ctx, c.ReadEssential, "tags of "+arn, known, func() error { return c.readTags(ctx, arn) })
 	if err != nil {
 		return fmt.Errorf("read the tags of an accelerator: %w", err)
 	}
@@ -122,18 +122,18 @@ func (c reader) readTags(ctx context.Context, arn string) error {
 		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	var previous map[string]string
-	c.With(func() {
+	c.WithLock(func() {
 		e := c.entries[arn]
-		if e == nil || e.written.After(start) {
+		if e == nil || e.changedAt.After(start) {
 			return
 		}
-		if !e.tagsAt.IsZero() && cache.Settled(start, e.made, e.written) && !maps.Equal(tags, e.seen.Tags) {
+		if !e.tagsAt.IsZero() && cache.IsSettled(start, e.createdAt, e.changedAt) && !maps.Equal(tags, e.seen.Tags) {
 			previous = e.seen.Tags
 		}
 		e.seen.Tags, e.tagsAt = tags, start
 	})
 	if previous != nil {
-		c.noteForeign(previous, plan.Accelerator, arn)
+		c.noteOutsideChange(previous, plan.Accelerator, arn)
 	}
 	return nil
 }
@@ -141,14 +141,14 @@ func (c reader) readTags(ctx context.Context, arn string) error {
 // forgetAccelerator drops an accelerator that does not exist any more.
 func (c reader) forgetAccelerator(arn string) {
 	var tags map[string]string
-	c.With(func() {
-		if e := c.entries[arn]; e != nil && cache.Settled(c.Config.Clock.Now(), e.made) {
+	c.WithLock(func() {
+		if e := c.entries[arn]; e != nil && cache.IsSettled(c.Config.Clock.Now(), e.createdAt) {
 			tags = e.seen.Tags
 			delete(c.entries, arn)
 		}
 	})
 	if tags != nil {
-		c.noteForeign(tags, plan.Accelerator, arn)
+		c.noteOutsideChange(tags, plan.Accelerator, arn)
 	}
 }
 
@@ -156,13 +156,13 @@ func (c reader) forgetAccelerator(arn string) {
 // this process changed them, since the given time.
 func (c reader) refreshParts(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
-		c.With(func() {
+		c.WithLock(func() {
 			e := c.entries[arn]
-			ok = e == nil || !e.partsAt.IsZero() && (!e.partsAt.Before(since) || !e.written.Before(since))
+			ok = e == nil || !e.partsAt.IsZero() && (!e.partsAt.Before(since) || !e.changedAt.Before(since))
 		})
 		return ok
 	}
-	err := sdk.ReadOnce(ctx, c.Essential, "parts of "+arn, known, func() error { return c.readParts(ctx, arn) })
+	err := sdk.ReadOnce(ctx, c.ReadEssential, "parts of "+arn, known, func() error { return c.readParts(ctx, arn) })
 	if err != nil {
 		return fmt.Errorf("read the listeners of an accelerator: %w", err)
 	}
@@ -197,12 +197,12 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 	var previous []observed.AcceleratorListener
 	var tags map[string]string
 	comparable := false
-	c.With(func() {
+	c.WithLock(func() {
 		e := c.entries[arn]
-		if e == nil || e.written.After(start) {
+		if e == nil || e.changedAt.After(start) {
 			return
 		}
-		if tags = e.seen.Tags; !e.partsAt.IsZero() && cache.Settled(start, e.made, e.written) {
+		if tags = e.seen.Tags; !e.partsAt.IsZero() && cache.IsSettled(start, e.createdAt, e.changedAt) {
 			previous, comparable = e.seen.Listeners, true
 		}
 		e.seen.Listeners, e.partsAt = list, start
@@ -213,12 +213,12 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 	if !comparable {
 		return nil
 	}
-	guests := naming.Guests(tags)
+	guests := naming.GuestsInTags(tags)
 	for _, k := range changedKinds(previous, list, func(region string) bool { return guests[region] == "" }) {
-		c.noteForOwner(tags, k, arn)
+		c.noteChangeForOwner(tags, k, arn)
 	}
 	for _, k := range changedKinds(previous, list, func(region string) bool { return region == c.Config.Region }) {
-		c.noteForGuest(tags, k, arn)
+		c.noteChangeForGuest(tags, k, arn)
 	}
 	return nil
 }
@@ -280,25 +280,25 @@ func (c reader) refreshHealth(ctx context.Context, q model.AskAcceleratorState) 
 		age = durations.Moment
 	}
 	known := func() (ok bool) {
-		c.With(func() {
-			e := c.entries[acceleratorOf(listener)]
+		c.WithLock(func() {
+			e := c.entries[acceleratorARN(listener)]
 			ok = e == nil || c.IsYounger(e.groupsAt[listener], age)
 		})
 		return ok
 	}
-	return sdk.ReadOnce(ctx, c.Essential, "endpoint groups of "+listener, known, func() error {
+	return sdk.ReadOnce(ctx, c.ReadEssential, "endpoint groups of "+listener, known, func() error {
 		start := c.Config.Clock.Now()
 		groups, err := c.describeEndpointGroups(ctx, listener)
 		if err != nil {
 			return err
 		}
-		c.With(func() {
-			e := c.entries[acceleratorOf(listener)]
-			if e == nil || e.written.After(start) {
+		c.WithLock(func() {
+			e := c.entries[acceleratorARN(listener)]
+			if e == nil || e.changedAt.After(start) {
 				return
 			}
 			e.groupsAt[listener] = start
-			c.edit(e.seen.ARN, func(a *observed.Accelerator) {
+			c.editCached(e.seen.ARN, func(a *observed.Accelerator) {
 				for i := range a.Listeners {
 					if a.Listeners[i].ARN == listener {
 						a.Listeners[i].Groups = groups

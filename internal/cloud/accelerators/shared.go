@@ -23,22 +23,22 @@ func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
 	return ok
 }
 
-// noteForGuest notes a change of an accelerator for the stack of the cluster that its tags name as guest.
-func (c *Accelerators) noteForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
+// noteChangeForGuest notes a change of an accelerator for the stack of the cluster that its tags name as guest.
+func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
 	if guest, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
-		c.inv.Write(func() {
-			c.inv.Foreign.Record(naming.AcceleratorTracking(c.Config.Cluster, c.Config.Region, guest), kind, id)
+		c.inv.WithWriteLock(func() {
+			c.inv.OutsideChanges.Record(naming.AcceleratorTrackingTags(c.Config.Cluster, c.Config.Region, guest), kind, id)
 		})
 	}
 }
 
-// addShared adds an accelerator of another owner to the observed state of a stack. Unless its tags admit the stack as guest, only
-// its tags are read and reported.
-func (c reader) addShared(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
+// addSharedAccelerator adds an accelerator of another owner to the observed state of a stack. Unless its tags admit the
+// stack as guest, only its tags are read and reported.
+func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
 	// A run takes about this long and observes several times. It reads the tags only once.
 	since := c.Config.Clock.Now().Add(-durations.Recent)
 	listed := false
-	c.With(func() { listed = c.entries[arn] != nil })
+	c.WithLock(func() { listed = c.entries[arn] != nil })
 	if !listed { // the accelerator may have been created just now
 		if err := c.refreshList(ctx, since); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (c reader) addShared(ctx context.Context, id model.StackID, arn string, out
 		return err
 	}
 	admitted := false
-	c.With(func() {
+	c.WithLock(func() {
 		e := c.entries[arn]
 		admitted = e != nil && c.admitsGuest(id, e.seen.Tags)
 	})
@@ -57,14 +57,14 @@ func (c reader) addShared(ctx context.Context, id model.StackID, arn string, out
 			return err
 		}
 	}
-	c.With(func() {
+	c.WithLock(func() {
 		switch e := c.entries[arn]; {
 		case e == nil:
 		case admitted && c.admitsGuest(id, e.seen.Tags):
 			seen := e.seen
-			out.Shared = &seen
+			out.SharedAccelerator = &seen
 		default:
-			out.Shared = &observed.Accelerator{ARN: arn, Tags: e.seen.Tags}
+			out.SharedAccelerator = &observed.Accelerator{ARN: arn, Tags: e.seen.Tags}
 		}
 	})
 	return nil
@@ -82,8 +82,8 @@ func (w writer) lookupEndpointGroup(a plan.Address) (string, error) {
 // checkEndpointGroupOwner returns an error unless an endpoint group belongs to the stack.
 func (w writer) checkEndpointGroupOwner(arn string) error {
 	region := ""
-	w.With(func() {
-		if e := w.entries[acceleratorOf(arn)]; e != nil {
+	w.WithLock(func() {
+		if e := w.entries[acceleratorARN(arn)]; e != nil {
 			for _, l := range e.seen.Listeners {
 				for _, g := range l.Groups {
 					if g.ARN == arn {
@@ -94,7 +94,7 @@ func (w writer) checkEndpointGroupOwner(arn string) error {
 		}
 	})
 	if region == "" {
-		return sdk.Failed(failure.Gone, arn, "the endpoint group no longer exists")
+		return sdk.NewError(failure.Gone, arn, "the endpoint group no longer exists")
 	}
 	return w.checkRegionOwner(arn, region)
 }
@@ -103,17 +103,17 @@ func (w writer) checkEndpointGroupOwner(arn string) error {
 // accelerator or of one of its parts. The owner of the accelerator has the endpoint groups of all regions without a
 // guest, and a guest has those of its region.
 func (w writer) checkRegionOwner(arn, region string) (err error) {
-	w.With(func() {
-		e := w.entries[acceleratorOf(arn)]
+	w.WithLock(func() {
+		e := w.entries[acceleratorARN(arn)]
 		switch {
 		case e == nil:
-			err = sdk.Failed(failure.Gone, arn, "the accelerator no longer exists")
+			err = sdk.NewError(failure.Gone, arn, "the accelerator no longer exists")
 		case w.belongsToStack(w.id, e.seen.Tags):
-			if guest := naming.Guests(e.seen.Tags)[region]; guest != "" {
-				err = sdk.Failed(failure.Invalid, arn, "endpoint groups of %s belong to guest %s, so they are not changed", region, guest)
+			if guest := naming.GuestsInTags(e.seen.Tags)[region]; guest != "" {
+				err = sdk.NewError(failure.Invalid, arn, "endpoint groups of %s belong to guest %s, so they are not changed", region, guest)
 			}
 		case region != w.Config.Region || !w.admitsGuest(w.id, e.seen.Tags):
-			err = sdk.Failed(failure.Invalid, arn, "the tags of the accelerator do not grant %s the endpoint groups of %s, so they are not changed", w.id, region)
+			err = sdk.NewError(failure.Invalid, arn, "the tags of the accelerator do not grant %s the endpoint groups of %s, so they are not changed", w.id, region)
 		}
 	})
 	return err

@@ -16,13 +16,13 @@ func TestEndpointGroupsBelongToOwnerOrGuest(t *testing.T) {
 	const own, other = "eu-west-1", "us-east-1"
 	id := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
 	stranger := model.StackID{Kind: model.GlobalAccelerator, Namespace: "evil", Name: "edge"}
-	owned := naming.AcceleratorTracking("rig", own, id)
+	owned := naming.AcceleratorTrackingTags("rig", own, id)
 	with := func(tags map[string]string, guests map[string]string) map[string]string {
 		out := maps.Clone(tags)
 		maps.Copy(out, naming.GuestTags(guests))
 		return out
 	}
-	guest := naming.Guest("rig", id)
+	guest := naming.GuestTagValue("rig", id)
 	for name, c := range map[string]struct {
 		tags   map[string]string
 		region string
@@ -35,14 +35,14 @@ func TestEndpointGroupsBelongToOwnerOrGuest(t *testing.T) {
 		"a guest":                              {naming.GuestTags(map[string]string{own: guest}), own, true},
 		"a guest in another region":            {naming.GuestTags(map[string]string{own: guest}), other, false},
 		"a guest in another region by its tag": {naming.GuestTags(map[string]string{other: guest}), other, false},
-		"another guest of the region":          {naming.GuestTags(map[string]string{own: naming.Guest("rig", stranger)}), own, false},
-		"a stack of another cluster":           {naming.GuestTags(map[string]string{own: naming.Guest("rig2", id)}), own, false},
-		"another owner":                        {naming.AcceleratorTracking("rig", own, stranger), own, false},
+		"another guest of the region":          {naming.GuestTags(map[string]string{own: naming.GuestTagValue("rig", stranger)}), own, false},
+		"a stack of another cluster":           {naming.GuestTags(map[string]string{own: naming.GuestTagValue("rig2", id)}), own, false},
+		"another owner":                        {naming.AcceleratorTrackingTags("rig", own, stranger), own, false},
 		"none of both":                         {nil, own, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := New(&sdk.Client{Config: sdk.Config{Cluster: "rig", Region: own}}, nil, nil)
-			all.entries["arn"] = &entry{seen: observed.Accelerator{ARN: "arn", Tags: c.tags}}
+			all.entries["arn"] = &cachedAccelerator{seen: observed.Accelerator{ARN: "arn", Tags: c.tags}}
 			err := writer{Accelerators: all, id: id}.checkRegionOwner("arn/listener/1/endpoint-group/2", c.region)
 			if (err == nil) != c.has {
 				t.Errorf("%v, want that it has them: %t", err, c.has)

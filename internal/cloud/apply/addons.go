@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/facts"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -28,7 +28,7 @@ type addOnWriter struct {
 // associate runs a write that changes the association of a load balancer, and caches the result. After a failure the
 // association is forgotten, and read again.
 func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
-	arn, made, err := w.lookupOwned(known, a)
+	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
 	}
@@ -36,27 +36,27 @@ func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan
 	got, err := write(sdk.WithOptional(ctx), arn)
 	if err != nil {
 		w.addOns.ForgetAssociation(q)
-		return w.associationFailure(of, what, err, made)
+		return w.handleAssociationFailure(of, what, err, made)
 	}
 	w.addOns.SetAssociation(q, got)
 	return nil
 }
 
-// associationFailure handles a failed write. A not-found error may be about the web ACL, or about a new load balancer
+// handleAssociationFailure handles a failed write. A not-found error may be about the web ACL, or about a new load balancer
 // that the other service does not know yet.
-func (w *addOnWriter) associationFailure(of model.AddOn, what string, err error, made time.Time) error {
+func (w *addOnWriter) handleAssociationFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if w.IsYounger(made, durations.Settle) {
-			return sdk.Wrap(engine.NotReady, what, err)
+		if w.IsYounger(made, durations.SettleWindow) {
+			return sdk.Wrap(failure.NotReady, what, err)
 		}
 		var reason finding.Reason
 		if of == model.WAFv2 {
 			reason = finding.WebACLNotFound
 		}
-		return sdk.Wrap(engine.Invalid, what, err).WithReason(reason)
+		return sdk.Wrap(failure.Invalid, what, err).WithReason(reason)
 	}
-	return w.failure(what, err, made, nil)
+	return w.handleFailure(what, err, made, nil)
 }
 
 func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.KnownIDs) error {
@@ -91,7 +91,7 @@ func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, k
 	})
 }
 
-func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.KnownIDs) (plan.Result, error) {
+func (w *addOnWriter) createShieldProtection(ctx context.Context, a plan.Protect, known plan.KnownIDs) (plan.StepResult, error) {
 	var id string
 	err := w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
 		out, err := w.API.Shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
@@ -101,7 +101,7 @@ func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Kn
 		id = aws.ToString(out.ProtectionId)
 		return observed.AddOn{ID: id, Name: a.Name}, nil
 	})
-	return plan.Result{ID: id}, err
+	return plan.StepResult{ID: id}, err
 }
 
 // deleteShieldProtection deletes the protection of a load balancer. It succeeds if the protection does not exist any more.

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -27,15 +27,15 @@ type albTargetWriter struct {
 
 // changeALBTargets runs a write on the targets of a target group of type alb, and applies change to the cached targets.
 func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, what string, write func(group string) error, change func([]observed.Target) []observed.Target) error {
-	arn, made, err := w.lookupOwned(known, a)
+	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
-		w.targets.ForgetALB(arn)
-		return w.failure(what+" "+arn, err, made, forget(plan.TargetGroup, arn))
+		w.targets.ForgetALBTargets(arn)
+		return w.handleFailure(what+" "+arn, err, made, forgetFunc(plan.TargetGroup, arn))
 	}
-	w.targets.ChangeALB(arn, w.IsYounger(made, durations.Settle), change)
+	w.targets.ChangeALBTargets(arn, w.IsYounger(made, durations.SettleWindow), change)
 	return nil
 }
 
@@ -43,27 +43,27 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 	lb, made := a.ARN, time.Time{}
 	if lb == "" {
 		var err error
-		if lb, made, err = w.lookupOwned(known, a.LoadBalancer); err != nil {
+		if lb, made, err = w.lookupOwnedID(known, a.LoadBalancer); err != nil {
 			return err
 		}
 	}
 	what := "register the application load balancer in"
 	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
-		call, err := w.targets.Own().Admit(ratelimit.RegisterTargets, group, bindings.CallPriority{}, 1)
+		call, err := w.targets.OwnTargetGroups().Admit(ratelimit.RegisterTargets, group, bindings.CallPriority{}, 1)
 		if err != nil {
 			return err
 		}
 		defer func() { call.End(targets.IsRetryable(err)) }()
-		_, err = w.API.ELB.RegisterTargets(call.With(ctx), &elb.RegisterTargetsInput{
+		_, err = w.API.ELB.RegisterTargets(call.WithPermit(ctx), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
 		return err
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.IsYounger(made, durations.Created)) {
+	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.IsYounger(made, durations.JustCreatedAge)) {
 		// AWS refuses a load balancer in state provisioning.
-		return sdk.Wrap(engine.NotReady, what, err)
+		return sdk.Wrap(failure.NotReady, what, err)
 	}
 	return err
 }
@@ -71,12 +71,12 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 // deregisterALB deregisters a load balancer. It succeeds if the target group does not exist any more.
 func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.KnownIDs) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		call, err := w.targets.Own().Admit(ratelimit.DeregisterTargets, group, bindings.CallPriority{}, 1)
+		call, err := w.targets.OwnTargetGroups().Admit(ratelimit.DeregisterTargets, group, bindings.CallPriority{}, 1)
 		if err != nil {
 			return err
 		}
 		defer func() { call.End(targets.IsRetryable(err)) }()
-		_, err = w.API.ELB.DeregisterTargets(call.With(ctx), &elb.DeregisterTargetsInput{
+		_, err = w.API.ELB.DeregisterTargets(call.WithPermit(ctx), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -51,8 +51,8 @@ type dependencies struct {
 }
 
 // Apply carries out a step. It returns an error if the cluster does not own the resource.
-func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
-	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
+func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
+	none := func(err error) (plan.StepResult, error) { return plan.StepResult{}, err }
 	switch a := s.Do.(type) {
 	case plan.CreateSecurityGroup:
 		return w.securityGroups.createSecurityGroup(ctx, a)
@@ -121,23 +121,23 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 	case plan.SetClassicACL:
 		return none(w.addOns.setClassicACL(ctx, a, known))
 	case plan.Protect:
-		return w.addOns.protect(ctx, a, known)
+		return w.addOns.createShieldProtection(ctx, a, known)
 	case plan.Unprotect:
 		return none(w.addOns.deleteShieldProtection(ctx, a, known))
 	}
-	return none(sdk.Failed(engine.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
+	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
 }
 
-// lookup returns the id of a resource that an earlier step created or that existed before.
-func lookup(known plan.KnownIDs, a plan.Address) (string, error) {
+// lookupID returns the id of a resource that an earlier step created or that existed before.
+func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
 	}
-	return "", sdk.Failed(engine.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
+	return "", sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
 // targetGroupARNs returns a function that finds the ARNs of target groups that actions name.
-func targetGroupARNs(known plan.KnownIDs) convert.GroupARNOf {
+func targetGroupARNs(known plan.KnownIDs) convert.TargetGroupARNFunc {
 	return func(r model.GroupRef) (string, error) { return targetGroupARN(r, known) }
 }
 
@@ -146,20 +146,20 @@ func targetGroupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	case r.ARN != "":
 		return r.ARN, nil
 	case r.ID != "":
-		return lookup(known, plan.TargetGroupAddress(r.ID))
+		return lookupID(known, plan.TargetGroupAddress(r.ID))
 	}
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }
 
-// failure handles a failed write on a resource. made is when this process created the resource, or zero if it did not.
-// failure calls forget under the lock of the inventory if the entry of the resource may be outdated.
-func (w *dependencies) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
+// handleFailure handles a failed write on a resource. made is when this process created the resource, or zero if it did not.
+// It calls forget under the lock of the inventory if the entry of the resource may be outdated.
+func (w *dependencies) handleFailure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)
-	if class == engine.Gone && w.IsYounger(made, durations.Settle) {
-		return sdk.Wrap(engine.NotReady, what, err)
+	if class == failure.Gone && w.IsYounger(made, durations.SettleWindow) {
+		return sdk.Wrap(failure.NotReady, what, err)
 	}
-	if forget != nil && (sdk.MayHaveTakenEffect(err) || class == engine.Gone || class == engine.Conflict) {
-		w.inv.Write(func() { forget(w.inv) })
+	if forget != nil && (sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict) {
+		w.inv.WithWriteLock(func() { forget(w.inv) })
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
@@ -170,36 +170,37 @@ var resourceNames = map[plan.ResourceKind]string{
 	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",
 }
 
-// checkOwned returns when this process created a resource, zero if it did not; an error if the cluster does not own the resource.
+// checkOwned returns when this process created a resource, zero if it did not; an error if the cluster does not own the
+// resource.
 func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.Time, err error) {
 	r, known := w.inv.Resource(kind, id)
 	name, cluster := resourceNames[kind], w.Config.Cluster
 	isGroup, isPart := kind == plan.SecurityGroup || kind == plan.BackendGroup, kind == plan.Listener || kind == plan.Rule
 	switch {
 	case name == "":
-		return made, sdk.Failed(engine.Unknown, id, "a %s is not an AWS resource", kind)
+		return made, sdk.NewError(failure.Unknown, id, "a %s is not an AWS resource", kind)
 	case !known && isGroup: // the inventory has only the security groups of the cluster
-		return made, sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", cluster)
+		return made, sdk.NewError(failure.Gone, id, "no security group of cluster %s has this id", cluster)
 	case !known:
-		return made, sdk.Failed(engine.Gone, id, "the %s no longer exists", name)
-	case isGroup, naming.Owns(cluster, r.Tags):
-		return r.Made, nil
+		return made, sdk.NewError(failure.Gone, id, "the %s no longer exists", name)
+	case isGroup, naming.BelongsToCluster(cluster, r.Tags):
+		return r.MadeAt, nil
 	case isPart:
-		return made, sdk.Failed(engine.Invalid, id, "the %[1]s's load balancer does not carry the tag of cluster %[2]s, so the %[1]s is not changed", name, cluster)
+		return made, sdk.NewError(failure.Invalid, id, "the %[1]s's load balancer does not carry the tag of cluster %[2]s, so the %[1]s is not changed", name, cluster)
 	}
-	return made, sdk.Failed(engine.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
+	return made, sdk.NewError(failure.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
 }
 
-// lookupOwned returns the id of a resource as lookup does, and the result of checkOwned for it.
-func (w *dependencies) lookupOwned(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
-	if id, err = lookup(known, a); err != nil {
+// lookupOwnedID returns the id of a resource as lookup does, and the result of checkOwned for it.
+func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
+	if id, err = lookupID(known, a); err != nil {
 		return "", made, err
 	}
 	made, err = w.checkOwned(a.Kind, id)
 	return id, made, err
 }
 
-// forget returns a function that makes the next run read a resource again, for failure.
-func forget(kind plan.ResourceKind, id string) func(*inventory.Inventory) {
+// forgetFunc returns a function that makes the next run read a resource again, for failure.
+func forgetFunc(kind plan.ResourceKind, id string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) { v.Forget(kind, id) }
 }

@@ -5,13 +5,13 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 func TestForwardToMissingTargetGroupIsAConflict(t *testing.T) {
 	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, targetGroupARNs(nil))
-	if sdk.ClassOf(err) != engine.Conflict {
+	if sdk.ClassOf(err) != failure.Conflict {
 		t.Fatal(err)
 	}
 }

@@ -11,13 +11,13 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// attributeBatch is the maximum number of attributes that AWS accepts in one call.
-const attributeBatch = 20
+// maxAttributeBatch is the maximum number of attributes that AWS accepts in one call.
+const maxAttributeBatch = 20
 
 // attributeWriter changes attributes of load balancers, listeners and target groups.
 type attributeWriter struct {
@@ -27,21 +27,21 @@ type attributeWriter struct {
 // modifyAttributes changes attributes of a resource. AWS returns all of them, so that they need not be
 // read afterwards.
 func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.KnownIDs) error {
-	id, made, err := w.lookupOwned(known, a.Of)
+	id, made, err := w.lookupOwnedID(known, a.Resource)
 	if err != nil {
 		return err
 	}
-	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
+	q := model.AskAttributes{Of: string(a.Resource.Kind), ARN: id}
 	keys := slices.Sorted(maps.Keys(a.Values))
-	for batch := range slices.Chunk(keys, attributeBatch) {
+	for batch := range slices.Chunk(keys, maxAttributeBatch) {
 		now := w.Config.Clock.Now()
 		all, err := w.sendAttributes(ctx, q, batch, a.Values)
 		if err != nil {
 			w.inv.ForgetAttributes(q)
 			if sdk.IsGone(err) {
-				w.inv.Write(func() { w.inv.Forget(a.Of.Kind, id) })
+				w.inv.WithWriteLock(func() { w.inv.Forget(a.Resource.Kind, id) })
 			}
-			return w.failure("set attributes of "+id, err, made, nil)
+			return w.handleFailure("set attributes of "+id, err, made, nil)
 		}
 		w.inv.SetAttributes(q, all, now)
 	}
@@ -69,5 +69,5 @@ func (w *attributeWriter) sendAttributes(ctx context.Context, q model.AskAttribu
 		}
 		return convert.PairsFromAWS(out.Attributes), nil
 	}
-	return nil, sdk.Failed(engine.Unknown, q.ARN, "a %s has no attributes", q.Of)
+	return nil, sdk.NewError(failure.Unknown, q.ARN, "a %s has no attributes", q.Of)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -40,41 +40,41 @@ type listenerWriter struct {
 	*dependencies
 }
 
-func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.KnownIDs) (plan.Result, error) {
-	lb, made, err := w.lookupOwned(known, a.LoadBalancer)
+func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.KnownIDs) (plan.StepResult, error) {
+	lb, made, err := w.lookupOwnedID(known, a.LoadBalancer)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	actions, err := convert.ActionsToAWS(a.Settings.Default, targetGroupARNs(known))
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	what := "create a listener on " + lb
 	out, err := w.API.ELB.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
-		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
+		SslPolicy: convert.NilIfEmpty(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: convert.TagsToAWS(a.Tags),
 	})
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, made, a.Settings.Default, known), func(v *inventory.Inventory) {
+		return plan.StepResult{}, w.handleFailure(what, err, latestCreationTime(w.inv, made, a.Settings.Default, known), func(v *inventory.Inventory) {
 			if e := v.LoadBalancers.Get(lb); e != nil {
 				e.DetailAt = time.Time{}
 			}
 			if sdk.IsGone(err) { // the load balancer or a target group
-				v.ForgetList(inventory.LoadBalancersListed)
-				v.ForgetList(inventory.TargetGroupsListed)
+				v.ForgetList(inventory.LoadBalancerList)
+				v.ForgetList(inventory.TargetGroupList)
 			}
 		})
 	}
 	if len(out.Listeners) != 1 {
-		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
 	}
 	l := convert.ListenerFromAWS(out.Listeners[0])
 	if a.Tags != nil {
 		l.Tags = a.Tags
 	}
 	now := w.Config.Clock.Now()
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		e := w.inv.LoadBalancers.Get(lb)
 		if e == nil {
 			return
@@ -82,15 +82,15 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 		if e.Listeners[l.ARN] != nil {
 			e.DetailAt = time.Time{} // it existed before, and may have rules that are not in the inventory
 		}
-		w.inv.PutListener(e, &inventory.Listener{Seen: l, Made: now, Rules: map[string]observed.Rule{}})
-		e.Written = now
+		w.inv.PutListener(e, &inventory.Listener{Seen: l, MadeAt: now, Rules: map[string]observed.Rule{}})
+		e.WrittenAt = now
 	})
-	return plan.Result{ID: l.ARN}, nil
+	return plan.StepResult{ID: l.ARN}, nil
 }
 
-// lastCreated returns the latest of the time made and the times at which this process created the target groups that
+// latestCreationTime returns the latest of the time made and the times at which this process created the target groups that
 // actions forward to.
-func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.KnownIDs) time.Time {
+func latestCreationTime(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.KnownIDs) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
 		if !ok {
@@ -101,9 +101,9 @@ func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action,
 			if err != nil {
 				continue
 			}
-			v.Read(func() {
-				if e := v.TargetGroups.Get(arn); e != nil && e.Made.After(made) {
-					made = e.Made
+			v.WithReadLock(func() {
+				if e := v.TargetGroups.Get(arn); e != nil && e.MadeAt.After(made) {
+					made = e.MadeAt
 				}
 			})
 		}
@@ -112,7 +112,7 @@ func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action,
 }
 
 func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.KnownIDs) error {
-	arn, made, err := w.lookupOwned(known, a.Listener)
+	arn, made, err := w.lookupOwnedID(known, a.Listener)
 	if err != nil {
 		return err
 	}
@@ -122,15 +122,15 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	}
 	in := &elb.ModifyListenerInput{
 		ListenerArn: aws.String(arn), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
-		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
+		SslPolicy: convert.NilIfEmpty(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
 	}
 	out, err := w.API.ELB.ModifyListener(ctx, in)
 	if err != nil {
-		return w.failure("modify listener "+arn, err, lastCreated(w.inv, made, a.Settings.Default, known), forget(plan.Listener, arn))
+		return w.handleFailure("modify listener "+arn, err, latestCreationTime(w.inv, made, a.Settings.Default, known), forgetFunc(plan.Listener, arn))
 	}
 	now := w.Config.Clock.Now()
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		e, le := w.inv.Listener(arn)
 		if le == nil || len(out.Listeners) != 1 {
 			return
@@ -142,24 +142,24 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 			e.DetailAt, le.AttributesAt = time.Time{}, time.Time{}
 		}
 		w.inv.ChangeListener(e, le, l)
-		e.Written = now
+		e.WrittenAt = now
 	})
 	return nil
 }
 
 // changeCertificates runs a write on a listener's additional certificates and applies change to the inventory.
 func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, change func([]string) []string) error {
-	arn, made, err := w.lookupOwned(known, a)
+	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
-		return w.failure(what, err, made, forget(plan.Listener, arn))
+		return w.handleFailure(what, err, made, forgetFunc(plan.Listener, arn))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		if e, le := w.inv.Listener(arn); le != nil {
 			le.Seen.Certificates = change(le.Seen.Certificates)
-			e.Written = w.Config.Clock.Now()
+			e.WrittenAt = w.Config.Clock.Now()
 		}
 	})
 	return nil
@@ -188,15 +188,15 @@ func (w *listenerWriter) deleteListener(ctx context.Context, a plan.DeleteListen
 	}
 	_, err := w.API.ELB.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete listener "+a.ARN, err, time.Time{}, forget(plan.Listener, a.ARN))
+		return w.handleFailure("delete listener "+a.ARN, err, time.Time{}, forgetFunc(plan.Listener, a.ARN))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		e, le := w.inv.Listener(a.ARN)
 		if le == nil {
 			return
 		}
 		w.inv.DropListener(e, le)
-		e.Written = w.Config.Clock.Now()
+		e.WrittenAt = w.Config.Clock.Now()
 	})
 	return nil
 }

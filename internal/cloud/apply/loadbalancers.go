@@ -17,7 +17,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -26,13 +25,13 @@ import (
 )
 
 // securityGroupIDs returns the ids of security groups, each once.
-func securityGroupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
+func securityGroupIDs(groups []plan.SecurityGroupRef, known plan.KnownIDs) ([]string, error) {
 	var out []string
 	for _, g := range groups {
 		id := g.ID
 		if id == "" {
 			var err error
-			if id, err = lookup(known, g.Address); err != nil {
+			if id, err = lookupID(known, g.Address); err != nil {
 				return nil, err
 			}
 		}
@@ -48,8 +47,8 @@ func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
 		out = append(out, elbtypes.SubnetMapping{
-			SubnetId: aws.String(m.Subnet), AllocationId: convert.Optional(m.Allocation), PrivateIPv4Address: convert.Optional(m.PrivateIPv4), IPv6Address: convert.Optional(m.IPv6),
-			SourceNatIpv6Prefix: convert.Optional(m.SourceNATPrefix),
+			SubnetId: aws.String(m.Subnet), AllocationId: convert.NilIfEmpty(m.Allocation), PrivateIPv4Address: convert.NilIfEmpty(m.PrivateIPv4), IPv6Address: convert.NilIfEmpty(m.IPv6),
+			SourceNatIpv6Prefix: convert.NilIfEmpty(m.SourceNATPrefix),
 		})
 	}
 	return out
@@ -60,15 +59,15 @@ type loadBalancerWriter struct {
 	*dependencies
 }
 
-func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.KnownIDs) (plan.Result, error) {
+func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.KnownIDs) (plan.StepResult, error) {
 	groups, err := securityGroupIDs(a.SecurityGroups, known)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(a.Type.String()), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
 		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
-		CustomerOwnedIpv4Pool: convert.Optional(a.CoIPPool), Tags: convert.TagsToAWS(a.Tags), EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT),
+		CustomerOwnedIpv4Pool: convert.NilIfEmpty(a.CoIPPool), Tags: convert.TagsToAWS(a.Tags), EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT),
 	}
 	in.SubnetMappings = subnetMappings(a.Subnets)
 	if a.IPAMPool != "" {
@@ -77,30 +76,30 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	what := "create load balancer " + a.Name
 	out, err := w.API.ELB.CreateLoadBalancer(ctx, in)
 	if sdk.Code(err) == "DuplicateLoadBalancerName" {
-		return plan.Result{}, w.handleLoadBalancerNameConflict(ctx, id, a.Name, what)
+		return plan.StepResult{}, w.handleLoadBalancerNameConflict(ctx, id, a.Name, what)
 	}
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, ""))
+		return plan.StepResult{}, w.handleFailure(what, err, time.Time{}, forgetFunc(plan.LoadBalancer, ""))
 	}
 	if len(out.LoadBalancers) != 1 {
-		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
 	}
 	made := out.LoadBalancers[0]
 	lb := convert.LoadBalancerFromAWS(made)
 	// AWS returns an existing load balancer if one has the same name and settings.
 	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	now := w.Config.Clock.Now()
 	lb.Tags = a.Tags
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
 			return // the entry of the inventory has more values than this answer
 		}
 		w.inv.SetAccount(lb.ARN)
-		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, At: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, Made: now, Written: now, Listeners: map[string]*inventory.Listener{}})
+		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, ReadAt: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, MadeAt: now, WrittenAt: now, Listeners: map[string]*inventory.Listener{}})
 	})
-	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
+	return plan.StepResult{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }
 
 // checkLoadBalancer returns an error for a load balancer that existed before and does not belong to the stack.
@@ -108,38 +107,39 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 	known, _ := w.inv.Resource(plan.LoadBalancer, arn)
 	tags := known.Tags
 	if tags == nil {
-		if w.Config.Clock.Now().Sub(created) < durations.Created {
+		if w.Config.Clock.Now().Sub(created) < durations.JustCreatedAge {
 			return nil
 		}
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 		// The load balancer may have listeners that are not in the inventory.
-		w.inv.Write(func() { w.inv.Forget(plan.LoadBalancer, arn) })
+		w.inv.WithWriteLock(func() { w.inv.Forget(plan.LoadBalancer, arn) })
 		if err != nil {
 			return err
 		}
 		tags = got[arn]
 	}
-	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
+	if !naming.HasAllTags(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return nameTakenError(what, "a load balancer of this name exists and belongs to %w", ownerError(tags, id))
 	}
 	return nil
 }
 
-// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with a name. If the stack owns it, the
-// answer to an earlier call was lost, and the next plan will find the load balancer.
+// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with a name. If the stack owns
+// it, the answer to an earlier call was lost, and the next plan will find the load balancer.
 func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
-		return w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, ""))
+		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.LoadBalancer, ""))
 	}
 	if len(out.LoadBalancers) != 1 {
-		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
+		return sdk.NewError(failure.Conflict, what, "the name was in use during the call")
 	}
 	return w.handleNameConflict(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
 }
 
-// handleNameConflict returns the error of a creation whose name a load balancer or a target group has. If the stack owns that and the
-// inventory does not show it, the next plan will find it. Otherwise the error names the owner in the given message.
+// handleNameConflict returns the error of a creation whose name a load balancer or a target group has. If the stack owns
+// that and the inventory does not show it, the next plan will find it. Otherwise the error names the owner in the given
+// message.
 func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
@@ -147,26 +147,26 @@ func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID,
 	}
 	stack := naming.StackTags(w.Config.Cluster, id)
 	r, known := w.inv.Resource(kind, arn)
-	if known && r.VPC == w.VPC && !naming.HasAll(r.Tags, stack) {
+	if known && r.VPC == w.VPC && !naming.HasAllTags(r.Tags, stack) {
 		known = false
-		w.inv.Write(func() { w.inv.ForgetTags(kind, arn) }) // the tags in the inventory are missing or old
+		w.inv.WithWriteLock(func() { w.inv.ForgetTags(kind, arn) }) // the tags in the inventory are missing or old
 	}
-	if !known && naming.HasAll(tags[arn], stack) {
-		w.inv.Write(func() { w.inv.Forget(kind, arn) })
-		return sdk.Failed(engine.Conflict, what, "the resource already exists")
+	if !known && naming.HasAllTags(tags[arn], stack) {
+		w.inv.WithWriteLock(func() { w.inv.Forget(kind, arn) })
+		return sdk.NewError(failure.Conflict, what, "the resource already exists")
 	}
 	return nameTakenError(what, message, ownerError(tags[arn], id))
 }
 
 // nameTakenError returns the error of a creation whose name another owner uses.
 func nameTakenError(what, format string, args ...any) error {
-	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
+	return sdk.NewError(failure.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
 // ownerError returns an error that names the owner of a resource. The error has the class failure.OtherOwner only if the
 // tags name another stack, as the stack may own a resource whose tags AWS does not show.
 func ownerError(tags map[string]string, id model.StackID) error {
-	owner := ownerOf(tags)
+	owner := describeOwner(tags)
 	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; tags[naming.ClusterTag] != "" && s != "" && !strings.EqualFold(s, naming.StackTagValue(id)) {
 			return failure.OtherOwner(owner)
@@ -178,8 +178,8 @@ func ownerError(tags map[string]string, id model.StackID) error {
 	return errors.New(owner)
 }
 
-// ownerOf describes the owner of a resource for messages, from its tags.
-func ownerOf(tags map[string]string) string {
+// describeOwner describes the owner of a resource for messages, from its tags.
+func describeOwner(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
 		return "another owner (it carries no tag of a cluster)"
@@ -195,18 +195,18 @@ func ownerOf(tags map[string]string) string {
 // changeLoadBalancer calls write with the ARN of a load balancer, and applies the function that write returns to the
 // entry in the inventory.
 func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
-	arn, made, err := w.lookupOwned(known, a)
+	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
 	}
 	enter, err := write(arn)
 	if err != nil {
-		return w.failure(what+" of "+arn, err, made, forget(plan.LoadBalancer, arn))
+		return w.handleFailure(what+" of "+arn, err, made, forgetFunc(plan.LoadBalancer, arn))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
 			enter(e)
-			e.Written = w.Config.Clock.Now()
+			e.WrittenAt = w.Config.Clock.Now()
 		})
 	})
 	return nil
@@ -238,7 +238,7 @@ func (w *loadBalancerWriter) setSubnets(ctx context.Context, a plan.SetSubnets, 
 		return func(e *inventory.LoadBalancer) {
 			e.Seen.Subnets, e.Seen.Addresses = convert.SubnetsFromAWS(out.AvailabilityZones), convert.AddressesFromAWS(out.AvailabilityZones)
 			if e.Seen.Type == model.Network.String() {
-				e.Seen.Mappings = convert.MappingsFromAWS(out.AvailabilityZones)
+				e.Seen.Mappings = convert.SubnetMappingsFromAWS(out.AvailabilityZones)
 			}
 			e.Seen.SourceNAT, e.Seen.AddressType = cmp.Or(a.SourceNAT, e.Seen.SourceNAT), cmp.Or(a.AddressType, e.Seen.AddressType)
 		}, err
@@ -290,7 +290,7 @@ func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapac
 		}
 		_, err := w.API.ELB.ModifyCapacityReservation(ctx, in)
 		if err != nil {
-			w.inv.Write(func() {
+			w.inv.WithWriteLock(func() {
 				if e := w.inv.LoadBalancers.Get(arn); e != nil {
 					e.CapacityAt = time.Time{}
 				}
@@ -310,11 +310,11 @@ func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.Dele
 	_, err := w.API.ELB.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
 	switch {
 	case sdk.Code(err) == "OperationNotPermitted":
-		return sdk.Wrap(engine.Invalid, what, err).WithReason(finding.DeletionProtected)
+		return sdk.Wrap(failure.Invalid, what, err).WithReason(finding.DeletionProtected)
 	case err != nil && !sdk.IsGone(err):
-		return w.failure(what, err, time.Time{}, forget(plan.LoadBalancer, a.ARN))
+		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.LoadBalancer, a.ARN))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		w.inv.DropLoadBalancer(a.ARN)
 		w.inv.AddTombstone(a.ARN, w.Config.Clock.Now())
 	})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -21,48 +21,48 @@ type ruleWriter struct {
 	*dependencies
 }
 
-func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.KnownIDs) (plan.Result, error) {
-	listener, made, err := w.lookupOwned(known, a.Listener)
+func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.KnownIDs) (plan.StepResult, error) {
+	listener, made, err := w.lookupOwnedID(known, a.Listener)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	in := &elb.CreateRuleInput{ListenerArn: aws.String(listener), Priority: aws.Int32(a.Priority), Tags: convert.TagsToAWS(a.Tags)}
 	if in.Conditions, err = convert.ConditionsToAWS(a.Rule.Conditions); err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	if in.Transforms, err = convert.TransformsToAWS(a.Rule.Transforms); err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	if in.Actions, err = convert.ActionsToAWS(a.Rule.Actions, targetGroupARNs(known)); err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	what := "create a rule on " + listener
 	out, err := w.API.ELB.CreateRule(ctx, in)
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, made, a.Rule.Actions, known), forget(plan.Listener, listener))
+		return plan.StepResult{}, w.handleFailure(what, err, latestCreationTime(w.inv, made, a.Rule.Actions, known), forgetFunc(plan.Listener, listener))
 	}
 	if len(out.Rules) != 1 {
-		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, what, "AWS returned %d rules", len(out.Rules))
 	}
 	r, err := convert.RuleFromAWS(out.Rules[0])
 	if err != nil {
-		w.inv.Write(func() { w.inv.Forget(plan.Listener, listener) })
-		return plan.Result{}, err
+		w.inv.WithWriteLock(func() { w.inv.Forget(plan.Listener, listener) })
+		return plan.StepResult{}, err
 	}
 	if a.Tags != nil {
 		r.Tags = a.Tags
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		if e, le := w.inv.Listener(listener); le != nil {
 			w.inv.PutRule(e, le, r)
-			e.Written = w.Config.Clock.Now()
+			e.WrittenAt = w.Config.Clock.Now()
 		}
 	})
-	return plan.Result{ID: r.ARN}, nil
+	return plan.StepResult{ID: r.ARN}, nil
 }
 
 func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.KnownIDs) error {
-	arn, _, err := w.lookupOwned(known, a.Rule)
+	arn, _, err := w.lookupOwnedID(known, a.Rule)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	}
 	out, err := w.API.ELB.ModifyRule(ctx, in)
 	if err != nil {
-		return w.failure("modify rule "+arn, err, lastCreated(w.inv, time.Time{}, a.Actions, known), forget(plan.Rule, arn))
+		return w.handleFailure("modify rule "+arn, err, latestCreationTime(w.inv, time.Time{}, a.Actions, known), forgetFunc(plan.Rule, arn))
 	}
 	return w.enterRules(out.Rules)
 }
@@ -94,11 +94,11 @@ func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 		if err != nil {
 			return err
 		}
-		w.inv.Write(func() {
+		w.inv.WithWriteLock(func() {
 			if e, le := w.inv.Rule(r.ARN); le != nil {
 				r.Tags = le.Rules[r.ARN].Tags
 				w.inv.PutRule(e, le, r)
-				e.Written = w.Config.Clock.Now()
+				e.WrittenAt = w.Config.Clock.Now()
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	in := &elb.SetRulePrioritiesInput{}
 	var first string
 	for _, addr := range slices.SortedFunc(maps.Keys(a.Priorities), plan.Address.Compare) {
-		arn, _, err := w.lookupOwned(known, addr)
+		arn, _, err := w.lookupOwnedID(known, addr)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	}
 	out, err := w.API.ELB.SetRulePriorities(ctx, in)
 	if err != nil {
-		return w.failure("set rule priorities", err, time.Time{}, forget(plan.Rule, first))
+		return w.handleFailure("set rule priorities", err, time.Time{}, forgetFunc(plan.Rule, first))
 	}
 	return w.enterRules(out.Rules)
 }
@@ -136,15 +136,15 @@ func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 	}
 	_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete rule "+a.ARN, err, time.Time{}, forget(plan.Rule, a.ARN))
+		return w.handleFailure("delete rule "+a.ARN, err, time.Time{}, forgetFunc(plan.Rule, a.ARN))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		e, le := w.inv.Rule(a.ARN)
 		if le == nil {
 			return
 		}
 		w.inv.DropRule(e, le, a.ARN)
-		e.Written = w.Config.Clock.Now()
+		e.WrittenAt = w.Config.Clock.Now()
 	})
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -25,61 +25,62 @@ type securityGroupWriter struct {
 	*dependencies
 }
 
-func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
+func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.StepResult, error) {
 	what := "create security group " + a.Name
 	out, err := w.API.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(w.VPC),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: convert.EC2TagsToAWS(a.Tags)}},
 	})
 	if sdk.Code(err) == "InvalidGroup.Duplicate" {
-		return plan.Result{}, w.handleSecurityGroupNameConflict(ctx, a, what)
+		return plan.StepResult{}, w.handleSecurityGroupNameConflict(ctx, a, what)
 	}
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.SecurityGroup, ""))
+		return plan.StepResult{}, w.handleFailure(what, err, time.Time{}, forgetFunc(plan.SecurityGroup, ""))
 	}
 	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.VPC, Tags: a.Tags}
 	now := w.Config.Clock.Now()
-	w.inv.Write(func() {
-		w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: now, Made: now, Written: now})
+	w.inv.WithWriteLock(func() {
+		w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, ReadAt: now, MadeAt: now, WrittenAt: now})
 	})
-	return plan.Result{ID: g.ID}, nil
+	return plan.StepResult{ID: g.ID}, nil
 }
 
-// handleSecurityGroupNameConflict returns an error that names the owner of the security group with a name. If that is the security group
-// that was to be created, the answer to an earlier call was lost, and the next plan will find the security group.
+// handleSecurityGroupNameConflict returns an error that names the owner of the security group with a name. If that is the
+// security group that was to be created, the answer to an earlier call was lost, and the next plan will find the security
+// group.
 func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
 	})
 	if err != nil {
-		return w.failure(what, err, time.Time{}, forget(plan.SecurityGroup, ""))
+		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.SecurityGroup, ""))
 	}
 	if len(out.SecurityGroups) == 0 {
-		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
+		return sdk.NewError(failure.Conflict, what, "the name was in use during the call")
 	}
 	g := convert.SecurityGroupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
-	w.inv.Read(func() {
+	w.inv.WithReadLock(func() {
 		if e := w.inv.SecurityGroups.Get(g.ID); e != nil {
-			known, fresh = true, w.IsYounger(e.Made, durations.Settle) // another worker created it meanwhile
+			known, fresh = true, w.IsYounger(e.MadeAt, durations.SettleWindow) // another worker created it meanwhile
 		}
 	})
-	if (!known || fresh) && naming.HasAll(g.Tags, trackingTags(a.Tags)) {
+	if (!known || fresh) && naming.HasAllTags(g.Tags, trackingTags(a.Tags)) {
 		if !known {
-			w.inv.Write(func() {
-				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: w.Config.Clock.Now(), Written: w.Config.Clock.Now()})
+			w.inv.WithWriteLock(func() {
+				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, ReadAt: w.Config.Clock.Now(), WrittenAt: w.Config.Clock.Now()})
 			})
 		}
-		return sdk.Failed(engine.Conflict, what, "the resource already exists")
+		return sdk.NewError(failure.Conflict, what, "the resource already exists")
 	}
-	return nameTakenError(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
+	return nameTakenError(what, "a security group of this name exists and belongs to %s", describeOwner(g.Tags))
 }
 
 // changeIngress authorizes rules before it revokes others. At the quota of rules it revokes first, and then
 // authorizes as many rules as the quota allows: AWS refuses a call that would exceed the quota as a whole, and no
 // client would be admitted any more.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
-	id, _, err := w.lookupOwned(known, a.Group)
+	id, _, err := w.lookupOwnedID(known, a.Group)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.Ing
 		default:
 			continue
 		}
-		id, err := lookup(known, a)
+		id, err := lookupID(known, a)
 		if err != nil {
 			return nil, err
 		}
@@ -165,20 +166,20 @@ func (w *securityGroupWriter) revoke(ctx context.Context, id string, rules []mod
 // finishIngressChange applies a change of a security group's rules to the inventory, or handles the failure of the call.
 func (w *securityGroupWriter) finishIngressChange(id, what string, err error, change func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		e := w.inv.SecurityGroups.Get(id)
 		if e == nil {
 			return
 		}
-		made = e.Made
+		made = e.MadeAt
 		if err == nil {
 			e.Seen.Ingress = change(e.Seen.Ingress)
 			slices.SortFunc(e.Seen.Ingress, convert.CompareIngressRules)
-			e.Written = w.Config.Clock.Now()
+			e.WrittenAt = w.Config.Clock.Now()
 		}
 	})
 	if err != nil {
-		return w.failure(what, err, made, forget(plan.SecurityGroup, id))
+		return w.handleFailure(what, err, made, forgetFunc(plan.SecurityGroup, id))
 	}
 	return nil
 }
@@ -191,9 +192,9 @@ func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.De
 	}
 	_, err := w.API.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete security group "+a.GroupID, err, time.Time{}, forget(plan.SecurityGroup, a.GroupID))
+		return w.handleFailure("delete security group "+a.GroupID, err, time.Time{}, forgetFunc(plan.SecurityGroup, a.GroupID))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		w.inv.SecurityGroups.Drop(a.GroupID)
 		w.inv.AddTombstone(a.GroupID, w.Config.Clock.Now())
 	})

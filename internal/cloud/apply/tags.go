@@ -18,7 +18,7 @@ import (
 func trackingTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
-		if naming.ReservedTag(k) {
+		if naming.IsReservedTag(k) {
 			out[k] = v
 		}
 	}
@@ -32,7 +32,7 @@ type tagWriter struct {
 
 // setTags puts and removes tags of a resource that the cluster owns.
 func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.KnownIDs) error {
-	id, _, err := w.lookupOwned(known, a.Of)
+	id, _, err := w.lookupOwnedID(known, a.Resource)
 	if err != nil {
 		return err
 	}
@@ -40,13 +40,13 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 		if len(a.Put) == 0 {
 			return nil
 		}
-		return w.putTags(ctx, a.Of.Kind, id, a.Put)
+		return w.putTags(ctx, a.Resource.Kind, id, a.Put)
 	}
 	remove := func() error {
 		if len(a.Remove) == 0 {
 			return nil
 		}
-		return w.removeTags(ctx, a.Of.Kind, id, a.Remove)
+		return w.removeTags(ctx, a.Resource.Kind, id, a.Remove)
 	}
 	if a.RemoveFirst {
 		put, remove = remove, put
@@ -64,7 +64,7 @@ func (w *tagWriter) putTags(ctx context.Context, kind plan.ResourceKind, id stri
 	} else {
 		_, err = w.API.ELB.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: convert.TagsToAWS(put)})
 	}
-	return w.TagsChanged(kind, id, "put tags on "+id, err, put, nil)
+	return w.FinishTagChange(kind, id, "put tags on "+id, err, put, nil)
 }
 
 func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id string, keys []string) error {
@@ -78,39 +78,39 @@ func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id s
 	} else {
 		_, err = w.API.ELB.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{id}, TagKeys: keys})
 	}
-	return w.TagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
+	return w.FinishTagChange(kind, id, "remove tags from "+id, err, nil, keys)
 }
 
-// TagsChanged applies a change of tags to the inventory, or handles the failure of the call.
-func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
+// FinishTagChange applies a change of tags to the inventory, or handles the failure of the call.
+func (w *tagWriter) FinishTagChange(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		r, _ := w.inv.Resource(kind, id)
-		return w.failure(what, err, r.Made, func(v *inventory.Inventory) {
+		return w.handleFailure(what, err, r.MadeAt, func(v *inventory.Inventory) {
 			v.ForgetTags(kind, id)
 			v.Forget(kind, id)
 		})
 	}
 	now := w.Config.Clock.Now()
 	changed := func(tags map[string]string) map[string]string { return inventory.ChangedCopy(tags, put, remove) }
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		v := w.inv
 		switch kind {
 		case plan.LoadBalancer:
-			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.Written = changed(e.Seen.Tags), now })
+			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.WrittenAt = changed(e.Seen.Tags), now })
 		case plan.TargetGroup:
-			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) { e.Seen.Tags, e.Written = changed(e.Seen.Tags), now })
+			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) { e.Seen.Tags, e.WrittenAt = changed(e.Seen.Tags), now })
 		case plan.Listener:
 			if e, le := v.Listener(id); le != nil {
-				le.Seen.Tags, e.Written = changed(le.Seen.Tags), now
+				le.Seen.Tags, e.WrittenAt = changed(le.Seen.Tags), now
 			}
 		case plan.Rule:
 			if e, le := v.Rule(id); le != nil {
 				r := le.Rules[id]
 				r.Tags = changed(r.Tags)
-				le.Rules[id], e.Written = r, now
+				le.Rules[id], e.WrittenAt = r, now
 			}
 		case plan.SecurityGroup, plan.BackendGroup:
-			v.SecurityGroups.Edit(id, func(e *inventory.SecurityGroup) { e.Seen.Tags, e.Written = changed(e.Seen.Tags), now })
+			v.SecurityGroups.Edit(id, func(e *inventory.SecurityGroup) { e.Seen.Tags, e.WrittenAt = changed(e.Seen.Tags), now })
 		}
 	})
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -28,16 +28,16 @@ type targetGroupWriter struct {
 	targets *targets.Targets
 }
 
-func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.StackID, a plan.CreateTargetGroup) (plan.Result, error) {
+func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.StackID, a plan.CreateTargetGroup) (plan.StepResult, error) {
 	g, h := a.Group, a.Group.HealthCheck
 	in := &elb.CreateTargetGroupInput{
 		Name: aws.String(g.Name), TargetType: elbtypes.TargetTypeEnum(g.Type), Port: aws.Int32(g.Port),
-		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: convert.Optional(g.ProtocolVersion), VpcId: aws.String(w.VPC),
+		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: convert.NilIfEmpty(g.ProtocolVersion), VpcId: aws.String(w.VPC),
 		TargetControlPort: g.ControlPort, Tags: convert.TagsToAWS(a.Tags),
-		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
-		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
-		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
-		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
+		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: convert.NilIfEmpty(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
+		HealthCheckPath: convert.NilIfEmpty(h.Path), HealthCheckIntervalSeconds: convert.NilIfZero(h.IntervalSeconds),
+		HealthCheckTimeoutSeconds: convert.NilIfZero(h.TimeoutSeconds), HealthyThresholdCount: convert.NilIfZero(h.HealthyThreshold),
+		UnhealthyThresholdCount: convert.NilIfZero(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
 	}
 	if g.AddressType != "" && g.AddressType != model.IPv4 {
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType)
@@ -45,40 +45,40 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	what := "create target group " + g.Name
 	start := w.Config.Clock.Now()
 	// The list is read again at most once a minute, however many target groups are created.
-	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.Settle)); err != nil {
-		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
+	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.SettleWindow)); err != nil {
+		return plan.StepResult{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
 	out, err := w.API.ELB.CreateTargetGroup(ctx, in)
 	if sdk.Code(err) == "DuplicateTargetGroupName" {
-		return plan.Result{}, w.handleTargetGroupNameConflict(ctx, id, g.Name, what)
+		return plan.StepResult{}, w.handleTargetGroupNameConflict(ctx, id, g.Name, what)
 	}
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, time.Time{}, forget(plan.TargetGroup, ""))
+		return plan.StepResult{}, w.handleFailure(what, err, time.Time{}, forgetFunc(plan.TargetGroup, ""))
 	}
 	if len(out.TargetGroups) != 1 {
-		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
+		return plan.StepResult{}, sdk.NewError(failure.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
 	}
 	made := convert.TargetGroupFromAWS(out.TargetGroups[0])
 	seen, err := w.checkTargetGroup(ctx, id, made.ARN, what)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.StepResult{}, err
 	}
 	if !seen {
-		w.targets.NoteEmpty(made.ARN, start)
+		w.targets.NoteNewTargetGroup(made.ARN, start)
 	}
 	now := w.Config.Clock.Now()
 	made.Tags = a.Tags
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		e := w.inv.TargetGroups.Get(made.ARN)
 		switch {
 		case e == nil:
 			w.inv.SetAccount(made.ARN)
-			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, At: now, TagsAt: now, Made: now, Written: now})
+			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, ReadAt: now, TagsAt: now, MadeAt: now, WrittenAt: now})
 		case e.Seen.Tags == nil: // it existed before, with load balancers that the answer does not have
-			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.Written = a.Tags, now, now })
+			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.WrittenAt = a.Tags, now, now })
 		}
 	})
-	return plan.Result{ID: made.ARN}, nil
+	return plan.StepResult{ID: made.ARN}, nil
 }
 
 // checkTargetGroup returns an error for a target group that existed before and does not belong to the stack, as AWS
@@ -93,12 +93,12 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 	if tags == nil {
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 		if err != nil {
-			w.inv.Write(func() { w.inv.Forget(plan.TargetGroup, arn) })
+			w.inv.WithWriteLock(func() { w.inv.Forget(plan.TargetGroup, arn) })
 			return seen, err
 		}
 		tags = got[arn]
 	}
-	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
+	if !naming.HasAllTags(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return seen, nameTakenError(what, "a target group of this name exists and belongs to %w", ownerError(tags, id))
 	}
 	return seen, nil
@@ -108,33 +108,33 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 func (w *targetGroupWriter) handleTargetGroupNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {
-		return w.failure(what, err, time.Time{}, forget(plan.TargetGroup, ""))
+		return w.handleFailure(what, err, time.Time{}, forgetFunc(plan.TargetGroup, ""))
 	}
 	if len(out.TargetGroups) != 1 {
-		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
+		return sdk.NewError(failure.Conflict, what, "the name was in use during the call")
 	}
 	return w.handleNameConflict(ctx, id, plan.TargetGroup, aws.ToString(out.TargetGroups[0].TargetGroupArn), what, "a target group of this name exists with other settings and belongs to %w")
 }
 
 func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.KnownIDs) error {
-	arn, made, err := w.lookupOwned(known, a.Group)
+	arn, made, err := w.lookupOwnedID(known, a.Group)
 	if err != nil {
 		return err
 	}
 	h := a.Check
 	out, err := w.API.ELB.ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{
-		TargetGroupArn: aws.String(arn), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
-		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
-		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
-		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
+		TargetGroupArn: aws.String(arn), HealthCheckPort: convert.NilIfEmpty(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
+		HealthCheckPath: convert.NilIfEmpty(h.Path), HealthCheckIntervalSeconds: convert.NilIfZero(h.IntervalSeconds),
+		HealthCheckTimeoutSeconds: convert.NilIfZero(h.TimeoutSeconds), HealthyThresholdCount: convert.NilIfZero(h.HealthyThreshold),
+		UnhealthyThresholdCount: convert.NilIfZero(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
 	})
 	if err != nil {
-		return w.failure("set the health check of "+arn, err, made, forget(plan.TargetGroup, arn))
+		return w.handleFailure("set the health check of "+arn, err, made, forgetFunc(plan.TargetGroup, arn))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		if e := w.inv.TargetGroups.Get(arn); e != nil && len(out.TargetGroups) == 1 {
 			e.Seen.HealthCheck = convert.TargetGroupFromAWS(out.TargetGroups[0]).HealthCheck
-			e.Written = w.Config.Clock.Now()
+			e.WrittenAt = w.Config.Clock.Now()
 		}
 	})
 	return nil
@@ -147,13 +147,13 @@ func (w *targetGroupWriter) deleteTargetGroup(ctx context.Context, a plan.Delete
 	}
 	_, err := w.API.ELB.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failure("delete target group "+a.ARN, err, time.Time{}, forget(plan.TargetGroup, a.ARN))
+		return w.handleFailure("delete target group "+a.ARN, err, time.Time{}, forgetFunc(plan.TargetGroup, a.ARN))
 	}
-	w.inv.Write(func() {
+	w.inv.WithWriteLock(func() {
 		w.inv.TargetGroups.Drop(a.ARN)
 		w.inv.AddTombstone(a.ARN, w.Config.Clock.Now())
 	})
-	w.targets.ForgetALB(a.ARN)
-	w.targets.Own().Forget(a.ARN)
+	w.targets.ForgetALBTargets(a.ARN)
+	w.targets.OwnTargetGroups().Forget(a.ARN)
 	return nil
 }

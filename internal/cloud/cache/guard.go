@@ -6,8 +6,8 @@ import "sync"
 // Guard is the lock of a cache of AWS state. It is never held while a call to AWS is in flight.
 type Guard struct{ mu sync.Mutex }
 
-// With runs fn under the lock. fn must not call AWS.
-func (g *Guard) With(fn func()) {
+// WithLock runs fn under the lock. fn must not call AWS.
+func (g *Guard) WithLock(fn func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	fn()

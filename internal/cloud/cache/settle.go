@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Settled reports whether the settle windows of these writes are over, so that AWS shows what this process has written.
-func Settled(now time.Time, writes ...time.Time) bool {
-	return !slices.ContainsFunc(writes, func(at time.Time) bool { return now.Sub(at) <= durations.Settle })
+// IsSettled reports whether the settle windows of these writes are over, so that AWS shows what this process has written.
+func IsSettled(now time.Time, writes ...time.Time) bool {
+	return !slices.ContainsFunc(writes, func(at time.Time) bool { return now.Sub(at) <= durations.SettleWindow })
 }

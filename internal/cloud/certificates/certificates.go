@@ -36,64 +36,64 @@ func New(at *sdk.Client) *Certificates {
 
 // Reset forgets what was read.
 func (c *Certificates) Reset() {
-	c.With(func() { c.certs = newCertificateCache() })
+	c.WithLock(func() { c.certs = newCertificateCache() })
 	c.Zones.Reset()
 }
 
 type certificateCache struct {
-	list   []observed.Certificate // issued certificates of any owner
-	listAt time.Time
+	issued       []observed.Certificate // issued certificates of any owner
+	issuedReadAt time.Time
 	// details and tags by ARN.
 	details map[string]certificateDetail
 	tags    map[string]certificateTags
-	// own are the certificates of the cluster, in any state.
-	own   []ownCertificate
-	ownAt time.Time
-	// foreign is how many imported certificates other owners have.
-	foreign int
-	// imported has the contents of imported certificates of the cluster, by ARN.
-	imported map[string]importedCertificate
-	// written has imports and deletions that AWS may not show yet, by ARN.
-	written map[string]writtenCertificate
-	// public are the certificates of any owner that Amazon issues and DNS records validate.
-	public publicList
+	// ownCertificates are the certificates of the cluster, in any state.
+	ownCertificates []ownCertificate
+	ownReadAt       time.Time
+	// importedByOthers is how many imported certificates other owners have.
+	importedByOthers int
+	// importedContents has the contents of imported certificates of the cluster, by ARN.
+	importedContents map[string]importedCertificate
+	// recentWrites has imports and deletions that AWS may not show yet, by ARN.
+	recentWrites map[string]certificateWrite
+	// publicCertificates are the certificates of any owner that Amazon issues and DNS records validate.
+	publicCertificates publicCertificateList
 	// validations has the validation of certificates, by ARN.
 	validations map[string]validationEntry
 }
 
 type certificateDetail struct {
-	domains  []string
-	ca       string // ARN of the private certificate authority
-	kind     acmtypes.CertificateType
-	notAfter time.Time // when the certificate expires
-	until    time.Time // when this entry is to be read again
+	domains     []string
+	ca          string // ARN of the private certificate authority
+	kind        acmtypes.CertificateType
+	notAfter    time.Time // when the certificate expires
+	readAgainAt time.Time // when this entry is to be read again
 }
 
 type certificateTags struct {
-	tags map[string]string
-	at   time.Time
+	tags   map[string]string
+	readAt time.Time
 }
 
 func newCertificateCache() certificateCache {
 	return certificateCache{
 		details: map[string]certificateDetail{}, tags: map[string]certificateTags{}, validations: map[string]validationEntry{},
-		imported: map[string]importedCertificate{}, written: map[string]writtenCertificate{},
+		importedContents: map[string]importedCertificate{}, recentWrites: map[string]certificateWrite{},
 	}
 }
 
 // AskCertificates reads the issued certificates of the region with their domains.
 func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
-		c.With(func() { out, ok = c.certs.list, c.IsYounger(c.certs.listAt, durations.Settle) })
+		c.WithLock(func() { out, ok = c.certs.issued, c.IsYounger(c.certs.issuedReadAt, durations.SettleWindow) })
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Optional, model.AskCertificates{}.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.ReadOptional, model.AskCertificates{}.Key(), cached, func() error {
 		start := c.Config.Clock.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {
 			return err
 		}
-		c.With(func() { c.certs.list, c.certs.listAt = list, start })
+		c.WithLock(func() { c.certs.issued, c.certs.issuedReadAt = list, start })
 		return nil
 	})
 }
@@ -101,7 +101,7 @@ func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certific
 func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
 	err := forEachListedCertificate(sdk.WithOptional(ctx), c.API.ACM, []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}, func(s acmtypes.CertificateSummary) error {
-		x, err := c.certificate(ctx, s)
+		x, err := c.readCertificate(ctx, s)
 		if err == nil {
 			out = append(out, x)
 		}
@@ -111,8 +111,8 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 	return out, err
 }
 
-// forEachListedCertificate calls do for each entry of ACM's list with one of the statuses, or with any if there are none. It goes on after the
-// error of a certificate that was deleted since.
+// forEachListedCertificate calls do for each entry of ACM's list with one of the statuses, or with any if there are none. It
+// goes on after the error of a certificate that was deleted since.
 func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
 	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{
 		CertificateStatuses: statuses,
@@ -133,9 +133,9 @@ func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []a
 	return nil
 }
 
-// certificate completes an entry of ACM's list. The entry has the domains, unless there are many, and
+// readCertificate completes an entry of ACM's list. The entry has the domains, unless there are many, and
 // lacks the authority of private certificates.
-func (c *Certificates) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
+func (c *Certificates) readCertificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
 	out := observed.Certificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries,
 		Imported: s.Type == acmtypes.CertificateTypeImported,
@@ -144,52 +144,52 @@ func (c *Certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 		out.Status = string(s.Status)
 	}
 	if len(out.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) || s.Type == acmtypes.CertificateTypePrivate {
-		d, err := c.certificateDetail(ctx, out.ARN, s.Type)
+		d, err := c.readCertificateDetail(ctx, out.ARN, s.Type)
 		if err != nil {
 			return out, err
 		}
 		out.Domains, out.CA = d.domains, d.ca
 	}
-	if !c.Config.ManagedCertificates && !c.Config.Manages(s.Type) {
+	if !c.Config.ManagedCertificates && !c.Config.ManagesCertificateType(s.Type) {
 		return out, nil
 	}
-	tags, err := c.certificateTags(ctx, out.ARN)
+	tags, err := c.readCertificateTags(ctx, out.ARN)
 	owner := certificateOwner(tags)
 	out.Owner = &owner
 	return out, err
 }
 
-// certificateDetail describes a certificate of the given type, which is "" if the caller does not know it.
-func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
+// readCertificateDetail describes a certificate of the given type, which is "" if the caller does not know it.
+func (c *Certificates) readCertificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
-	c.With(func() { d = c.certs.details[arn] })
+	c.WithLock(func() { d = c.certs.details[arn] })
 	now := c.Config.Clock.Now()
-	if now.Before(d.until) {
+	if now.Before(d.readAgainAt) {
 		return d, nil
 	}
 	out, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
 	if err != nil {
 		return d, fmt.Errorf("read certificate %s: %w", arn, err)
 	}
-	d = certificateDetail{kind: kind, until: now.Add(durations.Unchanging)}
+	d = certificateDetail{kind: kind, readAgainAt: now.Add(durations.UnchangingFactAge)}
 	if x := out.Certificate; x != nil {
 		d.domains, d.ca, d.kind, d.notAfter = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn), x.Type, aws.ToTime(x.NotAfter)
 	}
 	if d.kind == acmtypes.CertificateTypeImported {
-		d.until = now.Add(durations.Editable)
+		d.readAgainAt = now.Add(durations.EditableFactAge)
 	}
-	c.With(func() { c.certs.details[arn] = d })
+	c.WithLock(func() { c.certs.details[arn] = d })
 	return d, nil
 }
 
-// certificateTags reads the tags of a certificate.
-func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
+// readCertificateTags reads the tags of a certificate.
+func (c *Certificates) readCertificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
-	c.With(func() { t = c.certs.tags[arn] })
-	if c.IsYounger(t.at, durations.Stable) {
+	c.WithLock(func() { t = c.certs.tags[arn] })
+	if c.IsYounger(t.readAt, durations.RarelyChangedAge) {
 		return t.tags, nil
 	}
-	t = certificateTags{tags: map[string]string{}, at: c.Config.Clock.Now()}
+	t = certificateTags{tags: map[string]string{}, readAt: c.Config.Clock.Now()}
 	out, err := c.API.ACM.ListTagsForCertificate(sdk.WithOptional(ctx), &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
 	if err != nil {
 		return nil, fmt.Errorf("read tags of certificate %s: %w", arn, err)
@@ -197,6 +197,6 @@ func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[str
 	for _, x := range out.Tags {
 		t.tags[aws.ToString(x.Key)] = aws.ToString(x.Value)
 	}
-	c.With(func() { c.certs.tags[arn] = t })
+	c.WithLock(func() { c.certs.tags[arn] = t })
 	return t.tags, nil
 }

@@ -12,7 +12,7 @@ import (
 
 func TestImportedCertificatesAreCountedPerOwner(t *testing.T) {
 	c := &Certificates{}
-	c.certs.foreign = 7
+	c.certs.importedByOthers = 7
 	for _, x := range []struct {
 		stack  model.StackID
 		secret string
@@ -25,17 +25,17 @@ func TestImportedCertificatesAreCountedPerOwner(t *testing.T) {
 		{model.StackID{Kind: model.Ingress, Name: "group"}, "shop/b"},
 	} {
 		tags := naming.ResourceTags("c", x.stack, "imported/"+x.secret, nil)
-		c.certs.own = append(c.certs.own, ownCertificate{OwnCertificate: observed.OwnCertificate{Imported: &model.CertificateIdentity{}}, tags: tags})
+		c.certs.ownCertificates = append(c.certs.ownCertificates, ownCertificate{OwnCertificate: observed.OwnCertificate{ImportedIdentity: &model.CertificateIdentity{}}, tags: tags})
 	}
 	requested := naming.ResourceTags("c", model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "certificate/x", nil)
-	c.certs.own = append(c.certs.own, ownCertificate{tags: requested})
+	c.certs.ownCertificates = append(c.certs.ownCertificates, ownCertificate{tags: requested})
 
-	got := c.Imports(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"})
-	want := observed.Imports{All: 13, Of: map[string]int{"shop": 2, "vault": 1}, Others: []int{1, 2}} // IngressGroup, namespace team
+	got := c.CountImportedByOwner(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"})
+	want := observed.Imports{AccountTotal: 13, ByNamespace: map[string]int{"shop": 2, "vault": 1}, OtherTenants: []int{1, 2}} // IngressGroup, namespace team
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if got := c.Imports(model.StackID{Kind: model.Ingress, Name: "group"}); got.Of["shop"] != 1 || len(got.Others) != 2 {
+	if got := c.CountImportedByOwner(model.StackID{Kind: model.Ingress, Name: "group"}); got.ByNamespace["shop"] != 1 || len(got.OtherTenants) != 2 {
 		t.Errorf("of the IngressGroup: %+v", got)
 	}
 }

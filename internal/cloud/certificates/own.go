@@ -25,8 +25,8 @@ import (
 // ownCertificate is a certificate of the cluster.
 type ownCertificate struct {
 	observed.OwnCertificate
-	tags map[string]string
-	at   time.Time // when DescribeCertificate was called for it
+	tags        map[string]string
+	describedAt time.Time // when DescribeCertificate was called for it
 }
 
 // AskOwnCertificates returns the certificates that carry the tags of the stack. It reads all certificates of the
@@ -36,13 +36,13 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 		return nil, err
 	}
 	var out []observed.OwnCertificate
-	c.With(func() {
-		for _, o := range c.certs.own {
-			if naming.Belongs(c.Config.Cluster, id, o.tags) {
+	c.WithLock(func() {
+		for _, o := range c.certs.ownCertificates {
+			if naming.BelongsToStack(c.Config.Cluster, id, o.tags) {
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
 				o.Records = slices.Clone(o.Records)
 				for i := range o.Records {
-					o.Records[i].Made = c.Zones.recentlyCreated(o.Records[i].Name, o.Records[i].Value)
+					o.Records[i].RecentlyCreated = c.Zones.wasRecentlyCreated(o.Records[i].Name, o.Records[i].Value)
 				}
 				out = append(out, o.OwnCertificate)
 			}
@@ -51,9 +51,9 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 	return out, nil
 }
 
-// Owned returns the tags of the requested and imported certificates of the cluster by ARN, of the types that the
+// OwnedCertificates returns the tags of the requested and imported certificates of the cluster by ARN, of the types that the
 // configuration enables. If ACM denies the reading, the result is empty.
-func (c *Certificates) Owned(ctx context.Context) (map[string]map[string]string, error) {
+func (c *Certificates) OwnedCertificates(ctx context.Context) (map[string]map[string]string, error) {
 	if !c.Config.ManagedCertificates && !c.Config.ImportedCertificates {
 		return nil, nil
 	}
@@ -63,8 +63,8 @@ func (c *Certificates) Owned(ctx context.Context) (map[string]map[string]string,
 		return nil, err
 	}
 	out := map[string]map[string]string{}
-	c.With(func() {
-		for _, o := range c.certs.own {
+	c.WithLock(func() {
+		for _, o := range c.certs.ownCertificates {
 			out[o.ARN] = o.tags
 		}
 	})
@@ -74,28 +74,28 @@ func (c *Certificates) Owned(ctx context.Context) (map[string]map[string]string,
 // refreshOwnCertificates reads the certificates of the cluster, unless they were read recently.
 func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 	fresh := func() (ok bool) {
-		c.With(func() {
+		c.WithLock(func() {
 			age := c.Config.Refresh
-			for _, o := range c.certs.own {
+			for _, o := range c.certs.ownCertificates {
 				switch {
-				case o.Status != observed.PendingValidation:
+				case o.Status != observed.CertificatePendingValidation:
 				case o.RecordsMissing:
-					age = min(age, durations.Polled)
+					age = min(age, durations.PolledFactAge)
 				default:
-					age = min(age, durations.Pending)
+					age = min(age, durations.PendingOperationAge)
 				}
 			}
-			ok = c.IsYounger(c.certs.ownAt, age)
+			ok = c.IsYounger(c.certs.ownReadAt, age)
 		})
 		return ok
 	}
-	return sdk.ReadOnce(ctx, c.Optional, model.AskOwnCertificates{}.Key(), fresh, func() error {
+	return sdk.ReadOnce(ctx, c.ReadOptional, model.AskOwnCertificates{}.Key(), fresh, func() error {
 		start := c.Config.Clock.Now()
 		own, foreign, err := c.readOwnCertificates(ctx)
 		if err != nil {
 			return err
 		}
-		c.With(func() { c.certs.own, c.certs.foreign, c.certs.ownAt = own, foreign, start })
+		c.WithLock(func() { c.certs.ownCertificates, c.certs.importedByOthers, c.certs.ownReadAt = own, foreign, start })
 		return nil
 	})
 }
@@ -104,15 +104,15 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.Config.Clock.Now()
 	err = forEachListedCertificate(sdk.WithOptional(ctx), c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
-		if !c.Config.Manages(s.Type) {
+		if !c.Config.ManagesCertificateType(s.Type) {
 			return nil
 		}
-		tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
+		tags, err := c.readCertificateTags(ctx, aws.ToString(s.CertificateArn))
 		if err != nil {
 			return err
 		}
 		imported := s.Type == acmtypes.CertificateTypeImported
-		if !naming.Owns(c.Config.Cluster, tags) {
+		if !naming.BelongsToCluster(c.Config.Cluster, tags) {
 			if imported {
 				foreign++
 			}
@@ -132,7 +132,7 @@ func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 	if err != nil {
 		return nil, 0, err
 	}
-	return c.withWritten(out, begun), foreign, nil
+	return c.withRecentWrites(out, begun), foreign, nil
 }
 
 // readOwnCertificate completes an entry of ACM's list with the details of a certificate that is not issued. Its
@@ -142,26 +142,26 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
 		Public: s.Type == acmtypes.CertificateTypeAmazonIssued,
 	}}
-	if out.Status == observed.Issued && len(out.Domains) > 0 && !aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
+	if out.Status == observed.CertificateIssued && len(out.Domains) > 0 && !aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
 		return out, nil
 	}
 	var known ownCertificate
-	c.With(func() {
-		if i := slices.IndexFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == out.ARN }); i >= 0 {
-			known = c.certs.own[i]
+	c.WithLock(func() {
+		if i := slices.IndexFunc(c.certs.ownCertificates, func(o ownCertificate) bool { return o.ARN == out.ARN }); i >= 0 {
+			known = c.certs.ownCertificates[i]
 		}
 	})
-	if known.Status == out.Status && !known.RecordsMissing && c.IsYounger(known.at, durations.Pending) {
+	if known.Status == out.Status && !known.RecordsMissing && c.IsYounger(known.describedAt, durations.PendingOperationAge) {
 		return known, nil
 	}
-	out.at = c.Config.Clock.Now()
+	out.describedAt = c.Config.Clock.Now()
 	res, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
 	if err != nil {
 		return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 	}
 	if d := res.Certificate; d != nil {
 		out.Status, out.Domains, out.Created, out.Failure = string(d.Status), d.SubjectAlternativeNames, aws.ToTime(d.CreatedAt), string(d.FailureReason)
-		if out.Status == observed.PendingValidation {
+		if out.Status == observed.CertificatePendingValidation {
 			complete := false
 			out.Records, complete = validationRecords(d)
 			out.RecordsMissing = !complete
@@ -171,18 +171,18 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 }
 
 func (c *Certificates) forgetOwnCertificates() {
-	c.With(func() {
+	c.WithLock(func() {
 		f := &c.certs
-		f.ownAt, f.listAt, f.public.at = time.Time{}, time.Time{}, time.Time{}
+		f.ownReadAt, f.issuedReadAt, f.publicCertificates.readAt = time.Time{}, time.Time{}, time.Time{}
 	})
 }
 
 // RequestCertificate requests a certificate. The idempotency token makes ACM return the same certificate if the answer
 // to an earlier request was lost.
-func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
+func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.StepResult, error) {
 	sum := sha256.Sum256([]byte(c.Config.Cluster + " " + a.Token))
 	in := &acm.RequestCertificateInput{
-		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: convert.Optional(a.CA),
+		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: convert.NilIfEmpty(a.CA),
 		ValidationMethod: acmtypes.ValidationMethodDns, IdempotencyToken: aws.String(hex.EncodeToString(sum[:16])),
 	}
 	for _, t := range convert.TagsToAWS(a.Tags) {
@@ -191,19 +191,19 @@ func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCer
 	out, err := c.API.ACM.RequestCertificate(ctx, in)
 	c.forgetOwnCertificates()
 	if err != nil {
-		return plan.Result{}, fmt.Errorf("request a certificate for %s: %w", a.Domain, err)
+		return plan.StepResult{}, fmt.Errorf("request a certificate for %s: %w", a.Domain, err)
 	}
-	return plan.Result{ID: aws.ToString(out.CertificateArn)}, nil
+	return plan.StepResult{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
 // DeleteCertificate deletes a certificate of the cluster. It succeeds if the certificate does not exist any more.
 func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
 	ours := false
-	c.With(func() {
-		ours = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN })
+	c.WithLock(func() {
+		ours = slices.ContainsFunc(c.certs.ownCertificates, func(o ownCertificate) bool { return o.ARN == a.ARN })
 	})
 	if !ours {
-		return sdk.Failed(failure.Conflict, "delete certificate "+a.ARN, "it is not known as a certificate that cluster %s requested or imported", c.Config.Cluster)
+		return sdk.NewError(failure.Conflict, "delete certificate "+a.ARN, "it is not known as a certificate that cluster %s requested or imported", c.Config.Cluster)
 	}
 	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
@@ -213,7 +213,7 @@ func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCerti
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetOwnCertificates()
-	c.noteWrite(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.Config.Clock.Now()})
-	c.With(func() { delete(c.certs.validations, a.ARN) })
+	c.noteWrite(certificateWrite{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, writtenAt: c.Config.Clock.Now()})
+	c.WithLock(func() { delete(c.certs.validations, a.ARN) })
 	return nil
 }

@@ -31,9 +31,9 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 // AskCertificateOwner reads for which stack a controller requested or imported a certificate. If AWS denies reading its
 // tags, a certificate that was not imported is treated as one that no controller has requested.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
-	err := c.Share(ctx, q.Key(), func() error {
-		return c.OptionalPart(ctx, tagsOfCertificates, func() error {
-			_, err := c.certificateTags(ctx, q.ARN)
+	err := c.ReadShared(ctx, q.Key(), func() error {
+		return c.ReadOptionalPart(ctx, tagsOfCertificates, func() error {
+			_, err := c.readCertificateTags(ctx, q.ARN)
 			return err
 		})
 	})
@@ -41,29 +41,29 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 	case sdk.IsGone(err):
 		return observed.CertificateOwner{}, nil
 	case sdk.FaultOf(err) != nil && sdk.ClassOf(err) == failure.Denied:
-		if d, e := c.certificateDetail(ctx, q.ARN, ""); e == nil && d.kind != "" && d.kind != acmtypes.CertificateTypeImported {
+		if d, e := c.readCertificateDetail(ctx, q.ARN, ""); e == nil && d.kind != "" && d.kind != acmtypes.CertificateTypeImported {
 			return observed.CertificateOwner{}, nil
 		}
 		return observed.CertificateOwner{}, err
 	case err != nil:
 		return observed.CertificateOwner{}, err
 	}
-	tags, err := c.certificateTags(ctx, q.ARN)
+	tags, err := c.readCertificateTags(ctx, q.ARN)
 	if err != nil {
 		return observed.CertificateOwner{}, err
 	}
 	out := certificateOwner(tags)
 	if _, imported := naming.NamespaceOfImport(out.ResourceID); imported {
-		if d, err := c.certificateDetail(ctx, q.ARN, acmtypes.CertificateTypeImported); err == nil {
+		if d, err := c.readCertificateDetail(ctx, q.ARN, acmtypes.CertificateTypeImported); err == nil {
 			out.Names, out.NotAfter = d.domains, d.notAfter
 		}
 	}
 	return out, nil
 }
 
-// Imported counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their stacks. It reads
-// the tags of at most limit imported certificates of the account. unseen is the number of the others.
-func (c *Certificates) Imported(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
+// CountImportedByKind counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their stacks.
+// It reads the tags of at most limit imported certificates of the account. unseen is the number of the others.
+func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
 	read := 0
 	err = forEachListedCertificate(ctx, c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
@@ -74,7 +74,7 @@ func (c *Certificates) Imported(ctx context.Context, limit int) (of map[model.Ki
 			unseen++
 			return nil
 		}
-		tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
+		tags, err := c.readCertificateTags(ctx, aws.ToString(s.CertificateArn))
 		if err != nil {
 			return err
 		}

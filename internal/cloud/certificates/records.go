@@ -27,51 +27,53 @@ type Zones struct {
 	*sdk.Client
 
 	cache.Guard
-	zones observed.HostedZones
-	stale bool // a hosted zone does not exist any more, so that known is read again
-	// denied is the fault of the last change of a record that AWS denied, at lockedAt.
-	denied   *observed.Fault
-	deniedAt time.Time
-	// created has when each record was created or found to exist.
-	created map[recordKey]time.Time
+	zones         observed.HostedZones
+	zonesOutdated bool // a hosted zone does not exist any more, so that known is read again
+	// deniedChange is the fault of the last change of a record that AWS denied, at lockedAt.
+	deniedChange *observed.Fault
+	deniedAt     time.Time
+	// recordsCreatedAt has when each record was created or found to exist.
+	recordsCreatedAt map[recordKey]time.Time
 }
 
 type recordKey struct{ name, value string }
 
 // Reset forgets all readings and changes.
 func (c *Zones) Reset() {
-	c.With(func() {
-		c.zones, c.stale, c.denied, c.deniedAt, c.created = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
+	c.WithLock(func() {
+		c.zones, c.zonesOutdated, c.deniedChange, c.deniedAt, c.recordsCreatedAt = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
 	})
 }
 
 // AskHostedZones lists the zones of the account.
 func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
-		c.With(func() {
+		c.WithLock(func() {
 			out = c.zones
-			age := durations.Editable
+			age := durations.EditableFactAge
 			if q.Recent {
-				age = durations.None
+				age = durations.NotFoundAge
 			}
-			ok = c.IsYounger(out.At, age) && !c.stale
-			out.Locked = c.deniedFault()
+			ok = c.IsYounger(out.ListedAt, age) && !c.zonesOutdated
+			out.WriteFault = c.deniedFault()
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, c.Optional, q.Key(), cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, c.ReadOptional, q.Key(), cached, func() error {
 		list, err := c.readHostedZones(ctx)
 		if err != nil {
 			return err
 		}
-		c.With(func() {
-			c.zones, c.stale = observed.HostedZones{List: list, At: c.Config.Clock.Now()}, false
+		c.WithLock(func() {
+			c.zones, c.zonesOutdated = observed.HostedZones{Zones: list, ListedAt: c.Config.Clock.Now()}, false
 		})
 		return nil
 	})
 	f, err := sdk.AddOnFault(err)
 	if f != nil {
-		c.With(func() { out = observed.HostedZones{At: c.Config.Clock.Now(), Fault: f, Locked: c.deniedFault()} })
+		c.WithLock(func() {
+			out = observed.HostedZones{ListedAt: c.Config.Clock.Now(), Fault: f, WriteFault: c.deniedFault()}
+		})
 	}
 	return &out, err
 }
@@ -94,25 +96,25 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// deniedFault returns the fault of a change of a record that AWS denied recently, or nil if there is none. The lock of the cache
-// is held.
+// deniedFault returns the fault of a change of a record that AWS denied recently, or nil if there is none. The lock of the
+// cache is held.
 func (c *Zones) deniedFault() *observed.Fault {
 	if c.IsYounger(c.deniedAt, durations.LastRetry) {
-		return c.denied
+		return c.deniedChange
 	}
 	return nil
 }
 
-// recentlyCreated reports whether a record was created or found to exist recently.
-func (c *Zones) recentlyCreated(name, value string) (made bool) {
+// wasRecentlyCreated reports whether a record was created or found to exist recently.
+func (c *Zones) wasRecentlyCreated(name, value string) (made bool) {
 	// A user may have removed the record since, so it is created again after durations.Stable.
-	c.With(func() { made = c.IsYounger(c.created[recordKey{name, value}], durations.Stable) })
+	c.WithLock(func() { made = c.IsYounger(c.recordsCreatedAt[recordKey{name, value}], durations.RarelyChangedAge) })
 	return made
 }
 
 // forgetRecord forgets that a record exists, so that it is created again.
 func (c *Zones) forgetRecord(name, value string) {
-	c.With(func() { delete(c.created, recordKey{name, value}) })
+	c.WithLock(func() { delete(c.recordsCreatedAt, recordKey{name, value}) })
 }
 
 // CreateRecord creates a record. It succeeds if a record of the name exists: if that has another value, ACM does not
@@ -120,39 +122,39 @@ func (c *Zones) forgetRecord(name, value string) {
 func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "create DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
-	if err != nil && !batchRefused(err, "but it already exists") {
+	if err != nil && !isRefusedBatch(err, "but it already exists") {
 		return err
 	}
-	c.With(func() {
-		cache.Put(c.created, recordKey{a.Name, a.Value}, c.Config.Clock.Now(), func(at time.Time) bool { return !c.IsYounger(at, durations.Stable) })
+	c.WithLock(func() {
+		cache.Put(c.recordsCreatedAt, recordKey{a.Name, a.Value}, c.Config.Clock.Now(), func(at time.Time) bool { return !c.IsYounger(at, durations.RarelyChangedAge) })
 	})
 	return nil
 }
 
 // DeleteRecord removes a record of a certificate of the cluster. It succeeds without a change if the record does not
 // exist any more, if a user has changed it, or if AWS denies the change, as the record does no harm.
-func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
+func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.StepResult, error) {
 	what := "remove DNS record " + a.Name
 	own := false
-	c.With(func() { own = c.certs.isValidationRecord(a) })
+	c.WithLock(func() { own = c.certs.isValidationRecord(a) })
 	if !own {
-		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as a validation record of a certificate that cluster %s requested", c.Config.Cluster)
+		return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "it is not known as a validation record of a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// A stack that still needs the record creates it again.
 	c.Zones.forgetRecord(a.Name, a.Value)
 	err := c.Zones.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
 	switch {
-	case err == nil, batchRefused(err, "but it was not found"), batchRefused(err, "do not match the current values"):
-		return plan.Result{}, nil
+	case err == nil, isRefusedBatch(err, "but it was not found"), isRefusedBatch(err, "do not match the current values"):
+		return plan.StepResult{}, nil
 	case sdk.ClassOf(err) == failure.Gone, sdk.ClassOf(err) == failure.Denied:
-		return plan.Result{Note: a.Name + " stays: " + err.Error()}, nil
+		return plan.StepResult{Note: a.Name + " stays: " + err.Error()}, nil
 	}
-	return plan.Result{}, err
+	return plan.StepResult{}, err
 }
 
 // isValidationRecord reports whether a record validates a certificate of the cluster. The lock is held.
 func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
-	return slices.ContainsFunc(k.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
+	return slices.ContainsFunc(k.ownCertificates, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
 		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
@@ -160,7 +162,7 @@ func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 // batch fail.
 func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
-	c.With(func() { locked = c.deniedFault() })
+	c.WithLock(func() { locked = c.deniedFault() })
 	if locked != nil {
 		return sdk.Wrap(failure.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
 	}
@@ -175,10 +177,10 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	case failure.Denied:
 		fault := sdk.NewFault(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.With(func() { c.denied, c.deniedAt = &fault, c.Config.Clock.Now() })
+		c.WithLock(func() { c.deniedChange, c.deniedAt = &fault, c.Config.Clock.Now() })
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:
-		c.With(func() { c.stale = true })
+		c.WithLock(func() { c.zonesOutdated = true })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -186,8 +188,8 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	return nil
 }
 
-// batchRefused reports whether Route 53 refused a batch with a text in its message. It has no error codes for the reasons.
-func batchRefused(err error, text string) bool {
+// isRefusedBatch reports whether Route 53 refused a batch with a text in its message. It has no error codes for the reasons.
+func isRefusedBatch(err error, text string) bool {
 	var batch *dnstypes.InvalidChangeBatch
 	if !errors.As(err, &batch) {
 		return false

@@ -8,8 +8,8 @@ import (
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 )
 
-// TestBatchRefused checks both forms in which the SDK returns the errors of a change batch.
-func TestBatchRefused(t *testing.T) {
+// TestRefusedBatchesAreRecognized checks both forms in which the SDK returns the errors of a change batch.
+func TestRefusedBatchesAreRecognized(t *testing.T) {
 	const exists = "Tried to create resource record set [name='a.', type='CNAME'] but it already exists"
 	const conflict = "a conflicting RRSet of type A with the same DNS name already exists in zone a."
 	text := "[" + exists + "]"
@@ -24,7 +24,7 @@ func TestBatchRefused(t *testing.T) {
 		"another error":   {errors.New(exists), false},
 		"none":            {nil, false},
 	} {
-		if got := batchRefused(c.err, "but it already exists"); got != c.want {
+		if got := isRefusedBatch(c.err, "but it already exists"); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

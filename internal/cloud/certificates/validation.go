@@ -17,14 +17,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-type publicList struct {
-	list []observed.PublicCertificate
-	at   time.Time
+type publicCertificateList struct {
+	list   []observed.PublicCertificate
+	readAt time.Time
 }
 
 type validationEntry struct {
 	observed.Validation
-	at time.Time
+	readAt time.Time
 }
 
 // validationRecords returns the DNS records by which ACM validates a certificate; complete reports whether ACM has named
@@ -39,7 +39,7 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 		}
 		out = append(out, observed.DNSRecord{
 			Domain: strings.TrimPrefix(aws.ToString(v.DomainName), "*."), Name: aws.ToString(r.Name), Value: aws.ToString(r.Value),
-			Seen: v.ValidationStatus == acmtypes.DomainStatusSuccess,
+			SeenByACM: v.ValidationStatus == acmtypes.DomainStatusSuccess,
 		})
 	}
 	return out, complete
@@ -49,14 +49,14 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 // exist has no records.
 func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	cached := func() (out observed.Validation, ok bool) {
-		c.With(func() {
+		c.WithLock(func() {
 			e := c.certs.validations[q.ARN]
-			out, ok = e.Validation, c.IsYounger(e.at, durations.Polled)
+			out, ok = e.Validation, c.IsYounger(e.readAt, durations.PolledFactAge)
 		})
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Optional, q.Key(), cached, func() error {
-		e := validationEntry{at: c.Config.Clock.Now()}
+	return sdk.CachedOrRead(ctx, c.ReadOptional, q.Key(), cached, func() error {
+		e := validationEntry{readAt: c.Config.Clock.Now()}
 		out, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		if err != nil && !sdk.IsGone(err) {
 			return fmt.Errorf("read certificate %s: %w", q.ARN, err)
@@ -65,7 +65,7 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 			e.Records, _ = validationRecords(out.Certificate)
 			e.InUse = len(out.Certificate.InUseBy) > 0
 		}
-		c.With(func() { c.certs.validations[q.ARN] = e })
+		c.WithLock(func() { c.certs.validations[q.ARN] = e })
 		return nil
 	})
 }
@@ -74,16 +74,18 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 // issues once they are validated.
 func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
-		c.With(func() { out, ok = c.certs.public.list, c.IsYounger(c.certs.public.at, durations.Recent) })
+		c.WithLock(func() {
+			out, ok = c.certs.publicCertificates.list, c.IsYounger(c.certs.publicCertificates.readAt, durations.Recent)
+		})
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, c.Optional, model.AskPublicCertificates{}.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.ReadOptional, model.AskPublicCertificates{}.Key(), cached, func() error {
 		start := c.Config.Clock.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {
 			return err
 		}
-		c.With(func() { c.certs.public = publicList{list, start} })
+		c.WithLock(func() { c.certs.publicCertificates = publicCertificateList{list, start} })
 		return nil
 	})
 }
@@ -100,7 +102,7 @@ func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.P
 		}
 		x := observed.PublicCertificate{ARN: aws.ToString(s.CertificateArn), Domains: s.SubjectAlternativeNameSummaries}
 		if len(x.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
-			d, err := c.certificateDetail(ctx, x.ARN, s.Type)
+			d, err := c.readCertificateDetail(ctx, x.ARN, s.Type)
 			if err != nil {
 				return err
 			}

@@ -41,16 +41,16 @@ type SlowAccelerator struct {
 	Since     time.Time
 }
 
-// Accelerators reads the accelerators of the account, and the parts of those of the cluster. An accelerator of the cluster
+// ReadAccelerators reads the accelerators of the account, and the parts of those of the cluster. An accelerator of the cluster
 // is slow if it was changed before the given time and is not deployed.
-func (c *Checker) Accelerators(ctx context.Context, before time.Time) (Accelerators, error) {
+func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accelerators, error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	var out Accelerators
 	all, err := c.listAccelerators(ctx)
 	if err != nil {
 		return out, err
 	}
-	u.keepHighest(Usage{Name: "accelerators", Used: len(all), Limit: maxAccelerators, Default: true})
+	u.keepHighest(Usage{Name: "accelerators", Used: len(all), Limit: maxAccelerators, IsDefault: true})
 	for _, a := range all {
 		if u.calls >= maxUsageCalls {
 			out.Unseen++
@@ -106,7 +106,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	}
 	name, groups := aws.ToString(a.Name), 0
 	count := func(quota string, used, limit int) {
-		u.keepHighest(Usage{Name: quota, Of: name, Used: used, Limit: limit, Default: true})
+		u.keepHighest(Usage{Name: quota, Resource: name, Used: used, Limit: limit, IsDefault: true})
 	}
 	u.calls++
 	var listeners []gatypes.Listener
@@ -138,8 +138,8 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	return true, nil
 }
 
-// acceleratorReads returns calls that read accelerators, by the permission that they need.
-func (c *Checker) acceleratorReads() map[string]func(context.Context) error {
+// acceleratorReadChecks returns calls that read accelerators, by the permission that they need.
+func (c *Checker) acceleratorReadChecks() map[string]func(context.Context) error {
 	const none = "arn:aws:globalaccelerator::000000000000:accelerator/00000000-0000-0000-0000-000000000000"
 	return map[string]func(context.Context) error{
 		"globalaccelerator:ListAccelerators": func(ctx context.Context) error {

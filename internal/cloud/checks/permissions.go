@@ -35,8 +35,8 @@ func New(c *cloud.Cloud) *Checker { return &Checker{c.Client(), c} }
 // Identity is the principal whose credentials are in use.
 type Identity struct{ Account, ARN string }
 
-// Identity reads whose credentials are in use.
-func (c *Checker) Identity(ctx context.Context) (Identity, error) {
+// ReadIdentity reads whose credentials are in use.
+func (c *Checker) ReadIdentity(ctx context.Context) (Identity, error) {
 	out, err := c.API.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return Identity{}, err
@@ -54,11 +54,11 @@ const (
 	PermissionRefused
 )
 
-// Permission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. Nothing is changed. The
+// CheckPermission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. Nothing is changed. The
 // error is the one with which AWS refused the action, or the error of a call that did not show whether the action is
 // allowed.
-func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
-	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReads()} {
+func (c *Checker) CheckPermission(ctx context.Context, action string) (Permission, error) {
+	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReadChecks()} {
 		if call := reads[action]; call != nil {
 			return permissionOf(call(ctx))
 		}
@@ -95,17 +95,17 @@ func (c *Checker) Partition() string { return services.Partition(c.Config.Region
 // IsDenied reports whether an error means that the caller lacks a permission.
 func IsDenied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
 
-// arn returns the ARN of a resource of a service that does not exist.
-func (c *Checker) arn(service, resource string) *string {
+// nonexistentARN returns the ARN of a resource of a service that does not exist.
+func (c *Checker) nonexistentARN(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
 // readChecks returns calls that read, by the permission that they need.
 func (c *Checker) readChecks() map[string]func(context.Context) error {
-	balancer := c.arn("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
-	listener := c.arn("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
-	group := c.arn("elasticloadbalancing", "targetgroup/none/0000000000000000")
-	certificate := c.arn("acm", "certificate/00000000-0000-0000-0000-000000000000")
+	balancer := c.nonexistentARN("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
+	listener := c.nonexistentARN("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
+	group := c.nonexistentARN("elasticloadbalancing", "targetgroup/none/0000000000000000")
+	certificate := c.nonexistentARN("acm", "certificate/00000000-0000-0000-0000-000000000000")
 	return map[string]func(context.Context) error{
 		"acm:ListCertificates": func(ctx context.Context) error {
 			return errorOf(c.API.ACM.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
@@ -193,12 +193,12 @@ func errorOf[T any](_ T, err error) error { return err }
 // dryRunChecks returns dry runs of changes of EC2, by the permission that they need. They are made without the fence, which
 // does not distinguish dry runs from changes.
 func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
-	api := c.Unfenced().EC2
+	api := c.UnfencedClients().EC2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}
 	ours := func(ctx context.Context) (*string, error) {
 		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{sdk.Filter("tag:"+naming.ClusterTag, c.Config.Cluster)}, MaxResults: aws.Int32(5)})
 		if err != nil || len(out.SecurityGroups) == 0 {
-			return nil, errors.Join(err, errNothingToTry)
+			return nil, errors.Join(err, errNoSecurityGroup)
 		}
 		return out.SecurityGroups[0].GroupId, nil
 	}
@@ -240,4 +240,4 @@ func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	}
 }
 
-var errNothingToTry = errors.New("the cluster has no security group with which to check the permission")
+var errNoSecurityGroup = errors.New("the cluster has no security group with which to check the permission")

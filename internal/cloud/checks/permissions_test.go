@@ -13,9 +13,9 @@ import (
 func TestDoctorChecksAllReadPermissions(t *testing.T) {
 	c := &Checker{Client: &sdk.Client{}}
 	tried := c.readChecks()
-	maps.Copy(tried, c.acceleratorReads())
+	maps.Copy(tried, c.acceleratorReadChecks())
 	needed := map[string]bool{}
-	for _, s := range slices.Concat(rights.AWS, rights.Accelerators) {
+	for _, s := range slices.Concat(rights.AWSStatements, rights.AcceleratorStatements) {
 		for _, a := range s.Actions {
 			needed[a.Name] = true
 			if (s.Sid == "Read" || s.Sid == "ReadAccelerators") && tried[a.Name] == nil {

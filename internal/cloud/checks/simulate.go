@@ -57,10 +57,10 @@ func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (
 	return result, nil
 }
 
-// assumedRole matches the ARN of the session of an assumed role.
-var assumedRole = regexp.MustCompile(`^arn:([a-z-]+):sts::([0-9]+):assumed-role/([^/]+)/.*$`)
+// assumedRoleARN matches the ARN of the session of an assumed role.
+var assumedRoleARN = regexp.MustCompile(`^arn:([a-z-]+):sts::([0-9]+):assumed-role/([^/]+)/.*$`)
 
 // policySource returns the ARN of the user or role whose policies apply to a caller.
 func policySource(arn string) string {
-	return assumedRole.ReplaceAllString(arn, "arn:$1:iam::$2:role/$3")
+	return assumedRoleARN.ReplaceAllString(arn, "arn:$1:iam::$2:role/$3")
 }

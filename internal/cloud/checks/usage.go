@@ -21,14 +21,14 @@ import (
 type Usage struct {
 	// Name is AWS's name of the quota.
 	Name string
-	// Of is the resource with the highest usage, for a quota that each load balancer, target group or security group has;
+	// Resource is the resource with the highest usage, for a quota that each load balancer, target group or security group has;
 	// empty for a quota of the account.
-	Of string
+	Resource string
 	// Used is the usage, and Limit the value of the quota.
 	Used, Limit int
-	// Default reports whether Limit is the default of a new account, as the controller has no permission to read the present
+	// IsDefault reports whether Limit is the default of a new account, as the controller has no permission to read the present
 	// value.
-	Default bool
+	IsDefault bool
 }
 
 // maxUsageCalls bounds the calls that read single load balancers, target groups and accelerators.
@@ -37,9 +37,9 @@ const maxUsageCalls = 400
 // rulesPerSecurityGroup is AWS's default quota of the rules of a security group.
 const rulesPerSecurityGroup = 60
 
-// Usage reads the quotas that the controller can exceed, and their usage: by the account, and by the resources with the
+// ReadUsage reads the quotas that the controller can exceed, and their usage: by the account, and by the resources with the
 // tag of the cluster. unseen is how many load balancers and target groups were not read.
-func (c *Checker) Usage(ctx context.Context) (used []Usage, unseen int, err error) {
+func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, unseen int, err error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	if err := u.readLimits(ctx); err != nil {
 		return nil, 0, err
@@ -88,13 +88,13 @@ func (u *usageCounter) readLimits(ctx context.Context) error {
 // noteUsage records the usage of a quota by a resource, if AWS returns the value of the quota.
 func (u *usageCounter) noteUsage(quota, resource string, n int) {
 	if limit, ok := u.limits[quota]; ok {
-		u.keepHighest(Usage{Name: quota, Of: resource, Used: n, Limit: limit})
+		u.keepHighest(Usage{Name: quota, Resource: resource, Used: n, Limit: limit})
 	}
 }
 
 // keepHighest keeps a usage if it is the highest of its quota so far.
 func (u *usageCounter) keepHighest(x Usage) {
-	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Of < old.Of {
+	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Resource < old.Resource {
 		u.highest[x.Name] = x
 	}
 }
@@ -172,7 +172,8 @@ func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []obser
 	return nil
 }
 
-// countListeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
+// countListeners counts the listeners, rules and certificates of a load balancer, without default rules and default
+// certificates.
 func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	u.calls++
 	out, err := u.checker.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
@@ -212,8 +213,8 @@ func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalan
 	return nil
 }
 
-// countSecurityGroupRules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts rules with an IPv4 and
-// an IPv6 range separately, and each other rule for both.
+// countSecurityGroupRules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts
+// rules with an IPv4 and an IPv6 range separately, and each other rule for both.
 func (u *usageCounter) countSecurityGroupRules(ctx context.Context, own []string) error {
 	groups, err := u.checker.cloud.EndpointSecurityGroups(ctx, own, 0)
 	if err != nil {
@@ -230,7 +231,7 @@ func (u *usageCounter) countSecurityGroupRules(ctx context.Context, own []string
 				ipv6++
 			}
 		}
-		u.keepHighest(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(ipv4, ipv6), Limit: rulesPerSecurityGroup, Default: true})
+		u.keepHighest(Usage{Name: "rules-per-security-group", Resource: g.ID, Used: max(ipv4, ipv6), Limit: rulesPerSecurityGroup, IsDefault: true})
 	}
 	return nil
 }

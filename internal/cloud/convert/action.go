@@ -14,18 +14,18 @@ import (
 
 // Placeholders by which AWS shows the fields of a redirect that keep the value of the request.
 const (
-	keepHost     = "#{host}"
-	keepPath     = "/#{path}"
-	keepPort     = "#{port}"
-	keepProtocol = "#{protocol}"
-	keepQuery    = "#{query}"
+	hostPlaceholder     = "#{host}"
+	pathPlaceholder     = "/#{path}"
+	portPlaceholder     = "#{port}"
+	protocolPlaceholder = "#{protocol}"
+	queryPlaceholder    = "#{query}"
 )
 
-// GroupARNOf returns the ARN of a target group that an action names.
-type GroupARNOf func(model.GroupRef) (string, error)
+// TargetGroupARNFunc returns the ARN of a target group that an action names.
+type TargetGroupARNFunc func(model.GroupRef) (string, error)
 
 // ActionsToAWS converts the actions of a rule or a listener, in their order.
-func ActionsToAWS(actions []model.Action, arnOf GroupARNOf) ([]elbtypes.Action, error) {
+func ActionsToAWS(actions []model.Action, arnOf TargetGroupARNFunc) ([]elbtypes.Action, error) {
 	out := make([]elbtypes.Action, 0, len(actions))
 	for i, a := range actions {
 		x, err := actionToAWS(a, arnOf)
@@ -38,15 +38,15 @@ func ActionsToAWS(actions []model.Action, arnOf GroupARNOf) ([]elbtypes.Action, 
 	return out, nil
 }
 
-func actionToAWS(a model.Action, arnOf GroupARNOf) (elbtypes.Action, error) {
+func actionToAWS(a model.Action, arnOf TargetGroupARNFunc) (elbtypes.Action, error) {
 	switch a := a.(type) {
 	case model.Forward:
 		return forwardToAWS(a, arnOf)
 	case model.Redirect:
 		c := &elbtypes.RedirectActionConfig{
 			StatusCode: elbtypes.RedirectActionStatusCodeEnum(a.Status),
-			Host:       Optional(a.Host), Path: Optional(a.Path), Port: Optional(a.Port),
-			Protocol: Optional(a.Protocol), Query: Optional(a.Query),
+			Host:       NilIfEmpty(a.Host), Path: NilIfEmpty(a.Path), Port: NilIfEmpty(a.Port),
+			Protocol: NilIfEmpty(a.Protocol), Query: NilIfEmpty(a.Query),
 		}
 		if a.DropQuery {
 			c.Query = aws.String("")
@@ -54,7 +54,7 @@ func actionToAWS(a model.Action, arnOf GroupARNOf) (elbtypes.Action, error) {
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumRedirect, RedirectConfig: c}, nil
 	case model.FixedResponse:
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{
-			StatusCode: aws.String(a.Status), ContentType: Optional(a.ContentType), MessageBody: Optional(a.Body),
+			StatusCode: aws.String(a.Status), ContentType: NilIfEmpty(a.ContentType), MessageBody: NilIfEmpty(a.Body),
 		}}, nil
 	case model.AuthOIDC:
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumAuthenticateOidc, AuthenticateOidcConfig: oidcToAWS(a)}, nil
@@ -63,8 +63,8 @@ func actionToAWS(a model.Action, arnOf GroupARNOf) (elbtypes.Action, error) {
 			UserPoolArn: aws.String(a.UserPoolARN), UserPoolClientId: aws.String(a.ClientID), UserPoolDomain: aws.String(a.Domain),
 			AuthenticationRequestExtraParams: maps.Clone(a.ExtraParams),
 			OnUnauthenticatedRequest:         elbtypes.AuthenticateCognitoActionConditionalBehaviorEnum(a.OnUnauthenticated),
-			Scope:                            Optional(a.Scope), SessionCookieName: Optional(a.SessionCookie),
-			SessionTimeout: OptionalNumber(a.SessionTimeout),
+			Scope:                            NilIfEmpty(a.Scope), SessionCookieName: NilIfEmpty(a.SessionCookie),
+			SessionTimeout: NilIfZero(a.SessionTimeout),
 		}}, nil
 	case model.ValidateJWT:
 		c := &elbtypes.JwtValidationActionConfig{JwksEndpoint: aws.String(a.JWKSEndpoint), Issuer: aws.String(a.Issuer)}
@@ -85,8 +85,8 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 		ClientId:                         aws.String(a.ClientID.Reveal()),
 		AuthenticationRequestExtraParams: maps.Clone(a.ExtraParams),
 		OnUnauthenticatedRequest:         elbtypes.AuthenticateOidcActionConditionalBehaviorEnum(a.OnUnauthenticated),
-		Scope:                            Optional(a.Scope), SessionCookieName: Optional(a.SessionCookie),
-		SessionTimeout: OptionalNumber(a.SessionTimeout),
+		Scope:                            NilIfEmpty(a.Scope), SessionCookieName: NilIfEmpty(a.SessionCookie),
+		SessionTimeout: NilIfZero(a.SessionTimeout),
 	}
 	// A live action that is written back has no secret, as AWS never returns it. AWS is asked to keep its secret.
 	if a.ClientSecret == "" {
@@ -98,7 +98,7 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 }
 
 // forwardToAWS always writes a forward config, never the older top-level target group.
-func forwardToAWS(a model.Forward, arnOf GroupARNOf) (elbtypes.Action, error) {
+func forwardToAWS(a model.Forward, arnOf TargetGroupARNFunc) (elbtypes.Action, error) {
 	c := &elbtypes.ForwardActionConfig{}
 	for _, g := range a.Groups {
 		arn, err := arnOf(g.Group)
@@ -141,8 +141,8 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 	case a.Type == elbtypes.ActionTypeEnumRedirect && a.RedirectConfig != nil:
 		c := a.RedirectConfig
 		return model.Redirect{
-			Host: withoutPlaceholder(c.Host, keepHost), Path: withoutPlaceholder(c.Path, keepPath), Port: withoutPlaceholder(c.Port, keepPort),
-			Protocol: withoutPlaceholder(c.Protocol, keepProtocol), Query: withoutPlaceholder(c.Query, keepQuery), Status: string(c.StatusCode),
+			Host: withoutPlaceholder(c.Host, hostPlaceholder), Path: withoutPlaceholder(c.Path, pathPlaceholder), Port: withoutPlaceholder(c.Port, portPlaceholder),
+			Protocol: withoutPlaceholder(c.Protocol, protocolPlaceholder), Query: withoutPlaceholder(c.Query, queryPlaceholder), Status: string(c.StatusCode),
 			DropQuery: c.Query != nil && *c.Query == "",
 		}
 	case a.Type == elbtypes.ActionTypeEnumFixedResponse && a.FixedResponseConfig != nil:
@@ -206,16 +206,16 @@ func nonEmptyMap(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// Optional returns nil for an empty text, so that it is not sent.
-func Optional(s string) *string {
+// NilIfEmpty returns nil for an empty text, so that it is not sent.
+func NilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-// OptionalNumber returns nil for zero, so that it is not sent.
-func OptionalNumber[T int32 | int64](n T) *T {
+// NilIfZero returns nil for zero, so that it is not sent.
+func NilIfZero[T int32 | int64](n T) *T {
 	if n == 0 {
 		return nil
 	}

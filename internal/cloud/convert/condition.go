@@ -50,7 +50,7 @@ func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
 	case model.QueryString:
 		q := &elbtypes.QueryStringConditionConfig{}
 		for _, p := range c.Pairs {
-			q.Values = append(q.Values, elbtypes.QueryStringKeyValuePair{Key: Optional(p.Key), Value: aws.String(p.Value)})
+			q.Values = append(q.Values, elbtypes.QueryStringKeyValuePair{Key: NilIfEmpty(p.Key), Value: aws.String(p.Value)})
 		}
 		return elbtypes.RuleCondition{Field: aws.String(queryField), QueryStringConfig: q}, nil
 	case model.SourceIP:

@@ -63,7 +63,7 @@ func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 	out := make([]ec2types.IpPermission, 0, len(rules))
 	for _, r := range rules {
 		p := ec2types.IpPermission{IpProtocol: aws.String(r.Protocol), FromPort: aws.Int32(r.From), ToPort: aws.Int32(r.To)}
-		d := Optional(r.Description)
+		d := NilIfEmpty(r.Description)
 		switch {
 		case r.Group != "":
 			p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: aws.String(r.Group), Description: d}}

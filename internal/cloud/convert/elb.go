@@ -24,7 +24,7 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 		Subnets: SubnetsFromAWS(lb.AvailabilityZones), Addresses: AddressesFromAWS(lb.AvailabilityZones),
 	}
 	if out.Type == model.Network.String() {
-		out.Mappings = MappingsFromAWS(lb.AvailabilityZones)
+		out.Mappings = SubnetMappingsFromAWS(lb.AvailabilityZones)
 		out.SourceNAT = string(lb.EnablePrefixForIpv6SourceNat)
 		out.PrivateLinkRules = aws.ToString(lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic)
 	}
@@ -84,9 +84,9 @@ func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// MappingsFromAWS returns the subnets of a network load balancer, each with its first address of each kind, in order of
+// SubnetMappingsFromAWS returns the subnets of a network load balancer, each with its first address of each kind, in order of
 // the subnet ids.
-func MappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
+func SubnetMappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	var out []model.SubnetMapping
 	for _, z := range zones {
 		m := model.SubnetMapping{Subnet: aws.ToString(z.SubnetId)}
@@ -118,9 +118,9 @@ func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 	if len(l.Certificates) > 0 {
 		out.Certificate = aws.ToString(l.Certificates[0].CertificateArn)
 	}
-	if m := l.MutualAuthentication; m != nil && aws.ToString(m.Mode) != "" && aws.ToString(m.Mode) != mutualOff {
+	if m := l.MutualAuthentication; m != nil && aws.ToString(m.Mode) != "" && aws.ToString(m.Mode) != mutualAuthOff {
 		out.MutualAuth = &model.MutualAuth{Mode: aws.ToString(m.Mode)}
-		if out.MutualAuth.Mode == mutualVerify {
+		if out.MutualAuth.Mode == mutualAuthVerify {
 			out.MutualAuth.TrustStore = aws.ToString(m.TrustStoreArn)
 			out.MutualAuth.IgnoreExpiry = m.IgnoreClientCertificateExpiry
 			out.MutualAuth.AdvertiseCA = string(m.AdvertiseTrustStoreCaNames)
@@ -131,8 +131,8 @@ func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 
 // Modes of mutual authentication.
 const (
-	mutualOff    = "off"
-	mutualVerify = "verify"
+	mutualAuthOff    = "off"
+	mutualAuthVerify = "verify"
 )
 
 // MutualAuthToAWS converts the settings of mutual authentication. Nil, which is not sent, stays nil.
@@ -141,8 +141,8 @@ func MutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttribut
 		return nil
 	}
 	out := &elbtypes.MutualAuthenticationAttributes{Mode: aws.String(m.Mode)}
-	if m.Mode == mutualVerify {
-		out.TrustStoreArn = Optional(m.TrustStore)
+	if m.Mode == mutualAuthVerify {
+		out.TrustStoreArn = NilIfEmpty(m.TrustStore)
 		out.IgnoreClientCertificateExpiry = m.IgnoreExpiry
 		out.AdvertiseTrustStoreCaNames = elbtypes.AdvertiseTrustStoreCaNamesEnum(m.AdvertiseCA)
 	}
@@ -174,16 +174,16 @@ func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	if h.HTTPCodes == "" && h.GRPCCodes == "" {
 		return nil
 	}
-	return &elbtypes.Matcher{HttpCode: Optional(h.HTTPCodes), GrpcCode: Optional(h.GRPCCodes)}
+	return &elbtypes.Matcher{HttpCode: NilIfEmpty(h.HTTPCodes), GrpcCode: NilIfEmpty(h.GRPCCodes)}
 }
 
-// pair is a type of the SDK that consists of a key and a value.
-type pair interface {
+// keyValuePair is a type of the SDK that consists of a key and a value.
+type keyValuePair interface {
 	elbtypes.Tag | elbtypes.LoadBalancerAttribute | elbtypes.ListenerAttribute | elbtypes.TargetGroupAttribute
 }
 
 // PairsToAWS converts the values of keys to tags or attributes, in the order of the keys.
-func PairsToAWS[P pair](keys []string, values map[string]string) []P {
+func PairsToAWS[P keyValuePair](keys []string, values map[string]string) []P {
 	var out []P
 	for _, k := range keys {
 		out = append(out, P(elbtypes.Tag{Key: aws.String(k), Value: aws.String(values[k])}))
@@ -192,7 +192,7 @@ func PairsToAWS[P pair](keys []string, values map[string]string) []P {
 }
 
 // PairsFromAWS converts tags or attributes. The result is never nil, as nil means that they were not read.
-func PairsFromAWS[P pair](pairs []P) map[string]string {
+func PairsFromAWS[P keyValuePair](pairs []P) map[string]string {
 	out := make(map[string]string, len(pairs))
 	for _, p := range pairs {
 		t := elbtypes.Tag(p)

@@ -13,16 +13,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Share is the fraction of the calls per second admitted by AWS that is used to look for drift.
-const Share = 0.05
+// CallShare is the fraction of the calls per second admitted by AWS that is used to look for drift.
+const CallShare = 0.05
 
 // Check is a reading that is repeated from time to time to find drift.
 type Check struct {
-	Key   string
-	Every time.Duration
-	// At is the time of the last reading, by a check or by a run; zero if that is not known.
-	At   time.Time
-	Read func(ctx context.Context) error
+	Key    string
+	Period time.Duration
+	// LastReadAt is the time of the last reading, by a check or by a run; zero if that is not known.
+	LastReadAt time.Time
+	Read       func(ctx context.Context) error
 }
 
 // Source lists checks.
@@ -31,69 +31,69 @@ type Source interface {
 	Checks() []Check
 }
 
-// AWS is the source of the checks of AWS resources, with the rate of read calls that AWS admits.
-type AWS interface {
+// AWSSource is the source of the checks of AWS resources, with the rate of read calls that AWS admits.
+type AWSSource interface {
 	Source
-	// ReadRate returns how many read calls per second AWS admits now. Share of them is used.
+	// ReadRate returns how many read calls per second AWS admits now. CallShare of them is used.
 	ReadRate() float64
 }
 
 // Watch runs checks one after the other.
 type Watch struct {
-	AWS AWS
-	// Others are the sources of checks besides AWS.
-	Others []Source
+	AWS AWSSource
+	// OtherSources are the sources of checks besides AWS.
+	OtherSources []Source
 	// Log gets each check that failed, at the debug level.
 	Log logr.Logger
 
-	last   map[string]time.Time // when each check was made last, by its key
-	due    []dueCheck           // the checks that are due before the next listing
-	listed time.Time            // when the sources were listed last
+	lastCheckedAt map[string]time.Time // when each check was made last, by its key
+	dueChecks     []dueCheck           // the checks that are due before the next listing
+	listedAt      time.Time            // when the sources were listed last
 }
 
 type dueCheck struct {
 	Check
-	at time.Time
+	dueAt time.Time
 }
 
-// Step runs the check that is most overdue, if any is due, and returns how long to wait before the next step. The wait is
-// as long as the calls of the check take at the share of the admitted rate.
-func (w *Watch) Step(ctx context.Context) time.Duration {
+// RunNextCheck runs the check that is most overdue, if any is due, and returns how long to wait before the next step. The
+// wait is as long as the calls of the check take at the share of the admitted rate.
+func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	now := time.Now()
-	if w.listed.IsZero() || now.Sub(w.listed) >= durations.Recent {
-		w.list(now)
+	if w.listedAt.IsZero() || now.Sub(w.listedAt) >= durations.Recent {
+		w.listChecks(now)
 	}
-	i, wait := w.next(now)
+	i, wait := w.nextCheck(now)
 	if i < 0 {
 		return wait
 	}
-	next := w.due[i]
-	w.last[next.Key] = now
-	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(durations.Recent)) {
-		w.due[i] = again
+	next := w.dueChecks[i]
+	w.lastCheckedAt[next.Key] = now
+	if again := (dueCheck{next.Check, now.Add(next.Period)}); again.dueAt.Before(w.listedAt.Add(durations.Recent)) {
+		w.dueChecks[i] = again
 	} else {
-		w.due = slices.Delete(w.due, i, i+1)
+		w.dueChecks = slices.Delete(w.dueChecks, i, i+1)
 	}
 	var calls atomic.Int64
-	if err := next.Read(context.WithValue(ctx, countKey{}, &calls)); err != nil && ctx.Err() == nil {
+	if err := next.Read(context.WithValue(ctx, callCountKey{}, &calls)); err != nil && ctx.Err() == nil {
 		w.Log.V(1).Info("failed to look for drift", "check", next.Key, "err", err.Error())
 	}
-	return time.Duration(float64(calls.Load()) / (Share * max(w.AWS.ReadRate(), minReadRate)) * float64(time.Second))
+	return time.Duration(float64(calls.Load()) / (CallShare * max(w.AWS.ReadRate(), minReadRate)) * float64(time.Second))
 }
 
-// next returns the index of the check that is most overdue in relation to its period, so that all periods grow by the
+// nextCheck returns the index of the check that is most overdue in relation to its period, so that all periods grow by the
 // same factor where the share of calls does not suffice. By absolute time, a check with a short period would wait as
 // long as all others. If no check is due, the index is -1 and wait is the time until one is.
-func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
+func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	index, wait = -1, durations.Recent
 	most := 0.0
-	for i, c := range w.due {
-		late := now.Sub(c.at)
+	for i, c := range w.dueChecks {
+		late := now.Sub(c.dueAt)
 		if late < 0 {
 			wait = min(wait, -late)
 			continue
 		}
-		if by := float64(late) / float64(max(c.Every, 1)); index < 0 || by > most {
+		if by := float64(late) / float64(max(c.Period, 1)); index < 0 || by > most {
 			index, most = i, by
 		}
 	}
@@ -103,34 +103,34 @@ func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
 // minReadRate, in calls per second, bounds the wait after a check where AWS admits almost no calls.
 const minReadRate = 0.2
 
-// list collects the checks of all sources that are due before the next listing. The first reading of a new check is
+// listChecks collects the checks of all sources that are due before the next listing. The first reading of a new check is
 // spread over its period by its key, so that not all checks are due at once.
-func (w *Watch) list(now time.Time) {
-	w.listed, w.due = now, w.due[:0]
+func (w *Watch) listChecks(now time.Time) {
+	w.listedAt, w.dueChecks = now, w.dueChecks[:0]
 	last := map[string]time.Time{}
-	for _, source := range append([]Source{w.AWS}, w.Others...) {
+	for _, source := range append([]Source{w.AWS}, w.OtherSources...) {
 		for _, c := range source.Checks() {
-			at, known := w.last[c.Key]
+			at, known := w.lastCheckedAt[c.Key]
 			if !known {
-				at = now.Add(-spread(c.Key, c.Every))
+				at = now.Add(-periodOffset(c.Key, c.Period))
 			}
 			last[c.Key] = at
-			if c.At.After(at) {
-				at = c.At
+			if c.LastReadAt.After(at) {
+				at = c.LastReadAt
 			}
-			if due := at.Add(c.Every); due.Before(now.Add(durations.Recent)) {
-				w.due = append(w.due, dueCheck{c, due})
+			if due := at.Add(c.Period); due.Before(now.Add(durations.Recent)) {
+				w.dueChecks = append(w.dueChecks, dueCheck{c, due})
 			}
 		}
 	}
-	w.last = last
-	slices.SortFunc(w.due, func(a, b dueCheck) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Key, b.Key)) })
+	w.lastCheckedAt = last
+	slices.SortFunc(w.dueChecks, func(a, b dueCheck) int { return cmp.Or(a.dueAt.Compare(b.dueAt), cmp.Compare(a.Key, b.Key)) })
 }
 
-// Run calls Step until ctx ends.
+// Run calls RunNextCheck until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		timer := time.NewTimer(w.Step(ctx))
+		timer := time.NewTimer(w.RunNextCheck(ctx))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -139,24 +139,24 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// spread returns a fraction of a period that depends on the key alone.
-func spread(key string, period time.Duration) time.Duration {
+// periodOffset returns a fraction of a period that depends on the key alone.
+func periodOffset(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash returns no error
 	return time.Duration(float64(period) * float64(h.Sum32()) / (1 << 32))
 }
 
-type countKey struct{}
+type callCountKey struct{}
 
 // IsCheck reports whether the context is that of a check for drift.
 func IsCheck(ctx context.Context) bool {
-	_, is := ctx.Value(countKey{}).(*atomic.Int64)
+	_, is := ctx.Value(callCountKey{}).(*atomic.Int64)
 	return is
 }
 
-// Count counts a call to AWS, if the context is that of a check for drift.
-func Count(ctx context.Context) {
-	if n, ok := ctx.Value(countKey{}).(*atomic.Int64); ok {
+// CountCall counts a call to AWS, if the context is that of a check for drift.
+func CountCall(ctx context.Context) {
+	if n, ok := ctx.Value(callCountKey{}).(*atomic.Int64); ok {
 		n.Add(1)
 	}
 }

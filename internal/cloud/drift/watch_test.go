@@ -30,13 +30,13 @@ func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 				longest := time.Duration(0)
 				w := &Watch{AWS: testSource{rate: 40, checks: func() (out []Check) {
 					for i := range n {
-						out = append(out, Check{Key: fmt.Sprint(i), Every: durations.DriftSeldom, Read: func(ctx context.Context) error {
+						out = append(out, Check{Key: fmt.Sprint(i), Period: durations.RareDriftPeriod, Read: func(ctx context.Context) error {
 							if at, ok := last[i]; ok {
 								longest = max(longest, time.Since(at))
 							}
 							last[i] = time.Now()
 							for range 3 {
-								Count(ctx)
+								CountCall(ctx)
 								calls++
 							}
 							return nil
@@ -47,13 +47,13 @@ func TestDriftChecksKeepToTheirShareOfCalls(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Hour)
 				defer cancel()
 				w.Run(ctx)
-				if most := int(4 * 3600 * 40 * Share); calls > most+3 {
+				if most := int(4 * 3600 * 40 * CallShare); calls > most+3 {
 					t.Errorf("%d calls, the share is %d", calls, most)
 				}
 				if len(last) != n {
 					t.Errorf("%d of %d checks were made", len(last), n)
 				}
-				pass := time.Duration(float64(3*n) / (40 * Share) * float64(time.Second))
+				pass := time.Duration(float64(3*n) / (40 * CallShare) * float64(time.Second))
 				if bound := max(15*time.Minute, pass+time.Minute); longest > bound {
 					t.Errorf("a check is made again after %s, a pass takes %s", longest, pass)
 				}
@@ -69,16 +69,16 @@ func TestDriftWatchExtendsAllPeriodsByOneFactor(t *testing.T) {
 		const parts, others = 100, 2000
 		passes := map[string]float64{}
 		check := func(key string, every time.Duration, pass float64) Check {
-			return Check{Key: key, Every: every, Read: func(ctx context.Context) error {
-				Count(ctx)
+			return Check{Key: key, Period: every, Read: func(ctx context.Context) error {
+				CountCall(ctx)
 				passes[key] += pass
 				return nil
 			}}
 		}
 		w := &Watch{AWS: testSource{rate: 50, checks: func() (out []Check) {
-			out = append(out, check("tags", durations.DriftOften/parts, 1.0/parts))
+			out = append(out, check("tags", durations.FrequentDriftPeriod/parts, 1.0/parts))
 			for i := range others {
-				c := check("others", durations.DriftOften, 1.0/others)
+				c := check("others", durations.FrequentDriftPeriod, 1.0/others)
 				c.Key = fmt.Sprint(i)
 				out = append(out, c)
 			}
@@ -98,7 +98,7 @@ func TestDriftWatchSkipsRecentReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []string
 		check := func(key string, at func() time.Time) Check {
-			return Check{Key: key, Every: durations.DriftOften, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
+			return Check{Key: key, Period: durations.FrequentDriftPeriod, LastReadAt: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
 		}
 		w := &Watch{AWS: testSource{rate: 50, checks: func() []Check {
 			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}

@@ -11,54 +11,56 @@ const (
 	// Moment is for the health of targets and for ENIs that were missing: a binding reads them every two seconds
 	// or less often. It is also the interval at which calls in flight are checked for silence.
 	Moment = time.Second
-	// Polled is for certificates that a plan reads every five seconds.
-	Polled = 4 * time.Second
+	// PolledFactAge is for certificates that a plan reads every five seconds.
+	PolledFactAge = 4 * time.Second
 	// Recent is for what is changing: load balancers that are being created, lists from which deletions follow, and
 	// refusals, so that a wrong name in one object does not use up calls that all stacks share. It is also the time over
 	// which the rate limiter counts active tenants, the interval at which the search for drift lists its checks, and the
 	// time without an answer after which AWS counts as silent: a call usually takes a second at most.
 	Recent = 10 * time.Second
-	// Pending is for operations in progress that a plan reads every half minute or less often, such as the
+	// PendingOperationAge is for operations in progress that a plan reads every half minute or less often, such as the
 	// validation of a certificate or a change of an accelerator.
-	Pending = 25 * time.Second
-	// None is for the answer that something does not exist, and for a denied read: a user is likely to correct that soon.
-	None = 30 * time.Second
-	// NoneEach is added to None for each name that does not exist, as each costs a call of its own.
-	NoneEach = 2 * time.Second
-	// Editable is for resources that users change now and then and whose change a plan waits for, such as hosted zones,
+	PendingOperationAge = 25 * time.Second
+	// NotFoundAge is for the answer that something does not exist, and for a denied read: a user is likely to correct that
+	// soon.
+	NotFoundAge = 30 * time.Second
+	// NotFoundAgeEach is added to NotFoundAge for each name that does not exist, as each costs a call of its own.
+	NotFoundAgeEach = 2 * time.Second
+	// EditableFactAge is for resources that users change now and then and whose change a plan waits for, such as hosted zones,
 	// imported certificates and a shared VPC.
-	Editable = 5 * time.Minute
-	// Stable is for what hardly ever changes and no plan waits for, such as tags, trust stores and the CIDR ranges of a VPC.
-	Stable = 10 * time.Minute
-	// Kept is for names that users choose, such as names of web ACLs, and the time after which caches drop entries that
-	// were not read. Callers may require a newer answer.
-	Kept = time.Hour
-	// Unchanging is for what never changes, such as the domains of an issued certificate, and for what the search for
+	EditableFactAge = 5 * time.Minute
+	// RarelyChangedAge is for what hardly ever changes and no plan waits for, such as tags, trust stores and the CIDR ranges
+	// of a VPC.
+	RarelyChangedAge = 10 * time.Minute
+	// CacheRetention is for names that users choose, such as names of web ACLs, and the time after which caches drop entries
+	// that were not read. Callers may require a newer answer.
+	CacheRetention = time.Hour
+	// UnchangingFactAge is for what never changes, such as the domains of an issued certificate, and for what the search for
 	// drift reads again anyway. It is the default period of resynchronization.
-	Unchanging = 10 * time.Hour
+	UnchangingFactAge = 10 * time.Hour
 )
 
 // Settle windows and propagation delays. AWS documents none of them.
 const (
-	// Settle is the settle window: how long AWS may take to show what was just created or granted, or to stop showing
+	// SettleWindow is the settle window: how long AWS may take to show what was just created or granted, or to stop showing
 	// what was just deleted. It is also how long the list of all certificates is used, as a new one is shown late anyway.
-	Settle = time.Minute
-	// Propagation is an upper bound of the propagation delay of listener rules, the time until a change reaches all nodes
+	SettleWindow = time.Minute
+	// PropagationDelay is an upper bound of the propagation delay of listener rules, the time until a change reaches all nodes
 	// of a load balancer. It is usually some seconds.
-	Propagation = 10 * time.Second
+	PropagationDelay = 10 * time.Second
 	// TagLag is an upper bound of the time until the tagging service shows a new resource.
 	TagLag = 15 * time.Minute
-	// Created is how old a load balancer that was just created may be by the clock of AWS, which may differ from ours.
-	Created = 5 * time.Minute
+	// JustCreatedAge is how old a load balancer that was just created may be by the clock of AWS, which may differ from ours.
+	JustCreatedAge = 5 * time.Minute
 )
 
 // Deadlines, and when to try again.
 const (
-	// Attempt is how long AWS may take for an attempt of a call. Credentials that expire within this time are not used.
-	Attempt = 30 * time.Second
-	// Call is how long a call may take with all its attempts, which is time for two. A throttled read is usually admitted
-	// within this time, and not reported before.
-	Call = time.Minute
+	// AttemptDeadline is how long AWS may take for an attempt of a call. Credentials that expire within this time are not used.
+	AttemptDeadline = 30 * time.Second
+	// CallDeadline is how long a call may take with all its attempts, which is time for two. A throttled read is usually
+	// admitted within this time, and not reported before.
+	CallDeadline = time.Minute
 	// FirstRetry is the back-off after the first failure of a read.
 	FirstRetry = 5 * time.Second
 	// LastRetry is the longest back-off of reads, and bounds for how long a tenant's calls are postponed. It is less than
@@ -69,21 +71,21 @@ const (
 // How often live state is read again to find drift, where the share of calls allows it. Both are shorter than the
 // documented 5 and 15 minutes.
 const (
-	// DriftOften is for lists, tags, and targets.
-	DriftOften = 4 * time.Minute
-	// DriftSeldom is for readings that take a call or more for each load balancer.
-	DriftSeldom = 13 * time.Minute
+	// FrequentDriftPeriod is for lists, tags, and targets.
+	FrequentDriftPeriod = 4 * time.Minute
+	// RareDriftPeriod is for readings that take a call or more for each load balancer.
+	RareDriftPeriod = 13 * time.Minute
 )
 
 // Durations of the rate limiter.
 const (
-	// Throttled is the first pause of trials after a throttled call. It also bounds the time over which the tokens that
+	// ThrottlePause is the first pause of trials after a throttled call. It also bounds the time over which the tokens that
 	// AWS has added are counted, so that a bucket that was empty for hours learns as fast as one that was full just now.
-	Throttled = 2 * time.Minute
-	// Reserved is for how long after its expected time the position of a postponed call is kept free.
-	Reserved = 2 * time.Second
-	// Trial is about how long AWS takes to answer a trial, a call that is made to learn whether AWS has a token.
-	Trial = 50 * time.Millisecond
+	ThrottlePause = 2 * time.Minute
+	// ReservationHold is for how long after its expected time the position of a postponed call is kept free.
+	ReservationHold = 2 * time.Second
+	// TrialLatency is about how long AWS takes to answer a trial, a call that is made to learn whether AWS has a token.
+	TrialLatency = 50 * time.Millisecond
 	// TokenMargin is added to the time at which AWS is expected to have a token.
 	TokenMargin = 5 * time.Millisecond
 )

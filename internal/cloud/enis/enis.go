@@ -31,44 +31,44 @@ type ENIs struct {
 
 // Reset forgets what was read.
 func (p *ENIs) Reset() {
-	p.With(func() { p.cache, p.ranges = newENICache(), map[string]vpcRanges{} })
+	p.WithLock(func() { p.cache, p.ranges = newENICache(), map[string]vpcRanges{} })
 }
 
 // eniCache caches ENIs, and the security groups of nodes and pods.
 type eniCache struct {
-	found map[keyKind]map[string]cachedENIs // by key, for each kind of key
-	tags  map[string]cachedTags             // of security groups
+	enisByKey map[keyKind]map[string]cachedENIs // by key, for each kind of key
+	tags      map[string]cachedTags             // of security groups
 
-	groups   map[string]cachedRules // by id
-	taggedAt time.Time
+	securityGroups map[string]cachedRules // by id
+	taggedReadAt   time.Time
 }
 
 // cachedENIs are the ENIs that were found for a key, none if there is no such ENI.
 type cachedENIs struct {
-	list []network.ENI
-	at   time.Time
+	list   []network.ENI
+	readAt time.Time
 }
 
 type cachedTags struct {
-	tags map[string]string
-	at   time.Time
+	tags   map[string]string
+	readAt time.Time
 }
 
 func newENICache() eniCache {
 	return eniCache{
-		found: map[keyKind]map[string]cachedENIs{byInstance: {}, byID: {}, byAddress: {}},
-		tags:  map[string]cachedTags{}, groups: map[string]cachedRules{},
+		enisByKey: map[keyKind]map[string]cachedENIs{byInstance: {}, byID: {}, byAddress: {}},
+		tags:      map[string]cachedTags{}, securityGroups: map[string]cachedRules{},
 	}
 }
 
 // ENIs implements bindings.EndpointSecurityGroups.
 func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
-	for _, l := range []lookup{{byInstance, q.Instances, q.Carried}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
-		if err := p.readMissing(ctx, l, p.NotBefore(q.MaxAge)); err != nil {
-			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", l.by, err)
+	for _, l := range []eniLookup{{byInstance, q.Instances, q.ExpectedAddresses}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
+		if err := p.readMissing(ctx, l, p.EarliestReadTime(q.MaxAge)); err != nil {
+			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", l.keyKind, err)
 		}
 	}
-	return p.fromCache(q), nil
+	return p.enisFromCache(q), nil
 }
 
 // keyKind is the kind of key by which ENIs are found.
@@ -80,15 +80,15 @@ const (
 	byAddress  keyKind = "addresses"
 )
 
-// lookup is a search for ENIs by keys of one kind.
-type lookup struct {
-	by      keyKind
-	keys    []string
-	carried map[string][]string // addresses that the ENIs of a key are expected to carry
+// eniLookup is a search for ENIs by keys of one kind.
+type eniLookup struct {
+	keyKind           keyKind
+	keys              []string
+	expectedAddresses map[string][]string // addresses that the ENIs of a key are expected to carry
 }
 
-// read reads ENIs from AWS.
-func (p *ENIs) read(ctx context.Context, by keyKind, keys []string) (map[string][]network.ENI, error) {
+// readByKeys reads ENIs from AWS.
+func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (map[string][]network.ENI, error) {
 	switch by {
 	case byInstance:
 		return p.readInstances(ctx, keys)
@@ -100,14 +100,14 @@ func (p *ENIs) read(ctx context.Context, by keyKind, keys []string) (map[string]
 
 // readMissing reads the ENIs of those keys that were not read since the given time, or whose ENIs lack an address that they
 // are expected to carry.
-func (p *ENIs) readMissing(ctx context.Context, l lookup, since time.Time) error {
+func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {
-		p.With(func() {
+		p.WithLock(func() {
 			for _, key := range l.keys {
-				f := p.cache.found[l.by][key]
-				lacks := len(f.list) == 0 || !haveAllAddresses(f.list, l.carried[key])
-				if !p.IsYounger(f.at, durations.Stable) || f.at.Before(since) || lacks && !f.at.After(start) {
+				f := p.cache.enisByKey[l.keyKind][key]
+				lacks := len(f.list) == 0 || !haveAllAddresses(f.list, l.expectedAddresses[key])
+				if !p.IsYounger(f.readAt, durations.RarelyChangedAge) || f.readAt.Before(since) || lacks && !f.readAt.After(start) {
 					out = append(out, key)
 				}
 			}
@@ -115,19 +115,19 @@ func (p *ENIs) readMissing(ctx context.Context, l lookup, since time.Time) error
 		return out
 	}
 	for len(missing()) > 0 {
-		err := p.Share(ctx, string(l.by), func() error {
+		err := p.ReadShared(ctx, string(l.keyKind), func() error {
 			keys := sdk.SortedUnique(missing())
 			if len(keys) == 0 {
 				return nil
 			}
 			at := p.Config.Clock.Now()
-			got, err := p.read(ctx, l.by, keys)
+			got, err := p.readByKeys(ctx, l.keyKind, keys)
 			if err != nil {
 				return err
 			}
-			p.With(func() {
-				found := p.cache.found[l.by]
-				maps.DeleteFunc(found, func(_ string, f cachedENIs) bool { return !p.IsYounger(f.at, durations.Stable) })
+			p.WithLock(func() {
+				found := p.cache.enisByKey[l.keyKind]
+				maps.DeleteFunc(found, func(_ string, f cachedENIs) bool { return !p.IsYounger(f.readAt, durations.RarelyChangedAge) })
 				for _, key := range keys {
 					found[key] = cachedENIs{got[key], at}
 				}
@@ -149,13 +149,13 @@ func haveAllAddresses(list []network.ENI, addresses []string) bool {
 	})
 }
 
-func (p *ENIs) fromCache(q bindings.ENIQuery) bindings.ENIs {
-	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}, ByID: map[string]network.ENI{}, ByAddress: map[string]network.ENI{}}
-	p.With(func() {
-		e := p.cache.found
+func (p *ENIs) enisFromCache(q bindings.ENIQuery) bindings.ENIs {
+	out := bindings.ENIs{ByInstance: map[string][]network.ENI{}, ByID: map[string]network.ENI{}, ByAddress: map[string]network.ENI{}}
+	p.WithLock(func() {
+		e := p.cache.enisByKey
 		for _, k := range q.Instances {
 			if l := e[byInstance][k].list; len(l) > 0 {
-				out.OfInstance[k] = l
+				out.ByInstance[k] = l
 			}
 		}
 		for _, k := range q.IDs {
@@ -176,7 +176,7 @@ func (p *ENIs) fromCache(q bindings.ENIQuery) bindings.ENIs {
 // fail.
 func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
-	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
+	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
 		pages := ec2.NewDescribeInstancesPaginator(p.API.EC2, &ec2.DescribeInstancesInput{Filters: sdk.Filters("instance-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -201,8 +201,8 @@ func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]ne
 
 func (p *ENIs) readENIs(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
-	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
-		err := p.eachENI(ctx, sdk.Filters("network-interface-id", batch...), func(i network.ENI) { out[i.ID] = []network.ENI{i} })
+	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
+		err := p.forEachENI(ctx, sdk.Filters("network-interface-id", batch...), func(i network.ENI) { out[i.ID] = []network.ENI{i} })
 		if err != nil {
 			return nil, err
 		}
@@ -221,10 +221,10 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 		}
 	}
 	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
-		for batch := range slices.Chunk(families[name], sdk.FilterBatch) {
-			err := p.eachENI(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.ENI) {
+		for batch := range slices.Chunk(families[name], sdk.MaxFilterValues) {
+			err := p.forEachENI(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.ENI) {
 				for _, a := range batch {
-					if i.Carries(a) {
+					if i.HasAddress(a) {
 						out[a] = append(out[a], i)
 					}
 				}
@@ -240,7 +240,7 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 	return out, p.setSecurityGroupTags(ctx, out)
 }
 
-func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network.ENI)) error {
+func (p *ENIs) forEachENI(ctx context.Context, f []ec2types.Filter, do func(network.ENI)) error {
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.API.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -248,7 +248,7 @@ func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network
 			return err
 		}
 		for _, n := range page.NetworkInterfaces {
-			i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniSecurityGroups(n.Groups)}
+			i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), SecurityGroups: eniSecurityGroups(n.Groups)}
 			if n.Attachment != nil {
 				i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 			}
@@ -266,7 +266,7 @@ func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network
 }
 
 func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
-	i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniSecurityGroups(n.Groups)}
+	i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), SecurityGroups: eniSecurityGroups(n.Groups)}
 	if n.Attachment != nil {
 		i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 	}
@@ -289,39 +289,39 @@ func fieldTexts[T any](list []T, field func(T) *string) []string {
 	return out
 }
 
-func eniSecurityGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
-	var out []network.ENIGroup
+func eniSecurityGroups(groups []ec2types.GroupIdentifier) []network.ENISecurityGroup {
+	var out []network.ENISecurityGroup
 	for _, g := range groups {
-		out = append(out, network.ENIGroup{ID: aws.ToString(g.GroupId)})
+		out = append(out, network.ENISecurityGroup{ID: aws.ToString(g.GroupId)})
 	}
-	slices.SortFunc(out, func(a, b network.ENIGroup) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b network.ENISecurityGroup) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 
 // setSecurityGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the
 // security groups gets the rules.
 func (p *ENIs) setSecurityGroupTags(ctx context.Context, found map[string][]network.ENI) error {
-	each := func(do func(*network.ENIGroup)) {
+	each := func(do func(*network.ENISecurityGroup)) {
 		for _, l := range found {
 			for i := range l {
-				if len(l[i].Groups) < 2 {
+				if len(l[i].SecurityGroups) < 2 {
 					continue
 				}
-				for j := range l[i].Groups {
-					do(&l[i].Groups[j])
+				for j := range l[i].SecurityGroups {
+					do(&l[i].SecurityGroups[j])
 				}
 			}
 		}
 	}
 	var unknown []string
-	p.With(func() {
-		each(func(g *network.ENIGroup) {
-			if !p.IsYounger(p.cache.tags[g.ID].at, durations.Stable) {
+	p.WithLock(func() {
+		each(func(g *network.ENISecurityGroup) {
+			if !p.IsYounger(p.cache.tags[g.ID].readAt, durations.RarelyChangedAge) {
 				unknown = append(unknown, g.ID)
 			}
 		})
 	})
-	for batch := range slices.Chunk(sdk.SortedUnique(unknown), sdk.FilterBatch) {
+	for batch := range slices.Chunk(sdk.SortedUnique(unknown), sdk.MaxFilterValues) {
 		start := p.Config.Clock.Now()
 		pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})
 		for pages.HasMorePages() {
@@ -329,15 +329,15 @@ func (p *ENIs) setSecurityGroupTags(ctx context.Context, found map[string][]netw
 			if err != nil {
 				return err
 			}
-			p.With(func() {
+			p.WithLock(func() {
 				for _, g := range page.SecurityGroups {
 					p.cache.tags[aws.ToString(g.GroupId)] = cachedTags{convert.EC2TagsFromAWS(g.Tags), start}
 				}
 			})
 		}
 	}
-	p.With(func() {
-		each(func(g *network.ENIGroup) { g.Tags = p.cache.tags[g.ID].tags })
+	p.WithLock(func() {
+		each(func(g *network.ENISecurityGroup) { g.Tags = p.cache.tags[g.ID].tags })
 	})
 	return nil
 }

@@ -25,23 +25,23 @@ import (
 
 // cachedRules are the rules of a security group of nodes or pods.
 type cachedRules struct {
-	exists  bool
-	tagged  bool // it has the tag kubernetes.io/cluster/NAME, by which provisioning tools mark the groups of a cluster
-	rules   []model.IngressRule
-	at      time.Time
-	written time.Time
+	exists        bool
+	hasClusterTag bool // it has the tag kubernetes.io/cluster/NAME, by which provisioning tools mark the groups of a cluster
+	rules         []model.IngressRule
+	readAt        time.Time
+	writtenAt     time.Time
 }
 
 // EndpointSecurityGroups implements bindings.EndpointSecurityGroups.
 func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointSecurityGroup, error) {
-	since := p.NotBefore(maxAge)
+	since := p.EarliestReadTime(maxAge)
 	old := func(at time.Time) bool { return !p.IsYounger(at, p.Config.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
-		p.With(func() {
+		p.WithLock(func() {
 			e := &p.cache
-			tagged = old(e.taggedAt)
+			tagged = old(e.taggedReadAt)
 			for _, id := range ids {
-				if g := e.groups[id]; old(g.at) && !(g.tagged && !tagged) {
+				if g := e.securityGroups[id]; old(g.readAt) && !(g.hasClusterTag && !tagged) {
 					missing = append(missing, id)
 				}
 			}
@@ -54,7 +54,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 		if !tagged && len(missing) == 0 {
 			break
 		}
-		err := p.Optional(ctx, "endpoint groups", func() error {
+		err := p.ReadOptional(ctx, "endpoint groups", func() error {
 			tagged, missing := stale()
 			if tagged {
 				if err := p.readEndpointSecurityGroups(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(key, "owned", "shared")), nil); err != nil {
@@ -62,7 +62,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 				}
 				_, missing = stale()
 			}
-			for batch := range slices.Chunk(sdk.SortedUnique(missing), sdk.FilterBatch) {
+			for batch := range slices.Chunk(sdk.SortedUnique(missing), sdk.MaxFilterValues) {
 				if err := p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch); err != nil {
 					return err
 				}
@@ -74,9 +74,9 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 		}
 	}
 	var out []bindings.EndpointSecurityGroup
-	p.With(func() {
-		for _, id := range slices.Sorted(maps.Keys(p.cache.groups)) {
-			if g := p.cache.groups[id]; g.exists && (g.tagged || slices.Contains(ids, id)) {
+	p.WithLock(func() {
+		for _, id := range slices.Sorted(maps.Keys(p.cache.securityGroups)) {
+			if g := p.cache.securityGroups[id]; g.exists && (g.hasClusterTag || slices.Contains(ids, id)) {
 				out = append(out, bindings.EndpointSecurityGroup{ID: id, Ingress: g.rules})
 			}
 		}
@@ -98,30 +98,30 @@ func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filt
 		for _, g := range page.SecurityGroups {
 			tag := convert.EC2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.Config.Cluster]
 			found[aws.ToString(g.GroupId)] = cachedRules{
-				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
-				rules: convert.IngressFromAWS(g.IpPermissions), at: start,
+				exists: true, hasClusterTag: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
+				rules: convert.IngressFromAWS(g.IpPermissions), readAt: start,
 			}
 		}
 	}
-	p.With(func() {
+	p.WithLock(func() {
 		e := &p.cache
 		for id, g := range found {
-			if old := e.groups[id]; !old.written.After(start) {
-				e.groups[id] = g
+			if old := e.securityGroups[id]; !old.writtenAt.After(start) {
+				e.securityGroups[id] = g
 			}
 		}
 		if ids == nil {
-			e.taggedAt = start
-			for id, g := range e.groups {
-				if _, ok := found[id]; !ok && g.tagged {
-					delete(e.groups, id)
+			e.taggedReadAt = start
+			for id, g := range e.securityGroups {
+				if _, ok := found[id]; !ok && g.hasClusterTag {
+					delete(e.securityGroups, id)
 				}
 			}
 			return
 		}
 		for _, id := range ids {
 			if _, ok := found[id]; !ok {
-				e.groups[id] = cachedRules{at: start}
+				e.securityGroups[id] = cachedRules{readAt: start}
 			}
 		}
 	})
@@ -131,16 +131,16 @@ func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filt
 // ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
 func (p *ENIs) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
 	previous, start := map[string]cachedRules{}, p.Config.Clock.Now()
-	p.With(func() {
-		for id, g := range p.cache.groups {
-			if g.exists && !g.at.IsZero() && cache.Settled(start, g.written) {
+	p.WithLock(func() {
+		for id, g := range p.cache.securityGroups {
+			if g.exists && !g.readAt.IsZero() && cache.IsSettled(start, g.writtenAt) {
 				previous[id] = g
 			}
 		}
 	})
 	ids := slices.Sorted(maps.Keys(previous))
-	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
-		err := p.Optional(ctx, "endpoint groups", func() error { return p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch) })
+	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
+		err := p.ReadOptional(ctx, "endpoint groups", func() error { return p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch) })
 		if err != nil {
 			return nil, err
 		}
@@ -149,9 +149,9 @@ func (p *ENIs) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, err
 		return slices.DeleteFunc(sortedRules(g.rules), func(r model.IngressRule) bool { return !network.IsSharedRule(r) })
 	}
 	var out []string
-	p.With(func() {
+	p.WithLock(func() {
 		for _, id := range ids {
-			if g := p.cache.groups[id]; !g.written.After(start) && !slices.Equal(ownRules(previous[id]), ownRules(g)) {
+			if g := p.cache.securityGroups[id]; !g.writtenAt.After(start) && !slices.Equal(ownRules(previous[id]), ownRules(g)) {
 				out = append(out, id)
 			}
 		}
@@ -189,13 +189,13 @@ func sortedRules(in []model.IngressRule) []model.IngressRule {
 }
 
 func (p *ENIs) updateCachedRules(group string, change func([]model.IngressRule) []model.IngressRule) {
-	p.With(func() {
-		g, ok := p.cache.groups[group]
+	p.WithLock(func() {
+		g, ok := p.cache.securityGroups[group]
 		if !ok {
 			return
 		}
-		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), p.Config.Clock.Now()
-		p.cache.groups[group] = g
+		g.rules, g.writtenAt = sortedRules(change(slices.Clone(g.rules))), p.Config.Clock.Now()
+		p.cache.securityGroups[group] = g
 	})
 }
 
@@ -204,14 +204,14 @@ func (p *ENIs) updateCachedRules(group string, change func([]model.IngressRule) 
 func (p *ENIs) forgetRulesAfterFailure(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
 	case sdk.MayHaveTakenEffect(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:
-		p.With(func() {
+		p.WithLock(func() {
 			e := &p.cache
-			if e.groups[group].tagged {
-				e.taggedAt = time.Time{}
+			if e.securityGroups[group].hasClusterTag {
+				e.taggedReadAt = time.Time{}
 			}
-			delete(e.groups, group)
+			delete(e.securityGroups, group)
 			if class == failure.Gone {
-				e.groups[group] = cachedRules{at: p.Config.Clock.Now()}
+				e.securityGroups[group] = cachedRules{readAt: p.Config.Clock.Now()}
 			}
 		})
 	}

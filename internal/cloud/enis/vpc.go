@@ -19,23 +19,23 @@ import (
 type vpcRanges struct {
 	ranges    []string
 	invisible bool // the account does not see the VPC
-	at        time.Time
+	readAt    time.Time
 }
 
 // VPCRanges implements bindings.Cloud.
 func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	cached := func() (f vpcRanges, ok bool) {
-		p.With(func() {
+		p.WithLock(func() {
 			f = p.ranges[vpc]
-			ok = p.IsYounger(f.at, durations.Stable) && (!f.invisible || p.IsYounger(f.at, durations.Editable))
+			ok = p.IsYounger(f.readAt, durations.RarelyChangedAge) && (!f.invisible || p.IsYounger(f.readAt, durations.EditableFactAge))
 		})
 		return f, ok
 	}
-	f, err := sdk.CachedOrRead(ctx, p.Optional, "vpc "+vpc, cached, func() error {
+	f, err := sdk.CachedOrRead(ctx, p.ReadOptional, "vpc "+vpc, cached, func() error {
 		start := p.Config.Clock.Now()
 		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if sdk.IsGone(err) {
-			p.With(func() { p.ranges[vpc] = vpcRanges{invisible: true, at: start} })
+			p.WithLock(func() { p.ranges[vpc] = vpcRanges{invisible: true, readAt: start} })
 			return nil
 		}
 		if err != nil {
@@ -55,14 +55,14 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 			}
 		}
 		slices.Sort(ranges)
-		p.With(func() { p.ranges[vpc] = vpcRanges{ranges: ranges, at: start} })
+		p.WithLock(func() { p.ranges[vpc] = vpcRanges{ranges: ranges, readAt: start} })
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	if f.invisible {
-		return nil, sdk.Failed(failure.Gone, "read VPC "+vpc, "it is not visible to this account")
+		return nil, sdk.NewError(failure.Gone, "read VPC "+vpc, "it is not visible to this account")
 	}
 	return f.ranges, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -38,31 +38,31 @@ func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
 	return &AddOns{Client: at, inv: inv}
 }
 
-func (a *AddOns) reset() { a.With(func() { a.cache = newAddOnCache() }) }
+func (a *AddOns) reset() { a.WithLock(func() { a.cache = newAddOnCache() }) }
 
 // addOnCache caches the answers of these services.
 type addOnCache struct {
-	associations map[string]association // by key of the question
-	acls         aclList
-	stores       map[string]foundName   // trust stores, by name
-	subscription *observed.Subscription // to Shield Advanced
-	subscribedAt time.Time              // when subscription was read
+	associations       map[string]association // by key of the question
+	acls               aclList
+	trustStores        map[string]foundName   // trust stores, by name
+	subscription       *observed.Subscription // to Shield Advanced
+	subscriptionReadAt time.Time              // when subscription was read
 }
 
 // association is the association of a load balancer with one service.
 type association struct {
-	addOn observed.AddOn
-	at    time.Time
+	addOn  observed.AddOn
+	readAt time.Time
 }
 
 // aclList is the result of the last listing of web ACLs.
 type aclList struct {
-	arns map[string]string // by name
-	at   time.Time
+	arns   map[string]string // by name
+	readAt time.Time
 }
 
 func newAddOnCache() addOnCache {
-	return addOnCache{associations: map[string]association{}, stores: map[string]foundName{}}
+	return addOnCache{associations: map[string]association{}, trustStores: map[string]foundName{}}
 }
 
 // askAddOn reads the association of a load balancer with one service.
@@ -71,16 +71,16 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 		return observed.AddOn{}, nil
 	}
 	cached := func() (out observed.AddOn, ok bool) {
-		a.With(func() {
+		a.WithLock(func() {
 			e, known := a.cache.associations[q.Key()]
-			out, ok = e.addOn, known && a.IsCurrent(e.at, since, q.Key())
+			out, ok = e.addOn, known && a.IsCurrent(e.readAt, since, q.Key())
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, a.Optional, q.Key(), cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, a.ReadOptional, q.Key(), cached, func() error {
 		addOn, err := a.readAddOn(sdk.WithOptional(ctx), q)
-		if sdk.Code(err) == "WAFNonexistentItemException" && !a.isNew(q.ARN) {
-			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.isNewLoadBalancer(q.ARN) {
+			return sdk.Wrap(failure.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {
 			a.SetAssociation(q, addOn)
@@ -93,23 +93,23 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	return out, nil
 }
 
-// isNew reports whether this process has just created a load balancer, which the other services may not know yet.
-func (a *AddOns) isNew(arn string) bool {
+// isNewLoadBalancer reports whether this process has just created a load balancer, which the other services may not know yet.
+func (a *AddOns) isNewLoadBalancer(arn string) bool {
 	lb, _ := a.inv.Resource(plan.LoadBalancer, arn)
-	return a.IsYounger(lb.Made, durations.Settle)
+	return a.IsYounger(lb.MadeAt, durations.SettleWindow)
 }
 
 // SetAssociation caches the association of a load balancer with one service, and drops old entries.
 func (a *AddOns) SetAssociation(q model.AskAddOn, addOn observed.AddOn) {
 	now := a.Config.Clock.Now()
-	a.With(func() {
-		cache.Put(a.cache.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.at) > durations.Unchanging })
+	a.WithLock(func() {
+		cache.Put(a.cache.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.readAt) > durations.UnchangingFactAge })
 	})
 }
 
 // ForgetAssociation drops the cached association of a load balancer, so that it is read again.
 func (a *AddOns) ForgetAssociation(q model.AskAddOn) {
-	a.With(func() { delete(a.cache.associations, q.Key()) })
+	a.WithLock(func() { delete(a.cache.associations, q.Key()) })
 }
 
 func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
@@ -136,29 +136,29 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 		}
 		return out, err
 	}
-	return out, sdk.Failed(engine.Unknown, q.Key(), "unknown AWS service")
+	return out, sdk.NewError(failure.Unknown, q.Key(), "unknown AWS service")
 }
 
 // askWebACL finds a web ACL by name among those of the region. All names are answered from one listing.
 func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
-		a.With(func() {
+		a.WithLock(func() {
 			l := a.cache.acls
-			age := durations.None
+			age := durations.NotFoundAge
 			if out.ARN = l.arns[name]; out.ARN != "" {
-				age = durations.Kept
+				age = durations.CacheRetention
 			}
-			ok = a.IsYounger(l.at, age)
+			ok = a.IsYounger(l.readAt, age)
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, a.Optional, "web acls", cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, a.ReadOptional, "web acls", cached, func() error {
 		start := a.Config.Clock.Now()
 		all, err := a.listWebACLs(ctx)
 		if err != nil {
 			return err
 		}
-		a.With(func() { a.cache.acls = aclList{all, start} })
+		a.WithLock(func() { a.cache.acls = aclList{all, start} })
 		return nil
 	})
 	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
@@ -188,19 +188,19 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 // askSubscription reads whether the account has Shield Advanced.
 func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	cached := func() (out *observed.Subscription, ok bool) {
-		a.With(func() {
+		a.WithLock(func() {
 			out = a.cache.subscription
-			ok = out != nil && a.IsYounger(a.cache.subscribedAt, durations.Kept)
+			ok = out != nil && a.IsYounger(a.cache.subscriptionReadAt, durations.CacheRetention)
 		})
 		return out, ok
 	}
-	out, err := sdk.CachedOrRead(ctx, a.Optional, model.AskSubscription{}.Key(), cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, a.ReadOptional, model.AskSubscription{}.Key(), cached, func() error {
 		res, err := a.API.Shield.GetSubscriptionState(sdk.WithOptional(ctx), &shield.GetSubscriptionStateInput{})
 		if err != nil {
 			return err
 		}
 		got := &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}
-		a.With(func() { a.cache.subscription, a.cache.subscribedAt = got, a.Config.Clock.Now() })
+		a.WithLock(func() { a.cache.subscription, a.cache.subscriptionReadAt = got, a.Config.Clock.Now() })
 		return nil
 	})
 	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
@@ -214,10 +214,10 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	cached := func() (out map[string]string, unknown []string) {
 		out = map[string]string{}
-		a.With(func() {
+		a.WithLock(func() {
 			for _, n := range names {
-				f := a.cache.stores[n]
-				if out[n] = f.arn; !a.IsYounger(f.at, f.maxAge(a.cache.stores, durations.Stable)) {
+				f := a.cache.trustStores[n]
+				if out[n] = f.arn; !a.IsYounger(f.readAt, f.maxAge(a.cache.trustStores, durations.RarelyChangedAge)) {
 					unknown = append(unknown, n)
 				}
 			}
@@ -228,7 +228,7 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 	if len(unknown) == 0 {
 		return out, nil
 	}
-	err := a.Optional(ctx, "trust stores "+strings.Join(unknown, ","), func() error {
+	err := a.ReadOptional(ctx, "trust stores "+strings.Join(unknown, ","), func() error {
 		err := a.readTrustStores(ctx, unknown)
 		if isMissingStore(err) && len(unknown) == 1 {
 			return nil
@@ -248,20 +248,20 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 }
 
 // isMissingStore reports whether AWS has no trust store of a name, or refuses the name as invalid.
-func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == engine.Invalid }
+func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == failure.Invalid }
 
 func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	start := a.Config.Clock.Now()
 	found := map[string]foundName{}
 	for _, n := range names {
-		found[n] = foundName{at: start}
+		found[n] = foundName{readAt: start}
 	}
 	pages := elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				a.With(func() { cache.Put(a.cache.stores, names[0], found[names[0]], expiryCheck(a.Client)) })
+				a.WithLock(func() { cache.Put(a.cache.trustStores, names[0], found[names[0]], expiryCheck(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -269,9 +269,9 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 			found[aws.ToString(s.Name)] = foundName{aws.ToString(s.TrustStoreArn), start}
 		}
 	}
-	a.With(func() {
+	a.WithLock(func() {
 		for n, f := range found {
-			cache.Put(a.cache.stores, n, f, expiryCheck(a.Client))
+			cache.Put(a.cache.trustStores, n, f, expiryCheck(a.Client))
 		}
 	})
 	return nil

@@ -62,7 +62,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskVPC:
 		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
 	case model.AskNamedSecurityGroups:
-		return storeAnswer(facts.Groups, q.Key())(f.names.askSecurityGroups(ctx, q))
+		return storeAnswer(facts.SecurityGroups, q.Key())(f.names.askSecurityGroups(ctx, q))
 	case model.AskCertificates:
 		facts.Certificates, err = f.certificates.AskCertificates(ctx)
 		facts.CertificatesAsked = err == nil
@@ -76,16 +76,16 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskScheme:
 		facts.Schemes[q.Key()] = f.inv.SchemeOf(q)
 	case model.AskBackendSecurityGroup:
-		f.reader.BackendGroup(out)
+		f.reader.FindBackendSecurityGroup(out)
 	case model.AskHealth:
 		return storeAnswer(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
 		facts.OwnCertificates, err = f.certificates.AskOwnCertificates(ctx, id)
-		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.Imports(id)
+		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.CountImportedByOwner(id)
 	case model.AskCertificateOwner:
 		return storeAnswer(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
 	case model.AskHostedZones:
-		facts.Zones, err = f.certificates.Zones.AskHostedZones(ctx, q)
+		facts.HostedZones, err = f.certificates.Zones.AskHostedZones(ctx, q)
 	case model.AskValidation:
 		return storeAnswer(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
 	case model.AskPublicCertificates:
@@ -130,13 +130,13 @@ func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 		kind = model.Network
 	}
 	return slices.ContainsFunc(s.LoadBalancers, func(lb observed.LoadBalancer) bool {
-		return lb.Scheme == q.Discover && lb.Type == kind.String() && s.Live(lb.ResourceID).ARN == lb.ARN
+		return lb.Scheme == q.Discover && lb.Type == kind.String() && s.LiveLoadBalancer(lb.ResourceID).ARN == lb.ARN
 	})
 }
 
 // maxAge returns how old facts of the network may be: if the load balancer exists, they are only compared with it.
 func (f *Facts) maxAge(s observed.Stack) time.Duration {
-	if s.Live(model.LoadBalancerID) != nil {
+	if s.LiveLoadBalancer(model.LoadBalancerID) != nil {
 		return f.Config.Refresh
 	}
 	return time.Minute

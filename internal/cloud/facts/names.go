@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -26,13 +26,13 @@ import (
 // notFoundAge returns how long the answer that a name does not exist is used, by the number of names that do not exist.
 // Each of them is read by a call of its own, and all together must not cost more than one call every two seconds.
 func notFoundAge(names int) time.Duration {
-	return max(durations.None, time.Duration(names)*durations.NoneEach)
+	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgeEach)
 }
 
 // foundName is the answer for a name.
 type foundName struct {
-	arn string // "" if there is no resource of the name
-	at  time.Time
+	arn    string // "" if there is no resource of the name
+	readAt time.Time
 }
 
 // maxAge returns how long an answer is used; ifFound is how long if the resource exists.
@@ -45,7 +45,7 @@ func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.
 
 // expiryCheck returns a function that reports whether an answer can be dropped from its cache.
 func expiryCheck(c *sdk.Client) func(foundName) bool {
-	return func(f foundName) bool { return !c.IsYounger(f.at, durations.Kept) }
+	return func(f foundName) bool { return !c.IsYounger(f.readAt, durations.CacheRetention) }
 }
 
 // nameFacts finds security groups and target groups of any owner by the names, ids and ARNs that users write.
@@ -54,46 +54,46 @@ type nameFacts struct {
 	inv *inventory.Inventory
 
 	cache.Guard
-	groups map[string]foundGroups // security groups, by key of the question
-	names  map[string]foundName   // target groups, by name or ARN
+	securityGroups map[string]foundSecurityGroups // security groups, by key of the question
+	targetGroups   map[string]foundName           // target groups, by name or ARN
 }
 
 func (n *nameFacts) reset() {
-	n.With(func() { n.groups, n.names = map[string]foundGroups{}, map[string]foundName{} })
+	n.WithLock(func() { n.securityGroups, n.targetGroups = map[string]foundSecurityGroups{}, map[string]foundName{} })
 }
 
-type foundGroups struct {
-	answer observed.GroupAnswer
-	at     time.Time
+type foundSecurityGroups struct {
+	answer observed.SecurityGroupAnswer
+	readAt time.Time
 }
 
 // askSecurityGroups resolves security groups by id or by their Name tag in the VPC.
-func (n *nameFacts) askSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
-	cached := func() (out observed.GroupAnswer, ok bool) {
-		n.With(func() {
-			f := n.groups[q.Key()]
+func (n *nameFacts) askSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.SecurityGroupAnswer, error) {
+	cached := func() (out observed.SecurityGroupAnswer, ok bool) {
+		n.WithLock(func() {
+			f := n.securityGroups[q.Key()]
 			age := n.Config.Refresh
 			if len(f.answer.Missing) > 0 {
-				age = notFoundAge(cache.Count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
+				age = notFoundAge(cache.Count(n.securityGroups, func(f foundSecurityGroups) bool { return len(f.answer.Missing) > 0 }))
 			}
-			out, ok = f.answer, n.IsYounger(f.at, age)
+			out, ok = f.answer, n.IsYounger(f.readAt, age)
 		})
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, n.Optional, q.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, n.ReadOptional, q.Key(), cached, func() error {
 		start := n.Config.Clock.Now()
 		answer, err := n.readSecurityGroups(ctx, q)
 		if err != nil {
 			return err
 		}
-		n.With(func() {
-			cache.Put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.IsYounger(f.at, durations.Kept) })
+		n.WithLock(func() {
+			cache.Put(n.securityGroups, q.Key(), foundSecurityGroups{answer, start}, func(f foundSecurityGroups) bool { return !n.IsYounger(f.readAt, durations.CacheRetention) })
 		})
 		return nil
 	})
 }
 
-func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.GroupAnswer, error) {
+func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.SecurityGroupAnswer, error) {
 	var ids, names []string
 	for _, r := range q.List {
 		if strings.HasPrefix(r, "sg-") {
@@ -102,10 +102,10 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 			names = append(names, r)
 		}
 	}
-	out := observed.GroupAnswer{ByName: map[string][]string{}}
+	out := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
 	// The ids are sent as a filter, since one id that does not exist would make the whole call fail.
 	if len(ids) > 0 {
-		err := n.eachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		err := n.forEachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
 			return out, err
 		}
@@ -113,10 +113,10 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 	if len(names) > 0 {
 		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.SortedUnique(names)...))
 		found := map[string]map[string]bool{} // distinct names by reference
-		err := n.eachSecurityGroup(ctx, f, func(id, name string) {
+		err := n.forEachSecurityGroup(ctx, f, func(id, name string) {
 			// AWS treats * and ? in the values of a filter as wildcards.
 			for _, r := range sdk.SortedUnique(names) {
-				if glob(r, name) {
+				if matchesGlob(r, name) {
 					out.ByName[r] = append(out.ByName[r], id)
 					if found[r] == nil {
 						found[r] = map[string]bool{}
@@ -147,7 +147,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 	return out, nil
 }
 
-func (n *nameFacts) eachSecurityGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
+func (n *nameFacts) forEachSecurityGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
@@ -163,9 +163,9 @@ func (n *nameFacts) eachSecurityGroup(ctx context.Context, f []ec2types.Filter, 
 
 // namespaceOf returns the namespace of the object for which the controller made a target group.
 func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bool) {
-	v.Read(func() {
+	v.WithReadLock(func() {
 		e := v.TargetGroups.Get(arn)
-		if e == nil || !naming.Owns(v.Cluster, e.Seen.Tags) {
+		if e == nil || !naming.BelongsToCluster(v.Cluster, e.Seen.Tags) {
 			return
 		}
 		for _, k := range model.Kinds {
@@ -181,8 +181,8 @@ func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bo
 // the inventory.
 func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {
-		n.inv.Read(func() {
-			for a := range n.inv.TargetGroups.Having(inventory.ByName, ref) {
+		n.inv.WithReadLock(func() {
+			for a := range n.inv.TargetGroups.EntriesWithKey(inventory.ByName, ref) {
 				arn, ok = a, true
 			}
 			if n.inv.TargetGroups.Get(ref) != nil {
@@ -192,27 +192,27 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if ok {
 			return arn, ok
 		}
-		n.With(func() {
-			f := n.names[ref]
-			arn, ok = f.arn, n.IsYounger(f.at, f.maxAge(n.names, durations.None))
+		n.WithLock(func() {
+			f := n.targetGroups[ref]
+			arn, ok = f.arn, n.IsYounger(f.readAt, f.maxAge(n.targetGroups, durations.NotFoundAge))
 		})
 		return arn, ok
 	}
-	return sdk.CachedOrRead(ctx, n.Optional, "target group "+ref, known, func() error {
+	return sdk.CachedOrRead(ctx, n.ReadOptional, "target group "+ref, known, func() error {
 		start := n.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
 		out, err := n.API.ELB.DescribeTargetGroups(sdk.WithOptional(ctx), in)
-		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != engine.Invalid {
+		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != failure.Invalid {
 			return fmt.Errorf("find target group %s: %w", ref, err)
 		}
-		found := foundName{at: start}
+		found := foundName{readAt: start}
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		n.With(func() { cache.Put(n.names, ref, found, expiryCheck(n.Client)) })
+		n.WithLock(func() { cache.Put(n.targetGroups, ref, found, expiryCheck(n.Client)) })
 		return nil
 	})
 }

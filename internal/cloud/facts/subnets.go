@@ -24,30 +24,29 @@ type networkFacts struct {
 	*sdk.Client
 
 	cache.Guard
-	list      []observed.Subnet // of the VPC
-	listAt    time.Time
-	zoneTypes map[string]string // by zone id; a type never changes
-	public    map[string]bool   // by subnet id: whether a route leads to an internet gateway
-	publicAt  time.Time
-	foreign   map[string]foundSubnet // subnets of other VPCs, by id
+	vpcSubnets       []observed.Subnet // of the VPC
+	vpcSubnetsReadAt time.Time
+	zoneTypes        map[string]string // by zone id; a type never changes
+	publicByID       map[string]bool   // by subnet id: whether a route leads to an internet gateway
+	publicReadAt     time.Time
+	otherVPCSubnets  map[string]foundSubnet // subnets of other VPCs, by id
 }
 
 // foundSubnet is a subnet of another VPC.
 type foundSubnet struct {
 	subnet *observed.Subnet // nil if it does not exist
-	at     time.Time
+	readAt time.Time
 }
 
 func (n *networkFacts) reset() {
-	n.With(func() {
-		n.list, n.listAt, n.public, n.publicAt = nil, time.Time{}, nil, time.Time{}
-		n.zoneTypes, n.foreign = map[string]string{}, map[string]foundSubnet{}
+	n.WithLock(func() {
+		n.vpcSubnets, n.vpcSubnetsReadAt, n.publicByID, n.publicReadAt = nil, time.Time{}, nil, time.Time{}
+		n.zoneTypes, n.otherVPCSubnets = map[string]string{}, map[string]foundSubnet{}
 	})
 }
 
-// askSubnets finds the candidates among all subnets of the VPC, which one call reads for all
-// questions of all stacks. If subnets are missing, it reads again, unless the reading is at most
-// durations.None old.
+// askSubnets finds the candidates among all subnets of the VPC, which one call reads for all questions of all stacks. If
+// subnets are missing, it reads again, unless the reading is at most durations.NotFoundAge old.
 func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	for {
 		all, err := n.subnets(ctx, maxAge)
@@ -58,10 +57,10 @@ func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAg
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
-		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= durations.None {
+		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= durations.NotFoundAge {
 			return out, nil
 		}
-		maxAge = durations.None
+		maxAge = durations.NotFoundAge
 	}
 }
 
@@ -76,7 +75,7 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 	}
 	switch choice := q.Choice.(type) {
 	case model.SubnetsNamed:
-		return n.namedSubnets(ctx, choice.Refs, all)
+		return n.findNamedSubnets(ctx, choice.Refs, all)
 	case model.SubnetsTagged:
 		pick(func(s observed.Subnet) bool { return hasTags(s.Tags, choice.Tags) })
 	default:
@@ -98,8 +97,8 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 	return out, nil
 }
 
-// namedSubnets finds subnets by id, in any VPC, or by name in the VPC of the cluster.
-func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
+// findNamedSubnets finds subnets by id, in any VPC, or by name in the VPC of the cluster.
+func (n *networkFacts) findNamedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
 	add := func(s observed.Subnet) {
 		if !slices.ContainsFunc(out.Candidates, func(o observed.Subnet) bool { return o.ID == s.ID }) {
@@ -116,7 +115,7 @@ func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []ob
 			}
 		}
 		if !found && strings.HasPrefix(r, "subnet-") {
-			s, err := n.foreignSubnet(ctx, r)
+			s, err := n.subnetOfOtherVPC(ctx, r)
 			if err != nil {
 				return out, err
 			}
@@ -137,44 +136,44 @@ func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []ob
 func hasTags(tags map[string]string, filter map[string][]string) bool {
 	for k, values := range filter {
 		value, ok := tags[k]
-		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return glob(v, value) }) {
+		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return matchesGlob(v, value) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// glob reports whether text matches a pattern with the wildcards * and ?, which a backslash escapes.
-func glob(pattern, text string) bool {
+// matchesGlob reports whether text matches a pattern with the wildcards * and ?, which a backslash escapes.
+func matchesGlob(pattern, text string) bool {
 	if pattern == "" {
 		return text == ""
 	}
 	switch pattern[0] {
 	case '*':
-		return glob(pattern[1:], text) || text != "" && glob(pattern, text[1:])
+		return matchesGlob(pattern[1:], text) || text != "" && matchesGlob(pattern, text[1:])
 	case '?':
-		return text != "" && glob(pattern[1:], text[1:])
+		return text != "" && matchesGlob(pattern[1:], text[1:])
 	case '\\':
 		if len(pattern) > 1 {
 			pattern = pattern[1:]
 		}
 	}
-	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
+	return text != "" && pattern[0] == text[0] && matchesGlob(pattern[1:], text[1:])
 }
 
 // subnets returns all subnets of the VPC in order of their ids, with the types of their availability zones.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
-		n.With(func() { out, ok = n.list, n.IsYounger(n.listAt, maxAge) })
+		n.WithLock(func() { out, ok = n.vpcSubnets, n.IsYounger(n.vpcSubnetsReadAt, maxAge) })
 		return out, ok
 	}
-	all, err := sdk.CachedOrRead(ctx, n.Optional, "subnets", cached, func() error {
+	all, err := sdk.CachedOrRead(ctx, n.ReadOptional, "subnets", cached, func() error {
 		start := n.Config.Clock.Now()
 		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
 		if err != nil {
 			return err
 		}
-		n.With(func() { n.list, n.listAt = all, start })
+		n.WithLock(func() { n.vpcSubnets, n.vpcSubnetsReadAt = all, start })
 		return nil
 	})
 	if err != nil {
@@ -199,21 +198,21 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 	return out, nil
 }
 
-// foreignSubnet finds a subnet of another VPC by id, or nil if there is none.
-func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
+// subnetOfOtherVPC finds a subnet of another VPC by id, or nil if there is none.
+func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observed.Subnet, error) {
 	cached := func() (s *observed.Subnet, ok bool) {
-		n.With(func() {
-			f := n.foreign[id]
-			age := durations.None
+		n.WithLock(func() {
+			f := n.otherVPCSubnets[id]
+			age := durations.NotFoundAge
 			if f.subnet == nil {
-				age = notFoundAge(cache.Count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
+				age = notFoundAge(cache.Count(n.otherVPCSubnets, func(f foundSubnet) bool { return f.subnet == nil }))
 			}
-			s, ok = f.subnet, n.IsYounger(f.at, age)
+			s, ok = f.subnet, n.IsYounger(f.readAt, age)
 		})
 		return s, ok
 	}
-	s, err := sdk.CachedOrRead(ctx, n.Optional, "subnet "+id, cached, func() error {
-		found := foundSubnet{at: n.Config.Clock.Now()}
+	s, err := sdk.CachedOrRead(ctx, n.ReadOptional, "subnet "+id, cached, func() error {
+		found := foundSubnet{readAt: n.Config.Clock.Now()}
 		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
 			return err
@@ -221,8 +220,8 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 		if len(got) == 1 {
 			found.subnet = &got[0]
 		}
-		n.With(func() {
-			cache.Put(n.foreign, id, found, func(f foundSubnet) bool { return !n.IsYounger(f.at, durations.Kept) })
+		n.WithLock(func() {
+			cache.Put(n.otherVPCSubnets, id, found, func(f foundSubnet) bool { return !n.IsYounger(f.readAt, durations.CacheRetention) })
 		})
 		return nil
 	})
@@ -240,7 +239,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 // cached. The subnets stay cached if that fails.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {
-		n.With(func() {
+		n.WithLock(func() {
 			for _, s := range subnets {
 				if _, ok := n.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
 					out = append(out, s.ZoneID)
@@ -249,13 +248,13 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 		})
 		return sdk.SortedUnique(out), len(out) == 0
 	}
-	_, err := sdk.CachedOrRead(ctx, n.Optional, "zones", unknown, func() error {
+	_, err := sdk.CachedOrRead(ctx, n.ReadOptional, "zones", unknown, func() error {
 		unknown, _ := unknown()
 		out, err := n.API.EC2.DescribeAvailabilityZones(sdk.WithOptional(ctx), &ec2.DescribeAvailabilityZonesInput{Filters: sdk.Filters("zone-id", unknown...)})
 		if err != nil {
 			return fmt.Errorf("read availability zones: %w", err)
 		}
-		n.With(func() {
+		n.WithLock(func() {
 			for _, z := range out.AvailabilityZones {
 				n.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
 			}
@@ -266,7 +265,7 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 		return nil, err
 	}
 	typed := slices.Clone(subnets)
-	n.With(func() {
+	n.WithLock(func() {
 		for i := range typed {
 			typed[i].ZoneType = n.zoneTypes[typed[i].ZoneID]
 		}
@@ -278,16 +277,16 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 // is associated with the subnet, else in the VPC's main route table.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
-		n.With(func() { out, ok = n.public, n.IsYounger(n.publicAt, maxAge) })
+		n.WithLock(func() { out, ok = n.publicByID, n.IsYounger(n.publicReadAt, maxAge) })
 		return out, ok
 	}
-	return sdk.CachedOrRead(ctx, n.Optional, "routes", cached, func() error {
+	return sdk.CachedOrRead(ctx, n.ReadOptional, "routes", cached, func() error {
 		start := n.Config.Clock.Now()
 		public, err := n.readRoutes(ctx, all)
 		if err != nil {
 			return err
 		}
-		n.With(func() { n.public, n.publicAt = public, start })
+		n.WithLock(func() { n.publicByID, n.publicReadAt = public, start })
 		return nil
 	})
 }

@@ -2,7 +2,7 @@ package facts
 
 import "testing"
 
-func TestGlob(t *testing.T) {
+func TestGlobMatchesWildcards(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
 		want          bool
@@ -10,7 +10,7 @@ func TestGlob(t *testing.T) {
 		{"", "", true}, {"", "a", false}, {"*", "", true}, {"a*c", "abbc", true}, {"a*c", "abb", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
 		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"A", "a", false},
 	} {
-		if got := glob(c.pattern, c.text); got != c.want {
+		if got := matchesGlob(c.pattern, c.text); got != c.want {
 			t.Errorf("glob(%q, %q) is %v", c.pattern, c.text, got)
 		}
 	}

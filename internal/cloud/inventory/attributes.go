@@ -17,25 +17,25 @@ type Resource struct {
 	// VPC and Tags are those of the resource; of a listener or a rule, those of its load balancer.
 	VPC  string
 	Tags map[string]string
-	// Made is when this process created the resource, zero if it did not or if the resource is a rule.
-	Made time.Time
+	// MadeAt is when this process created the resource, zero if it did not or if the resource is a rule.
+	MadeAt time.Time
 }
 
 // Resource finds a resource of a stack; false if the inventory does not have it.
 func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, known bool) {
-	v.Read(func() {
+	v.WithReadLock(func() {
 		switch kind {
 		case plan.LoadBalancer:
 			if e := v.LoadBalancers.Get(id); e != nil {
-				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.Made}, true
+				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.MadeAt}, true
 			}
 		case plan.TargetGroup:
 			if e := v.TargetGroups.Get(id); e != nil {
-				out, known = Resource{e.VPC, e.Seen.Tags, e.Made}, true
+				out, known = Resource{e.VPC, e.Seen.Tags, e.MadeAt}, true
 			}
 		case plan.Listener:
 			if e, le := v.Listener(id); le != nil {
-				out, known = Resource{e.Seen.VPC, e.Seen.Tags, le.Made}, true
+				out, known = Resource{e.Seen.VPC, e.Seen.Tags, le.MadeAt}, true
 			}
 		case plan.Rule:
 			if e, le := v.Rule(id); le != nil {
@@ -43,7 +43,7 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 			}
 		case plan.SecurityGroup, plan.BackendGroup:
 			if e := v.SecurityGroups.Get(id); e != nil {
-				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.Made}, true
+				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.MadeAt}, true
 			}
 		}
 	})
@@ -55,11 +55,11 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 	switch kind {
 	case plan.LoadBalancer:
-		v.ForgetList(LoadBalancersListed)
+		v.ForgetList(LoadBalancerList)
 	case plan.TargetGroup:
-		v.ForgetList(TargetGroupsListed)
+		v.ForgetList(TargetGroupList)
 	case plan.SecurityGroup, plan.BackendGroup:
-		v.ForgetList(SecurityGroupsListed)
+		v.ForgetList(SecurityGroupList)
 	case plan.Rule:
 		v.Forget(plan.Listener, v.Parent[id])
 	case plan.Listener:
@@ -79,37 +79,37 @@ func (v *loadBalancing) ForgetTags(kind plan.ResourceKind, id string) {
 	}
 }
 
-// attributes are the cached attributes of a resource.
-type attributes struct {
+// cachedAttributes are the cached attributes of a resource.
+type cachedAttributes struct {
 	values *map[string]string
-	at     *time.Time        // when they were read
+	readAt *time.Time        // when they were read
 	tags   map[string]string // by which the stack is found
 }
 
 // attributesOf finds the attributes that a question is about; false if the inventory does not have the resource.
-func (v *loadBalancing) attributesOf(q model.AskAttributes) (attributes, bool) {
+func (v *loadBalancing) attributesOf(q model.AskAttributes) (cachedAttributes, bool) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
 		if e := v.LoadBalancers.Get(q.ARN); e != nil {
-			return attributes{&e.Seen.Attributes, &e.AttributesAt, e.Seen.Tags}, true
+			return cachedAttributes{&e.Seen.Attributes, &e.AttributesAt, e.Seen.Tags}, true
 		}
 	case plan.Listener:
 		if e, le := v.Listener(q.ARN); le != nil {
-			return attributes{&le.Seen.Attributes, &le.AttributesAt, e.Seen.Tags}, true
+			return cachedAttributes{&le.Seen.Attributes, &le.AttributesAt, e.Seen.Tags}, true
 		}
 	case plan.TargetGroup:
 		if e := v.TargetGroups.Get(q.ARN); e != nil {
-			return attributes{&e.Seen.Attributes, &e.AttributesAt, e.Seen.Tags}, true
+			return cachedAttributes{&e.Seen.Attributes, &e.AttributesAt, e.Seen.Tags}, true
 		}
 	}
-	return attributes{}, false
+	return cachedAttributes{}, false
 }
 
 // AttributesAt returns when the attributes of a resource were read.
 func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
-	v.Read(func() {
+	v.WithReadLock(func() {
 		if a, ok := v.attributesOf(q); ok {
-			at = *a.at
+			at = *a.readAt
 		}
 	})
 	return at
@@ -117,9 +117,9 @@ func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 
 // SetAttributes enters all attributes of a resource, which were read or written at the given time.
 func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]string, at time.Time) {
-	v.Write(func() {
+	v.WithWriteLock(func() {
 		if a, ok := v.attributesOf(q); ok {
-			*a.values, *a.at = values, at
+			*a.values, *a.readAt = values, at
 		}
 	})
 }
@@ -130,16 +130,16 @@ func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q,
 // CompareAttributes compares attributes that were just read with those of the inventory, and notes a difference as a change by
 // others.
 func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]string, now time.Time) {
-	v.Write(func() {
-		if a, ok := v.attributesOf(q); ok && !a.at.IsZero() && cache.Settled(now, *a.at) && !maps.Equal(*a.values, values) {
-			v.Foreign.Record(a.tags, plan.ResourceKind(q.Of), q.ARN)
+	v.WithWriteLock(func() {
+		if a, ok := v.attributesOf(q); ok && !a.readAt.IsZero() && cache.IsSettled(now, *a.readAt) && !maps.Equal(*a.values, values) {
+			v.OutsideChanges.Record(a.tags, plan.ResourceKind(q.Of), q.ARN)
 		}
 	})
 }
 
 // IsCapacityFresh reports whether the capacity is fresh, and was not read before since.
 func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
-	if e.Seen.State == observed.Provisioning {
+	if e.Seen.State == observed.LoadBalancerProvisioning {
 		return c.IsYounger(e.CapacityAt, durations.Recent)
 	}
 	return c.IsCurrent(e.CapacityAt, since, e.Seen.ARN)
@@ -147,9 +147,9 @@ func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 
 // SetCapacity enters the capacity of a load balancer, in LCUs, which was read at the given time.
 func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
-	v.Write(func() {
+	v.WithWriteLock(func() {
 		if e := v.LoadBalancers.Get(arn); e != nil {
-			v.Foreign.compareCapacity(e, units, at)
+			v.OutsideChanges.compareCapacity(e, units, at)
 			e.Seen.Capacity, e.CapacityAt = &units, at
 		}
 	})

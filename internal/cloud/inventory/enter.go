@@ -29,17 +29,17 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, reques
 		case v.hasTombstone(arn, start):
 			continue
 		case e == nil:
-			v.LoadBalancers.Put(arn, &LoadBalancer{Seen: x.Seen, At: start, created: x.Created})
-		case !e.Written.After(start) && !e.At.After(start):
+			v.LoadBalancers.Put(arn, &LoadBalancer{Seen: x.Seen, ReadAt: start, createdAt: x.Created})
+		case !e.WrittenAt.After(start) && !e.ReadAt.After(start):
 			x.Seen.Tags, x.Seen.Attributes, x.Seen.Capacity = e.Seen.Tags, e.Seen.Attributes, e.Seen.Capacity
-			v.Foreign.compareLoadBalancer(arn, e, x.Seen, start)
-			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.At = x.Seen, start })
+			v.OutsideChanges.compareLoadBalancer(arn, e, x.Seen, start)
+			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.ReadAt = x.Seen, start })
 		}
 	}
 	for arn := range requested {
 		e := v.LoadBalancers.Get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
-			v.Foreign.noteDeleted(e.Seen.Tags, plan.LoadBalancer, arn)
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.MadeAt) > durations.SettleWindow && !e.ReadAt.After(start) {
+			v.OutsideChanges.noteDeleted(e.Seen.Tags, plan.LoadBalancer, arn)
 			v.DropLoadBalancer(arn)
 		}
 	}
@@ -60,17 +60,17 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requeste
 		case v.hasTombstone(arn, start):
 			continue
 		case e == nil:
-			v.TargetGroups.Put(arn, &TargetGroup{Seen: x.Seen, VPC: x.VPC, At: start})
-		case !e.Written.After(start) && !e.At.After(start):
+			v.TargetGroups.Put(arn, &TargetGroup{Seen: x.Seen, VPC: x.VPC, ReadAt: start})
+		case !e.WrittenAt.After(start) && !e.ReadAt.After(start):
 			x.Seen.Tags, x.Seen.Attributes = e.Seen.Tags, e.Seen.Attributes
-			v.Foreign.compareTargetGroup(arn, e, x.Seen, start)
-			v.TargetGroups.Edit(arn, func(e *TargetGroup) { e.Seen, e.VPC, e.At = x.Seen, x.VPC, start })
+			v.OutsideChanges.compareTargetGroup(arn, e, x.Seen, start)
+			v.TargetGroups.Edit(arn, func(e *TargetGroup) { e.Seen, e.VPC, e.ReadAt = x.Seen, x.VPC, start })
 		}
 	}
 	for arn := range requested {
 		e := v.TargetGroups.Get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
-			v.Foreign.noteDeleted(e.Seen.Tags, plan.TargetGroup, arn)
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.MadeAt) > durations.SettleWindow && !e.ReadAt.After(start) {
+			v.OutsideChanges.noteDeleted(e.Seen.Tags, plan.TargetGroup, arn)
 			v.TargetGroups.Drop(arn)
 		}
 	}
@@ -94,18 +94,18 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 		case v.hasTombstone(id, start):
 			continue
 		case e == nil:
-			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, At: start})
-		case !e.Written.After(start) && !e.At.After(start):
-			if cache.Settled(start, e.Made, e.Written) && !equality.Semantic.DeepEqual(e.Seen, x) {
-				v.Foreign.Record(e.Seen.Tags, plan.SecurityGroup, id)
+			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, ReadAt: start})
+		case !e.WrittenAt.After(start) && !e.ReadAt.After(start):
+			if cache.IsSettled(start, e.MadeAt, e.WrittenAt) && !equality.Semantic.DeepEqual(e.Seen, x) {
+				v.OutsideChanges.Record(e.Seen.Tags, plan.SecurityGroup, id)
 			}
-			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.At = x, start })
+			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.ReadAt = x, start })
 		}
 	}
 	for id := range requested {
 		e := v.SecurityGroups.Get(id)
-		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
-			v.Foreign.noteDeleted(e.Seen.Tags, plan.SecurityGroup, id)
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.MadeAt) > durations.SettleWindow && !e.ReadAt.After(start) {
+			v.OutsideChanges.noteDeleted(e.Seen.Tags, plan.SecurityGroup, id)
 			v.SecurityGroups.Drop(id)
 		}
 	}

@@ -22,14 +22,14 @@ import (
 // resource was known before and its settle window is over. It is recorded for the stack of the resource, and Notifier is
 // notified. The next plan determines whether something has to be restored.
 
-// maxForeign is the maximum number of changes by others that are recorded for a stack.
-const maxForeign = 32
+// maxOutsideChanges is the maximum number of changes by others that are recorded for a stack.
+const maxOutsideChanges = 32
 
-// foreign records the changes that others have made. It is part of the inventory, under its lock.
-type foreign struct {
+// outsideChanges records the changes that others have made. It is part of the inventory, under its lock.
+type outsideChanges struct {
 	cluster  string
 	clock    clock.PassiveClock
-	byStack  map[stackTag][]observed.Foreign
+	byStack  map[stackTag][]observed.OutsideChange
 	lastDrop time.Time // when old changes were last dropped
 	// Notifier, if not nil, is notified of each change that is noted.
 	Notifier drift.Notifier
@@ -43,13 +43,13 @@ type stackTag struct {
 
 // Record records that others have changed a resource with the given tags. The time of the change is now and not that of the
 // reading, which may have begun long before: a plan that was made in between does not contain the change.
-func (v *foreign) Record(tags map[string]string, kind plan.ResourceKind, id string) {
-	v.add(tags, observed.Foreign{Kind: string(kind), ID: id})
+func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, id string) {
+	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }
 
 // noteDeleted notes that others have deleted a resource with the given tags.
-func (v *foreign) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
-	v.add(tags, observed.Foreign{Kind: string(kind), ID: id, Deleted: resourceOf(tags)})
+func (v *outsideChanges) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
+	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id, DeletedResource: resourceOf(tags)})
 }
 
 // resourceOf returns the id of a resource in its stack, as its tags name it.
@@ -62,13 +62,13 @@ func resourceOf(tags map[string]string) string {
 	return ""
 }
 
-func (v *foreign) add(tags map[string]string, f observed.Foreign) {
-	if !naming.Owns(v.cluster, tags) {
+func (v *outsideChanges) addChange(tags map[string]string, f observed.OutsideChange) {
+	if !naming.BelongsToCluster(v.cluster, tags) {
 		return
 	}
 	now := v.clock.Now()
-	f.At = now
-	if now.Sub(v.lastDrop) > durations.Kept {
+	f.ReadAt = now
+	if now.Sub(v.lastDrop) > durations.CacheRetention {
 		v.dropOld(now)
 		v.lastDrop = now
 	}
@@ -78,10 +78,10 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 			continue
 		}
 		of := stackTag{k, value}
-		list := slices.DeleteFunc(slices.Clone(v.byStack[of]), func(o observed.Foreign) bool {
-			return now.Sub(o.At) > durations.Kept || o.Kind == f.Kind && o.ID == f.ID
+		list := slices.DeleteFunc(slices.Clone(v.byStack[of]), func(o observed.OutsideChange) bool {
+			return now.Sub(o.ReadAt) > durations.CacheRetention || o.Kind == f.Kind && o.ID == f.ID
 		})
-		if len(list) >= maxForeign {
+		if len(list) >= maxOutsideChanges {
 			list = list[1:]
 		}
 		v.byStack[of] = append(list, f)
@@ -92,9 +92,9 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 }
 
 // ChangesTo returns the changes that others have made to a stack recently.
-func (v *foreign) ChangesTo(id model.StackID, now time.Time) (out []observed.Foreign) {
+func (v *outsideChanges) ChangesTo(id model.StackID, now time.Time) (out []observed.OutsideChange) {
 	for _, f := range v.byStack[stackTag{id.Kind, naming.StackTagValue(id)}] {
-		if now.Sub(f.At) <= durations.Kept {
+		if now.Sub(f.ReadAt) <= durations.CacheRetention {
 			out = append(out, f)
 		}
 	}
@@ -102,9 +102,9 @@ func (v *foreign) ChangesTo(id model.StackID, now time.Time) (out []observed.For
 }
 
 // dropOld drops the stacks whose last change is old.
-func (v *foreign) dropOld(now time.Time) {
+func (v *outsideChanges) dropOld(now time.Time) {
 	for of, list := range v.byStack {
-		if now.Sub(list[len(list)-1].At) > durations.Kept {
+		if now.Sub(list[len(list)-1].ReadAt) > durations.CacheRetention {
 			delete(v.byStack, of)
 		}
 	}
@@ -120,32 +120,32 @@ func StackOf(kind model.Kind, value string) model.StackID {
 
 // compareLoadBalancer compares a load balancer with the entry of the inventory, except for values that AWS changes itself,
 // such as its state.
-func (v *foreign) compareLoadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
+func (v *outsideChanges) compareLoadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
-	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !equality.Semantic.DeepEqual(was, now) {
+	if was.State != observed.LoadBalancerProvisioning && cache.IsSettled(at, e.MadeAt, e.WrittenAt) && !equality.Semantic.DeepEqual(was, now) {
 		v.Record(was.Tags, plan.LoadBalancer, arn)
 	}
 }
 
 // compareTargetGroup compares a target group with the entry of the inventory, except for its load balancers, which depend on
 // their rules.
-func (v *foreign) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
+func (v *outsideChanges) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
-	if cache.Settled(at, e.Made, e.Written) && !equality.Semantic.DeepEqual(e.Seen, now) {
+	if cache.IsSettled(at, e.MadeAt, e.WrittenAt) && !equality.Semantic.DeepEqual(e.Seen, now) {
 		v.Record(e.Seen.Tags, plan.TargetGroup, arn)
 	}
 }
 
 // CompareListeners compares the listeners of a load balancer with those of the inventory.
-func (v *foreign) CompareListeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
-	if e.DetailAt.IsZero() && !e.Invalidated || !cache.Settled(at, e.Made, e.Written) {
+func (v *outsideChanges) CompareListeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
+	if e.DetailAt.IsZero() && !e.Invalidated || !cache.IsSettled(at, e.MadeAt, e.WrittenAt) {
 		return
 	}
 	for arn, was := range e.Listeners {
 		le := now[arn]
 		if le == nil {
-			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Listener), ID: arn, Deleted: listenerID(e.Seen, was.Seen.Port)})
+			v.addChange(e.Seen.Tags, observed.OutsideChange{Kind: string(plan.Listener), ID: arn, DeletedResource: listenerID(e.Seen, was.Seen.Port)})
 			continue
 		}
 		l := le.Seen
@@ -163,7 +163,7 @@ func (v *foreign) CompareListeners(e *LoadBalancer, now map[string]*Listener, at
 	}
 	for arn := range now {
 		if e.Listeners[arn] == nil {
-			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Listener), ID: arn, Added: true})
+			v.addChange(e.Seen.Tags, observed.OutsideChange{Kind: string(plan.Listener), ID: arn, WasAdded: true})
 		}
 	}
 }
@@ -176,7 +176,7 @@ func listenerID(lb observed.LoadBalancer, port int32) string {
 	return naming.ListenerID(port)
 }
 
-func (v *foreign) compareRules(e *LoadBalancer, was, now *Listener) {
+func (v *outsideChanges) compareRules(e *LoadBalancer, was, now *Listener) {
 	for arn, old := range was.Rules {
 		r, there := now.Rules[arn]
 		if e.RuleTagsAt.IsZero() || r.Tags == nil {
@@ -184,23 +184,23 @@ func (v *foreign) compareRules(e *LoadBalancer, was, now *Listener) {
 		}
 		switch {
 		case !there:
-			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Deleted: observed.RuleText(was.Seen.Port, old.Conditions)})
+			v.addChange(e.Seen.Tags, observed.OutsideChange{Kind: string(plan.Rule), ID: arn, DeletedResource: observed.RuleText(was.Seen.Port, old.Conditions)})
 		case !equality.Semantic.DeepEqual(old, r):
 			v.Record(e.Seen.Tags, plan.Rule, arn)
 		}
 	}
 	for arn := range now.Rules {
 		if _, there := was.Rules[arn]; !there {
-			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Added: true})
+			v.addChange(e.Seen.Tags, observed.OutsideChange{Kind: string(plan.Rule), ID: arn, WasAdded: true})
 		}
 	}
 }
 
 // CompareTags compares the tags of a resource, or the fact that it does not exist, with its previous tags, which were read at
 // the time at.
-func (v *foreign) CompareTags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
+func (v *outsideChanges) CompareTags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
 	switch {
-	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(previous, tags):
+	case at.IsZero() || !cache.IsSettled(now, writes...) || maps.Equal(previous, tags):
 	case !exists:
 		v.noteDeleted(previous, kind, arn)
 	default:
@@ -209,15 +209,15 @@ func (v *foreign) CompareTags(kind plan.ResourceKind, arn string, previous, tags
 }
 
 // compareCapacity compares the capacity of a load balancer with that of the inventory.
-func (v *foreign) compareCapacity(e *LoadBalancer, units int32, now time.Time) {
-	if e.Seen.Capacity != nil && cache.Settled(now, e.Written, e.CapacityAt) && *e.Seen.Capacity != units {
+func (v *outsideChanges) compareCapacity(e *LoadBalancer, units int32, now time.Time) {
+	if e.Seen.Capacity != nil && cache.IsSettled(now, e.WrittenAt, e.CapacityAt) && *e.Seen.Capacity != units {
 		v.Record(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)
 	}
 }
 
 // IsTracked reports whether a resource with these tags belongs to a stack of the cluster.
 func IsTracked(cluster string, tags map[string]string) bool {
-	return naming.Owns(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
+	return naming.BelongsToCluster(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 		return tags[naming.StackTag(k)] != "" && tags[naming.ResourceTag(k)] != ""
 	})
 }

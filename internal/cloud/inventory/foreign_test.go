@@ -26,7 +26,7 @@ func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	planned := started.Add(time.Second)
 	now = planned.Add(time.Second)
 	v.EnterTargetGroups(map[string]FoundTargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
-	if got := v.Foreign.ChangesTo(id, now); len(got) != 1 || !got[0].At.After(planned) {
+	if got := v.OutsideChanges.ChangesTo(id, now); len(got) != 1 || !got[0].ReadAt.After(planned) {
 		t.Errorf("%+v, a plan was made at %s", got, planned)
 	}
 }
@@ -38,10 +38,10 @@ func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
 	for n := range 100 {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web-%d", n)}
-		v.Foreign.Record(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
+		v.OutsideChanges.Record(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
 		now = now.Add(10 * time.Minute)
 	}
-	if n := len(v.Foreign.byStack); n > 15 {
+	if n := len(v.OutsideChanges.byStack); n > 15 {
 		t.Errorf("notes of %d stacks are kept, each younger than an hour", n)
 	}
 }
@@ -61,10 +61,10 @@ func TestForeignChangesAreRecorded(t *testing.T) {
 		"another address type": {func(_ *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) { lb.AddressType = model.DualStack }, plan.LoadBalancer},
 		"another state":        {func(_ *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) { lb.State = "active_impaired" }, ""},
 		"another address type, written here": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
-			k.Written, lb.AddressType = at, model.DualStack
+			k.WrittenAt, lb.AddressType = at, model.DualStack
 		}, ""},
 		"one that was being made": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
-			k.Seen.State, lb.Subnets = observed.Provisioning, []string{"subnet-1"}
+			k.Seen.State, lb.Subnets = observed.LoadBalancerProvisioning, []string{"subnet-1"}
 		}, ""},
 		"another policy":      {func(_ *LoadBalancer, _ *observed.LoadBalancer, l *Listener) { l.Seen.Policy = "other" }, plan.Listener},
 		"another certificate": {func(_ *LoadBalancer, _ *observed.LoadBalancer, l *Listener) { l.Seen.Certificates = []string{"other"} }, plan.Listener},
@@ -84,10 +84,10 @@ func TestForeignChangesAreRecorded(t *testing.T) {
 			known := &LoadBalancer{Seen: seen, DetailAt: at.Add(-time.Hour), Listeners: map[string]*Listener{"l": of()}}
 			now := of()
 			c.change(known, &seen, now)
-			v.Foreign.compareLoadBalancer("lb", known, seen, at)
-			v.Foreign.CompareListeners(known, map[string]*Listener{"l": now}, at)
+			v.OutsideChanges.compareLoadBalancer("lb", known, seen, at)
+			v.OutsideChanges.CompareListeners(known, map[string]*Listener{"l": now}, at)
 			noted := plan.ResourceKind("")
-			for _, f := range v.Foreign.ChangesTo(id, at) {
+			for _, f := range v.OutsideChanges.ChangesTo(id, at) {
 				noted += plan.ResourceKind(f.Kind)
 			}
 			if noted != c.noted {

@@ -27,17 +27,17 @@ type Inventory struct {
 
 	// When the lists of the region were last read.
 	LoadBalancersAt, TargetGroupsAt, SecurityGroupsAt time.Time
-	// Unfinished are readings of lists that were cut short, by the keys of the lists. The next reading resumes them.
-	Unfinished map[string]any
+	// UnfinishedLists are readings of lists that were cut short, by the keys of the lists. The next reading resumes them.
+	UnfinishedLists map[string]any
 	// ExtraAge is by how much longer a list stays fresh because it took long to read, by its key.
 	ExtraAge map[string]time.Duration
-	// TaggedAt is when the tagging service last listed tags, if it is used.
-	TaggedAt time.Time
+	// TagsListedAt is when the tagging service last listed tags, if it is used.
+	TagsListedAt time.Time
 	// TagsDue reports whether old tags may be read again.
 	TagsDue bool
 
-	// Foreign has the changes that others have made.
-	Foreign foreign
+	// OutsideChanges has the changes that others have made.
+	OutsideChanges outsideChanges
 	// tombstones has the time at which this process deleted a resource, by its id.
 	tombstones map[string]time.Time
 	Account    string // id, "" if it is not known yet
@@ -45,32 +45,32 @@ type Inventory struct {
 
 // LoadBalancer is the cached state of a load balancer.
 type LoadBalancer struct {
-	Seen         observed.LoadBalancer // without listeners
-	At           time.Time             // when it was read; zero if it may be outdated
-	TagsAt       time.Time
-	DetailAt     time.Time // when the listeners were read with rules and certificates
-	Partial      *PartialDetail
-	AttributesAt time.Time
-	CapacityAt   time.Time
-	StateAt      time.Time // when its state was read separately
-	RuleTagsAt   time.Time // when the tags of all listeners and rules were read
+	Seen          observed.LoadBalancer // without listeners
+	ReadAt        time.Time             // when it was read; zero if it may be outdated
+	TagsAt        time.Time
+	DetailAt      time.Time // when the listeners were read with rules and certificates
+	PartialDetail *PartialDetail
+	AttributesAt  time.Time
+	CapacityAt    time.Time
+	StateAt       time.Time // when its state was read separately
+	RuleTagsAt    time.Time // when the tags of all listeners and rules were read
 	// RuleTagsDue reports whether the tags of listeners and rules could not be read with them.
 	RuleTagsDue bool
-	created     time.Time // AWS's creation time, zero if it was not listed yet
-	Made        time.Time // when this process created it, zero if it did not
-	Written     time.Time // when this process last changed it
+	createdAt   time.Time // AWS's creation time, zero if it was not listed yet
+	MadeAt      time.Time // when this process created it, zero if it did not
+	WrittenAt   time.Time // when this process last changed it
 	// Invalidated reports whether the listeners are to be read again because AWS reported that a part of them does not exist.
 	Invalidated bool
 	Listeners   map[string]*Listener
-	// Uses has how many actions forward to a target group, by its ARN.
-	Uses map[string]int
+	// TargetGroupUses has how many actions forward to a target group, by its ARN.
+	TargetGroupUses map[string]int
 }
 
 // Listener is the cached state of a listener with its rules.
 type Listener struct {
 	Seen         observed.Listener // without rules
 	AttributesAt time.Time
-	Made         time.Time // when this process created it, zero if it did not
+	MadeAt       time.Time // when this process created it, zero if it did not
 	// CertificatesDue reports whether the additional certificates could not be read with the listener.
 	CertificatesDue bool
 	Rules           map[string]observed.Rule
@@ -87,67 +87,67 @@ type PartialDetail struct {
 type TargetGroup struct {
 	Seen         observed.TargetGroup
 	VPC          string // id
-	At           time.Time
+	ReadAt       time.Time
 	TagsAt       time.Time
 	AttributesAt time.Time
-	Made         time.Time
-	Written      time.Time
+	MadeAt       time.Time
+	WrittenAt    time.Time
 }
 
 // SecurityGroup is the cached state of a security group. The times are as in LoadBalancer.
 type SecurityGroup struct {
-	Seen    observed.SecurityGroup
-	At      time.Time
-	Made    time.Time
-	Written time.Time
+	Seen      observed.SecurityGroup
+	ReadAt    time.Time
+	MadeAt    time.Time
+	WrittenAt time.Time
 }
 
 // New returns the empty inventory of a cluster in a VPC. refresh is how long a reading stays fresh.
 func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *Inventory {
 	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, ExtraAge: map[string]time.Duration{}}
-	v.Foreign.clock = clock
+	v.OutsideChanges.clock = clock
 	v.Reset()
 	return v
 }
 
 // Reset drops all entries. Called under the lock, or before the inventory is shared.
 func (v *Inventory) Reset() {
-	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.ofLoadBalancer), newTable(v.ofTargetGroup), newTable(v.ofSecurityGroup)
+	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.keysOfLoadBalancer), newTable(v.keysOfTargetGroup), newTable(v.keysOfSecurityGroup)
 	v.tombstones, v.Parent = map[string]time.Time{}, map[string]string{}
-	v.Foreign.cluster, v.Foreign.byStack = v.Cluster, map[stackTag][]observed.Foreign{}
-	v.Unfinished = map[string]any{}
-	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TaggedAt, v.NextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	v.OutsideChanges.cluster, v.OutsideChanges.byStack = v.Cluster, map[stackTag][]observed.OutsideChange{}
+	v.UnfinishedLists = map[string]any{}
+	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TagsListedAt, v.NextTagsDueAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
 // The keys of the lists of a region.
 const (
-	LoadBalancersListed  = "load balancers"
-	TargetGroupsListed   = "target groups"
-	SecurityGroupsListed = "security groups"
+	LoadBalancerList  = "load balancers"
+	TargetGroupList   = "target groups"
+	SecurityGroupList = "security groups"
 )
 
 // ForgetList makes the next run read a list from its start. Called under the lock.
 func (v *Inventory) ForgetList(key string) {
-	delete(v.Unfinished, key)
+	delete(v.UnfinishedLists, key)
 	switch key {
-	case LoadBalancersListed:
+	case LoadBalancerList:
 		v.LoadBalancersAt = time.Time{}
-	case TargetGroupsListed:
+	case TargetGroupList:
 		v.TargetGroupsAt = time.Time{}
-	case SecurityGroupsListed:
+	case SecurityGroupList:
 		v.SecurityGroupsAt = time.Time{}
 	}
 }
 
-// Read runs fn under the lock that readers share. fn must change nothing and not call AWS.
-func (v *Inventory) Read(fn func()) {
+// WithReadLock runs fn under the lock that readers share. fn must change nothing and not call AWS.
+func (v *Inventory) WithReadLock(fn func()) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	fn()
 }
 
-// Write runs fn under the exclusive lock. fn must not call AWS.
-func (v *Inventory) Write(fn func()) {
+// WithWriteLock runs fn under the exclusive lock. fn must not call AWS.
+func (v *Inventory) WithWriteLock(fn func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	fn()
@@ -155,13 +155,13 @@ func (v *Inventory) Write(fn func()) {
 
 // AddTombstone records that this process deleted a resource, and drops old tombstones.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
-	cache.Put(v.tombstones, id, now, func(at time.Time) bool { return now.Sub(at) > durations.Kept })
+	cache.Put(v.tombstones, id, now, func(at time.Time) bool { return now.Sub(at) > durations.CacheRetention })
 }
 
 // hasTombstone reports whether this process deleted a resource within the settle window before now.
 func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 	at, ok := v.tombstones[id]
-	return ok && now.Sub(at) <= durations.Settle
+	return ok && now.Sub(at) <= durations.SettleWindow
 }
 
 // Observed returns a load balancer with its listeners and rules, in their order, and with those of its attributes that
@@ -203,7 +203,7 @@ func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 // Has reports whether the inventory has a load balancer, target group or listener. A question about another one
 // needs no answer: the plan with the question was made from an older observation.
 func (v *Inventory) Has(arn string) (known bool) {
-	v.Read(func() {
+	v.WithReadLock(func() {
 		_, listener := v.Listener(arn)
 		known = v.LoadBalancers.Get(arn) != nil || v.TargetGroups.Get(arn) != nil || listener != nil
 	})
@@ -212,5 +212,5 @@ func (v *Inventory) Has(arn string) (known bool) {
 
 // MayLackTags reports whether a load balancer may be too new for the tagging service.
 func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool {
-	return c.IsYounger(e.created, durations.TagLag)
+	return c.IsYounger(e.createdAt, durations.TagLag)
 }

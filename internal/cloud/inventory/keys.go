@@ -14,27 +14,27 @@ import (
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
 	BySecurityGroup = "security group" // load balancers of the cluster by the security groups that they carry
-	byAdopted       = "adopted"        // load balancers by the stack that they were created for, if another stack has taken them over
+	byAdoptedStack  = "adopted"        // load balancers by the stack that they were created for, if another stack has taken them over
 	byLoadBalancer  = "load balancer"  // target groups by the load balancers that forward to them
 	ByName          = "name"           // load balancers and target groups
-	IsBackend       = "backend"        // the shared backend security group
-	IsUntagged      = "untagged"       // load balancers and target groups of the VPC whose tags were never read
+	BackendKey      = "backend"        // the shared backend security group
+	UntaggedKey     = "untagged"       // load balancers and target groups of the VPC whose tags were never read
 )
 
 // keys determines the keys of entries, for a cluster in its VPC.
 type keys struct {
 	Cluster, VPC string
 	refresh      time.Duration
-	// NextTags is the earliest time at which any tags are to be read again. It may be too early, never too late.
-	NextTags time.Time
+	// NextTagsDueAt is the earliest time at which any tags are to be read again. It may be too early, never too late.
+	NextTagsDueAt time.Time
 }
 
 // stackKind returns the kind of key by which stacks of a kind are found.
 func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
-// ofStack returns the keys of a resource by its tags.
-func (v *keys) ofStack(tags map[string]string) (out []Key) {
-	if !naming.Owns(v.Cluster, tags) {
+// entriesOfStack returns the keys of a resource by its tags.
+func (v *keys) keysOfStack(tags map[string]string) (out []Key) {
+	if !naming.BelongsToCluster(v.Cluster, tags) {
 		return nil
 	}
 	for _, k := range model.Kinds {
@@ -45,70 +45,70 @@ func (v *keys) ofStack(tags map[string]string) (out []Key) {
 	return out
 }
 
-func (v *keys) ofLoadBalancer(arn string, e *LoadBalancer) []Key {
-	out := v.ofStack(e.Seen.Tags)
-	if naming.Owns(v.Cluster, e.Seen.Tags) {
+func (v *keys) keysOfLoadBalancer(arn string, e *LoadBalancer) []Key {
+	out := v.keysOfStack(e.Seen.Tags)
+	if naming.BelongsToCluster(v.Cluster, e.Seen.Tags) {
 		out = append(out, Key{ByName, e.Seen.Name})
 		for _, id := range e.Seen.SecurityGroups {
 			out = append(out, Key{BySecurityGroup, id})
 		}
 		if from := e.Seen.Tags[naming.AdoptedTag]; from != "" {
-			out = append(out, Key{byAdopted, from})
+			out = append(out, Key{byAdoptedStack, from})
 		}
 	}
-	return v.withTags(out, arn, e.Seen.VPC, e.TagsAt)
+	return v.withUntaggedKey(out, arn, e.Seen.VPC, e.TagsAt)
 }
 
-func (v *keys) ofTargetGroup(arn string, e *TargetGroup) []Key {
-	out := append(v.ofStack(e.Seen.Tags), Key{ByName, e.Seen.Name})
+func (v *keys) keysOfTargetGroup(arn string, e *TargetGroup) []Key {
+	out := append(v.keysOfStack(e.Seen.Tags), Key{ByName, e.Seen.Name})
 	for _, lb := range e.Seen.LoadBalancers {
 		out = append(out, Key{byLoadBalancer, lb})
 	}
-	return v.withTags(out, arn, e.VPC, e.TagsAt)
+	return v.withUntaggedKey(out, arn, e.VPC, e.TagsAt)
 }
 
-func (v *keys) ofSecurityGroup(_ string, e *SecurityGroup) []Key {
-	out := v.ofStack(e.Seen.Tags)
-	if naming.HasAll(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupTag}) {
-		out = append(out, Key{IsBackend, ""})
+func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
+	out := v.keysOfStack(e.Seen.Tags)
+	if naming.HasAllTags(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupTag}) {
+		out = append(out, Key{BackendKey, ""})
 	}
 	return out
 }
 
-// withTags adds the key IsUntagged if the tags were never read, and notes when they are to be read again otherwise.
-func (v *keys) withTags(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
+// withUntaggedKey adds the key UntaggedKey if the tags were never read, and notes when they are to be read again otherwise.
+func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	switch {
 	case vpc != v.VPC:
 	case tagsAt.IsZero():
-		keys = append(keys, Key{IsUntagged, ""})
+		keys = append(keys, Key{UntaggedKey, ""})
 	default:
-		v.noteTagsUntil(v.tagsDue(tagsAt, arn))
+		v.noteTagsDueAt(v.tagsDueAt(tagsAt, arn))
 	}
 	return slices.Clip(keys)
 }
 
-// tagsDue returns when the tags of a resource that were read at a time are to be read again.
-func (v *keys) tagsDue(at time.Time, arn string) time.Time {
-	return at.Add(v.refresh + sdk.FreshFor(v.refresh, arn))
+// tagsDueAt returns when the tags of a resource that were read at a time are to be read again.
+func (v *keys) tagsDueAt(at time.Time, arn string) time.Time {
+	return at.Add(v.refresh + sdk.FreshDuration(v.refresh, arn))
 }
 
-// noteTagsUntil moves NextTags to an earlier time.
-func (v *keys) noteTagsUntil(at time.Time) {
-	if v.NextTags.IsZero() || at.Before(v.NextTags) {
-		v.NextTags = at
+// noteTagsDueAt moves NextTagsDueAt to an earlier time.
+func (v *keys) noteTagsDueAt(at time.Time) {
+	if v.NextTagsDueAt.IsZero() || at.Before(v.NextTagsDueAt) {
+		v.NextTagsDueAt = at
 	}
 }
 
 // StaleTags returns the load balancers and target groups of the VPC whose tags are to be read again, and computes
-// NextTags.
+// NextTagsDueAt.
 func (v *Inventory) StaleTags(now time.Time) (out []string) {
-	v.NextTags = time.Time{}
+	v.NextTagsDueAt = time.Time{}
 	note := func(arn, vpc string, at time.Time) {
 		if vpc != v.VPC || at.IsZero() {
 			return
 		}
-		until := v.tagsDue(at, arn)
-		v.noteTagsUntil(until)
+		until := v.tagsDueAt(at, arn)
+		v.noteTagsDueAt(until)
 		if !now.Before(until) {
 			out = append(out, arn)
 		}

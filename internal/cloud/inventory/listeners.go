@@ -23,14 +23,14 @@ func (v *loadBalancing) DropLoadBalancer(arn string) {
 		return
 	}
 	for l, le := range e.Listeners {
-		v.unlink(l, le)
+		v.removeParent(l, le)
 	}
 	v.LoadBalancers.Drop(arn)
-	v.link(arn, nil)
+	v.linkTargetGroups(arn, nil)
 }
 
-// unlink removes a listener and its rules from Parent.
-func (v *loadBalancing) unlink(arn string, le *Listener) {
+// removeParent removes a listener and its rules from Parent.
+func (v *loadBalancing) removeParent(arn string, le *Listener) {
 	delete(v.Parent, arn)
 	for r := range le.Rules {
 		delete(v.Parent, r)
@@ -48,14 +48,14 @@ func (v *loadBalancing) setParent(e *LoadBalancer, le *Listener) {
 // SetListeners replaces a load balancer's listeners.
 func (v *loadBalancing) SetListeners(e *LoadBalancer, listeners map[string]*Listener) {
 	for l, le := range e.Listeners {
-		v.unlink(l, le)
+		v.removeParent(l, le)
 	}
-	e.Listeners, e.Uses = listeners, nil
+	e.Listeners, e.TargetGroupUses = listeners, nil
 	for _, le := range listeners {
 		v.setParent(e, le)
-		e.CountListener(le, 1)
+		e.AddListenerUses(le, 1)
 	}
-	v.relink(e)
+	v.updateTargetGroupLinks(e)
 }
 
 // PutListener adds or replaces a listener.
@@ -64,29 +64,29 @@ func (v *loadBalancing) PutListener(e *LoadBalancer, le *Listener) {
 		e.Listeners = map[string]*Listener{}
 	}
 	if old := e.Listeners[le.Seen.ARN]; old != nil {
-		v.unlink(le.Seen.ARN, old)
-		e.CountListener(old, -1)
+		v.removeParent(le.Seen.ARN, old)
+		e.AddListenerUses(old, -1)
 	}
 	e.Listeners[le.Seen.ARN] = le
 	v.setParent(e, le)
-	e.CountListener(le, 1)
-	v.relink(e)
+	e.AddListenerUses(le, 1)
+	v.updateTargetGroupLinks(e)
 }
 
 // ChangeListener replaces the settings of a listener and keeps its rules.
 func (v *loadBalancing) ChangeListener(e *LoadBalancer, le *Listener, l observed.Listener) {
-	e.countUses(le.Seen.Default, -1)
+	e.addUses(le.Seen.Default, -1)
 	le.Seen = l
-	e.countUses(le.Seen.Default, 1)
-	v.relink(e)
+	e.addUses(le.Seen.Default, 1)
+	v.updateTargetGroupLinks(e)
 }
 
 // DropListener drops a listener with its rules.
 func (v *loadBalancing) DropListener(e *LoadBalancer, le *Listener) {
-	v.unlink(le.Seen.ARN, le)
+	v.removeParent(le.Seen.ARN, le)
 	delete(e.Listeners, le.Seen.ARN)
-	e.CountListener(le, -1)
-	v.relink(e)
+	e.AddListenerUses(le, -1)
+	v.updateTargetGroupLinks(e)
 }
 
 // PutRule adds or replaces a rule of a listener.
@@ -94,19 +94,19 @@ func (v *loadBalancing) PutRule(e *LoadBalancer, le *Listener, r observed.Rule) 
 	if le.Rules == nil {
 		le.Rules = map[string]observed.Rule{}
 	}
-	e.countUses(le.Rules[r.ARN].Actions, -1)
+	e.addUses(le.Rules[r.ARN].Actions, -1)
 	le.Rules[r.ARN] = r
-	e.countUses(r.Actions, 1)
+	e.addUses(r.Actions, 1)
 	v.Parent[r.ARN] = le.Seen.ARN
-	v.relink(e)
+	v.updateTargetGroupLinks(e)
 }
 
 // DropRule drops a rule.
 func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
-	e.countUses(le.Rules[arn].Actions, -1)
+	e.addUses(le.Rules[arn].Actions, -1)
 	delete(le.Rules, arn)
 	delete(v.Parent, arn)
-	v.relink(e)
+	v.updateTargetGroupLinks(e)
 }
 
 // Listener finds a listener and its load balancer, nil if they are not known.
@@ -121,18 +121,18 @@ func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 // Rule finds the listener and load balancer of a rule.
 func (v *loadBalancing) Rule(arn string) (*LoadBalancer, *Listener) { return v.Listener(v.Parent[arn]) }
 
-// CountListener adds n to Uses for each target group that the actions of a listener and its rules forward to.
-func (e *LoadBalancer) CountListener(le *Listener, n int) {
-	e.countUses(le.Seen.Default, n)
+// AddListenerUses adds n to TargetGroupUses for each target group that the actions of a listener and its rules forward to.
+func (e *LoadBalancer) AddListenerUses(le *Listener, n int) {
+	e.addUses(le.Seen.Default, n)
 	for _, r := range le.Rules {
-		e.countUses(r.Actions, n)
+		e.addUses(r.Actions, n)
 	}
 }
 
-// countUses adds n to Uses for each target group that the actions forward to.
-func (e *LoadBalancer) countUses(as []model.Action, n int) {
-	if e.Uses == nil {
-		e.Uses = map[string]int{}
+// addUses adds n to TargetGroupUses for each target group that the actions forward to.
+func (e *LoadBalancer) addUses(as []model.Action, n int) {
+	if e.TargetGroupUses == nil {
+		e.TargetGroupUses = map[string]int{}
 	}
 	for _, a := range as {
 		f, ok := a.(model.Forward)
@@ -140,20 +140,23 @@ func (e *LoadBalancer) countUses(as []model.Action, n int) {
 			continue
 		}
 		for _, g := range f.Groups {
-			if e.Uses[g.Group.ARN] += n; e.Uses[g.Group.ARN] == 0 {
-				delete(e.Uses, g.Group.ARN)
+			if e.TargetGroupUses[g.Group.ARN] += n; e.TargetGroupUses[g.Group.ARN] == 0 {
+				delete(e.TargetGroupUses, g.Group.ARN)
 			}
 		}
 	}
 }
 
-// relink updates the lists of load balancers of the target groups that a load balancer uses, or used.
-func (v *loadBalancing) relink(e *LoadBalancer) { v.link(e.Seen.ARN, e.Uses) }
+// updateTargetGroupLinks updates the lists of load balancers of the target groups that a load balancer uses, or used.
+func (v *loadBalancing) updateTargetGroupLinks(e *LoadBalancer) {
+	v.linkTargetGroups(e.Seen.ARN, e.TargetGroupUses)
+}
 
-// link adds a load balancer to the lists of the target groups that it uses, and removes it from those of all others.
-func (v *loadBalancing) link(lb string, uses map[string]int) {
+// linkTargetGroups adds a load balancer to the lists of the target groups that it uses, and removes it from those of all
+// others.
+func (v *loadBalancing) linkTargetGroups(lb string, uses map[string]int) {
 	var unused []string
-	for arn := range v.TargetGroups.Having(byLoadBalancer, lb) {
+	for arn := range v.TargetGroups.EntriesWithKey(byLoadBalancer, lb) {
 		if uses[arn] == 0 {
 			unused = append(unused, arn)
 		}

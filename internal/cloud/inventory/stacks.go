@@ -12,42 +12,44 @@ import (
 
 // StackLoadBalancers returns the load balancers of a stack, under the lock of the inventory.
 func (v *Inventory) StackLoadBalancers(id model.StackID) iter.Seq2[string, *LoadBalancer] {
-	return Filter(ofStack(v.LoadBalancers, id), func(e *LoadBalancer) bool { return e.Seen.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+	return Filter(entriesOfStack(v.LoadBalancers, id), func(e *LoadBalancer) bool {
+		return e.Seen.VPC == v.VPC && naming.BelongsToStack(v.Cluster, id, e.Seen.Tags)
+	})
 }
 
 // StackTargetGroups returns the target groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *TargetGroup] {
-	return Filter(ofStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+	return Filter(entriesOfStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.BelongsToStack(v.Cluster, id, e.Seen.Tags) })
 }
 
 // StackSecurityGroups returns the security groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
-	return Filter(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+	return Filter(entriesOfStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.BelongsToStack(v.Cluster, id, e.Seen.Tags) })
 }
 
 // Adopter returns the load balancer that was created for a stack and that another stack has taken over, with that other
 // stack; nil if there is none. A load balancer with the tag of the take-over comes before one that is only found by its
 // name. Called under the lock of the inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
-	for arn, e := range v.LoadBalancers.Having(byAdopted, naming.Adopted(id)) {
+	for arn, e := range v.LoadBalancers.EntriesWithKey(byAdoptedStack, naming.AdoptedTagValue(id)) {
 		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
 			continue
 		}
 		for _, k := range model.Kinds {
 			value := e.Seen.Tags[naming.StackTag(k)]
-			if by := StackOf(k, value); value != "" && by != id && naming.Belongs(v.Cluster, by, e.Seen.Tags) {
+			if by := StackOf(k, value); value != "" && by != id && naming.BelongsToStack(v.Cluster, by, e.Seen.Tags) {
 				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen}
 			}
 		}
 	}
-	kind := id.Kind.Adopter()
+	kind := id.Kind.AdopterKind()
 	if out != nil || kind == "" {
 		return out
 	}
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
-		for _, e := range v.LoadBalancers.Having(ByName, naming.LoadBalancer(v.Cluster, id, scheme)) {
+		for _, e := range v.LoadBalancers.EntriesWithKey(ByName, naming.LoadBalancerName(v.Cluster, id, scheme)) {
 			by := StackOf(kind, e.Seen.Tags[naming.StackTag(kind)])
-			if out == nil && by.Name != "" && e.Seen.VPC == v.VPC && naming.HasStackTags(by, e.Seen.Tags) && naming.Belongs(v.Cluster, by, e.Seen.Tags) {
+			if out == nil && by.Name != "" && e.Seen.VPC == v.VPC && naming.HasStackTags(by, e.Seen.Tags) && naming.BelongsToStack(v.Cluster, by, e.Seen.Tags) {
 				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen, NotTagged: true}
 			}
 		}
@@ -55,8 +57,8 @@ func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	return out
 }
 
-func ofStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
-	return t.Having(stackKind(id.Kind), naming.StackTagValue(id))
+func entriesOfStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
+	return t.EntriesWithKey(stackKind(id.Kind), naming.StackTagValue(id))
 }
 
 // Filter returns the entries of a sequence for which a condition holds.
@@ -72,7 +74,7 @@ func Filter[E any](entries iter.Seq2[string, *E], condition func(*E) bool) iter.
 
 // LoadBalancersOf returns the ARNs of the load balancers of a stack.
 func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
-	v.Read(func() {
+	v.WithReadLock(func() {
 		for arn := range v.StackLoadBalancers(id) {
 			out = append(out, arn)
 		}
@@ -83,7 +85,7 @@ func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 
 // SchemeOf returns the scheme of the load balancer of a stack with the given DNS name, or "" if there is none.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
-	v.Read(func() {
+	v.WithReadLock(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {
 			if strings.EqualFold(e.Seen.DNSName, q.DNSName) {
 				out = e.Seen.Scheme

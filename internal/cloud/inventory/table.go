@@ -12,9 +12,9 @@ import (
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
-	KeysOf  func(id string, e *E) []Key
-	indexed map[string][]Key            // the indexed keys of each entry, by id
-	ByKey   map[Key]map[string]struct{} // the index: ids by key
+	KeysOf   func(id string, e *E) []Key
+	keysByID map[string][]Key            // the indexed keys of each entry, by id
+	IDsByKey map[Key]map[string]struct{} // the index: ids by key
 }
 
 // Key is a value by which entries are found, with the kind of key, such as byStack.
@@ -23,7 +23,7 @@ type Key struct{ kind, value string }
 func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	return &Table[E]{
 		entries: map[string]*E{}, KeysOf: keysOf,
-		indexed: map[string][]Key{}, ByKey: map[Key]map[string]struct{}{},
+		keysByID: map[string][]Key{}, IDsByKey: map[Key]map[string]struct{}{},
 	}
 }
 
@@ -39,7 +39,7 @@ func (t *Table[E]) IDs() iter.Seq[string] { return slices.Values(slices.Collect(
 // Put adds or replaces an entry.
 func (t *Table[E]) Put(id string, e *E) {
 	t.entries[id] = e
-	t.index(id, t.KeysOf(id, e))
+	t.updateIndex(id, t.KeysOf(id, e))
 }
 
 // Edit changes an entry; it reports whether there is one.
@@ -49,43 +49,43 @@ func (t *Table[E]) Edit(id string, change func(e *E)) bool {
 		return false
 	}
 	change(e)
-	t.index(id, t.KeysOf(id, e))
+	t.updateIndex(id, t.KeysOf(id, e))
 	return true
 }
 
 // Drop removes an entry.
 func (t *Table[E]) Drop(id string) {
 	delete(t.entries, id)
-	t.index(id, nil)
+	t.updateIndex(id, nil)
 }
 
-// index indexes an entry under its present keys.
-func (t *Table[E]) index(id string, keys []Key) {
-	old := t.indexed[id]
+// updateIndex indexes an entry under its present keys.
+func (t *Table[E]) updateIndex(id string, keys []Key) {
+	old := t.keysByID[id]
 	if slices.Equal(old, keys) {
 		return
 	}
 	for _, k := range old {
-		delete(t.ByKey[k], id)
-		if len(t.ByKey[k]) == 0 {
-			delete(t.ByKey, k)
+		delete(t.IDsByKey[k], id)
+		if len(t.IDsByKey[k]) == 0 {
+			delete(t.IDsByKey, k)
 		}
 	}
 	for _, k := range keys {
-		if t.ByKey[k] == nil {
-			t.ByKey[k] = map[string]struct{}{}
+		if t.IDsByKey[k] == nil {
+			t.IDsByKey[k] = map[string]struct{}{}
 		}
-		t.ByKey[k][id] = struct{}{}
+		t.IDsByKey[k][id] = struct{}{}
 	}
-	if t.indexed[id] = keys; len(keys) == 0 {
-		delete(t.indexed, id)
+	if t.keysByID[id] = keys; len(keys) == 0 {
+		delete(t.keysByID, id)
 	}
 }
 
-// Having returns the entries with a key, in no order.
-func (t *Table[E]) Having(of, value string) iter.Seq2[string, *E] {
+// EntriesWithKey returns the entries with a key, in no order.
+func (t *Table[E]) EntriesWithKey(of, value string) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
-		for id := range t.ByKey[Key{of, value}] {
+		for id := range t.IDsByKey[Key{of, value}] {
 			if !yield(id, t.entries[id]) {
 				return
 			}
@@ -93,11 +93,11 @@ func (t *Table[E]) Having(of, value string) iter.Seq2[string, *E] {
 	}
 }
 
-// Has reports whether the entry with an id has a key.
-func (t *Table[E]) Has(id, of, value string) bool {
-	_, ok := t.ByKey[Key{of, value}][id]
+// HasKey reports whether the entry with an id has a key.
+func (t *Table[E]) HasKey(id, of, value string) bool {
+	_, ok := t.IDsByKey[Key{of, value}][id]
 	return ok
 }
 
-// Count returns how many entries have a key.
-func (t *Table[E]) Count(of, value string) int { return len(t.ByKey[Key{of, value}]) }
+// CountWithKey returns how many entries have a key.
+func (t *Table[E]) CountWithKey(of, value string) int { return len(t.IDsByKey[Key{of, value}]) }

@@ -29,7 +29,7 @@ func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttribut
 		return nil
 	}
 	fresh := func() bool { return r.IsCurrent(r.inv.AttributesAt(q), since, q.ARN) }
-	return sdk.ReadOnce(ctx, r.Optional, q.Key(), fresh, func() error {
+	return sdk.ReadOnce(ctx, r.ReadOptional, q.Key(), fresh, func() error {
 		start := r.Config.Clock.Now()
 		got, err := r.describeAttributes(sdk.WithOptional(ctx), q)
 		if err != nil {
@@ -73,14 +73,14 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	}
 	provisioning := false
 	fresh := func() (ok bool) {
-		r.inv.Read(func() {
+		r.inv.WithReadLock(func() {
 			if e := r.inv.LoadBalancers.Get(q.ARN); e != nil {
-				ok, provisioning = e.IsCapacityFresh(r.Client, since), e.Seen.State == observed.Provisioning
+				ok, provisioning = e.IsCapacityFresh(r.Client, since), e.Seen.State == observed.LoadBalancerProvisioning
 			}
 		})
 		return ok
 	}
-	return sdk.ReadOnce(ctx, r.Optional, q.Key(), fresh, func() error {
+	return sdk.ReadOnce(ctx, r.ReadOptional, q.Key(), fresh, func() error {
 		if err := r.readCapacity(ctx, q.ARN, provisioning); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -91,13 +91,13 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 // askState reads the state of a load balancer that was in state provisioning.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
 	fresh := func() (ok bool) {
-		r.inv.Read(func() {
+		r.inv.WithReadLock(func() {
 			e := r.inv.LoadBalancers.Get(q.ARN)
-			ok = e == nil || e.Seen.State != observed.Provisioning || r.IsYounger(e.StateAt, durations.Recent)
+			ok = e == nil || e.Seen.State != observed.LoadBalancerProvisioning || r.IsYounger(e.StateAt, durations.Recent)
 		})
 		return ok
 	}
-	return sdk.ReadOnce(ctx, r.Optional, q.Key(), fresh, func() error {
+	return sdk.ReadOnce(ctx, r.ReadOptional, q.Key(), fresh, func() error {
 		if err := r.readState(ctx, q.ARN); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -111,7 +111,7 @@ func (r *attributeReader) readState(ctx context.Context, arn string) error {
 	if err != nil {
 		return err
 	}
-	r.inv.Write(func() {
+	r.inv.WithWriteLock(func() {
 		if e := r.inv.LoadBalancers.Get(arn); e != nil && len(out.LoadBalancers) == 1 {
 			e.Seen.State, e.StateAt = convert.LoadBalancerFromAWS(out.LoadBalancers[0]).State, start
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// maxConcurrent is how many batches are read concurrently. A reading mostly waits for AWS, and after a
+// maxConcurrentBatches is how many batches are read concurrently. A reading mostly waits for AWS, and after a
 // start there are a hundred batches for a thousand load balancers. More would use up the token bucket of all reads.
-const maxConcurrent = 8
+const maxConcurrentBatches = 8
 
 // readInBatches reads batches, several concurrently. After a failure it begins no more batches and returns the error. The first
 // batch is read alone, so that only one call is made if AWS does not answer.
 func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
 	limit := 1
-	for remaining := slices.Collect(batches); len(remaining) > 0; limit = maxConcurrent {
+	for remaining := slices.Collect(batches); len(remaining) > 0; limit = maxConcurrentBatches {
 		concurrent := remaining[:min(limit, len(remaining))]
 		remaining = remaining[len(concurrent):]
 		errs := make([]error, len(concurrent))

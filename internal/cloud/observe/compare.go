@@ -36,36 +36,36 @@ func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 
 // outdatedResources has the ids of the resources of a stack that have to be read again. tagged has the ids of the
 // resources whose tags have to be read again.
-type outdatedResources struct{ lbs, groups, sgs, tagged []string }
+type outdatedResources struct{ lbs, groups, sgs, withOutdatedTags []string }
 
-func (r *Reader) outdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
+func (r *Reader) findOutdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
 	old := func(at, made time.Time) bool {
 		return at.IsZero() || at.Before(b.Since) && made.Before(b.Since)
 	}
-	r.Inv.Read(func() {
+	r.Inv.WithReadLock(func() {
 		for arn, e := range r.Inv.StackLoadBalancers(id) {
-			if old(e.At, e.Made) {
+			if old(e.ReadAt, e.MadeAt) {
 				out.lbs = append(out.lbs, arn)
 			}
 			if e.TagsAt.Before(b.TagsSince) {
-				out.tagged = append(out.tagged, arn)
+				out.withOutdatedTags = append(out.withOutdatedTags, arn)
 			}
 		}
 		for arn, e := range r.Inv.StackTargetGroups(id) {
-			if old(e.At, e.Made) {
+			if old(e.ReadAt, e.MadeAt) {
 				out.groups = append(out.groups, arn)
 			}
 			if e.TagsAt.Before(b.TagsSince) {
-				out.tagged = append(out.tagged, arn)
+				out.withOutdatedTags = append(out.withOutdatedTags, arn)
 			}
 		}
 		for sg, e := range r.Inv.StackSecurityGroups(id) {
-			if old(e.At, e.Made) {
+			if old(e.ReadAt, e.MadeAt) {
 				out.sgs = append(out.sgs, sg)
 			}
 		}
-		for sg, e := range r.Inv.SecurityGroups.Having(inventory.IsBackend, "") {
-			if !naming.Belongs(r.Config.Cluster, id, e.Seen.Tags) && old(e.At, e.Made) {
+		for sg, e := range r.Inv.SecurityGroups.EntriesWithKey(inventory.BackendKey, "") {
+			if !naming.BelongsToStack(r.Config.Cluster, id, e.Seen.Tags) && old(e.ReadAt, e.MadeAt) {
 				out.sgs = append(out.sgs, sg)
 			}
 		}
@@ -76,12 +76,12 @@ func (r *Reader) outdated(id model.StackID, b model.AskComparison) (out outdated
 // refreshResources reads the resources of a stack again that are older than the comparison admits. Resources that do not
 // exist any more are dropped from the inventory.
 func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
-	old, of := r.outdated(id, b), " of "+string(id.Kind)+" "+id.String()
+	old, of := r.findOutdated(id, b), " of "+string(id.Kind)+" "+id.String()
 	read := func(key string, arns []string, read func(context.Context, []string) error) error {
 		if len(arns) == 0 {
 			return nil
 		}
-		if err := r.Essential(ctx, key+of, func() error { return read(ctx, arns) }); err != nil {
+		if err := r.ReadEssential(ctx, key+of, func() error { return read(ctx, arns) }); err != nil {
 			return fmt.Errorf("read %s: %w", key, err)
 		}
 		return nil
@@ -92,15 +92,15 @@ func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model
 	if err := read("target groups", old.groups, r.readTargetGroups); err != nil {
 		return err
 	}
-	if err := read("tags", old.tagged, r.Tags.readTags); err != nil {
+	if err := read("tags", old.withOutdatedTags, r.Tags.readTags); err != nil {
 		return err
 	}
 	if len(old.sgs) == 0 {
 		return nil
 	}
 	groups := model.AskSecurityGroups{}
-	err := r.Share(ctx, groups.Key()+of, func() error {
-		return r.OptionalPart(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
+	err := r.ReadShared(ctx, groups.Key()+of, func() error {
+		return r.ReadOptionalPart(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
 	})
 	if err := faults.Note(groups, err); err != nil {
 		return fmt.Errorf("read security groups: %w", err)
@@ -108,11 +108,11 @@ func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model
 	return nil
 }
 
-// describedBatch is the maximum number of load balancers or target groups that AWS describes by ARN in one call.
-const describedBatch = 20
+// maxDescribeBatch is the maximum number of load balancers or target groups that AWS describes by ARN in one call.
+const maxDescribeBatch = 20
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
-	return readInHalves(arns, describedBatch, func(batch []string) error {
+	return readInHalves(arns, maxDescribeBatch, func(batch []string) error {
 		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundLoadBalancer{}
 		out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
@@ -124,13 +124,13 @@ func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 		for _, lb := range out.LoadBalancers {
 			seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
 		}
-		r.Inv.Write(func() { r.Inv.EnterLoadBalancers(seen, slices.Values(batch), start) })
+		r.Inv.WithWriteLock(func() { r.Inv.EnterLoadBalancers(seen, slices.Values(batch), start) })
 		return nil
 	})
 }
 
 func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
-	return readInHalves(arns, describedBatch, func(batch []string) error {
+	return readInHalves(arns, maxDescribeBatch, func(batch []string) error {
 		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundTargetGroup{}
 		out, err := r.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
@@ -142,7 +142,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 		for _, g := range out.TargetGroups {
 			seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
 		}
-		r.Inv.Write(func() { r.Inv.EnterTargetGroups(seen, slices.Values(batch), start) })
+		r.Inv.WithWriteLock(func() { r.Inv.EnterTargetGroups(seen, slices.Values(batch), start) })
 		return nil
 	})
 }
@@ -150,12 +150,12 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
 	// The ids are sent as a filter, since one id that does not exist would make the whole call fail.
-	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.FilterBatch) {
-		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).all(ctx); err != nil {
+	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.MaxFilterValues) {
+		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).readAll(ctx); err != nil {
 			return err
 		}
 	}
-	r.Inv.Write(func() { r.Inv.EnterSecurityGroups(seen, slices.Values(ids), start) })
+	r.Inv.WithWriteLock(func() { r.Inv.EnterSecurityGroups(seen, slices.Values(ids), start) })
 	return nil
 }
 
@@ -164,23 +164,23 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 // part everywhere yet.
 func (r *Reader) invalidate(id model.StackID) (young bool) {
 	now := r.Config.Clock.Now()
-	r.Inv.Write(func() {
-		clear(r.Inv.Unfinished)
+	r.Inv.WithWriteLock(func() {
+		clear(r.Inv.UnfinishedLists)
 		for _, e := range r.Inv.StackLoadBalancers(id) {
-			young = young || now.Sub(e.Made) < durations.Settle
+			young = young || now.Sub(e.MadeAt) < durations.SettleWindow
 			e.Invalidated = e.Invalidated || !e.DetailAt.IsZero()
-			e.At, e.DetailAt, e.AttributesAt, e.CapacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+			e.ReadAt, e.DetailAt, e.AttributesAt, e.CapacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.Listeners {
-				young = young || now.Sub(le.Made) < durations.Settle
+				young = young || now.Sub(le.MadeAt) < durations.SettleWindow
 				le.AttributesAt = time.Time{}
 			}
 		}
 		for _, e := range r.Inv.StackTargetGroups(id) {
-			young = young || now.Sub(e.Made) < durations.Settle
-			e.At, e.AttributesAt = time.Time{}, time.Time{}
+			young = young || now.Sub(e.MadeAt) < durations.SettleWindow
+			e.ReadAt, e.AttributesAt = time.Time{}, time.Time{}
 		}
 		for _, e := range r.Inv.StackSecurityGroups(id) {
-			e.At = time.Time{}
+			e.ReadAt = time.Time{}
 		}
 	})
 	return young

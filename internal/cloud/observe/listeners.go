@@ -28,14 +28,14 @@ type listenerReader struct {
 // them. If the load balancer or one of its listeners does not exist, the error has class Gone.
 func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.AskComparison) error {
 	fresh := func() (ok bool) {
-		r.inv.Read(func() {
+		r.inv.WithReadLock(func() {
 			e := r.inv.LoadBalancers.Get(arn)
 			ok = e == nil || r.IsCurrent(e.DetailAt, b.Since, arn) && !(r.Config.RuleTags && !e.RuleTagsDue && e.RuleTagsAt.Before(b.TagsSince))
 		})
 		return ok
 	}
 	// Essential: without the listeners and their rules the plan cannot determine changes.
-	err := sdk.ReadOnce(ctx, r.Essential, "detail "+arn, fresh, func() error {
+	err := sdk.ReadOnce(ctx, r.ReadEssential, "detail "+arn, fresh, func() error {
 		known, at := r.ruleTags(arn, b.TagsSince)
 		return r.readDetail(ctx, arn, b.Since, known, at)
 	})
@@ -49,9 +49,9 @@ func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.
 // cut short, unless that began before since. Known tags, by ARN, are not read again; they were read at tagsAt.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail
-	r.inv.Read(func() {
-		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.Partial != nil && r.IsCurrent(e.Partial.Start, since, arn) && !e.Written.After(e.Partial.Start) && !e.Invalidated {
-			seen = e.Partial
+	r.inv.WithReadLock(func() {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.PartialDetail != nil && r.IsCurrent(e.PartialDetail.Start, since, arn) && !e.WrittenAt.After(e.PartialDetail.Start) && !e.Invalidated {
+			seen = e.PartialDetail
 		}
 	})
 	if seen == nil {
@@ -61,10 +61,10 @@ func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.
 		}
 	}
 	err := r.readListeners(ctx, arn, seen, known, tagsAt)
-	r.inv.Write(func() {
+	r.inv.WithWriteLock(func() {
 		if e := r.inv.LoadBalancers.Get(arn); e != nil {
-			if e.Partial = nil; err != nil && !sdk.IsGone(err) {
-				e.Partial = seen
+			if e.PartialDetail = nil; err != nil && !sdk.IsGone(err) {
+				e.PartialDetail = seen
 			}
 		}
 	})
@@ -112,21 +112,21 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	}
 	tagsDue := r.Config.RuleTags
 	if tagsDue {
-		err := r.OptionalPart(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
+		err := r.ReadOptionalPart(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.setDetailTags(ctx, listeners, known) })
 		if err != nil && sdk.FaultOf(err) == nil {
 			return err
 		}
 		tagsDue = err != nil
 	}
-	r.inv.Write(func() {
+	r.inv.WithWriteLock(func() {
 		e := r.inv.LoadBalancers.Get(arn)
-		if e == nil || e.Written.After(start) {
+		if e == nil || e.WrittenAt.After(start) {
 			return // changed meanwhile: the next run reads again
 		}
-		r.inv.Foreign.CompareListeners(e, listeners, start)
+		r.inv.OutsideChanges.CompareListeners(e, listeners, start)
 		for id, le := range listeners {
 			if old := e.Listeners[id]; old != nil {
-				le.Seen.Attributes, le.AttributesAt, le.Made = old.Seen.Attributes, old.AttributesAt, old.Made
+				le.Seen.Attributes, le.AttributesAt, le.MadeAt = old.Seen.Attributes, old.AttributesAt, old.MadeAt
 			}
 		}
 		r.inv.SetListeners(e, listeners)
@@ -149,7 +149,7 @@ func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]
 
 // lastRuleTags returns the tags of a load balancer's listeners and rules, by ARN, as they were read last, and when.
 func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
-	r.inv.Read(func() {
+	r.inv.WithReadLock(func() {
 		e := r.inv.LoadBalancers.Get(lb)
 		if e == nil || e.RuleTagsDue || e.RuleTagsAt.IsZero() {
 			return
@@ -170,7 +170,7 @@ func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]st
 func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Faults) error {
 	var due []string // listeners
 	tagsDue := false
-	r.inv.Read(func() {
+	r.inv.WithReadLock(func() {
 		if e := r.inv.LoadBalancers.Get(arn); e != nil {
 			tagsDue = e.RuleTagsDue
 			for id, le := range e.Listeners {
@@ -183,7 +183,7 @@ func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Fau
 	slices.Sort(due)
 	for _, id := range due {
 		q := model.AskListenerCertificates{ARN: id}
-		err := r.Optional(ctx, q.Key(), func() error { return r.readMissingCertificates(ctx, id) })
+		err := r.ReadOptional(ctx, q.Key(), func() error { return r.readMissingCertificates(ctx, id) })
 		if err := faults.Note(q, err); err != nil {
 			return err
 		}
@@ -192,12 +192,12 @@ func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Fau
 		return nil
 	}
 	q := model.AskRuleTags{ARN: arn}
-	return faults.Note(q, r.Optional(ctx, q.Key(), func() error { return r.readMissingTags(ctx, arn) }))
+	return faults.Note(q, r.ReadOptional(ctx, q.Key(), func() error { return r.readMissingTags(ctx, arn) }))
 }
 
 // readCertificatesOf reads the additional certificates of a listener that is not in the inventory yet.
 func (r *listenerReader) readCertificatesOf(ctx context.Context, le *inventory.Listener) error {
-	return r.OptionalPart(ctx, model.AskListenerCertificates{ARN: le.Seen.ARN}.Key(), func() error {
+	return r.ReadOptionalPart(ctx, model.AskListenerCertificates{ARN: le.Seen.ARN}.Key(), func() error {
 		certs, err := r.describeCertificates(ctx, le.Seen.ARN)
 		if err == nil {
 			le.Seen.Certificates, le.CertificatesDue = certs, false
@@ -213,9 +213,9 @@ func (r *listenerReader) readMissingCertificates(ctx context.Context, listener s
 	if err != nil {
 		return err
 	}
-	r.inv.Write(func() {
+	r.inv.WithWriteLock(func() {
 		e, le := r.inv.Listener(listener)
-		if le == nil || e.Written.After(start) {
+		if le == nil || e.WrittenAt.After(start) {
 			return // changed meanwhile: the next run reads again
 		}
 		le.Seen.Certificates, le.CertificatesDue = certs, false
@@ -227,7 +227,7 @@ func (r *listenerReader) readMissingCertificates(ctx context.Context, listener s
 func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 	start := r.Config.Clock.Now()
 	listeners := map[string]*inventory.Listener{}
-	r.inv.Read(func() {
+	r.inv.WithReadLock(func() {
 		if e := r.inv.LoadBalancers.Get(lb); e != nil {
 			for id, le := range e.Listeners {
 				own := *le
@@ -236,12 +236,12 @@ func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 			}
 		}
 	})
-	if err := r.tagDetail(ctx, listeners, nil); err != nil {
+	if err := r.setDetailTags(ctx, listeners, nil); err != nil {
 		return err
 	}
-	r.inv.Write(func() {
+	r.inv.WithWriteLock(func() {
 		e := r.inv.LoadBalancers.Get(lb)
-		if e == nil || e.Written.After(start) {
+		if e == nil || e.WrittenAt.After(start) {
 			return // changed meanwhile: the next run reads again
 		}
 		e.RuleTagsDue, e.RuleTagsAt = false, start
@@ -306,8 +306,8 @@ func (r *listenerReader) describeCertificates(ctx context.Context, listener stri
 	return out, nil
 }
 
-// tagDetail sets the tags of listeners and rules: the known ones, and those that it reads, in common batches.
-func (r *listenerReader) tagDetail(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
+// setDetailTags sets the tags of listeners and rules: the known ones, and those that it reads, in common batches.
+func (r *listenerReader) setDetailTags(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {
 		arns = append(arns, id)

@@ -32,78 +32,78 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 	return &Reader{Client: at, Inv: inv, Tags: tagReader{at, inv}, listeners: listenerReader{at, inv}, attributes: attributeReader{at, inv}}
 }
 
-// List makes the inventory have all load balancers, target groups and security groups with the tags that name
+// RefreshLists makes the inventory have all load balancers, target groups and security groups with the tags that name
 // their owners. It reads lists that are missing, not fresh, or older than since, once for all concurrent
 // callers. The list of security groups is optional, as load balancers and their rules can be changed while EC2
 // does not answer. So is that of the tagging service, which only saves calls.
-func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error {
-	for _, l := range []listing{r.loadBalancers(), r.targetGroups()} {
-		if err := r.refresh(ctx, l, since); err != nil {
+func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
+	for _, l := range []listing{r.loadBalancerListing(), r.targetGroupListing()} {
+		if err := r.refreshList(ctx, l, since); err != nil {
 			return fmt.Errorf("list %s: %w", l.key, err)
 		}
 	}
-	if err := faults.Note(model.AskSecurityGroups{}, r.refresh(ctx, r.securityGroups(), since)); err != nil {
+	if err := faults.Note(model.AskSecurityGroups{}, r.refreshList(ctx, r.securityGroupListing(), since)); err != nil {
 		return fmt.Errorf("list security groups: %w", err)
 	}
 	if r.Config.TaggingAPI {
-		err := r.refresh(ctx, listing{TagsListed, r.Optional, &r.Inv.TaggedAt, r.Tags.listTagged}, since)
+		err := r.refreshList(ctx, listing{TaggedResourceList, r.ReadOptional, &r.Inv.TagsListedAt, r.Tags.listTagged}, since)
 		if err != nil && sdk.FaultOf(err) == nil {
-			return fmt.Errorf("list %s: %w", TagsListed, err)
+			return fmt.Errorf("list %s: %w", TaggedResourceList, err)
 		}
 	}
-	if len(r.Tags.Untagged()) == 0 {
+	if len(r.Tags.TagsToRead()) == 0 {
 		return nil
 	}
 	// The tags name the owner of each resource, so the run cannot do without them.
-	return r.Essential(ctx, "tags", func() error {
-		err := r.Tags.readTags(ctx, r.Tags.Untagged())
+	return r.ReadEssential(ctx, "tags", func() error {
+		err := r.Tags.readTags(ctx, r.Tags.TagsToRead())
 		if err == nil {
-			r.Inv.Write(func() { r.Inv.TagsDue = false })
+			r.Inv.WithWriteLock(func() { r.Inv.TagsDue = false })
 		}
 		return err
 	})
 }
 
-// TagsListed is the key of the list of the tagging service.
-const TagsListed = "tagged resources"
+// TaggedResourceList is the key of the list of the tagging service.
+const TaggedResourceList = "tagged resources"
 
 // listing is one list of the inventory.
 type listing struct {
-	key  string
-	once sdk.Once
-	at   *time.Time                                       // when it was last read, under the lock of the inventory
-	read func(ctx context.Context, since time.Time) error // resumes a reading that was cut short only if that began after since
+	key    string
+	once   sdk.OnceFunc
+	readAt *time.Time                                       // when it was last read, under the lock of the inventory
+	read   func(ctx context.Context, since time.Time) error // resumes a reading that was cut short only if that began after since
 }
 
-func (r *Reader) loadBalancers() listing {
-	return listing{inventory.LoadBalancersListed, r.Essential, &r.Inv.LoadBalancersAt, r.listLoadBalancers}
+func (r *Reader) loadBalancerListing() listing {
+	return listing{inventory.LoadBalancerList, r.ReadEssential, &r.Inv.LoadBalancersAt, r.listLoadBalancers}
 }
 
-func (r *Reader) targetGroups() listing {
-	return listing{inventory.TargetGroupsListed, r.Essential, &r.Inv.TargetGroupsAt, r.listTargetGroups}
+func (r *Reader) targetGroupListing() listing {
+	return listing{inventory.TargetGroupList, r.ReadEssential, &r.Inv.TargetGroupsAt, r.listTargetGroups}
 }
 
-func (r *Reader) securityGroups() listing {
-	return listing{inventory.SecurityGroupsListed, r.Optional, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}
+func (r *Reader) securityGroupListing() listing {
+	return listing{inventory.SecurityGroupList, r.ReadOptional, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}
 }
 
 // RefreshTargetGroups reads the target groups of the region unless they were read since the given time.
 func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
-	return r.refresh(ctx, r.targetGroups(), since)
+	return r.refreshList(ctx, r.targetGroupListing(), since)
 }
 
-// refresh reads a list that is not fresh, once for all concurrent callers.
-func (r *Reader) refresh(ctx context.Context, l listing, since time.Time) error {
+// refreshList reads a list that is not fresh, once for all concurrent callers.
+func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) error {
 	fresh := func() (ok bool) {
-		r.Inv.Read(func() {
-			ok = r.IsFresh(l.at.Add(r.Inv.ExtraAge[l.key]), l.key) && !l.at.IsZero() && !l.at.Before(since)
+		r.Inv.WithReadLock(func() {
+			ok = r.IsFresh(l.readAt.Add(r.Inv.ExtraAge[l.key]), l.key) && !l.readAt.IsZero() && !l.readAt.Before(since)
 		})
 		return ok
 	}
 	return sdk.ReadOnce(ctx, l.once, l.key, fresh, func() error {
 		err := l.read(ctx, since)
 		if err == nil {
-			r.Inv.Write(func() { r.Inv.ExtraAge[l.key] = slowListFactor * r.Config.Clock.Now().Sub(*l.at) })
+			r.Inv.WithWriteLock(func() { r.Inv.ExtraAge[l.key] = slowListFactor * r.Config.Clock.Now().Sub(*l.readAt) })
 		}
 		return err
 	})
@@ -115,7 +115,7 @@ func (r *Reader) refresh(ctx context.Context, l listing, since time.Time) error 
 const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
-	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.LoadBalancersListed, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
+	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.LoadBalancerList, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
 		pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
 		return func(ctx context.Context) (bool, error) {
 			page, err := pages.NextPage(ctx)
@@ -131,7 +131,7 @@ func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.Inv.Write(func() {
+	r.Inv.WithWriteLock(func() {
 		r.Inv.EnterLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
 		r.Inv.LoadBalancersAt, r.Inv.TagsDue = start, true
 	})
@@ -139,7 +139,7 @@ func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 }
 
 func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
-	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.TargetGroupsListed, since, func(seen map[string]inventory.FoundTargetGroup) nextPage {
+	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.TargetGroupList, since, func(seen map[string]inventory.FoundTargetGroup) nextPage {
 		pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
 		return func(ctx context.Context) (bool, error) {
 			page, err := pages.NextPage(ctx)
@@ -155,7 +155,7 @@ func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.Inv.Write(func() {
+	r.Inv.WithWriteLock(func() {
 		r.Inv.EnterTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
 		r.Inv.TargetGroupsAt, r.Inv.TagsDue = start, true
 	})
@@ -164,7 +164,7 @@ func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
 
 // listSecurityGroups reads all security groups of the cluster, including the shared backend security group.
 func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error {
-	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.SecurityGroupsListed, since, func(seen map[string]observed.SecurityGroup) nextPage {
+	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.SecurityGroupList, since, func(seen map[string]observed.SecurityGroup) nextPage {
 		return r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{
 			Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
 		}, seen)
@@ -172,7 +172,7 @@ func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error 
 	if err != nil {
 		return err
 	}
-	r.Inv.Write(func() {
+	r.Inv.WithWriteLock(func() {
 		r.Inv.EnterSecurityGroups(seen, r.Inv.SecurityGroups.IDs(), start)
 		r.Inv.SecurityGroupsAt = start
 	})
@@ -188,7 +188,7 @@ func (r *Reader) securityGroupPages(in *ec2.DescribeSecurityGroupsInput, seen ma
 			return false, err
 		}
 		for _, g := range page.SecurityGroups {
-			if x := convert.SecurityGroupFromAWS(g); naming.Owns(r.Config.Cluster, x.Tags) {
+			if x := convert.SecurityGroupFromAWS(g); naming.BelongsToCluster(r.Config.Cluster, x.Tags) {
 				seen[x.ID] = x
 			}
 		}

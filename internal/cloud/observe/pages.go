@@ -12,8 +12,8 @@ import (
 // nextPage reads the next page of a list, the same one again after a failure, and reports whether there are more.
 type nextPage func(context.Context) (more bool, err error)
 
-// all reads the remaining pages.
-func (next nextPage) all(ctx context.Context) error {
+// readAll reads the remaining pages.
+func (next nextPage) readAll(ctx context.Context) error {
 	for {
 		if more, err := next(ctx); err != nil || !more {
 			return err
@@ -31,15 +31,15 @@ func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory
 		next  nextPage
 	}
 	var r *reading
-	v.Read(func() { r, _ = v.Unfinished[key].(*reading) })
-	if r == nil || r.start.Before(since) || !c.IsYounger(r.start, durations.Kept) {
+	v.WithReadLock(func() { r, _ = v.UnfinishedLists[key].(*reading) })
+	if r == nil || r.start.Before(since) || !c.IsYounger(r.start, durations.CacheRetention) {
 		r = &reading{start: c.Config.Clock.Now(), seen: map[string]T{}}
 		r.next = begin(r.seen)
-		v.Write(func() { v.Unfinished[key] = r })
+		v.WithWriteLock(func() { v.UnfinishedLists[key] = r })
 	}
-	err := r.next.all(ctx)
+	err := r.next.readAll(ctx)
 	if err == nil || sdk.IsInvalid(err) { // the token of the next page may have expired
-		v.Write(func() { delete(v.Unfinished, key) })
+		v.WithWriteLock(func() { delete(v.UnfinishedLists, key) })
 	}
 	return r.seen, r.start, err
 }

@@ -19,19 +19,19 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{
 		Region: r.Config.Region, Now: r.Config.Clock.Now(),
-		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
+		Subnets: map[string]observed.SubnetAnswer{}, SecurityGroups: map[string]observed.SecurityGroupAnswer{},
 		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
 		Endpoints: map[string][]observed.EndpointLoadBalancer{}, Accelerators: map[string][]string{},
 	}}
-	r.Inv.Read(func() {
+	r.Inv.WithReadLock(func() {
 		out.Facts.Account = r.Inv.Account
 		out.Facts.Adopter = r.Inv.Adopter(id)
 		if len(shown) > 1 {
-			out.Adopted = shown[1]
+			out.AdoptedStack = shown[1]
 			if by := r.Inv.Adopter(shown[1]); by != nil {
-				out.AdoptedBy = by.Stack
+				out.AdoptedByStack = by.Stack
 			}
 		}
 		seen := map[string]bool{}
@@ -53,7 +53,7 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 		seen[arn] = true
 		return !known
 	}
-	out.Facts.Foreign = append(out.Facts.Foreign, r.Inv.Foreign.ChangesTo(id, out.Facts.Now)...)
+	out.Facts.OutsideChanges = append(out.Facts.OutsideChanges, r.Inv.OutsideChanges.ChangesTo(id, out.Facts.Now)...)
 	for arn, e := range r.Inv.StackLoadBalancers(id) {
 		if isNew(arn) {
 			lb := e.Observed(r.Client, since)
@@ -80,16 +80,16 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 	}
 }
 
-// BackendGroup finds the shared backend security group by its two tags, and counts the load balancers of other
+// FindBackendSecurityGroup finds the shared backend security group by its two tags, and counts the load balancers of other
 // stacks that carry it. Of several groups it takes the one that most load balancers of the cluster carry, and of
 // those the one with the lowest id.
-func (r *Reader) BackendGroup(out *observed.Stack) {
-	r.Inv.Read(func() {
+func (r *Reader) FindBackendSecurityGroup(out *observed.Stack) {
+	r.Inv.WithReadLock(func() {
 		lbs, best := r.Inv.LoadBalancers, (*observed.SecurityGroup)(nil)
-		for id, e := range r.Inv.SecurityGroups.Having(inventory.IsBackend, "") {
+		for id, e := range r.Inv.SecurityGroups.EntriesWithKey(inventory.BackendKey, "") {
 			g, more := e.Seen, 1
 			if best != nil {
-				more = cmp.Or(lbs.Count(inventory.BySecurityGroup, id)-lbs.Count(inventory.BySecurityGroup, best.ID), strings.Compare(best.ID, id))
+				more = cmp.Or(lbs.CountWithKey(inventory.BySecurityGroup, id)-lbs.CountWithKey(inventory.BySecurityGroup, best.ID), strings.Compare(best.ID, id))
 			}
 			if more > 0 {
 				best = &g
@@ -98,10 +98,10 @@ func (r *Reader) BackendGroup(out *observed.Stack) {
 		if best == nil {
 			return
 		}
-		out.Facts.BackendGroup, out.Facts.BackendGroupUsers = best, lbs.Count(inventory.BySecurityGroup, best.ID)
+		out.Facts.BackendSecurityGroup, out.Facts.BackendSecurityGroupUsers = best, lbs.CountWithKey(inventory.BySecurityGroup, best.ID)
 		for _, lb := range out.LoadBalancers {
-			if lbs.Has(lb.ARN, inventory.BySecurityGroup, best.ID) {
-				out.Facts.BackendGroupUsers--
+			if lbs.HasKey(lb.ARN, inventory.BySecurityGroup, best.ID) {
+				out.Facts.BackendSecurityGroupUsers--
 			}
 		}
 	})

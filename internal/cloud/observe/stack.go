@@ -9,11 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Stack returns the observed state of a stack. It reads what the inventory does not have or what is older than the
+// ObserveStack returns the observed state of a stack. It reads what the inventory does not have or what is older than the
 // questions admit, and notes in faults what could not be read.
-func (r *Reader) Stack(ctx context.Context, id model.StackID, questions []model.Question, faults Faults) (observed.Stack, error) {
+func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions []model.Question, faults Faults) (observed.Stack, error) {
 	bound := ComparisonIn(questions)
-	if err := r.List(ctx, ListsSince(questions), faults); err != nil {
+	if err := r.RefreshLists(ctx, ListsSince(questions), faults); err != nil {
 		return observed.Stack{}, err
 	}
 	shown := stacksIn(id, questions)
@@ -59,7 +59,7 @@ func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	return out
 }
 
-// Invalidate makes the next run read all resources again that Stack returns for the same questions. See invalidate.
+// Invalidate makes the next run read all resources again that ObserveStack returns for the same questions. See invalidate.
 func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (young bool) {
 	for _, of := range stacksIn(id, questions) {
 		young = r.invalidate(of) || young

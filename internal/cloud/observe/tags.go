@@ -23,37 +23,37 @@ type tagReader struct {
 	inv *inventory.Inventory
 }
 
-// Untagged returns the load balancers and target groups of the VPC whose tags have to be read. Tags
+// TagsToRead returns the load balancers and target groups of the VPC whose tags have to be read. Tags
 // change less often than anything else, so they are kept for two refresh periods and then read again
 // together with others, to fill the batches. If the tagging service is used and answers, only tags that it
 // could not confirm are read.
-func (r *tagReader) Untagged() []string {
+func (r *tagReader) TagsToRead() []string {
 	var out []string
-	listed := r.Config.TaggingAPI && r.FailedBefore(TagsListed) == nil
+	listed := r.Config.TaggingAPI && r.EarlierFailure(TaggedResourceList) == nil
 	now, due := r.Config.Clock.Now(), false
-	r.inv.Read(func() {
-		for arn := range r.inv.LoadBalancers.Having(inventory.IsUntagged, "") {
+	r.inv.WithReadLock(func() {
+		for arn := range r.inv.LoadBalancers.EntriesWithKey(inventory.UntaggedKey, "") {
 			out = append(out, arn)
 		}
-		for arn := range r.inv.TargetGroups.Having(inventory.IsUntagged, "") {
+		for arn := range r.inv.TargetGroups.EntriesWithKey(inventory.UntaggedKey, "") {
 			out = append(out, arn)
 		}
-		due = r.inv.TagsDue && !listed && !now.Before(r.inv.NextTags)
+		due = r.inv.TagsDue && !listed && !now.Before(r.inv.NextTagsDueAt)
 	})
 	if due {
-		r.inv.Write(func() { out = append(out, r.inv.StaleTags(now)...) })
+		r.inv.WithWriteLock(func() { out = append(out, r.inv.StaleTags(now)...) })
 	}
 	return out
 }
 
-// tagBatch is the maximum number of resources whose tags AWS returns in one call.
-const tagBatch = 20
+// maxTagBatch is the maximum number of resources whose tags AWS returns in one call.
+const maxTagBatch = 20
 
 // readTags reads the tags of load balancers and target groups into the inventory.
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
 	// Each batch is entered at once, so that a reading that is cut short need not be repeated from its start.
-	return readInBatches(slices.Chunk(arns, tagBatch), func(batch []string) error {
+	return readInBatches(slices.Chunk(arns, maxTagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
 		if err == nil {
@@ -66,18 +66,18 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 // enterTags enters tags, by ARN, of a reading that began at start. Load balancers and target groups among arns that have
 // none do not exist any more, and are dropped.
 func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
-	r.inv.Write(func() {
+	r.inv.WithWriteLock(func() {
 		for _, arn := range arns {
 			tags, exists := read[arn]
-			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.CompareTags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
+			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.WrittenAt.After(start) {
+				if r.inv.OutsideChanges.CompareTags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.MadeAt, e.WrittenAt); !exists && start.Sub(e.MadeAt) > durations.SettleWindow {
 					r.inv.DropLoadBalancer(arn)
 					continue
 				}
 				r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
 			}
-			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.CompareTags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
+			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.WrittenAt.After(start) {
+				if r.inv.OutsideChanges.CompareTags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.MadeAt, e.WrittenAt); !exists && start.Sub(e.MadeAt) > durations.SettleWindow {
 					r.inv.TargetGroups.Drop(arn)
 					continue
 				}
@@ -91,7 +91,7 @@ func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, 
 func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
 	var mu sync.Mutex
 	out := map[string]map[string]string{}
-	err := readInHalves(arns, tagBatch, func(batch []string) error {
+	err := readInHalves(arns, maxTagBatch, func(batch []string) error {
 		res, err := c.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
 		if err != nil {
 			return err

@@ -14,35 +14,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// taggedPage is how many resources the tagging service lists in one call.
-const taggedPage = 100
+// taggingPageSize is how many resources the tagging service lists in one call.
+const taggingPageSize = 100
 
 // listTagged lists with the tagging service the load balancers and target groups that carry one of the tags of
 // the cluster, the present or the legacy one. The service shows changes late: it lacks resources that were just
 // created, lists deleted ones, and shows old tags. So it only saves calls: which resources exist is read from
 // Elastic Load Balancing, and where the two disagree, or a resource is too new, the tags are read there too.
 func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
-	shown, start, err := readPages(ctx, r.Client, r.inv, TagsListed, since, r.taggedPages)
+	shown, start, err := readPages(ctx, r.Client, r.inv, TaggedResourceList, since, r.taggedPages)
 	if err != nil {
 		return err
 	}
 	v := r.inv
-	v.Write(func() {
+	v.WithWriteLock(func() {
 		for arn, e := range v.LoadBalancers.All() {
-			if e.Seen.VPC == r.VPC && !e.Written.After(start) {
+			if e.Seen.VPC == r.VPC && !e.WrittenAt.After(start) {
 				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
 					r.setListedTags(shown[arn], e.MayLackTags(r.Client), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
 		for arn, e := range v.TargetGroups.All() {
-			if e.VPC == r.VPC && !e.Written.After(start) {
+			if e.VPC == r.VPC && !e.WrittenAt.After(start) {
 				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) {
 					r.setListedTags(shown[arn], !usedByOtherOwner(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
-		v.TaggedAt = start
+		v.TagsListedAt = start
 	})
 	return nil
 }
@@ -56,7 +56,7 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 			pages = tagging.NewGetResourcesPaginator(r.API.Tagging, &tagging.GetResourcesInput{
 				TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(keys[0]), Values: []string{r.Config.Cluster}}},
 				ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
-				ResourcesPerPage:    aws.Int32(taggedPage),
+				ResourcesPerPage:    aws.Int32(taggingPageSize),
 			})
 		}
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
@@ -87,7 +87,7 @@ func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map
 		*tags, *at = shown, now
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
-	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.Owns(r.Config.Cluster, *tags):
+	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.BelongsToCluster(r.Config.Cluster, *tags):
 		*at = now // a resource of another owner, whose tags are not needed
 	default:
 		*at = time.Time{}
@@ -98,7 +98,7 @@ func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map
 // tagging service. AWS does not show when a target group was created.
 func usedByOtherOwner(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
 	for _, arn := range e.Seen.LoadBalancers {
-		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.Owns(c.Config.Cluster, lb.Seen.Tags) && !lb.MayLackTags(c) {
+		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.BelongsToCluster(c.Config.Cluster, lb.Seen.Tags) && !lb.MayLackTags(c) {
 			return true
 		}
 	}

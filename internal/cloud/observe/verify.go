@@ -28,7 +28,7 @@ type Verifier struct {
 
 	// tagged is the last resource whose tags were verified. Tags are read in order of the ids, in full batches.
 	cache.Guard
-	tagged string
+	lastVerified string
 }
 
 // Checks returns the checks of all resources that may be read again now.
@@ -36,30 +36,30 @@ func (v *Verifier) Checks() []drift.Check {
 	now := v.Config.Clock.Now()
 	var out []drift.Check
 	var resources int
-	v.Inv.Read(func() {
+	v.Inv.WithReadLock(func() {
 		if v.Inv.LoadBalancersAt.IsZero() || v.Inv.TargetGroupsAt.IsZero() {
 			return // nothing was compared yet
 		}
-		for _, l := range []listing{v.loadBalancers(), v.targetGroups(), v.securityGroups()} {
-			out = append(out, drift.Check{Key: l.key, Every: durations.DriftOften, At: *l.at, Read: func(ctx context.Context) error {
+		for _, l := range []listing{v.loadBalancerListing(), v.targetGroupListing(), v.securityGroupListing()} {
+			out = append(out, drift.Check{Key: l.key, Period: durations.FrequentDriftPeriod, LastReadAt: *l.readAt, Read: func(ctx context.Context) error {
 				return l.once(ctx, l.key, func() error { return l.read(ctx, time.Time{}) })
 			}})
 		}
 		for arn, e := range v.Inv.LoadBalancers.All() {
-			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && cache.Settled(now, e.Made, e.Written) {
+			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && cache.IsSettled(now, e.MadeAt, e.WrittenAt) {
 				out = append(out, v.loadBalancerChecks(arn, e)...)
 			}
 		}
 		for arn, e := range v.Inv.TargetGroups.All() {
-			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && !e.AttributesAt.IsZero() && cache.Settled(now, e.Made, e.Written, e.AttributesAt) {
+			if inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) && !e.AttributesAt.IsZero() && cache.IsSettled(now, e.MadeAt, e.WrittenAt, e.AttributesAt) {
 				out = append(out, v.attributesCheck(plan.TargetGroup, arn, e.AttributesAt))
 			}
 		}
 		resources = len(v.taggedResources())
 	})
 	if resources > 0 {
-		batches := (resources + tagBatch - 1) / tagBatch
-		out = append(out, drift.Check{Key: "tags", Every: durations.DriftOften / time.Duration(batches), Read: v.verifyTags})
+		batches := (resources + maxTagBatch - 1) / maxTagBatch
+		out = append(out, drift.Check{Key: "tags", Period: durations.FrequentDriftPeriod / time.Duration(batches), Read: v.verifyTags})
 	}
 	return out
 }
@@ -68,19 +68,19 @@ func (v *Verifier) Checks() []drift.Check {
 func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
 	if !e.DetailAt.IsZero() {
-		out = append(out, drift.Check{Key: "listeners of " + arn, Every: durations.DriftSeldom, At: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
+		out = append(out, drift.Check{Key: "listeners of " + arn, Period: durations.RareDriftPeriod, LastReadAt: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
 	}
 	now := v.Config.Clock.Now()
-	if !e.AttributesAt.IsZero() && cache.Settled(now, e.AttributesAt) {
+	if !e.AttributesAt.IsZero() && cache.IsSettled(now, e.AttributesAt) {
 		out = append(out, v.attributesCheck(plan.LoadBalancer, arn, e.AttributesAt))
 	}
-	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.Provisioning && cache.Settled(now, e.CapacityAt) {
-		out = append(out, drift.Check{Key: "capacity of " + arn, Every: durations.DriftSeldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
+	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.LoadBalancerProvisioning && cache.IsSettled(now, e.CapacityAt) {
+		out = append(out, drift.Check{Key: "capacity of " + arn, Period: durations.RareDriftPeriod, LastReadAt: e.CapacityAt, Read: func(ctx context.Context) error {
 			return v.attributes.readCapacity(ctx, arn, false)
 		}})
 	}
 	for id, le := range e.Listeners {
-		if !le.AttributesAt.IsZero() && cache.Settled(now, le.AttributesAt) {
+		if !le.AttributesAt.IsZero() && cache.IsSettled(now, le.AttributesAt) {
 			out = append(out, v.attributesCheck(plan.Listener, id, le.AttributesAt))
 		}
 	}
@@ -90,7 +90,7 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 // verifyDetail reads the listeners of a load balancer with their rules and certificates. Tags that are
 // known are not read again.
 func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
-	err := v.Essential(ctx, "detail "+arn, func() error {
+	err := v.ReadEssential(ctx, "detail "+arn, func() error {
 		known, at := v.listeners.lastRuleTags(arn)
 		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
 	})
@@ -106,7 +106,7 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 // attributesCheck returns the check of the attributes of a resource.
 func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
-	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
+	return drift.Check{Key: q.Key(), Period: durations.RareDriftPeriod, LastReadAt: at, Read: func(ctx context.Context) error {
 		start := v.Config.Clock.Now()
 		got, err := v.attributes.describeAttributes(sdk.WithOptional(ctx), q)
 		if sdk.IsGone(err) {
@@ -133,7 +133,7 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 		return v.readTargetGroups(ctx, []string{arn})
 	}
 	var lb string
-	v.Inv.Read(func() {
+	v.Inv.WithReadLock(func() {
 		if lb = v.Inv.Parent[arn]; kind == plan.Rule {
 			lb = v.Inv.Parent[lb]
 		}
@@ -173,15 +173,15 @@ func (v *Verifier) taggedResources() (out []string) {
 // any more, so that this finds deletions too, with one call for twenty resources.
 func (v *Verifier) verifyTags(ctx context.Context) error {
 	var all []string
-	v.Inv.Read(func() { all = v.taggedResources() })
+	v.Inv.WithReadLock(func() { all = v.taggedResources() })
 	slices.Sort(all)
 	var batch []string
-	v.With(func() {
-		i, _ := slices.BinarySearch(all, v.tagged+"\x00")
+	v.WithLock(func() {
+		i, _ := slices.BinarySearch(all, v.lastVerified+"\x00")
 		batch = slices.Concat(all[i:], all[:i])
-		batch = batch[:min(tagBatch, len(batch))]
+		batch = batch[:min(maxTagBatch, len(batch))]
 		if len(batch) > 0 {
-			v.tagged = batch[len(batch)-1]
+			v.lastVerified = batch[len(batch)-1]
 		}
 	})
 	start := v.Config.Clock.Now()
@@ -201,7 +201,7 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 // enterPartTags enters the tags of listeners and rules, by ARN. It returns the load balancers of listeners and rules that
 // do not exist any more.
 func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
-	v.Inv.Write(func() {
+	v.Inv.WithWriteLock(func() {
 		for _, arn := range arns {
 			kind := plan.Listener
 			e, le := v.Inv.Listener(arn)
@@ -209,7 +209,7 @@ func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []strin
 				kind = plan.Rule
 				e, le = v.Inv.Rule(arn)
 			}
-			if le == nil || !cache.Settled(start, e.Made, e.Written) {
+			if le == nil || !cache.IsSettled(start, e.MadeAt, e.WrittenAt) {
 				continue
 			}
 			tags, exists := read[arn]
@@ -218,12 +218,12 @@ func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []strin
 				changed = append(changed, e.Seen.ARN)
 			case kind == plan.Listener && !maps.Equal(tags, le.Seen.Tags):
 				le.Seen.Tags = tags
-				v.Inv.Foreign.Record(e.Seen.Tags, kind, arn)
+				v.Inv.OutsideChanges.Record(e.Seen.Tags, kind, arn)
 			case kind == plan.Rule && !maps.Equal(tags, le.Rules[arn].Tags):
 				r := le.Rules[arn]
 				r.Tags = tags
 				le.Rules[arn] = r
-				v.Inv.Foreign.Record(e.Seen.Tags, kind, arn)
+				v.Inv.OutsideChanges.Record(e.Seen.Tags, kind, arn)
 			}
 		}
 	})

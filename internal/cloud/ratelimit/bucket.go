@@ -38,32 +38,32 @@ const (
 	// throttle again.
 	ceilingMargin = 1.1
 
-	// maxPauses bounds the time without trials, in multiples of durations.Throttled. The time doubles after
-	// each throttled trial, unless trials have raised the scale: then the pause only takes as long as ten calls.
+	// maxPauses bounds the time without trials, in multiples of durations.ThrottlePause. The time doubles after each
+	// throttled trial, unless trials have raised the scale: then the pause only takes as long as ten calls.
 	maxPauses = 8
 )
 
 // bucket is guarded by the lock of its limiter.
 type bucket struct {
 	TokenBucket
-	scale  float64
-	tokens float64
-	at     time.Time // when tokens was counted
-	// refilled is how many tokens a bucket of scale 1 has been filled with since the tokens of AWS were last
+	scale     float64
+	tokens    float64
+	countedAt time.Time // when tokens was counted
+	// refilledTokens is how many tokens a bucket of scale 1 has been filled with since the tokens of AWS were last
 	// known, which is when the bucket was full, or empty because AWS throttled.
-	refilled float64
+	refilledTokens float64
 
-	flight         int           // number of the flight of calls that are sent now; a throttled answer begins the next
+	flightNumber   int           // number of the flight of calls that are sent now; a throttled answer begins the next
 	trialsInFlight int           // how many trials are in flight
 	trialLimit     int           // how many trials may be in flight
 	handledTrials  int           // how many trials AWS has handled since it throttled last
 	pausedUntil    time.Time     // until when no trials are made
-	pause          time.Duration // the next time without trials
+	nextPause      time.Duration // the next time without trials
 	ceiling        float64       // the scale that was throttled last
 }
 
 func newBucket(p TokenBucket, now time.Time) *bucket {
-	return &bucket{TokenBucket: p, scale: 1, tokens: float64(p.Burst), at: now, refilled: float64(p.Burst), trialLimit: 1, pause: durations.Throttled}
+	return &bucket{TokenBucket: p, scale: 1, tokens: float64(p.Burst), countedAt: now, refilledTokens: float64(p.Burst), trialLimit: 1, nextPause: durations.ThrottlePause}
 }
 
 func (b *bucket) rate() float64 { return b.Rate * b.scale }
@@ -72,20 +72,20 @@ func (b *bucket) burst() float64 { return max(float64(b.Burst)*b.scale, 1) }
 
 // refill adds the tokens since the last refill.
 func (b *bucket) refill(now time.Time) {
-	d := now.Sub(b.at).Seconds()
+	d := now.Sub(b.countedAt).Seconds()
 	if d <= 0 {
 		return
 	}
-	b.at = now
+	b.countedAt = now
 	b.tokens += d * b.rate()
-	b.refilled = min(b.refilled+d*b.Rate, float64(b.Burst)+durations.Throttled.Seconds()*b.Rate)
+	b.refilledTokens = min(b.refilledTokens+d*b.Rate, float64(b.Burst)+durations.ThrottlePause.Seconds()*b.Rate)
 	if b.tokens >= b.burst() {
-		b.tokens, b.refilled = b.burst(), float64(b.Burst)
+		b.tokens, b.refilledTokens = b.burst(), float64(b.Burst)
 	}
 }
 
-// untilTokens returns how long it takes until the bucket has a number of tokens, if no call takes any.
-func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
+// waitTimeForTokens returns how long it takes until the bucket has a number of tokens, if no call takes any.
+func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration {
 	b.refill(now)
 	if b.tokens >= tokens {
 		return 0
@@ -93,10 +93,10 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.TokenMargin
 }
 
-// until returns how long it takes until a call may be sent, by the number of waiting and of postponed calls ahead of it.
+// waitTime returns how long it takes until a call may be sent, by the number of waiting and of postponed calls ahead of it.
 // Postponed calls keep their claim to tokens, but do not delay trials, which take no token.
-func (b *bucket) until(now time.Time, waiting, postponed int) time.Duration {
-	wait := b.untilTokens(now, float64(1+waiting+postponed))
+func (b *bucket) waitTime(now time.Time, waiting, postponed int) time.Duration {
+	wait := b.waitTimeForTokens(now, float64(1+waiting+postponed))
 	if !b.Fixed && b.trialsInFlight+waiting < b.trialLimit {
 		return min(wait, max(b.pausedUntil.Sub(now), 0)) // as a trial
 	}
@@ -108,8 +108,8 @@ func (b *bucket) awaitsTrial(now time.Time) bool {
 	return b.trialsInFlight > 0 || !b.Fixed && !now.Before(b.pausedUntil)
 }
 
-// send takes a token, or notes that the call is a trial if there is none.
-func (b *bucket) send(now time.Time) (trial bool) {
+// takeToken takes a token, or notes that the call is a trial if there is none.
+func (b *bucket) takeToken(now time.Time) (trial bool) {
 	b.refill(now)
 	if b.tokens >= 1 || b.Fixed {
 		b.tokens--
@@ -130,7 +130,7 @@ func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 		return // AWS had no token left right after it
 	}
 	if b.tokens < 0 {
-		b.scale = min(b.scale-b.tokens/max(b.refilled, 1), 2*b.scale, maxScale)
+		b.scale = min(b.scale-b.tokens/max(b.refilledTokens, 1), 2*b.scale, maxScale)
 		b.tokens = 0
 	}
 	if b.handledTrials++; b.scale > ceilingMargin*b.ceiling || b.handledTrials%trialsPerIncrease == 0 {
@@ -145,26 +145,26 @@ func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 		return
 	}
 	b.refill(now)
-	b.flight++
+	b.flightNumber++
 	handled, risen := b.handledTrials, b.scale*smallestDecrease > b.ceiling
 	b.trialLimit, b.handledTrials, b.ceiling = 1, 0, b.scale
 	if trial {
-		b.refilled = 0
+		b.refilledTokens = 0
 		if handled > 0 {
 			b.tokens = min(b.tokens, 0)
 		}
 		if handled > 0 && risen { // AWS had saved tokens: measure its steady rate soon
-			b.pause = durations.Throttled
-			b.pausedUntil = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), durations.Throttled))
+			b.nextPause = durations.ThrottlePause
+			b.pausedUntil = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), durations.ThrottlePause))
 			return
 		}
-		b.pausedUntil = now.Add(b.pause)
-		b.pause = min(2*b.pause, maxPauses*durations.Throttled)
+		b.pausedUntil = now.Add(b.nextPause)
+		b.nextPause = min(2*b.nextPause, maxPauses*durations.ThrottlePause)
 		return
 	}
 	// AWS had less than one token, on average half of one.
-	measured := b.scale - (b.tokens+0.5)/max(b.refilled, float64(b.Burst))
+	measured := b.scale - (b.tokens+0.5)/max(b.refilledTokens, float64(b.Burst))
 	b.scale = max(min(measured, smallestDecrease*b.scale), greatestDecrease*b.scale, minScale)
-	b.tokens, b.refilled = 0, 0
-	b.pausedUntil = now.Add(durations.Throttled)
+	b.tokens, b.refilledTokens = 0, 0
+	b.pausedUntil = now.Add(durations.ThrottlePause)
 }

@@ -61,7 +61,7 @@ func (c *Call) End() { c.permit.report(Unanswered) }
 // answer waits until it is admitted; any other, which the SDK has delayed already, only takes its token.
 func (c *Call) Attempt(ctx context.Context) error {
 	c.attempts++
-	if c.attempts == 1 || c.permit == nil || !c.permit.learns {
+	if c.attempts == 1 || c.permit == nil || !c.permit.learnsFromAnswer {
 		return nil
 	}
 	c.permit.report(Unanswered)
@@ -70,12 +70,12 @@ func (c *Call) Attempt(ctx context.Context) error {
 	case !c.throttled:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		c.permit = l.send(l.bucketsFor(c.service, c.operation), l.clock.Now())
+		c.permit = l.takeTokens(l.bucketsFor(c.service, c.operation), l.clock.Now())
 		return nil
 	case c.scheduled: // only the schedule can admit the next attempt
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return &Postponed{Operation: c.operation, After: l.until(&waiter{buckets: l.bucketsFor(c.service, c.operation)}, l.clock.Now())}
+		return &PostponedError{Operation: c.operation, After: l.waitTime(&waiter{buckets: l.bucketsFor(c.service, c.operation)}, l.clock.Now())}
 	}
 	p, err := l.wait(ctx, c.service, c.operation)
 	if err == nil {
@@ -84,15 +84,15 @@ func (c *Call) Attempt(ctx context.Context) error {
 	return err
 }
 
-// Answered learns from the outcome of an attempt. If AWS throttled it and the rate limiter decides when the next attempt
+// RecordOutcome learns from the outcome of an attempt. If AWS throttled it and the rate limiter decides when the next attempt
 // is made, the error becomes a ThrottledError.
-func (c *Call) Answered(err error, o Outcome) error {
+func (c *Call) RecordOutcome(err error, o Outcome) error {
 	if c.permit == nil {
 		return err
 	}
 	c.throttled = o == Throttled
 	c.permit.report(o)
-	if c.throttled && c.permit.learns {
+	if c.throttled && c.permit.learnsFromAnswer {
 		return &ThrottledError{err}
 	}
 	return err

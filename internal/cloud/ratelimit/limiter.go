@@ -17,17 +17,17 @@ import (
 // the earlier calls of its tenant are done at the present rate, so that the calls of other tenants do not wait for all
 // calls of a busy one (as in fair queueing).
 type Limiter struct {
-	clock clock.PassiveClock
-	limit time.Duration // the longest wait
+	clock   clock.PassiveClock
+	maxWait time.Duration // the longest wait
 
 	buckets     []*bucket
 	byOperation sync.Map // from service and operation to the buckets that the operation takes tokens from
 
-	mu       sync.Mutex
-	queue    []*waiter                // ordered by since
-	reserved map[queueKey]reservation // of calls that were postponed
-	eligible map[queueKey]time.Time   // the position in the queue of the next call of a tenant, as a time, if that is later than now
-	changed  chan struct{}            // closed when a waiting call may be sent earlier
+	mu             sync.Mutex
+	queue          []*waiter                // ordered by since
+	reservations   map[queueKey]reservation // of calls that were postponed
+	nextEligibleAt map[queueKey]time.Time   // the position in the queue of the next call of a tenant, as a time, if that is later than now
+	changed        chan struct{}            // closed when a waiting call may be sent earlier
 }
 
 // waiter is a waiting call.
@@ -42,12 +42,12 @@ type queueKey struct{ caller, operation string }
 // reservation is the position in the queue of a call that was postponed, and when it is expected to be made again.
 type reservation struct {
 	waiter
-	at time.Time
+	expectedAt time.Time
 }
 
 // NewLimiter starts with the rates of a throttle table. A call that would have to wait for longer than the limit is postponed.
 func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Duration) *Limiter {
-	l := &Limiter{clock: clock, limit: limit, changed: make(chan struct{}), reserved: map[queueKey]reservation{}, eligible: map[queueKey]time.Time{}}
+	l := &Limiter{clock: clock, maxWait: limit, changed: make(chan struct{}), reservations: map[queueKey]reservation{}, nextEligibleAt: map[queueKey]time.Time{}}
 	for _, e := range table {
 		l.buckets = append(l.buckets, newBucket(e, clock.Now()))
 	}
@@ -83,20 +83,20 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 	at := queueKey{of.Name, operation}
 	w := l.enqueue(buckets, at, queueKey{of.Tenant, operation})
 	defer l.dequeue(w)
-	end := l.clock.Now().Add(l.limit)
+	end := l.clock.Now().Add(l.maxWait)
 	for {
 		now := l.clock.Now()
-		wait := l.until(w, now)
+		wait := l.waitTime(w, now)
 		if wait <= 0 {
-			return l.send(buckets, now), nil
+			return l.takeTokens(buckets, now), nil
 		}
 		left := end.Sub(now)
 		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.awaitsTrial(now) })) {
 			wait = min(wait, durations.Recent) // the call may be admitted earlier than computed
 			if at.caller != "" {
-				l.reserved[at] = reservation{*w, now.Add(wait)}
+				l.reservations[at] = reservation{*w, now.Add(wait)}
 			}
-			return nil, &Postponed{Operation: operation, After: wait, Reserved: at.caller != ""}
+			return nil, &PostponedError{Operation: operation, After: wait, KeepsPosition: at.caller != ""}
 		}
 		changed := l.changed
 		l.mu.Unlock()
@@ -108,22 +108,22 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 	}
 }
 
-// Postponed is the error of a call that was not sent, to keep below AWS's limits.
-type Postponed struct {
+// PostponedError is the error of a call that was not sent, to keep below AWS's limits.
+type PostponedError struct {
 	Operation string
 	// After is how long it takes until the call may be sent.
 	After time.Duration
-	// Reserved reports whether the caller keeps its position in the queue until it comes back.
-	Reserved bool
+	// KeepsPosition reports whether the caller keeps its position in the queue until it comes back.
+	KeepsPosition bool
 }
 
 // Error implements error.
-func (e *Postponed) Error() string {
+func (e *PostponedError) Error() string {
 	return e.Operation + ": postponed to stay within the rate limits of AWS"
 }
 
 // RetryAfter returns how long it takes until the call may be made.
-func (e *Postponed) RetryAfter() time.Duration { return e.After }
+func (e *PostponedError) RetryAfter() time.Duration { return e.After }
 
 // pause waits for a time, until changed is closed, or until the context ends, which is an error.
 func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
@@ -138,8 +138,8 @@ func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 	return nil
 }
 
-// until returns how long a waiting call has to wait. The lock is held.
-func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
+// waitTime returns how long a waiting call has to wait. The lock is held.
+func (l *Limiter) waitTime(w *waiter, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, b := range w.buckets {
 		waiting, postponed := 0, 0
@@ -151,12 +151,12 @@ func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 				waiting++
 			}
 		}
-		for _, other := range l.reserved {
-			if other.since.Before(w.since) && !now.After(other.at.Add(durations.Reserved)) && slices.Contains(other.buckets, b) {
+		for _, other := range l.reservations {
+			if other.since.Before(w.since) && !now.After(other.expectedAt.Add(durations.ReservationHold)) && slices.Contains(other.buckets, b) {
 				postponed++
 			}
 		}
-		longest = max(longest, b.until(now, waiting, postponed))
+		longest = max(longest, b.waitTime(now, waiting, postponed))
 	}
 	return longest
 }
@@ -164,11 +164,11 @@ func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 // enqueue puts a call into the queue, at the position that it has kept if it was postponed. The lock is held.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	now := l.clock.Now()
-	maps.DeleteFunc(l.reserved, func(_ queueKey, a reservation) bool { return now.Sub(a.at) > durations.Call })
+	maps.DeleteFunc(l.reservations, func(_ queueKey, a reservation) bool { return now.Sub(a.expectedAt) > durations.CallDeadline })
 	w := &waiter{buckets, now}
-	if a, ok := l.reserved[at]; ok {
+	if a, ok := l.reservations[at]; ok {
 		w.since = a.since
-		delete(l.reserved, at)
+		delete(l.reservations, at)
 	} else if tenant.caller != "" {
 		w.since = l.eligibleAt(buckets, tenant, now)
 	}
@@ -191,18 +191,18 @@ func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) 
 // chargedTimeLeft returns the rest of the time that the charged calls of a tenant take at the present rate. The lock is
 // held.
 func (l *Limiter) chargedTimeLeft(tenant queueKey, now time.Time) time.Duration {
-	return max(l.eligible[tenant].Sub(now), 0)
+	return max(l.nextEligibleAt[tenant].Sub(now), 0)
 }
 
 // charge adds the time that a number of calls takes at the present rate to the time that a tenant has used. The lock is
 // held.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
-	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return next.Before(now) })
+	maps.DeleteFunc(l.nextEligibleAt, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
 	for _, b := range buckets {
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
-	l.eligible[tenant] = now.Add(min(l.chargedTimeLeft(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
+	l.nextEligibleAt[tenant] = now.Add(min(l.chargedTimeLeft(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
 }
 
 // dequeue takes a call out of the queue. The lock is held.
@@ -217,28 +217,28 @@ func (l *Limiter) wakeWaitingCalls() {
 	l.changed = make(chan struct{})
 }
 
-// send takes the tokens of one attempt of a call. The lock is held.
-func (l *Limiter) send(buckets []*bucket, now time.Time) *permit {
+// takeTokens takes the tokens of one attempt of a call. The lock is held.
+func (l *Limiter) takeTokens(buckets []*bucket, now time.Time) *permit {
 	p := &permit{limiter: l}
 	for _, b := range buckets {
-		flight := b.flight
-		p.parts = append(p.parts, part{b, flight, b.send(now)})
-		p.learns = p.learns || !b.Fixed
+		flight := b.flightNumber
+		p.bucketShares = append(p.bucketShares, bucketShare{b, flight, b.takeToken(now)})
+		p.learnsFromAnswer = p.learnsFromAnswer || !b.Fixed
 	}
 	return p
 }
 
 // permit is the right to send one attempt of a call. Nil is the permit of a call that is not limited.
 type permit struct {
-	limiter  *Limiter
-	parts    []part
-	learns   bool // a bucket learns from the answer
-	used     bool // a call has taken the permit
-	reported bool
+	limiter          *Limiter
+	bucketShares     []bucketShare
+	learnsFromAnswer bool // a bucket learns from the answer
+	used             bool // a call has taken the permit
+	reported         bool
 }
 
-// part is the share of a permit in one token bucket.
-type part struct {
+// bucketShare is the share of a permit in one token bucket.
+type bucketShare struct {
 	bucket *bucket
 	flight int
 	trial  bool
@@ -267,14 +267,14 @@ func (p *permit) report(o Outcome) {
 	}
 	p.reported = true
 	now := p.limiter.clock.Now()
-	for _, x := range p.parts {
+	for _, x := range p.bucketShares {
 		if x.trial {
 			x.bucket.trialsInFlight--
 		}
 		switch {
 		case o == Handled:
-			x.bucket.adaptToHandledCall(now, x.trial, x.flight == x.bucket.flight)
-		case o == Throttled && x.flight == x.bucket.flight:
+			x.bucket.adaptToHandledCall(now, x.trial, x.flight == x.bucket.flightNumber)
+		case o == Throttled && x.flight == x.bucket.flightNumber:
 			x.bucket.adaptToThrottledCall(now, x.trial)
 		}
 	}

@@ -32,10 +32,10 @@ type limitedAWS struct {
 }
 
 const (
-	register = "RegisterTargets" // 4 per second, burst 20
-	read     = "DescribeRules"   // 50 per second, burst 200
-	create   = "CreateLoadBalancer"
-	answerIn = 30 * time.Millisecond
+	registerOperation = "RegisterTargets" // 4 per second, burst 20
+	readOperation     = "DescribeRules"   // 50 per second, burst 200
+	createOperation   = "CreateLoadBalancer"
+	answerDelay       = 30 * time.Millisecond
 )
 
 func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
@@ -55,13 +55,13 @@ func (s *limitedAWS) call(ctx context.Context, operation string) error {
 			if err = c.Attempt(ctx); err != nil {
 				break
 			}
-			if o, err := s.send(operation); c.Answered(err, o) == nil {
+			if o, err := s.send(operation); c.RecordOutcome(err, o) == nil {
 				c.End()
 				return nil
 			}
 		}
 		c.End()
-		var put *Postponed
+		var put *PostponedError
 		if errors.As(err, &put) {
 			time.Sleep(put.RetryAfter())
 		} else if err != nil {
@@ -73,10 +73,10 @@ func (s *limitedAWS) call(ctx context.Context, operation string) error {
 
 // send makes one attempt.
 func (s *limitedAWS) send(operation string) (Outcome, error) {
-	time.Sleep(answerIn / 2)
+	time.Sleep(answerDelay / 2)
 	now := time.Now()
 	refused := s.aws.Decide(fault.Call{Service: "elasticloadbalancing", Operation: operation, Account: "1", Region: "x", Time: now}).Error
-	time.Sleep(answerIn / 2)
+	time.Sleep(answerDelay / 2)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if refused == nil {
@@ -116,7 +116,7 @@ func (s *limitedAWS) checkBounds(t *testing.T) {
 		t.Errorf("%d calls wait though none is made", len(l.queue))
 	}
 	for _, b := range l.buckets {
-		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trialsInFlight != 0 || b.trialLimit < 1 || b.trialLimit > maxTrials || b.pause > maxPauses*durations.Throttled {
+		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trialsInFlight != 0 || b.trialLimit < 1 || b.trialLimit > maxTrials || b.nextPause > maxPauses*durations.ThrottlePause {
 			t.Errorf("a bucket is beyond its bounds: %+v", b)
 		}
 	}
@@ -126,15 +126,15 @@ func (s *limitedAWS) rate(operation string) float64 {
 	return s.limiter.bucketsFor(services.ELB, operation)[0].rate()
 }
 
-func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
+func runInVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
 // A fixed limit that the operator sets is never exceeded, and answers of AWS do not change it.
 func TestAFixedLimitIsNeverExceeded(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T) {
+	runInVirtualTime(t, func(t *testing.T) {
 		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
 		s := newLimitedAWS(fault.Limits{}, table)
-		s.callConcurrently(t, time.Minute, 5, read)
-		sent := s.accepted[read]
+		s.callConcurrently(t, time.Minute, 5, readOperation)
+		sent := s.accepted[readOperation]
 		for i := range sent {
 			for j := i; j < len(sent); j++ {
 				if most := 10 + 5*sent[j].Sub(sent[i]).Seconds() + 1e-6; float64(j-i+1) > most {
@@ -142,10 +142,10 @@ func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 				}
 			}
 		}
-		s.aws.SetLimits(fault.Documented(0.01))
-		s.callConcurrently(t, time.Minute, 5, create)
-		if s.rate(read) != 5 || len(s.refused[create]) == 0 {
-			t.Errorf("%d calls were throttled, and the limit is now %v", len(s.refused[create]), s.rate(read))
+		s.aws.SetLimits(fault.DocumentedLimits(0.01))
+		s.callConcurrently(t, time.Minute, 5, createOperation)
+		if s.rate(readOperation) != 5 || len(s.refused[createOperation]) == 0 {
+			t.Errorf("%d calls were throttled, and the limit is now %v", len(s.refused[createOperation]), s.rate(readOperation))
 		}
 	})
 }
@@ -154,10 +154,10 @@ func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 // the same time lower it only once.
 func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	l := NewLimiter(DefaultTokenBuckets(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 0)
-	b := l.bucketsFor(services.ELB, register)[0]
+	b := l.bucketsFor(services.ELB, registerOperation)[0]
 	var flight []*permit
 	for range 10 {
-		p, err := l.wait(t.Context(), services.ELB, register)
+		p, err := l.wait(t.Context(), services.ELB, registerOperation)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,11 +170,11 @@ func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 			t.Fatalf("after %d throttled calls of one flight the rate is %v, want half of 4", i+1, got)
 		}
 	}
-	if p, err := l.wait(t.Context(), services.ELB, register); err == nil {
+	if p, err := l.wait(t.Context(), services.ELB, registerOperation); err == nil {
 		p.report(Throttled)
 		t.Error("the next call is sent at once")
 	}
-	if got := l.bucketsFor(services.ELB, read)[0].rate(); got != 50 {
+	if got := l.bucketsFor(services.ELB, readOperation)[0].rate(); got != 50 {
 		t.Errorf("another bucket has the rate %v", got)
 	}
 }
@@ -182,18 +182,18 @@ func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 // The limiter remembers a throttled rate for minutes: under full demand AWS throttles few calls, and not many within a
 // short time.
 func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T) {
-		s := newLimitedAWS(fault.Documented(1), DefaultTokenBuckets())
-		taken, refused := s.callConcurrently(t, time.Hour, 3, register)
+	runInVirtualTime(t, func(t *testing.T) {
+		s := newLimitedAWS(fault.DocumentedLimits(1), DefaultTokenBuckets())
+		taken, refused := s.callConcurrently(t, time.Hour, 3, registerOperation)
 		if want := 20 + 4*3600; float64(taken) < 0.95*float64(want) {
 			t.Errorf("%d calls in an hour, AWS takes %d", taken, want)
 		}
 		if refused > 20 {
 			t.Errorf("%d calls were throttled", refused)
 		}
-		for i, at := range s.refused[register] {
-			if i >= 3 && at.Sub(s.refused[register][i-3]) < durations.Throttled {
-				t.Errorf("four calls are throttled within %v", at.Sub(s.refused[register][i-3]))
+		for i, at := range s.refused[registerOperation] {
+			if i >= 3 && at.Sub(s.refused[registerOperation][i-3]) < durations.ThrottlePause {
+				t.Errorf("four calls are throttled within %v", at.Sub(s.refused[registerOperation][i-3]))
 			}
 		}
 	})
@@ -207,16 +207,16 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 		rate      float64
 		factors   []float64
 	}{
-		{register, 4, []float64{1, 0.5, 1, 0.25, 3, 1}},
-		{read, 50, []float64{0.25, 0.5}},
-		{create, 0.2, []float64{1, 10, 0.5, 1, 0.25, 3, 1}},
+		{registerOperation, 4, []float64{1, 0.5, 1, 0.25, 3, 1}},
+		{readOperation, 50, []float64{0.25, 0.5}},
+		{createOperation, 0.2, []float64{1, 10, 0.5, 1, 0.25, 3, 1}},
 	} {
 		t.Run(c.operation, func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, func(t *testing.T) {
+			runInVirtualTime(t, func(t *testing.T) {
 				s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 				for _, factor := range c.factors {
-					limits := fault.Documented(factor)
+					limits := fault.DocumentedLimits(factor)
 					for i := range limits.Buckets {
 						if limits.Buckets[i].Shared {
 							limits.Buckets[i].Refill = 1e6 // shared buckets are not tested here
@@ -225,7 +225,7 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 					s.aws.SetLimits(limits)
 					s.callConcurrently(t, 18*time.Minute, 3, c.operation)
 					taken, refused := s.callConcurrently(t, 10*time.Minute, 3, c.operation)
-					possible := min(c.rate*factor, 3/answerIn.Seconds()) * (10 * time.Minute).Seconds()
+					possible := min(c.rate*factor, 3/answerDelay.Seconds()) * (10 * time.Minute).Seconds()
 					if float64(taken) < 0.9*possible {
 						t.Errorf("where AWS takes %v times the documented rate: %d calls of %v", factor, taken, possible)
 					}
@@ -240,8 +240,8 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 
 // Calls are sent in the order in which they arrive, also after AWS throttled them.
 func TestCallsAreSentInOrderOfArrival(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T) {
-		s := newLimitedAWS(fault.Documented(0.5), DefaultTokenBuckets())
+	runInVirtualTime(t, func(t *testing.T) {
+		s := newLimitedAWS(fault.DocumentedLimits(0.5), DefaultTokenBuckets())
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
 		longest := make([]time.Duration, 30)
@@ -251,7 +251,7 @@ func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 				ctx := WithCaller(ctx, Caller{Name: fmt.Sprint(i)})
 				for {
 					start := time.Now()
-					if s.call(ctx, register) != nil {
+					if s.call(ctx, registerOperation) != nil {
 						return
 					}
 					longest[i] = max(longest[i], time.Since(start))
@@ -269,27 +269,27 @@ func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 
 // Throttled calls of one operation do not delay other operations.
 func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T) {
+	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
-		s.aws.Add(fault.Rule{Operation: create, Action: fault.Action{Throttle: true}})
+		s.aws.Add(fault.Rule{Operation: createOperation, Action: fault.Action{Throttle: true}})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { _ = s.call(ctx, create) })
+			wg.Go(func() { _ = s.call(ctx, createOperation) })
 		}
 		for range 100 {
 			start := time.Now()
-			if err := s.call(ctx, read); err != nil {
+			if err := s.call(ctx, readOperation); err != nil {
 				t.Error(err)
 			}
-			if d := time.Since(start); d > answerIn {
+			if d := time.Since(start); d > answerDelay {
 				t.Errorf("a read takes %v", d)
 			}
 		}
 		stop()
 		wg.Wait()
-		if s.rate(create) != 0.2*minScale && len(s.refused[create]) < 2 {
+		if s.rate(createOperation) != 0.2*minScale && len(s.refused[createOperation]) < 2 {
 			t.Error("nothing was throttled")
 		}
 		s.checkBounds(t)
@@ -300,24 +300,24 @@ func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 func TestTheRateLimiterRecovers(t *testing.T) {
 	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T) {
+			runInVirtualTime(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
 				s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 				for range 8 {
-					limits := fault.Documented([]float64{0.02, 0.3, 1, 2, 30}[r.IntN(5)])
+					limits := fault.DocumentedLimits([]float64{0.02, 0.3, 1, 2, 30}[r.IntN(5)])
 					limits.OtherClient = []float64{0, 0, 0.5, 0.9}[r.IntN(4)]
 					s.aws.SetLimits(limits)
 					if r.IntN(3) == 0 { // throttling that is unrelated to the rate
 						s.aws.Add(fault.Rule{Skip: r.IntN(50), Count: r.IntN(100), Action: fault.Action{Throttle: true}})
 					}
-					s.callConcurrently(t, time.Duration(1+r.IntN(200))*time.Second, 1+r.IntN(10), register)
+					s.callConcurrently(t, time.Duration(1+r.IntN(200))*time.Second, 1+r.IntN(10), registerOperation)
 					time.Sleep(time.Duration(r.IntN(100)) * time.Second)
 				}
 				s.aws.Reset()
-				s.aws.SetLimits(fault.Documented(1))
-				s.callConcurrently(t, 20*time.Minute, 3, register)
-				if taken, _ := s.callConcurrently(t, 10*time.Minute, 3, register); float64(taken) < 0.9*4*600 {
-					t.Errorf("%d calls in ten minutes, AWS takes %d; %+v", taken, 4*600, s.limiter.bucketsFor(services.ELB, register)[0])
+				s.aws.SetLimits(fault.DocumentedLimits(1))
+				s.callConcurrently(t, 20*time.Minute, 3, registerOperation)
+				if taken, _ := s.callConcurrently(t, 10*time.Minute, 3, registerOperation); float64(taken) < 0.9*4*600 {
+					t.Errorf("%d calls in ten minutes, AWS takes %d; %+v", taken, 4*600, s.limiter.bucketsFor(services.ELB, registerOperation)[0])
 				}
 			})
 		})
@@ -326,19 +326,19 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 
 // An attempt without an answer neither changes the rate nor blocks another call.
 func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T) {
+	runInVirtualTime(t, func(t *testing.T) {
 		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)
 		for i := range 21 { // the last call is a trial above the limit
-			c, err := l.Begin(t.Context(), services.ELB, register)
+			c, err := l.Begin(t.Context(), services.ELB, registerOperation)
 			if err != nil {
 				t.Fatalf("call %d: %v", i, err)
 			}
-			if err := cmp.Or(c.Attempt(t.Context()), c.Answered(errors.New("connection reset"), Unanswered)); err == nil || errors.As(err, new(*ThrottledError)) {
+			if err := cmp.Or(c.Attempt(t.Context()), c.RecordOutcome(errors.New("connection reset"), Unanswered)); err == nil || errors.As(err, new(*ThrottledError)) {
 				t.Errorf("the error is now %v", err)
 			}
 			c.End()
 		}
-		b := l.bucketsFor(services.ELB, register)[0]
+		b := l.bucketsFor(services.ELB, registerOperation)[0]
 		if b.scale != 1 || b.trialsInFlight != 0 || b.trialLimit != 1 {
 			t.Errorf("the bucket has learned: %+v", b)
 		}
@@ -358,7 +358,7 @@ func TestRateLimits(t *testing.T) {
 		}
 	}
 	_, err = p.wait(t.Context(), "EC2", "DescribeSubnets")
-	var e *Postponed
+	var e *PostponedError
 	if !errors.As(err, &e) || e.RetryAfter() != 505*time.Millisecond {
 		t.Fatalf("got %v, want to be postponed for half a second", err)
 	}

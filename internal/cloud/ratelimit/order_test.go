@@ -20,16 +20,16 @@ import (
 type manyCallers struct {
 	t *testing.T
 	*Schedule
-	random *rand.Rand
-	faulty bool // whether AWS throttles one call in five
+	random       *rand.Rand
+	awsThrottles bool // whether AWS throttles one call in five
 
 	mu                   sync.Mutex
 	unsent               map[callKey]TargetCall // not sent yet
-	since                map[callKey]time.Time
+	waitingSince         map[callKey]time.Time
 	longestOverdue       time.Duration // the longest time that a deregistration was overdue
 	longestWait          time.Duration // the longest wait of a registration
 	calls                int           // calls that AWS accepted
-	tries                int           // calls that were sent
+	sentCalls            int           // calls that were sent
 	earlyDeregistrations int           // deregistrations that were sent while registrations waited and tokens were scarce
 }
 
@@ -38,15 +38,15 @@ const callsRate, callsBurst = 4.0, 20
 func newManyCallers(t *testing.T, seed uint64, faulty bool) *manyCallers {
 	pace := TokenBucket{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
 	return &manyCallers{
-		t: t, Schedule: NewSchedule(NewLimiter([]TokenBucket{pace}, clock.RealClock{}, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
-		unsent: map[callKey]TargetCall{}, since: map[callKey]time.Time{},
+		t: t, Schedule: NewSchedule(NewLimiter([]TokenBucket{pace}, clock.RealClock{}, 0)), random: rand.New(rand.NewPCG(seed, 1)), awsThrottles: faulty,
+		unsent: map[callKey]TargetCall{}, waitingSince: map[callKey]time.Time{},
 	}
 }
 
 // makeUntilAccepted makes a call as soon as the schedule admits it, and repeats the call until AWS accepts it.
 func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 	c.mu.Lock()
-	c.unsent[call.key()], c.since[call.key()] = call, time.Now()
+	c.unsent[call.key()], c.waitingSince[call.key()] = call, time.Now()
 	c.mu.Unlock()
 	for {
 		c.mu.Lock()
@@ -54,9 +54,9 @@ func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 		if err == nil {
 			c.checkOrder(call)
 		}
-		fails := c.faulty && c.random.IntN(5) == 0
+		fails := c.awsThrottles && c.random.IntN(5) == 0
 		c.mu.Unlock()
-		var put *Postponed
+		var put *PostponedError
 		switch {
 		case errors.As(err, &put):
 			time.Sleep(put.RetryAfter())
@@ -85,22 +85,22 @@ func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 // checkOrder checks that a call is sent in the right order. The caller holds the lock.
 func (c *manyCallers) checkOrder(call TargetCall) {
 	delete(c.unsent, call.key())
-	c.tries++
+	c.sentCalls++
 	now, wait := time.Now(), 0
 	for key, o := range c.unsent {
 		c.Limiter.mu.Lock()
 		w, put := c.waiting[key]
 		c.Limiter.mu.Unlock()
-		if put && o.Operation == RegisterTargets && !now.After(w.at.Add(durations.Reserved)) && !now.Before(c.since[key].Add(100*time.Millisecond)) {
+		if put && o.Operation == RegisterTargets && !now.After(w.expectedAt.Add(durations.ReservationHold)) && !now.Before(c.waitingSince[key].Add(100*time.Millisecond)) {
 			wait++
 		}
 	}
-	age := now.Sub(c.since[call.key()])
+	age := now.Sub(c.waitingSince[call.key()])
 	if call.Operation == RegisterTargets {
 		c.longestWait = max(c.longestWait, age)
 		return
 	}
-	over := age - call.Within
+	over := age - call.MaxDelay
 	c.longestOverdue = max(c.longestOverdue, over)
 	tokens := c.buckets[call.Operation][0].tokens // after the token of this call was taken
 	if tokens < float64(wait) {
@@ -125,10 +125,10 @@ func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 				var all sync.WaitGroup
 				registrations, deregistrations := 0, 0
 				for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
-					call := TargetCall{Operation: RegisterTargets, Tenant: "shop", Within: time.Second}
+					call := TargetCall{Operation: RegisterTargets, Tenant: "shop", MaxDelay: time.Second}
 					if arrivals.IntN(2) == 0 {
 						within := []time.Duration{25 * time.Second, 45 * time.Second}[arrivals.IntN(2)]
-						call = TargetCall{Operation: DeregisterTargets, Tenant: "shop", Within: within}
+						call = TargetCall{Operation: DeregisterTargets, Tenant: "shop", MaxDelay: within}
 						deregistrations++
 					} else {
 						registrations++
@@ -142,7 +142,7 @@ func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
 				}
 				// In the worst case a deregistration waits for all other calls that arrive within the two minutes.
-				bound := time.Duration(float64(c.tries)/callsRate*float64(time.Second)) - 2*time.Minute + durations.FirstRetry
+				bound := time.Duration(float64(c.sentCalls)/callsRate*float64(time.Second)) - 2*time.Minute + durations.FirstRetry
 				if c.longestOverdue > bound {
 					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.longestOverdue, bound)
 				}
@@ -157,18 +157,18 @@ func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 func TestAThrottledCallKeepsItsDeadline(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		s := newTestSchedule(4, 20)
-		call := TargetCall{Operation: DeregisterTargets, TargetGroup: "a", Tenant: "shop", Within: 25 * time.Second}
-		due := s.now.Add(call.Within)
+		call := TargetCall{Operation: DeregisterTargets, TargetGroup: "a", Tenant: "shop", MaxDelay: 25 * time.Second}
+		due := s.now.Add(call.MaxDelay)
 		if _, err := s.reserveToken(call); err != nil {
 			t.Fatal(err)
 		}
 		s.noteAnswer(call.key(), again)
 		s.now = s.now.Add(20 * time.Second)
-		s.drain("shop")
+		s.drainBucket("shop")
 		if _, err := s.reserveToken(call); err == nil {
 			t.Fatal("it has its turn although the bucket is empty")
 		}
-		if got := s.waiting[call.key()].due.Equal(due); got != again {
+		if got := s.waiting[call.key()].deadline.Equal(due); got != again {
 			t.Errorf("sent again %v: keeps its deadline: %v", again, got)
 		}
 	}

@@ -17,15 +17,15 @@ import (
 // that has to wait occupies no goroutine: its caller gets the time after which to try again, and then sends all changes
 // that the target group needs by that time.
 
-// spacing is the time between calls for one target group, so that each call carries more targets. It does not apply
+// callSpacing is the time between calls for one target group, so that each call carries more targets. It does not apply
 // while the bucket is nearly full.
-var spacing = map[string]time.Duration{RegisterTargets: durations.Moment / 2, DeregisterTargets: durations.Moment}
+var callSpacing = map[string]time.Duration{RegisterTargets: durations.Moment / 2, DeregisterTargets: durations.Moment}
 
 const (
 	RegisterTargets   = "RegisterTargets"
 	DeregisterTargets = "DeregisterTargets"
 
-	targetCalls = "Targets" // the operation under which registrations and deregistrations use the share of a tenant
+	targetCallsOperation = "Targets" // the operation under which registrations and deregistrations use the share of a tenant
 )
 
 // TargetCall is a call that is about to be made.
@@ -34,44 +34,44 @@ type TargetCall struct {
 	TargetGroup string // ARN of the target group
 	// Tenant is the tenant whose share the call uses.
 	Tenant string
-	// Within is how long the call may wait from when its admission is first requested.
-	Within time.Duration
-	// Full reports whether the call carries as many targets as one call can, so that no spacing follows it.
-	Full bool
+	// MaxDelay is how long the call may wait from when its admission is first requested.
+	MaxDelay time.Duration
+	// IsFull reports whether the call carries as many targets as one call can, so that no spacing follows it.
+	IsFull bool
 }
 
 type callKey struct{ operation, targetGroup string }
 
 func (c TargetCall) key() callKey { return callKey{c.Operation, c.TargetGroup} }
 
-// callInSchedule is a call that was postponed, or that is in flight.
-type callInSchedule struct {
+// scheduledCall is a call that was postponed, or that is in flight.
+type scheduledCall struct {
 	callKey
-	tenant queueKey
-	due    time.Time // its deadline: when it is to be sent at the latest, if AWS admits it
-	at     time.Time // when it was expected to be sent
-	sent   bool      // it is in flight
+	tenant     queueKey
+	deadline   time.Time // its deadline: when it is to be sent at the latest, if AWS admits it
+	expectedAt time.Time // when it was expected to be sent
+	inFlight   bool      // it is in flight
 }
 
 // Schedule orders the calls of one AWS account. The lock of the limiter guards it.
 type Schedule struct {
-	Limiter *Limiter
-	buckets map[string][]*bucket // by operation
-	waiting map[callKey]*callInSchedule
-	sent    map[callKey]time.Time  // when the last call that was not full was sent
-	active  map[queueKey]time.Time // when a tenant made its last call or is to make its next one; tenants that were active recently have equal shares
+	Limiter       *Limiter
+	buckets       map[string][]*bucket // by operation
+	waiting       map[callKey]*scheduledCall
+	lastSentAt    map[callKey]time.Time  // when the last call that was not full was sent
+	activeTenants map[queueKey]time.Time // when a tenant made its last call or is to make its next one; tenants that were active recently have equal shares
 }
 
 // NewSchedule orders calls above the token buckets of a limiter.
 func NewSchedule(l *Limiter) *Schedule {
-	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]*callInSchedule{}, sent: map[callKey]time.Time{}, active: map[queueKey]time.Time{}}
-	for operation := range spacing {
+	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]*scheduledCall{}, lastSentAt: map[callKey]time.Time{}, activeTenants: map[queueKey]time.Time{}}
+	for operation := range callSpacing {
 		s.buckets[operation] = l.bucketsFor(services.ELB, operation)
 	}
 	return s
 }
 
-// reserveToken takes a token for a call. If there is none, the error is Postponed.
+// reserveToken takes a token for a call. If there is none, the error is a PostponedError.
 func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	s.Limiter.mu.Lock()
 	defer s.Limiter.mu.Unlock()
@@ -81,34 +81,34 @@ func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	}
 	now := s.Limiter.clock.Now()
 	s.dropOld(now)
-	w := &callInSchedule{callKey: c.key(), tenant: queueKey{c.Tenant, targetCalls}, due: now.Add(c.Within)}
-	if old, ok := s.waiting[w.callKey]; ok && old.due.Before(w.due) {
-		w.due = old.due
+	w := &scheduledCall{callKey: c.key(), tenant: queueKey{c.Tenant, targetCallsOperation}, deadline: now.Add(c.MaxDelay)}
+	if old, ok := s.waiting[w.callKey]; ok && old.deadline.Before(w.deadline) {
+		w.deadline = old.deadline
 	}
 	s.markActive(w.tenant, now)
 	var wait time.Duration
 	for _, b := range buckets {
-		wait = max(wait, s.wait(w, b, now))
+		wait = max(wait, s.waitTime(w, b, now))
 	}
 	if wait > 0 {
-		w.at = now.Add(wait)
-		s.markActive(w.tenant, w.at)
+		w.expectedAt = now.Add(wait)
+		s.markActive(w.tenant, w.expectedAt)
 		s.waiting[w.callKey] = w
-		return nil, &Postponed{Operation: c.Operation, After: wait, Reserved: true}
+		return nil, &PostponedError{Operation: c.Operation, After: wait, KeepsPosition: true}
 	}
-	w.at, w.sent = now, true
+	w.expectedAt, w.inFlight = now, true
 	s.waiting[w.callKey] = w
-	if !c.Full {
-		s.sent[w.callKey] = now
+	if !c.IsFull {
+		s.lastSentAt[w.callKey] = now
 	}
-	s.Limiter.charge(buckets, w.tenant, now, len(s.active))
-	return s.Limiter.send(buckets, now), nil
+	s.Limiter.charge(buckets, w.tenant, now, len(s.activeTenants))
+	return s.Limiter.takeTokens(buckets, now), nil
 }
 
 // markActive makes a tenant one of those that share the rate, for durations.Recent from the given time.
 func (s *Schedule) markActive(tenant queueKey, at time.Time) {
-	if at.After(s.active[tenant]) {
-		s.active[tenant] = at
+	if at.After(s.activeTenants[tenant]) {
+		s.activeTenants[tenant] = at
 	}
 }
 
@@ -117,14 +117,14 @@ func (s *Schedule) noteAnswer(key callKey, again bool) {
 	s.Limiter.mu.Lock()
 	defer s.Limiter.mu.Unlock()
 	w, ok := s.waiting[key]
-	if !ok || !w.sent {
+	if !ok || !w.inFlight {
 		return
 	}
 	if !again {
 		delete(s.waiting, key)
 		return
 	}
-	w.sent = false
+	w.inFlight = false
 }
 
 // Admission is the admission of a call that changes targets. End must be called on it, whether or not the call was made.
@@ -134,14 +134,14 @@ type Admission struct {
 	permit   *permit
 }
 
-// Admit takes a token for a call. If there is none, the error is Postponed, and End need not be called.
+// Admit takes a token for a call. If there is none, the error is a PostponedError, and End need not be called.
 func (s *Schedule) Admit(c TargetCall) (Admission, error) {
 	p, err := s.reserveToken(c)
 	return Admission{s, c.key(), p}, err
 }
 
-// With returns a context for the admitted call, with its permit.
-func (a Admission) With(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
+// WithPermit returns a context for the admitted call, with its permit.
+func (a Admission) WithPermit(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
 
 // End is called after the call; again reports whether the call is to be sent once more.
 func (a Admission) End(again bool) {
@@ -149,32 +149,32 @@ func (a Admission) End(again bool) {
 	a.schedule.noteAnswer(a.key, again)
 }
 
-// wait returns how long it takes until a call may be sent, if no more urgent call follows.
-func (s *Schedule) wait(w *callInSchedule, b *bucket, now time.Time) time.Duration {
-	wait := b.until(now, s.ahead(w, b, now), 0)
+// waitTime returns how long it takes until a call may be sent, if no more urgent call follows.
+func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Duration {
+	wait := b.waitTime(now, s.callsAhead(w, b, now), 0)
 	if b.awaitsTrial(now) {
-		wait = min(wait, durations.Trial)
+		wait = min(wait, durations.TrialLatency)
 	}
-	if last, ok := s.sent[w.callKey]; ok && b.untilTokens(now, b.burst()*3/4) > 0 {
-		wait = max(wait, last.Add(spacing[w.operation]).Sub(now))
+	if last, ok := s.lastSentAt[w.callKey]; ok && b.waitTimeForTokens(now, b.burst()*3/4) > 0 {
+		wait = max(wait, last.Add(callSpacing[w.operation]).Sub(now))
 	}
 	return wait
 }
 
-// ahead returns how many waiting calls are to be sent before w. Calls within the share of their tenant come first, by
+// callsAhead returns how many waiting calls are to be sent before w. Calls within the share of their tenant come first, by
 // deadline, and then the others, by the time at which they will be within it. A deadline before that time counts as that
 // time, so that a tenant with a backlog is not served before all others. Sending a call does not change the order of the
 // others, so that each can be sent when its caller was asked to try again.
-func (s *Schedule) ahead(w *callInSchedule, b *bucket, now time.Time) (n int) {
-	calls := make([]*callInSchedule, 1, len(s.waiting)+1)
+func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int) {
+	calls := make([]*scheduledCall, 1, len(s.waiting)+1)
 	calls[0] = w
 	for key, o := range s.waiting {
-		if key != w.callKey && !o.sent && !now.After(o.at.Add(durations.Reserved)) {
+		if key != w.callKey && !o.inFlight && !now.After(o.expectedAt.Add(durations.ReservationHold)) {
 			calls = append(calls, o)
 		}
 	}
-	slices.SortFunc(calls, (*callInSchedule).compare)
-	each := time.Duration(float64(len(s.active)) / b.rate() * float64(time.Second))
+	slices.SortFunc(calls, (*scheduledCall).compare)
+	each := time.Duration(float64(len(s.activeTenants)) / b.rate() * float64(time.Second))
 	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // the share of a full bucket
 	lead, orders, index := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
 	for i, c := range calls {
@@ -182,7 +182,7 @@ func (s *Schedule) ahead(w *callInSchedule, b *bucket, now time.Time) (n int) {
 			lead[c.tenant] = s.Limiter.chargedTimeLeft(c.tenant, now)
 		}
 		within := lead[c.tenant] - most
-		orders[i] = [2]time.Duration{max(within, 0), max(within, c.due.Sub(now))}
+		orders[i] = [2]time.Duration{max(within, 0), max(within, c.deadline.Sub(now))}
 		lead[c.tenant] += each
 		if c == w {
 			index = i
@@ -197,8 +197,8 @@ func (s *Schedule) ahead(w *callInSchedule, b *bucket, now time.Time) (n int) {
 }
 
 // compare orders calls by deadline.
-func (w *callInSchedule) compare(o *callInSchedule) int {
-	if c := w.due.Compare(o.due); c != 0 {
+func (w *scheduledCall) compare(o *scheduledCall) int {
+	if c := w.deadline.Compare(o.deadline); c != 0 {
 		return c
 	}
 	return cmp.Or(cmp.Compare(w.targetGroup, o.targetGroup), cmp.Compare(w.operation, o.operation))
@@ -206,7 +206,7 @@ func (w *callInSchedule) compare(o *callInSchedule) int {
 
 // dropOld removes calls and tenants that have no effect on the order any more.
 func (s *Schedule) dropOld(now time.Time) {
-	maps.DeleteFunc(s.waiting, func(_ callKey, w *callInSchedule) bool { return now.Sub(w.at) > durations.Call })
-	maps.DeleteFunc(s.sent, func(k callKey, at time.Time) bool { return now.Sub(at) >= spacing[k.operation] })
-	maps.DeleteFunc(s.active, func(_ queueKey, at time.Time) bool { return now.Sub(at) > durations.Recent })
+	maps.DeleteFunc(s.waiting, func(_ callKey, w *scheduledCall) bool { return now.Sub(w.expectedAt) > durations.CallDeadline })
+	maps.DeleteFunc(s.lastSentAt, func(k callKey, at time.Time) bool { return now.Sub(at) >= callSpacing[k.operation] })
+	maps.DeleteFunc(s.activeTenants, func(_ queueKey, at time.Time) bool { return now.Sub(at) > durations.Recent })
 }

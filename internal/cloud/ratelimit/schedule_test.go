@@ -30,8 +30,8 @@ func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	if operation == DeregisterTargets {
 		within = 25 * time.Second
 	}
-	_, err := t.reserveToken(TargetCall{Operation: operation, TargetGroup: group, Tenant: tenant, Within: within})
-	var put *Postponed
+	_, err := t.reserveToken(TargetCall{Operation: operation, TargetGroup: group, Tenant: tenant, MaxDelay: within})
+	var put *PostponedError
 	if errors.As(err, &put) {
 		return put.RetryAfter()
 	}
@@ -39,8 +39,8 @@ func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	return 0
 }
 
-// drain takes all tokens of the bucket.
-func (t *testSchedule) drain(tenant string) {
+// drainBucket takes all tokens of the bucket.
+func (t *testSchedule) drainBucket(tenant string) {
 	for i := range 1000 {
 		if t.reserve(RegisterTargets, tenant, fmt.Sprint("drain", i)) > 0 {
 			delete(t.waiting, callKey{RegisterTargets, fmt.Sprint("drain", i)})
@@ -109,13 +109,13 @@ func (t *testSchedule) sendOrder(calls ...[3]string) (out []string) {
 
 func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 	s := newTestSchedule(4, 20)
-	s.drain("shop")
+	s.drainBucket("shop")
 	s.reserve(DeregisterTargets, "shop", "old")
 	s.now = s.now.Add(10 * time.Second)
-	s.drain("shop")
+	s.drainBucket("shop")
 	s.reserve(DeregisterTargets, "shop", "late")
 	s.now = s.now.Add(14900 * time.Millisecond) // the deregistration of "old" is almost due
-	s.drain("shop")
+	s.drainBucket("shop")
 	s.reserve(DeregisterTargets, "shop", "old")
 	s.now = s.now.Add(200 * time.Millisecond)
 	got := s.sendOrder([3]string{DeregisterTargets, "shop", "late"}, [3]string{RegisterTargets, "shop", "new"}, [3]string{DeregisterTargets, "shop", "old"})
@@ -127,7 +127,7 @@ func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 // Registrations are sent first until a deregistration is due. The deregistration is then sent within a bounded time.
 func TestDeregistrationsWaitUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
-	s.drain("shop")
+	s.drainBucket("shop")
 	start, late := s.now, time.Duration(0)
 	waiting := []int{0, 1, 2}
 	for i := range 4 * 60 { // for a minute, as many calls as AWS admits
@@ -278,7 +278,7 @@ func TestTheFullRateIsUsed(t *testing.T) {
 // Calls for one target group are spaced. A call that carries as many targets as one call can is followed by no pause.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s := newTestSchedule(4, 20)
-	s.drain("shop")
+	s.drainBucket("shop")
 	start, sent := s.now, 0
 	for i := range 50 {
 		s.now = start.Add(time.Duration(i) * 100 * time.Millisecond)
@@ -290,7 +290,7 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 		t.Errorf("%d calls in five seconds for one target group", sent)
 	}
 	s.sendOrder([3]string{RegisterTargets, "shop", "one"})
-	full := TargetCall{Operation: RegisterTargets, TargetGroup: "large", Tenant: "shop", Within: time.Second, Full: true}
+	full := TargetCall{Operation: RegisterTargets, TargetGroup: "large", Tenant: "shop", MaxDelay: time.Second, IsFull: true}
 	for i := range 5 {
 		if _, err := s.reserveToken(full); err != nil {
 			t.Errorf("part %d of a change that one call cannot carry waits: %v", i, err)
@@ -301,7 +301,7 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 // A caller that does not repeat its request delays no other call for long.
 func TestAnAbandonedCallIsSkipped(t *testing.T) {
 	s := newTestSchedule(1, 1)
-	s.drain("shop")
+	s.drainBucket("shop")
 	for i := range 5 {
 		s.reserve(RegisterTargets, "shop", fmt.Sprint("lost", i))
 	}
@@ -314,7 +314,7 @@ func TestAnAbandonedCallIsSkipped(t *testing.T) {
 
 func TestEveryCallIsSentEventually(t *testing.T) {
 	for name, s := range map[string]*testSchedule{"a small bucket": newTestSchedule(0.5, 1), "the usual one": newTestSchedule(4, 20)} {
-		s.drain("a")
+		s.drainBucket("a")
 		var calls [][3]string
 		for i := range 40 {
 			calls = append(calls, [3]string{RegisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, [3]string{DeregisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("d", i)})

@@ -32,13 +32,13 @@ import (
 // Client calls AWS. It has what all readings have in common: the clock, the sharing of readings among
 // concurrent callers, and the readings that failed.
 type Client struct {
-	Config Config // with region and defaults filled in
-	base   aws.Config
-	VPC    string // id of the cluster's VPC
-	API    Clients
-	Limits *ratelimit.Schedule // of the controller's own account
-	flight flight
-	failed failedReads
+	Config      Config // with region and defaults filled in
+	awsConfig   aws.Config
+	VPC         string // id of the cluster's VPC
+	API         Clients
+	Limits      *ratelimit.Schedule // of the controller's own account
+	sharedReads flight
+	failedReads failedReads
 }
 
 // Clients are the service clients of one set of credentials.
@@ -74,24 +74,24 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	own := ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Clock, cfg.MaxWait))
-	c := &Client{Config: cfg, base: base, API: newClients(base, cfg, own.Limiter), Limits: own}
+	c := &Client{Config: cfg, awsConfig: base, API: newClients(base, cfg, own.Limiter), Limits: own}
 	c.VPC, err = findVPC(ctx, cfg, c.API.EC2)
 	return c, err
 }
 
-// ClientsOf returns clients with other credentials, for another account, which has its own rate limiter.
-func (c *Client) ClientsOf(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
-	base := c.base.Copy()
+// ClientsWithCredentials returns clients with other credentials, for another account, which has its own rate limiter.
+func (c *Client) ClientsWithCredentials(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
+	base := c.awsConfig.Copy()
 	base.Credentials = credentials
 	return newClients(base, c.Config, l)
 }
 
-// Unfenced returns clients without a fence, for calls that change nothing although their operation is a mutating one,
+// UnfencedClients returns clients without a fence, for calls that change nothing although their operation is a mutating one,
 // such as dry runs.
-func (c *Client) Unfenced() Clients {
+func (c *Client) UnfencedClients() Clients {
 	cfg := c.Config
 	cfg.Fence = nil
-	return newClients(c.base, cfg, c.Limits.Limiter)
+	return newClients(c.awsConfig, cfg, c.Limits.Limiter)
 }
 
 // loadConfig returns the SDK's configuration for the region.
@@ -182,11 +182,11 @@ func (c *Client) IsFresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
 	}
-	return c.Config.Clock.Now().Sub(at) < FreshFor(c.Config.Refresh, key)
+	return c.Config.Clock.Now().Sub(at) < FreshDuration(c.Config.Refresh, key)
 }
 
-// FreshFor returns how long a reading of a resource stays fresh: refresh, give or take up to a tenth.
-func FreshFor(refresh time.Duration, key string) time.Duration {
+// FreshDuration returns how long a reading of a resource stays fresh: refresh, give or take up to a tenth.
+func FreshDuration(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))                           // a hash returns no error
 	part := time.Duration(h.Sum32()%201) * refresh / 1000 // 0 to 20%
@@ -198,21 +198,21 @@ func (c *Client) IsCurrent(at, since time.Time, key string) bool {
 	return c.IsFresh(at, key) && !at.Before(since)
 }
 
-// NotBefore returns the earliest time at which something may have been read that must not be older than maxAge now; the
+// EarliestReadTime returns the earliest time at which something may have been read that must not be older than maxAge now; the
 // zero time if maxAge sets no bound.
-func (c *Client) NotBefore(maxAge time.Duration) time.Time {
+func (c *Client) EarliestReadTime(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {
 		return time.Time{}
 	}
 	return c.Config.Clock.Now().Add(-maxAge)
 }
 
-// Once runs a read once for all concurrent callers: Share, Essential or Optional of a Client.
-type Once func(ctx context.Context, key string, read func() error) error
+// OnceFunc runs a read once for all concurrent callers: ReadShared, ReadEssential or ReadOptional of a Client.
+type OnceFunc func(ctx context.Context, key string, read func() error) error
 
 // ReadOnce calls read through once, unless fresh is true. It asks fresh again right before it calls read, as another caller may
 // have read meanwhile.
-func ReadOnce(ctx context.Context, once Once, key string, fresh func() bool, read func() error) error {
+func ReadOnce(ctx context.Context, once OnceFunc, key string, fresh func() bool, read func() error) error {
 	if fresh() {
 		return nil
 	}
@@ -225,7 +225,7 @@ func ReadOnce(ctx context.Context, once Once, key string, fresh func() bool, rea
 }
 
 // CachedOrRead returns the value that known returns. If there is none yet, it calls read first, as ReadOnce does.
-func CachedOrRead[T any](ctx context.Context, once Once, key string, known func() (T, bool), read func() error) (T, error) {
+func CachedOrRead[T any](ctx context.Context, once OnceFunc, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil
 	}

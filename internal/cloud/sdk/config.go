@@ -127,10 +127,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxBackoff = 20 * time.Second
 	}
 	if c.AttemptTimeout == 0 {
-		c.AttemptTimeout = durations.Attempt
+		c.AttemptTimeout = durations.AttemptDeadline
 	}
 	if c.CallTimeout == 0 {
-		c.CallTimeout = durations.Call
+		c.CallTimeout = durations.CallDeadline
 	}
 	if c.TokenBuckets == nil {
 		c.TokenBuckets = ratelimit.DefaultTokenBuckets()
@@ -151,8 +151,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Manages reports whether certificates of a type are requested or imported, and deleted.
-func (c Config) Manages(t acmtypes.CertificateType) bool {
+// ManagesCertificateType reports whether certificates of a type are requested or imported, and deleted.
+func (c Config) ManagesCertificateType(t acmtypes.CertificateType) bool {
 	if t == acmtypes.CertificateTypeImported {
 		return c.ImportedCertificates
 	}

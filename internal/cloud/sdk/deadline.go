@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
 
-// maxGrowth bounds the deadline of an attempt, in multiples of Config.AttemptTimeout.
-const maxGrowth = 4
+// maxDeadlineGrowth bounds the deadline of an attempt, in multiples of Config.AttemptTimeout.
+const maxDeadlineGrowth = 4
 
 // deadlines are how long AWS may take for an attempt of an operation: at first Config.AttemptTimeout.
 // A deadline that was missed is doubled for the next attempt. Where AWS has answered late, attempts
@@ -28,23 +28,23 @@ const maxGrowth = 4
 // the last one was missed, so that an operation that hangs blocks no more than one worker for that long.
 type deadlines struct {
 	cache.Guard
-	first     time.Duration // Config.AttemptTimeout
-	clock     clock.PassiveClock
-	responses map[string]*responseTimes // by service, and by service and operation
+	initialDeadline time.Duration // Config.AttemptTimeout
+	clock           clock.PassiveClock
+	responses       map[string]*responseTimes // by service, and by service and operation
 	// pending has the calls in flight that a run needs.
 	pending map[*pendingCall]bool
 }
 
 // responseTimes are the observed response times of AWS.
 type responseTimes struct {
-	slowest  time.Duration // the slowest recent answer; each quicker one lowers it by an eighth
-	missed   time.Duration // the longest deadline that was missed since the last answer; 0 if none was
-	missedAt time.Time
-	probing  bool // a probe is in flight
+	slowest        time.Duration // the slowest recent answer; each quicker one lowers it by an eighth
+	missedDeadline time.Duration // the longest deadline that was missed since the last answer; 0 if none was
+	missedAt       time.Time
+	probing        bool // a probe is in flight
 }
 
 func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
-	return &deadlines{first: first, clock: clock, responses: map[string]*responseTimes{}, pending: map[*pendingCall]bool{}}
+	return &deadlines{initialDeadline: first, clock: clock, responses: map[string]*responseTimes{}, pending: map[*pendingCall]bool{}}
 }
 
 // responseTimesOf returns the response times of an operation or a service. The lock is held.
@@ -57,22 +57,22 @@ func (d *deadlines) responseTimesOf(key string) *responseTimes {
 
 // attemptDeadline returns the deadline of an attempt that is not a probe. The lock is held.
 func (d *deadlines) attemptDeadline(service, operation string) time.Duration {
-	return min(max(d.first, 2*d.responseTimesOf(service).slowest, 2*d.responseTimesOf(service+" "+operation).slowest), maxGrowth*d.first)
+	return min(max(d.initialDeadline, 2*d.responseTimesOf(service).slowest, 2*d.responseTimesOf(service+" "+operation).slowest), maxDeadlineGrowth*d.initialDeadline)
 }
 
 // probeDeadline returns the deadline of a probe. The lock is held.
 func (d *deadlines) probeDeadline(service, operation string) time.Duration {
-	return min(max(d.attemptDeadline(service, operation), 2*d.responseTimesOf(service+" "+operation).missed), maxGrowth*d.first)
+	return min(max(d.attemptDeadline(service, operation), 2*d.responseTimesOf(service+" "+operation).missedDeadline), maxDeadlineGrowth*d.initialDeadline)
 }
 
 // callDeadline returns the longest deadline that an attempt of an operation may have now. An optional call gets an
 // error if it is not to be made: after a missed deadline the operation is not called for optional facts
 // while a probe is in flight, nor for as long after the deadline as it had taken.
 func (d *deadlines) callDeadline(service, operation string, optional bool) (limit time.Duration, err error) {
-	d.With(func() {
+	d.WithLock(func() {
 		a := d.responseTimesOf(service + " " + operation)
-		if optional && a.missed > 0 && (a.probing || d.clock.Now().Before(a.missedAt.Add(a.missed))) {
-			err = &timeoutError{after: a.missed}
+		if optional && a.missedDeadline > 0 && (a.probing || d.clock.Now().Before(a.missedAt.Add(a.missedDeadline))) {
+			err = &timeoutError{after: a.missedDeadline}
 		}
 		limit = d.probeDeadline(service, operation)
 	})
@@ -83,28 +83,28 @@ func (d *deadlines) callDeadline(service, operation string, optional bool) (limi
 // neither is true, the attempt has no effect on later deadlines.
 func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.clock.Now(), false
-	d.With(func() {
+	d.WithLock(func() {
 		a := d.responseTimesOf(service + " " + operation)
-		if limit = d.attemptDeadline(service, operation); a.missed > 0 && !a.probing {
+		if limit = d.attemptDeadline(service, operation); a.missedDeadline > 0 && !a.probing {
 			a.probing, probe = true, true
 			limit = d.probeDeadline(service, operation)
 		}
 	})
 	return limit, func(answered, missed bool) {
 		took := d.clock.Now().Sub(start)
-		d.With(func() {
+		d.WithLock(func() {
 			a := d.responseTimesOf(service + " " + operation)
 			if probe {
 				a.probing = false
 			}
 			switch {
 			case answered:
-				a.missed = 0
+				a.missedDeadline = 0
 				for _, a := range []*responseTimes{a, d.responseTimesOf(service)} {
 					a.slowest = max(took, a.slowest*7/8)
 				}
 			case missed:
-				a.missed, a.missedAt = max(a.missed, took), d.clock.Now()
+				a.missedDeadline, a.missedAt = max(a.missedDeadline, took), d.clock.Now()
 			}
 		})
 	}
@@ -112,8 +112,8 @@ func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration
 
 type optionalKey struct{}
 
-// WithOptional returns a context for calls for an optional fact: an attempt that misses its deadline ends the call, and the fact
-// is reported as a fault, so that a service that hangs does not block a worker for long.
+// WithOptional returns a context for calls for an optional fact: an attempt that misses its deadline ends the call, and the
+// fact is reported as a fault, so that a service that hangs does not block a worker for long.
 func WithOptional(ctx context.Context) context.Context {
 	return context.WithValue(ctx, optionalKey{}, true)
 }
@@ -123,21 +123,21 @@ func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != n
 // timeoutError is the error of an attempt or a call that AWS did not answer in time.
 type timeoutError struct {
 	after time.Duration
-	// last is AWS's error answer to an earlier attempt, or nil if there was no answer.
-	last error
+	// lastAnswer is AWS's error answer to an earlier attempt, or nil if there was no answer.
+	lastAnswer error
 }
 
 // Error implements error.
 func (e *timeoutError) Error() string {
 	text := fmt.Sprintf("no answer from AWS within %s", e.after)
-	if e.last != nil {
-		text += ", last error: " + e.last.Error()
+	if e.lastAnswer != nil {
+		text += ", last error: " + e.lastAnswer.Error()
 	}
 	return text
 }
 
 // Unwrap returns the last answer, by which the failure is classified.
-func (e *timeoutError) Unwrap() error { return e.last }
+func (e *timeoutError) Unwrap() error { return e.lastAnswer }
 
 // RetryableError lets the SDK make another attempt.
 func (e *timeoutError) RetryableError() bool { return true }
@@ -157,7 +157,7 @@ func boundCall(ctx context.Context, limit time.Duration, call func(context.Conte
 	if a, ok := retry.GetAttemptResults(meta); ok {
 		for _, r := range a.Results {
 			if errors.As(r.Err, &api) {
-				ended.last = r.Err
+				ended.lastAnswer = r.Err
 			}
 		}
 	}

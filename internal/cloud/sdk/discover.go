@@ -18,21 +18,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// metadata returns the client of the instance metadata service. It uses IPv6 on a host that has no IPv4 address
+// newMetadataClient returns the client of the instance metadata service. It uses IPv6 on a host that has no IPv4 address
 // but loopback.
-func metadata(c Config) *imds.Client {
+func newMetadataClient(c Config) *imds.Client {
 	// With the SDK's HTTP client each operation has the SDK's deadline of 5 s.
 	o := imds.Options{Endpoint: c.Endpoints[services.IMDS]}
 	if c.HTTP != nil {
 		o.HTTPClient = withTimeout(c.HTTP, c.AttemptTimeout)
 	}
-	if o.Endpoint == "" && c.HTTP == nil && onlyIPv6() {
+	if o.Endpoint == "" && c.HTTP == nil && hasOnlyIPv6() {
 		o.EndpointMode = imds.EndpointModeStateIPv6
 	}
 	return imds.New(o)
 }
 
-func onlyIPv6() bool {
+func hasOnlyIPv6() bool {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return false
@@ -52,7 +52,7 @@ func findRegion(ctx context.Context, c Config) (string, error) {
 			return r, nil
 		}
 	}
-	out, err := metadata(c).GetRegion(ctx, &imds.GetRegionInput{})
+	out, err := newMetadataClient(c).GetRegion(ctx, &imds.GetRegionInput{})
 	if err != nil {
 		return "", &notSetError{"AWS region not set; set --aws-region, AWS_DEFAULT_REGION or AWS_REGION, as the instance metadata does not have it either", err}
 	}
@@ -66,22 +66,22 @@ func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 		return c.VPC, nil
 	}
 	if len(c.VPCTags) > 0 {
-		return vpcByTags(ctx, cl, c.VPCTags)
+		return findVPCByTags(ctx, cl, c.VPCTags)
 	}
-	vpc, errMeta := vpcByMetadata(ctx, c)
+	vpc, errMeta := findVPCByMetadata(ctx, c)
 	if errMeta == nil {
 		return vpc, nil
 	}
 	var errNode error
 	if node := c.Env("NODENAME"); strings.HasPrefix(node, "i-") {
-		if vpc, errNode = vpcByInstance(ctx, cl, node); errNode == nil {
+		if vpc, errNode = findVPCByInstance(ctx, cl, node); errNode == nil {
 			return vpc, nil
 		}
 	}
 	return "", &notSetError{"VPC not set; set --aws-vpc-id or --aws-vpc-tags, as the instance metadata does not have it either", errors.Join(errMeta, errNode)}
 }
 
-func vpcByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {
+func findVPCByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {
 	in := &ec2.DescribeVpcsInput{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		in.Filters = append(in.Filters, Filter("tag:"+k, tags[k]))
@@ -99,8 +99,8 @@ func vpcByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (str
 	return "", fmt.Errorf("%d VPCs have the tags %v", len(out.Vpcs), tags)
 }
 
-func vpcByMetadata(ctx context.Context, c Config) (string, error) {
-	m := metadata(c)
+func findVPCByMetadata(ctx context.Context, c Config) (string, error) {
+	m := newMetadataClient(c)
 	mac, err := readMetadata(ctx, m, "mac")
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func readMetadata(ctx context.Context, m *imds.Client, path string) (string, err
 	return strings.TrimSpace(string(b)), nil
 }
 
-func vpcByInstance(ctx context.Context, cl *ec2.Client, id string) (string, error) {
+func findVPCByInstance(ctx context.Context, cl *ec2.Client, id string) (string, error) {
 	out, err := cl.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
 		return "", fmt.Errorf("find the VPC by instance %s: %w", id, err)
@@ -149,6 +149,6 @@ func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }
 
-// FilterBatch is the maximum number of values of a filter in a call: one less than EC2 allows, as some calls have a
+// MaxFilterValues is the maximum number of values of a filter in a call: one less than EC2 allows, as some calls have a
 // second filter with one value.
-const FilterBatch = 199
+const MaxFilterValues = 199

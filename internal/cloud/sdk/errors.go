@@ -16,16 +16,16 @@ import (
 // Error is a failure with a class, where AWS's error code does not determine the class or the failure did not come
 // from AWS.
 type Error struct {
-	// What is the attempted operation, such as "create load balancer k8s-shop".
-	What  string
-	class failure.Class
+	// Operation is the attempted operation, such as "create load balancer k8s-shop".
+	Operation string
+	class     failure.Class
 	// reason is the reason of the finding for users, or "" if the class determines it.
 	reason finding.Reason
 	err    error
 }
 
 // Error implements error.
-func (e *Error) Error() string { return e.What + ": " + e.err.Error() }
+func (e *Error) Error() string { return e.Operation + ": " + e.err.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
@@ -36,14 +36,14 @@ func (e *Error) Class() failure.Class { return e.class }
 // Reason returns the reason of the finding for users, or "" if the class determines it.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
-// Failed builds an Error of a class.
-func Failed(class failure.Class, what, format string, args ...any) *Error {
-	return &Error{What: what, class: class, err: fmt.Errorf(format, args...)}
+// NewError builds an Error of a class.
+func NewError(class failure.Class, what, format string, args ...any) *Error {
+	return &Error{Operation: what, class: class, err: fmt.Errorf(format, args...)}
 }
 
 // Wrap gives an error a class.
 func Wrap(class failure.Class, what string, err error) *Error {
-	return &Error{What: what, class: class, err: err}
+	return &Error{Operation: what, class: class, err: err}
 }
 
 // WithReason sets the reason of the finding for users, and returns the error.
@@ -64,7 +64,7 @@ func (e *uncertainError) Unwrap() error { return e.error }
 // ClassOf returns the class of an error, which determines how it is handled.
 func ClassOf(err error) failure.Class {
 	var own *Error
-	var postponed *ratelimit.Postponed
+	var postponed *ratelimit.PostponedError
 	var api smithy.APIError
 	var response *smithyhttp.ResponseError
 	switch {
@@ -77,7 +77,7 @@ func ClassOf(err error) failure.Class {
 	case errors.As(err, &postponed):
 		return failure.Throttled
 	case errors.As(err, &api):
-		if class, ok := codes[api.ErrorCode()]; ok {
+		if class, ok := classByCode[api.ErrorCode()]; ok {
 			return class
 		}
 		if errors.As(err, &response) && (response.HTTPStatusCode() == 401 || response.HTTPStatusCode() == 403) {
@@ -145,7 +145,7 @@ func MayHaveTakenEffect(err error) bool {
 // outcomeOf returns the outcome of an attempt, from which the rate limiter learns.
 func outcomeOf(err error) ratelimit.Outcome {
 	switch c := Code(err); {
-	case codes[c] == failure.Throttled && c != "PriorRequestNotComplete":
+	case classByCode[c] == failure.Throttled && c != "PriorRequestNotComplete":
 		return ratelimit.Throttled
 	case err == nil, isAnswer(err):
 		return ratelimit.Handled
@@ -158,9 +158,9 @@ func IsInterrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// codes maps the error codes of all services that are called to classes. A code that means different things in
+// classByCode maps the error codes of all services that are called to classes. A code that means different things in
 // different services is not in the table.
-var codes = map[string]failure.Class{
+var classByCode = map[string]failure.Class{
 	"Throttling":                             failure.Throttled,
 	"ThrottlingException":                    failure.Throttled,
 	"ThrottledException":                     failure.Throttled,

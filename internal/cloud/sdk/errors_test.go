@@ -21,7 +21,7 @@ func apiError(code string, status int) error {
 	})
 }
 
-func TestClass(t *testing.T) {
+func TestErrorsAreClassified(t *testing.T) {
 	cases := map[string]struct {
 		err  error
 		want failure.Class
@@ -40,7 +40,7 @@ func TestClass(t *testing.T) {
 		"unheard":                    {apiError("Unheard", 400), failure.Unknown},
 		"no answer":                  {errors.New("connection reset"), failure.Unknown},
 		"fenced":                     {fmt.Errorf("x: %w", errFenced), failure.Fenced},
-		"own":                        {fmt.Errorf("x: %w", Failed(failure.NotReady, "w", "e")), failure.NotReady},
+		"own":                        {fmt.Errorf("x: %w", NewError(failure.NotReady, "w", "e")), failure.NotReady},
 		"own wins over AWS's": {
 			Wrap(failure.NotReady, "w", apiError("ListenerNotFound", 400)), failure.NotReady,
 		},
@@ -65,7 +65,7 @@ func TestMayHaveTakenEffect(t *testing.T) {
 		"no answer": {errors.New("connection reset"), true},
 		"given up":  {context.DeadlineExceeded, true},
 		"fenced":    {fmt.Errorf("x: %w", errFenced), false},
-		"postponed": {&ratelimit.Postponed{Operation: "w"}, false},
+		"postponed": {&ratelimit.PostponedError{Operation: "w"}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

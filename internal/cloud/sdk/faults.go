@@ -30,20 +30,22 @@ import (
 
 // faultEntry is the cached fault of a read that failed, so that not every run repeats the read.
 type faultEntry struct {
-	fault        observed.Fault
-	err          error
-	since, until time.Time
-	failures     int
+	fault                observed.Fault
+	err                  error
+	failedSince, retryAt time.Time
+	failures             int
 }
 
 // failedReads are the readings that failed, by their keys.
 type failedReads struct {
 	cache.Guard
-	by map[string]faultEntry
+	byKey map[string]faultEntry
 }
 
 // ForgetFaults forgets all readings that failed, so that they are tried again at once.
-func (c *Client) ForgetFaults() { c.failed.With(func() { c.failed.by = map[string]faultEntry{} }) }
+func (c *Client) ForgetFaults() {
+	c.failedReads.WithLock(func() { c.failedReads.byKey = map[string]faultEntry{} })
+}
 
 // faultError is the error of an optional read. The plan gets the fault in place of the fact.
 type faultError struct {
@@ -66,24 +68,24 @@ func FaultOf(err error) *observed.Fault {
 	return nil
 }
 
-// Share runs a read once for all concurrent callers.
-func (c *Client) Share(ctx context.Context, key string, read func() error) error {
-	return c.flight.do(ctx, key, read)
+// ReadShared runs a read once for all concurrent callers.
+func (c *Client) ReadShared(ctx context.Context, key string, read func() error) error {
+	return c.sharedReads.do(ctx, key, read)
 }
 
-// Optional runs the read of an optional fact, once for all concurrent callers.
-func (c *Client) Optional(ctx context.Context, key string, read func() error) error {
-	return c.Share(ctx, key, func() error { return c.OptionalPart(ctx, key, read) })
+// ReadOptional runs the read of an optional fact, once for all concurrent callers.
+func (c *Client) ReadOptional(ctx context.Context, key string, read func() error) error {
+	return c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
 }
 
-// Essential runs the read of an essential fact, once for all concurrent callers. A read that AWS denied is not
+// ReadEssential runs the read of an essential fact, once for all concurrent callers. A read that AWS denied is not
 // repeated for a while, as the runs of all load balancers fail with it.
-func (c *Client) Essential(ctx context.Context, key string, read func() error) error {
-	return c.Share(ctx, key, func() error {
+func (c *Client) ReadEssential(ctx context.Context, key string, read func() error) error {
+	return c.ReadShared(ctx, key, func() error {
 		var before error
 		now := c.Config.Clock.Now()
-		c.failed.With(func() {
-			if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
+		c.failedReads.WithLock(func() {
+			if e, ok := c.failedReads.byKey[key]; ok && now.Before(e.retryAt) {
 				before = e.err
 			}
 		})
@@ -91,31 +93,31 @@ func (c *Client) Essential(ctx context.Context, key string, read func() error) e
 			return before
 		}
 		err := read()
-		c.failed.With(func() {
-			delete(c.failed.by, key)
+		c.failedReads.WithLock(func() {
+			delete(c.failedReads.byKey, key)
 			if ClassOf(err) == failure.Denied {
-				c.failed.by[key] = faultEntry{err: err, until: c.Config.Clock.Now().Add(durations.None)}
+				c.failedReads.byKey[key] = faultEntry{err: err, retryAt: c.Config.Clock.Now().Add(durations.NotFoundAge)}
 			}
 		})
 		return err
 	})
 }
 
-// OptionalPart runs the read of an optional fact that is a part of a larger read. It is not shared, and not repeated at
+// ReadOptionalPart runs the read of an optional fact that is a part of a larger read. It is not shared, and not repeated at
 // once after a failure.
-func (c *Client) OptionalPart(ctx context.Context, key string, read func() error) error {
-	if err := c.FailedBefore(key); err != nil {
+func (c *Client) ReadOptionalPart(ctx context.Context, key string, read func() error) error {
+	if err := c.EarlierFailure(key); err != nil {
 		return err
 	}
 	return c.noteFault(ctx, key, read())
 }
 
-// FailedBefore returns the fault of a read that is not yet to be tried again, or nil if there is none.
-func (c *Client) FailedBefore(key string) (err error) {
+// EarlierFailure returns the fault of a read that is not yet to be tried again, or nil if there is none.
+func (c *Client) EarlierFailure(key string) (err error) {
 	now := c.Config.Clock.Now()
-	c.failed.With(func() {
-		if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
-			e.fault.Again = e.until.Sub(now)
+	c.failedReads.WithLock(func() {
+		if e, ok := c.failedReads.byKey[key]; ok && now.Before(e.retryAt) {
+			e.fault.RetryAfter = e.retryAt.Sub(now)
 			err = &faultError{e.fault, e.err}
 		}
 	})
@@ -127,7 +129,7 @@ func (c *Client) FailedBefore(key string) (err error) {
 func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	if err == nil || IsGone(err) || FaultOf(err) != nil {
 		if err == nil {
-			c.failed.With(func() { delete(c.failed.by, key) })
+			c.failedReads.WithLock(func() { delete(c.failedReads.byKey, key) })
 		}
 		return err
 	}
@@ -138,33 +140,33 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	f := NewFault(err)
 	if f.Reason == finding.RejectedByAWS {
 		// The request had an invalid value, and the next request may have another one.
-		f.Again = durations.Settle
+		f.RetryAfter = durations.SettleWindow
 		return &faultError{f, err}
 	}
-	c.failed.With(func() {
-		e, again := c.failed.by[key]
+	c.failedReads.WithLock(func() {
+		e, again := c.failedReads.byKey[key]
 		if !again {
-			e.since = now
+			e.failedSince = now
 		}
 		wait := durations.FirstRetry
 		if f.Reason == finding.AccessDenied {
-			wait = durations.Settle // a change of the policy is unlikely to take effect sooner
+			wait = durations.SettleWindow // a change of the policy is unlikely to take effect sooner
 		}
-		f.Again = min(wait<<min(e.failures, 10), durations.LastRetry)
-		if ClassOf(err) == failure.Throttled && now.Sub(e.since) < durations.Call {
+		f.RetryAfter = min(wait<<min(e.failures, 10), durations.LastRetry)
+		if ClassOf(err) == failure.Throttled && now.Sub(e.failedSince) < durations.CallDeadline {
 			f.Message = ""
 		}
-		e.fault, e.err, e.until = f, err, now.Add(f.Again)
+		e.fault, e.err, e.retryAt = f, err, now.Add(f.RetryAfter)
 		e.failures++
-		maps.DeleteFunc(c.failed.by, func(_ string, o faultEntry) bool { return now.Sub(o.until) > durations.Kept })
-		c.failed.by[key] = e
+		maps.DeleteFunc(c.failedReads.byKey, func(_ string, o faultEntry) bool { return now.Sub(o.retryAt) > durations.CacheRetention })
+		c.failedReads.byKey[key] = e
 	})
 	return &faultError{f, err}
 }
 
 // isPostponed reports whether a call was not sent, to keep below AWS's limits.
 func isPostponed(err error) bool {
-	var postponed *ratelimit.Postponed
+	var postponed *ratelimit.PostponedError
 	return errors.As(err, &postponed)
 }
 
@@ -190,7 +192,7 @@ func NewFault(err error) observed.Fault {
 			}
 			f.Message += ")"
 		}
-	case errors.As(err, &timeout) && timeout.last == nil:
+	case errors.As(err, &timeout) && timeout.lastAnswer == nil:
 		f.Message = fmt.Sprintf("AWS does not answer %s within %s", named, timeout.after)
 	case errors.As(err, &api):
 		f.Message = fmt.Sprintf("AWS answers %s with %q", named, api.ErrorCode()+": "+api.ErrorMessage())
@@ -204,13 +206,13 @@ func NewFault(err error) observed.Fault {
 	case action == "":
 		f.Message = err.Error()
 	default:
-		f.Message = fmt.Sprintf("%s fails with %q", named, cause(err))
+		f.Message = fmt.Sprintf("%s fails with %q", named, causeText(err))
 	}
 	return f
 }
 
-// cause returns the text of an error without the SDK's name of the operation.
-func cause(err error) string {
+// causeText returns the text of an error without the SDK's name of the operation.
+func causeText(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
 		return operation.Err.Error()
@@ -225,7 +227,7 @@ func actionOf(err error) string {
 	if !errors.As(err, &operation) {
 		return ""
 	}
-	return failure.Permission(operation)
+	return failure.IAMAction(operation)
 }
 
 // AddOnFault returns the fault of a read from the service of an add-on, such as AWS WAF or Route 53. The run does not
@@ -233,7 +235,7 @@ func actionOf(err error) string {
 // returned unchanged.
 func AddOnFault(err error) (*observed.Fault, error) {
 	if isPostponed(err) {
-		return &observed.Fault{Again: durations.FirstRetry}, nil // the call is usually admitted by then
+		return &observed.Fault{RetryAfter: durations.FirstRetry}, nil // the call is usually admitted by then
 	}
 	f := FaultOf(err)
 	if f == nil {

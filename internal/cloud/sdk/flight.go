@@ -30,7 +30,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 			c = &sharedCall{done: make(chan struct{})}
 			f.calls[key] = c
 			f.mu.Unlock()
-			return f.lead(key, c, fn)
+			return f.runAsLeader(key, c, fn)
 		}
 		f.mu.Unlock()
 		select {
@@ -45,7 +45,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 	}
 }
 
-func (f *flight) lead(key string, c *sharedCall, fn func() error) error {
+func (f *flight) runAsLeader(key string, c *sharedCall, fn func() error) error {
 	// The error if fn panics, so that waiting callers do not take the value as read.
 	c.err = context.Canceled
 	defer func() {

@@ -27,7 +27,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 		// A fenced call takes no token.
-		if err := c.admit(operation); err != nil {
+		if err := c.checkFence(operation); err != nil {
 			return out, meta, err
 		}
 		limit, err := c.deadlines.callDeadline(service, operation, isOptional(ctx))
@@ -43,7 +43,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 			return out, meta, err
 		}
 		defer limited.End()
-		drift.Count(ctx)
+		drift.CountCall(ctx)
 		ctx = context.WithValue(ctx, limitedKey{}, limited)
 		ctx, end := c.deadlines.beginCall(ctx, service)
 		defer end()
@@ -74,7 +74,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 			return err
 		})
 		answered(err)
-		err = call.Answered(err, outcomeOf(err))
+		err = call.RecordOutcome(err, outcomeOf(err))
 		if c.Calls != nil {
 			r := recordOf(service, operation, start, c.Clock.Now(), meta, err)
 			r.Attempts = 1
@@ -98,8 +98,8 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 	)
 }
 
-// admit returns an error if the operation changes something and this process must not write.
-func (c Config) admit(operation string) error {
+// checkFence returns an error if the operation changes something and this process must not write.
+func (c Config) checkFence(operation string) error {
 	if c.Fence == nil || !isMutating(operation) {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (c Config) admit(operation string) error {
 // connecting may take long, above all while the network is down and this process cannot renew its lease.
 func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	operation := awsmiddleware.GetOperationName(ctx)
-	if err := c.admit(operation); err != nil {
+	if err := c.checkFence(operation); err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}
 	r, ok := in.Request.(*smithyhttp.Request)
@@ -145,7 +145,7 @@ type fencedBody struct {
 // Read checks the fence before it returns the first byte.
 func (b *fencedBody) Read(p []byte) (int, error) {
 	if !b.checked {
-		b.checked, b.refused = true, b.config.admit(b.operation)
+		b.checked, b.refused = true, b.config.checkFence(b.operation)
 	}
 	if b.refused != nil {
 		return 0, b.refused

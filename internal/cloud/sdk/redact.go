@@ -28,7 +28,7 @@ func WithoutSecrets(err error, secrets []string) error {
 		case s == "" || !strings.Contains(hidden.text, s):
 		case len(s) < minRedactable:
 			hidden.text, hidden.message = hiddenError, hiddenError
-			return hidden.asAWS()
+			return hidden.asAPIError()
 		default:
 			hidden.secrets = append(hidden.secrets, s, hiddenText)
 		}
@@ -37,7 +37,7 @@ func WithoutSecrets(err error, secrets []string) error {
 		return err
 	}
 	hidden.text = strings.NewReplacer(hidden.secrets...).Replace(hidden.text)
-	return hidden.asAWS()
+	return hidden.asAPIError()
 }
 
 // redactedError is an error with a redacted text. Its class is that of the error that it wraps.
@@ -53,9 +53,9 @@ func (e *redactedError) Error() string { return e.text }
 // Unwrap returns the error with its own text.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAWS returns a smithy.APIError with a redacted message if the error is one of AWS, so that errors.As does not
+// asAPIError returns a smithy.APIError with a redacted message if the error is one of AWS, so that errors.As does not
 // find the original message.
-func (e *redactedError) asAWS() error {
+func (e *redactedError) asAPIError() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {
 		return e

@@ -12,8 +12,8 @@ import (
 
 // pendingCall is a call in flight that a run needs.
 type pendingCall struct {
-	service string
-	since   time.Time // since when AWS has not answered, zero while no attempt waits for an answer
+	service         string
+	unansweredSince time.Time // since when AWS has not answered, zero while no attempt waits for an answer
 }
 
 type pendingCallKey struct{}
@@ -24,8 +24,8 @@ func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Co
 		return ctx, func() {}
 	}
 	u := &pendingCall{service: service}
-	d.With(func() { d.pending[u] = true })
-	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.With(func() { delete(d.pending, u) }) }
+	d.WithLock(func() { d.pending[u] = true })
+	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.WithLock(func() { delete(d.pending, u) }) }
 }
 
 // noteAttempt records that an attempt of the call begins. answered is called with the result of the attempt. A timeout or
@@ -36,9 +36,9 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	if !ok {
 		return func(error) {}
 	}
-	d.With(func() {
-		if u.since.IsZero() {
-			u.since = d.clock.Now()
+	d.WithLock(func() {
+		if u.unansweredSince.IsZero() {
+			u.unansweredSince = d.clock.Now()
 		}
 	})
 	return func(err error) {
@@ -46,7 +46,7 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 		if err != nil && (!isAnswer(err) || errors.As(err, &response) && response.HTTPStatusCode() >= 500) {
 			return
 		}
-		d.With(func() { u.since = time.Time{} })
+		d.WithLock(func() { u.unansweredSince = time.Time{} })
 	}
 }
 
@@ -54,11 +54,11 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 // AWS is slow, an answer may take 1.5 times as long as the slowest recent one.
 func (d *deadlines) silentSince() (since time.Time) {
 	now := d.clock.Now()
-	d.With(func() {
+	d.WithLock(func() {
 		for u := range d.pending {
 			late := max(durations.Recent, d.responseTimesOf(u.service).slowest*3/2)
-			if !u.since.IsZero() && now.Sub(u.since) >= late && (since.IsZero() || u.since.Before(since)) {
-				since = u.since
+			if !u.unansweredSince.IsZero() && now.Sub(u.unansweredSince) >= late && (since.IsZero() || u.unansweredSince.Before(since)) {
+				since = u.unansweredSince
 			}
 		}
 	})

@@ -17,7 +17,7 @@ import (
 
 type albTargetsEntry struct {
 	targets []observed.Target
-	at      time.Time
+	readAt  time.Time
 }
 
 // AskALBTargets reads which load balancers are the targets of a target group of type alb. No other client
@@ -27,10 +27,10 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 		return nil, nil
 	}
 	fresh := func() (ok bool) {
-		t.With(func() { ok = t.IsCurrent(t.albTargets[q.ARN].at, since, q.ARN) })
+		t.WithLock(func() { ok = t.IsCurrent(t.albTargets[q.ARN].readAt, since, q.ARN) })
 		return ok
 	}
-	err := sdk.ReadOnce(ctx, t.Optional, q.Key(), fresh, func() error {
+	err := sdk.ReadOnce(ctx, t.ReadOptional, q.Key(), fresh, func() error {
 		start := t.Config.Clock.Now()
 		out, err := t.API.ELB.DescribeTargetHealth(sdk.WithOptional(ctx), &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		if err != nil {
@@ -44,28 +44,28 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
 		}
 		slices.SortFunc(targets, func(a, b observed.Target) int { return compareTargets(&a, &b) })
-		t.With(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
+		t.WithLock(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
 		return nil
 	})
 	var out []observed.Target
-	t.With(func() { out = t.albTargets[q.ARN].targets })
+	t.WithLock(func() { out = t.albTargets[q.ARN].targets })
 	return out, err
 }
 
-// ChangeALB applies a write of this process to the cached targets of a target group of type alb. created reports
+// ChangeALBTargets applies a write of this process to the cached targets of a target group of type alb. created reports
 // whether this process created the target group just now.
-func (t *Targets) ChangeALB(arn string, created bool, change func([]observed.Target) []observed.Target) {
-	t.With(func() {
+func (t *Targets) ChangeALBTargets(arn string, created bool, change func([]observed.Target) []observed.Target) {
+	t.WithLock(func() {
 		e, ok := t.albTargets[arn]
 		if !ok && !created {
 			return
 		}
 		if !ok {
-			e.at = t.Config.Clock.Now() // it had no targets before
+			e.readAt = t.Config.Clock.Now() // it had no targets before
 		}
-		t.albTargets[arn] = albTargetsEntry{change(slices.Clone(e.targets)), e.at}
+		t.albTargets[arn] = albTargetsEntry{change(slices.Clone(e.targets)), e.readAt}
 	})
 }
 
-// ForgetALB forgets the targets of a target group of type alb.
-func (t *Targets) ForgetALB(arn string) { t.With(func() { delete(t.albTargets, arn) }) }
+// ForgetALBTargets forgets the targets of a target group of type alb.
+func (t *Targets) ForgetALBTargets(arn string) { t.WithLock(func() { delete(t.albTargets, arn) }) }

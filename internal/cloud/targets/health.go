@@ -15,7 +15,7 @@ import (
 
 // readHealth reads the targets of a target group with their health. It applies the writes of this process within the
 // settle window, and during the reading, to what AWS lists.
-func (t Groups) readHealth(ctx context.Context, arn string) error {
+func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	key := t.key(arn)
 	api, err := t.api(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 		}
 		return fmt.Errorf("read health of %s: %w", arn, err)
 	}
-	h := observed.Health{At: start}
+	h := observed.Health{ReadAt: start}
 	for _, d := range out.TargetHealthDescriptions {
 		n := &observed.Target{}
 		if d.Target != nil {
@@ -42,31 +42,31 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 		h.Targets = append(h.Targets, n)
 	}
 	slices.SortFunc(h.Targets, compareTargets)
-	t.With(func() {
+	t.WithLock(func() {
 		for k, old := range t.health {
-			if !t.IsYounger(old.At, durations.Stable) {
+			if !t.IsYounger(old.ReadAt, durations.RarelyChangedAge) {
 				delete(t.health, k)
-				delete(t.writes, k)
+				delete(t.recentWrites, k)
 			}
 		}
-		h.Targets = t.writes[key].applyTo(h.Targets, start)
+		h.Targets = t.recentWrites[key].applyTo(h.Targets, start)
 		t.health[key] = h
 	})
 	return nil
 }
 
-// AskHealth reads the health of the targets of a target group. It is cached only for durations.Moment, so that
+// AskHealth reads the health of the targets of a target group. It is cached only for durations.ShortestInterval, so that
 // concurrent callers share one call.
 func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
 	cached := func() (h observed.Health, ok bool) {
-		t.With(func() { h = t.health[arn] })
-		return h, t.IsYounger(h.At, durations.Moment)
+		t.WithLock(func() { h = t.health[arn] })
+		return h, t.IsYounger(h.ReadAt, durations.Moment)
 	}
-	h, err := sdk.CachedOrRead(ctx, t.Optional, "health "+arn, cached, func() error {
-		return t.Own().readHealth(sdk.WithOptional(ctx), arn)
+	h, err := sdk.CachedOrRead(ctx, t.ReadOptional, "health "+arn, cached, func() error {
+		return t.OwnTargetGroups().readHealth(sdk.WithOptional(ctx), arn)
 	})
 	if sdk.IsGone(err) && !t.inv.Has(arn) {
-		return observed.Health{At: t.Config.Clock.Now()}, nil // a deleted target group, of this stack or of another owner
+		return observed.Health{ReadAt: t.Config.Clock.Now()}, nil // a deleted target group, of this stack or of another owner
 	}
 	return h, err
 }

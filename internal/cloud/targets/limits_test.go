@@ -20,10 +20,10 @@ func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	of := func(role string) *ratelimit.Schedule {
 		return c.TargetGroupsOf(bindings.Account{Role: role}).schedule(arn)
 	}
-	if of("") != c.limits.own || of("arn:aws:iam::111122223333:role/x") != c.limits.own {
+	if of("") != c.limits.ownSchedule || of("arn:aws:iam::111122223333:role/x") != c.limits.ownSchedule {
 		t.Error("a role of the controller's own account has a bucket of its own")
 	}
-	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.limits.own {
+	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.limits.ownSchedule {
 		t.Error("another account does not have one bucket")
 	}
 }

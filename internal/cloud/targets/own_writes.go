@@ -21,20 +21,20 @@ type targetID struct {
 }
 
 type ownWrite struct {
-	target *observed.Target
-	at     time.Time
+	target    *observed.Target
+	writtenAt time.Time
 }
 
 // noteOwnWrite notes targets that this process has just registered or deregistered, and updates the cached targets of the
 // target group.
-func (t Groups) noteOwnWrite(arn string, list []*observed.Target) {
+func (t TargetGroups) noteOwnWrite(arn string, list []*observed.Target) {
 	key, now := t.key(arn), t.Config.Clock.Now()
-	t.With(func() {
-		w := t.writes[key]
-		w.forget(now)
+	t.WithLock(func() {
+		w := t.recentWrites[key]
+		w.dropOld(now)
 		if w == nil {
 			w = ownWrites{}
-			t.writes[key] = w
+			t.recentWrites[key] = w
 		}
 		for _, n := range list {
 			w[targetID{n.ID, n.Port}] = ownWrite{n, now}
@@ -51,16 +51,16 @@ func (t Groups) noteOwnWrite(arn string, list []*observed.Target) {
 
 // applyTo applies the writes to a sorted list of targets that AWS has returned.
 func (w ownWrites) applyTo(listed []*observed.Target, now time.Time) []*observed.Target {
-	w.forget(now)
+	w.dropOld(now)
 	for _, own := range w {
 		listed = applyWrite(listed, own.target)
 	}
 	return listed
 }
 
-// forget drops the writes whose settle window is over.
-func (w ownWrites) forget(now time.Time) {
-	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.at) > durations.Settle })
+// dropOld drops the writes whose settle window is over.
+func (w ownWrites) dropOld(now time.Time) {
+	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.writtenAt) > durations.SettleWindow })
 }
 
 // applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets, which are shared

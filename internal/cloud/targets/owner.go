@@ -15,20 +15,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// groupOwner is a cached answer of ownerNamespacesIn: the target group belongs to one of the namespaces. at is the time at which
-// its tags were read.
-type groupOwner struct {
+// targetGroupOwner is a cached answer of ownerNamespacesIn: the target group belongs to one of the namespaces. at is the
+// time at which its tags were read.
+type targetGroupOwner struct {
 	namespaces []string
-	at         time.Time
+	readAt     time.Time
 }
 
 // OwnerNamespaces implements bindings.TargetGroups. The namespaces are read from the tags that the controller
 // sets on the target groups that it creates, and that no object in Kubernetes can set.
-func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]string, error) {
+func (t TargetGroups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
 	var namespaces []string
 	found := false
-	t.inv.Read(func() {
+	t.inv.WithReadLock(func() {
 		// Tags of any age suffice: those that name the owner do not change.
 		if e := t.inv.TargetGroups.Get(arn); e != nil && (len(e.Seen.Tags) > 0 || !e.TagsAt.IsZero()) {
 			namespaces, found = ownerNamespacesIn(t.Client, e.Seen.Tags), e.Seen.Tags != nil
@@ -37,19 +37,19 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 	if found || !read {
 		return namespaces, nil
 	}
-	known := func() (out groupOwner, ok bool) {
-		t.With(func() { out = t.owners[arn] })
-		return out, t.IsYounger(out.at, durations.Kept)
+	known := func() (out targetGroupOwner, ok bool) {
+		t.WithLock(func() { out = t.owners[arn] })
+		return out, t.IsYounger(out.readAt, durations.CacheRetention)
 	}
-	out, err := sdk.CachedOrRead(ctx, t.Optional, "owner "+arn, known, func() error {
+	out, err := sdk.CachedOrRead(ctx, t.ReadOptional, "owner "+arn, known, func() error {
 		start := t.Config.Clock.Now()
 		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
 		if err != nil && !isRefused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)
 		}
-		owner := groupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}
-		t.With(func() {
-			cache.Put(t.owners, arn, owner, func(old groupOwner) bool { return !t.IsYounger(old.at, durations.Kept) })
+		owner := targetGroupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}
+		t.WithLock(func() {
+			cache.Put(t.owners, arn, owner, func(old targetGroupOwner) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
 		})
 		return nil
 	})
@@ -57,10 +57,10 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 }
 
 // OwnerStack implements bindings.TargetGroups.
-func (t Groups) OwnerStack(arn string) (id model.StackID, group string, ok bool) {
-	t.inv.Read(func() {
+func (t TargetGroups) OwnerStack(arn string) (id model.StackID, group string, ok bool) {
+	t.inv.WithReadLock(func() {
 		e := t.inv.TargetGroups.Get(arn)
-		if e == nil || !naming.Owns(t.Config.Cluster, e.Seen.Tags) {
+		if e == nil || !naming.BelongsToCluster(t.Config.Cluster, e.Seen.Tags) {
 			return
 		}
 		for _, k := range model.Kinds {
@@ -75,12 +75,12 @@ func (t Groups) OwnerStack(arn string) (id model.StackID, group string, ok bool)
 // ownerNamespacesIn returns namespaces, one of which has the Service for which a target group with these tags was created. It
 // returns none if the controller of this cluster did not create the target group.
 func ownerNamespacesIn(c *sdk.Client, tags map[string]string) []string {
-	if !naming.Owns(c.Config.Cluster, tags) {
+	if !naming.BelongsToCluster(c.Config.Cluster, tags) {
 		return nil
 	}
 	for _, kind := range model.Kinds {
 		id, ok := tags[naming.ResourceTag(kind)]
-		if ok && kind.OfGateway() {
+		if ok && kind.IsGateway() {
 			return naming.BackendNamespaces(id)
 		}
 		if namespace, _, ok := strings.Cut(id, "/"); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -27,31 +27,31 @@ const maxSessionName = 64
 
 // roleClient is the client of a role and external id.
 type roleClient struct {
-	elb   *elb.Client
-	err   error // AWS's refusal, in place of a client
-	until time.Time
+	elb       *elb.Client
+	err       error // AWS's refusal, in place of a client
+	expiresAt time.Time
 }
 
 // putRole adds a client, and drops those that have expired.
 func (t *Targets) putRole(a bindings.Account, client roleClient) {
 	now := t.Config.Clock.Now()
-	t.With(func() {
-		cache.Put(t.roles, a, client, func(old roleClient) bool { return !now.Before(old.until) })
+	t.WithLock(func() {
+		cache.Put(t.roles, a, client, func(old roleClient) bool { return !now.Before(old.expiresAt) })
 	})
 }
 
-// assume returns a client with the rights of a role. It assumes the role if there is no client, or if the credentials of
+// assumeRole returns a client with the rights of a role. It assumes the role if there is no client, or if the credentials of
 // the client expire soon.
-func (t *Targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
+func (t *Targets) assumeRole(ctx context.Context, a bindings.Account) (*elb.Client, error) {
 	cached := func() (r roleClient, ok bool) {
-		t.With(func() { r = t.roles[a] })
-		return r, t.Config.Clock.Now().Before(r.until)
+		t.WithLock(func() { r = t.roles[a] })
+		return r, t.Config.Clock.Now().Before(r.expiresAt)
 	}
 	for {
 		if r, ok := cached(); ok {
 			return r.elb, r.err
 		}
-		err := t.Share(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
+		err := t.ReadShared(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
 			if _, ok := cached(); ok {
 				return nil
 			}
@@ -66,32 +66,32 @@ func (t *Targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, 
 func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	what := "assume role " + a.Role
 	out, err := t.API.STS.AssumeRole(ctx, &sts.AssumeRoleInput{
-		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.Config.Cluster)), ExternalId: convert.Optional(string(a.ExternalID)),
+		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.Config.Cluster)), ExternalId: convert.NilIfEmpty(string(a.ExternalID)),
 	})
 	if sdk.IsInterrupted(err) {
 		return err
 	}
 	if err != nil {
 		class := sdk.ClassOf(err)
-		if class == engine.Invalid || class == engine.Gone {
-			class = engine.Denied // the classes Gone and Invalid would be about the target group, which may exist
+		if class == failure.Invalid || class == failure.Gone {
+			class = failure.Denied // the classes Gone and Invalid would be about the target group, which may exist
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if isRefused(err) {
-			t.putRole(a, roleClient{err: err, until: t.Config.Clock.Now().Add(durations.Recent)})
+			t.putRole(a, roleClient{err: err, expiresAt: t.Config.Clock.Now().Add(durations.Recent)})
 		}
 		return err
 	}
 	if out.Credentials == nil || out.Credentials.Expiration == nil {
-		return sdk.Failed(engine.Unknown, what, "AWS returned no credentials")
+		return sdk.NewError(failure.Unknown, what, "AWS returned no credentials")
 	}
-	until := out.Credentials.Expiration.Add(-durations.Attempt)
+	until := out.Credentials.Expiration.Add(-durations.AttemptDeadline)
 	if !t.Config.Clock.Now().Before(until) {
-		return sdk.Failed(engine.Unknown, what, "the credentials expire too soon")
+		return sdk.NewError(failure.Unknown, what, "the credentials expire too soon")
 	}
-	api := t.ClientsOf(credentials.NewStaticCredentialsProvider(
+	api := t.ClientsWithCredentials(credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB
-	t.putRole(a, roleClient{elb: api, until: until})
+	t.putRole(a, roleClient{elb: api, expiresAt: until})
 	return nil
 }
 
@@ -104,11 +104,11 @@ func withoutSecret(err error, secret model.Secret) error {
 	return errors.New(strings.ReplaceAll(err.Error(), string(secret), fmt.Sprint(secret)))
 }
 
-// notInSessionName matches characters that STS does not accept in session names.
-var notInSessionName = regexp.MustCompile(`[^a-zA-Z0-9=,.@_-]`)
+// invalidSessionNameCharacters matches characters that STS does not accept in session names.
+var invalidSessionNameCharacters = regexp.MustCompile(`[^a-zA-Z0-9=,.@_-]`)
 
 // sessionName returns the session name of assumed roles, which CloudTrail shows in the other account.
 func sessionName(cluster string) string {
-	name := notInSessionName.ReplaceAllString("AWS-LBC-"+cluster, "")
+	name := invalidSessionNameCharacters.ReplaceAllString("AWS-LBC-"+cluster, "")
 	return name[:min(len(name), maxSessionName)]
 }

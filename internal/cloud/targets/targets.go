@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -28,52 +28,52 @@ type Targets struct {
 	inv *inventory.Inventory
 
 	cache.Guard
-	described  map[string]describedGroup  // by Groups.key
-	health     map[string]observed.Health // by Groups.key
-	writes     map[string]ownWrites       // by Groups.key
-	albTargets map[string]albTargetsEntry // by ARN of the target group
-	owners     map[string]groupOwner      // of target groups that are not in the inventory, by ARN
-	roles      map[bindings.Account]roleClient
-	limits     accountLimits
+	descriptions map[string]describedTargetGroup // by Groups.key
+	health       map[string]observed.Health      // by Groups.key
+	recentWrites map[string]ownWrites            // by Groups.key
+	albTargets   map[string]albTargetsEntry      // by ARN of the target group
+	owners       map[string]targetGroupOwner     // of target groups that are not in the inventory, by ARN
+	roles        map[bindings.Account]roleClient
+	limits       accountLimits
 }
 
 // New returns a Targets with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
-	t := &Targets{Client: at, inv: inv, owners: map[string]groupOwner{}, roles: map[bindings.Account]roleClient{}}
-	t.limits = accountLimits{own: at.Limits, others: map[string]*ratelimit.Schedule{}}
+	t := &Targets{Client: at, inv: inv, owners: map[string]targetGroupOwner{}, roles: map[bindings.Account]roleClient{}}
+	t.limits = accountLimits{ownSchedule: at.Limits, otherSchedules: map[string]*ratelimit.Schedule{}}
 	t.Reset()
 	return t
 }
 
 // Reset forgets all readings and writes.
 func (t *Targets) Reset() {
-	t.With(func() {
-		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
+	t.WithLock(func() {
+		t.descriptions, t.health, t.recentWrites = map[string]describedTargetGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
 		t.albTargets = map[string]albTargetsEntry{}
 	})
 }
 
-type describedGroup struct {
-	group bindings.TargetGroup
-	err   error // AWS's refusal, in place of a description
-	at    time.Time
+type describedTargetGroup struct {
+	group  bindings.TargetGroup
+	err    error // AWS's refusal, in place of a description
+	readAt time.Time
 }
 
-// Groups are the target groups that an account's credentials reach.
-type Groups struct {
+// TargetGroups are the target groups that an account's credentials reach.
+type TargetGroups struct {
 	*Targets
 	account bindings.Account
 }
 
 // TargetGroupsOf returns the target groups that the credentials of an account reach.
-func (t *Targets) TargetGroupsOf(a bindings.Account) Groups { return Groups{t, a} }
+func (t *Targets) TargetGroupsOf(a bindings.Account) TargetGroups { return TargetGroups{t, a} }
 
-// Own returns the target groups that the controller's own credentials reach.
-func (t *Targets) Own() Groups { return Groups{Targets: t} }
+// OwnTargetGroups returns the target groups that the controller's own credentials reach.
+func (t *Targets) OwnTargetGroups() TargetGroups { return TargetGroups{Targets: t} }
 
 // key returns the key of a target group in the caches. It differs by role, so that readings with the rights of one
 // role are not used for another.
-func (t Groups) key(arn string) string {
+func (t TargetGroups) key(arn string) string {
 	if t.account.Role == "" {
 		return arn
 	}
@@ -81,26 +81,26 @@ func (t Groups) key(arn string) string {
 }
 
 // api returns the client with the credentials of the account.
-func (t Groups) api(ctx context.Context) (*elb.Client, error) {
+func (t TargetGroups) api(ctx context.Context) (*elb.Client, error) {
 	if t.account.Role == "" {
 		return t.Targets.API.ELB, nil
 	}
-	return t.assume(ctx, t.account)
+	return t.assumeRole(ctx, t.account)
 }
 
 // forTargetGroup returns a context that names the target group as the caller of calls for a binding, so that postponed
 // calls keep their position in the queue of the rate limiter, as calls for stacks do.
 func forTargetGroup(ctx context.Context, arn string) context.Context {
-	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.ForTargets)
+	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.CauseTargets)
 }
 
 // ownTargetGroup returns a target group from the inventory, which needs no call.
-func (t Groups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
+func (t TargetGroups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false
 	}
-	t.inv.Read(func() {
-		if e := t.inv.TargetGroups.Get(arn); e != nil && !e.At.IsZero() {
+	t.inv.WithReadLock(func() {
+		if e := t.inv.TargetGroups.Get(arn); e != nil && !e.ReadAt.IsZero() {
 			g, ok = bindings.TargetGroup{ARN: arn, Type: e.Seen.Type, Protocol: e.Seen.Protocol, AddressType: e.Seen.AddressType, VPC: e.VPC}, true
 		}
 	})
@@ -108,7 +108,7 @@ func (t Groups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
 }
 
 // TargetGroup implements bindings.TargetGroups.
-func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
+func (t TargetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
 	if g, ok := t.ownTargetGroup(arn); ok {
 		return g, nil
 	}
@@ -117,18 +117,18 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 	if arn == "" {
 		key = t.key("name " + name)
 	}
-	cached := func() (d describedGroup, ok bool) {
-		t.With(func() {
-			d = t.described[key]
-			ok = t.IsYounger(d.at, maxAge)
+	cached := func() (d describedTargetGroup, ok bool) {
+		t.WithLock(func() {
+			d = t.descriptions[key]
+			ok = t.IsYounger(d.readAt, maxAge)
 			if d.err != nil {
-				refusals := cache.Count(t.described, func(d describedGroup) bool { return d.err != nil })
-				ok = t.IsYounger(d.at, max(durations.Recent, time.Duration(refusals)*durations.NoneEach))
+				refusals := cache.Count(t.descriptions, func(d describedTargetGroup) bool { return d.err != nil })
+				ok = t.IsYounger(d.readAt, max(durations.Recent, time.Duration(refusals)*durations.NotFoundAgeEach))
 			}
 		})
 		return d, ok
 	}
-	d, err := sdk.CachedOrRead(ctx, t.Share, "describe "+key, cached, func() error {
+	d, err := sdk.CachedOrRead(ctx, t.ReadShared, "describe "+key, cached, func() error {
 		start := t.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
 		if arn == "" {
@@ -143,11 +143,11 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 		case err != nil:
 			err = fmt.Errorf("find target group %s%s: %w", arn, name, err)
 		case len(out.TargetGroups) != 1:
-			err = sdk.Failed(engine.Gone, "find target group "+arn+name, "it does not exist")
+			err = sdk.NewError(failure.Gone, "find target group "+arn+name, "it does not exist")
 		}
 		if err != nil {
 			if isRefused(err) {
-				t.remember(key, describedGroup{err: err, at: start})
+				t.cacheDescription(key, describedTargetGroup{err: err, readAt: start})
 			}
 			return err
 		}
@@ -156,7 +156,7 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 			ARN: aws.ToString(g.TargetGroupArn), Type: model.TargetType(g.TargetType), Protocol: string(g.Protocol),
 			AddressType: model.AddressType(g.IpAddressType), VPC: aws.ToString(g.VpcId),
 		}
-		t.remember(key, describedGroup{group: found, at: start})
+		t.cacheDescription(key, describedTargetGroup{group: found, readAt: start})
 		return nil
 	})
 	if err != nil {
@@ -165,8 +165,8 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 	return d.group, d.err
 }
 
-// InUse implements bindings.TargetGroups.
-func (t Groups) InUse(ctx context.Context, arn string) (bool, error) {
+// IsInUse implements bindings.TargetGroups.
+func (t TargetGroups) IsInUse(ctx context.Context, arn string) (bool, error) {
 	ctx = forTargetGroup(ctx, arn)
 	api, err := t.api(ctx)
 	if err != nil {
@@ -179,56 +179,56 @@ func (t Groups) InUse(ctx context.Context, arn string) (bool, error) {
 	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
 }
 
-// remember caches a description, and drops old ones, as users choose the names and so the number of entries.
-func (t Groups) remember(key string, d describedGroup) {
-	t.With(func() {
-		cache.Put(t.described, key, d, func(old describedGroup) bool { return !t.IsYounger(old.at, durations.Kept) })
+// cacheDescription caches a description, and drops old ones, as users choose the names and so the number of entries.
+func (t TargetGroups) cacheDescription(key string, d describedTargetGroup) {
+	t.WithLock(func() {
+		cache.Put(t.descriptions, key, d, func(old describedTargetGroup) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
 	})
 }
 
 // Forget drops all cached readings of a target group that was deleted or differs from what was read. The stack that has
 // created it reads it again.
-func (t Groups) Forget(arn string) {
+func (t TargetGroups) Forget(arn string) {
 	if t.account.Role == "" {
-		t.inv.Write(func() {
+		t.inv.WithWriteLock(func() {
 			if e := t.inv.TargetGroups.Get(arn); e != nil {
-				e.At = time.Time{}
+				e.ReadAt = time.Time{}
 			}
 		})
 	}
-	t.With(func() {
+	t.WithLock(func() {
 		delete(t.health, t.key(arn))
-		maps.DeleteFunc(t.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
+		maps.DeleteFunc(t.descriptions, func(_ string, d describedTargetGroup) bool { return d.group.ARN == arn })
 	})
 }
 
 // isRefused reports whether AWS will return the same answer if the call is repeated at once.
 func isRefused(err error) bool {
 	switch sdk.ClassOf(err) {
-	case engine.Gone, engine.Invalid, engine.Denied:
+	case failure.Gone, failure.Invalid, failure.Denied:
 		return true
 	}
 	return false
 }
 
 // TargetHealth implements bindings.TargetGroups.
-func (t Groups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
+func (t TargetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	ctx = forTargetGroup(ctx, arn)
 	key := t.key(arn)
 	start := t.Config.Clock.Now()
 	cached := func() (h observed.Health) {
-		t.With(func() { h = t.health[key] })
+		t.WithLock(func() { h = t.health[key] })
 		return h
 	}
-	if h := cached(); t.IsYounger(h.At, maxAge) {
+	if h := cached(); t.IsYounger(h.ReadAt, maxAge) {
 		return h, nil
 	}
 	for {
-		if err := t.Share(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
+		if err := t.ReadShared(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
 		// A reading that was shared with another caller may have begun too early.
-		if h := cached(); !h.At.Before(start) || t.IsYounger(h.At, maxAge) {
+		if h := cached(); !h.ReadAt.Before(start) || t.IsYounger(h.ReadAt, maxAge) {
 			return h, nil
 		}
 	}

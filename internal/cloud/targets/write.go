@@ -14,17 +14,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// zoneNeeded is a part of AWS's message for a target outside the VPC without an availability zone, which has no error code
-// of its own.
-const zoneNeeded = "you must specify an Availability Zone"
+// zoneRequiredMessage is a part of AWS's message for a target outside the VPC without an availability zone, which has no
+// error code of its own.
+const zoneRequiredMessage = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
-func (t Groups) Register(ctx context.Context, arn string, priority bindings.CallPriority, targets []bindings.Target) (err error) {
+func (t TargetGroups) Register(ctx context.Context, arn string, priority bindings.CallPriority, targets []bindings.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
@@ -37,11 +37,11 @@ func (t Groups) Register(ctx context.Context, arn string, priority bindings.Call
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, n := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
-			Id: aws.String(n.ID), Port: convert.OptionalNumber(n.Port), AvailabilityZone: convert.Optional(n.Zone), QuicServerId: convert.Optional(n.ServerID),
+			Id: aws.String(n.ID), Port: convert.NilIfZero(n.Port), AvailabilityZone: convert.NilIfEmpty(n.Zone), QuicServerId: convert.NilIfEmpty(n.ServerID),
 		})
 	}
-	if _, err = api.RegisterTargets(call.With(ctx), in); err != nil {
-		if sdk.Code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
+	if _, err = api.RegisterTargets(call.WithPermit(ctx), in); err != nil {
+		if sdk.Code(err) == "ValidationError" && strings.Contains(err.Error(), zoneRequiredMessage) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
 		return t.forgetAfterFailure(arn, fmt.Errorf("register targets in %s: %w", arn, err))
@@ -58,7 +58,7 @@ func (t Groups) Register(ctx context.Context, arn string, priority bindings.Call
 }
 
 // Deregister implements bindings.TargetGroups.
-func (t Groups) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, targets []*observed.Target) (err error) {
+func (t TargetGroups) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, targets []*observed.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
@@ -71,10 +71,10 @@ func (t Groups) Deregister(ctx context.Context, arn string, priority bindings.Ca
 	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, o := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
-			Id: aws.String(o.ID), Port: convert.OptionalNumber(o.Port), AvailabilityZone: convert.Optional(o.Zone), QuicServerId: convert.Optional(o.ServerID),
+			Id: aws.String(o.ID), Port: convert.NilIfZero(o.Port), AvailabilityZone: convert.NilIfEmpty(o.Zone), QuicServerId: convert.NilIfEmpty(o.ServerID),
 		})
 	}
-	if _, err = api.DeregisterTargets(call.With(ctx), in); err != nil {
+	if _, err = api.DeregisterTargets(call.WithPermit(ctx), in); err != nil {
 		return t.forgetAfterFailure(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
 	var leaving []*observed.Target
@@ -90,20 +90,20 @@ func (t Groups) Deregister(ctx context.Context, arn string, priority bindings.Ca
 
 // forgetAfterFailure removes a target group from the caches after an error that shows that the cached state is outdated, or
 // after which its targets may have changed.
-func (t Groups) forgetAfterFailure(arn string, err error) error {
+func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 	class := sdk.ClassOf(err)
-	if sdk.MayHaveTakenEffect(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
+	if sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict || class == failure.Invalid {
 		t.Forget(arn)
 	}
 	return err
 }
 
-// NoteEmpty notes that this process has just created a target group, so that its targets need not be read before the
+// NoteNewTargetGroup notes that this process has just created a target group, so that its targets need not be read before the
 // first registration.
-func (t *Targets) NoteEmpty(arn string, at time.Time) {
-	t.With(func() {
+func (t *Targets) NoteNewTargetGroup(arn string, at time.Time) {
+	t.WithLock(func() {
 		if _, known := t.health[arn]; !known {
-			t.health[arn] = observed.Health{At: at}
+			t.health[arn] = observed.Health{ReadAt: at}
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 // none.
 func adoptingGateway(obj cluster.Object, kind model.Kind) model.StackID {
 	value := obj.GetAnnotations()[naming.AdoptedByAnnotation]
-	id := model.StackID{Kind: kind.Adopter(), Namespace: obj.GetNamespace(), Name: value}
+	id := model.StackID{Kind: kind.AdopterKind(), Namespace: obj.GetNamespace(), Name: value}
 	if id.Kind == "" || value == "" {
 		return model.StackID{}
 	}
@@ -25,8 +25,8 @@ func adoptingGateway(obj cluster.Object, kind model.Kind) model.StackID {
 
 // Adopters returns the stacks of the Gateways that ask for the load balancer of a stack.
 func Adopters(v *cluster.View, id model.StackID) (out []model.StackID) {
-	for _, gw := range cluster.List[cluster.Object](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByAdopted, Value: naming.AdoptValue(id)}) {
-		out = append(out, model.StackID{Kind: id.Kind.Adopter(), Namespace: gw.GetNamespace(), Name: gw.GetName()})
+	for _, gw := range cluster.List[cluster.Object](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByAdoptedStack, Value: naming.AdoptAnnotationValue(id)}) {
+		out = append(out, model.StackID{Kind: id.Kind.AdopterKind(), Namespace: gw.GetNamespace(), Name: gw.GetName()})
 	}
 	slices.SortFunc(out, model.StackID.Compare)
 	return out

@@ -10,8 +10,8 @@ import (
 // minMassRemoval is the number of objects from which a change of their controller without an edit is treated as an accident.
 const minMassRemoval = 3
 
-// Class is a class, or a flag of the controller, that selects the controller of several objects.
-type Class interface {
+// ControllerSelector is a class, or a flag of the controller, that selects the controller of several objects.
+type ControllerSelector interface {
 	// Objects returns the objects of the class.
 	Objects() []cluster.Object
 	// EditedByUser reports whether a user has edited an object after the class began to select another controller.
@@ -31,13 +31,13 @@ type ClassTexts struct {
 // edited them: a class was deleted and created again for another controller, or this process was started for another class.
 // Their load balancers are then kept, because they would get other DNS names if they were created again. It returns nil if
 // the object may be removed, for example because a user has edited its class.
-func MassRemoval(v *cluster.View, obj cluster.Object, c Class, text ClassTexts) *finding.Finding {
+func MassRemoval(v *cluster.View, obj cluster.Object, c ControllerSelector, text ClassTexts) *finding.Finding {
 	if c.EditedByUser(obj) {
 		return nil
 	}
 	changed := 0
 	for _, o := range c.Objects() {
-		if o.GetDeletionTimestamp() == nil && len(Claims(v, o)) > 0 && !c.EditedByUser(o) && c.SelectsOtherController(o) {
+		if o.GetDeletionTimestamp() == nil && len(ClaimedStacks(v, o)) > 0 && !c.EditedByUser(o) && c.SelectsOtherController(o) {
 			changed++
 		}
 	}

@@ -9,30 +9,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Root returns the kind of the objects that own stacks of a kind.
-func Root(kind model.Kind) cluster.Kind { return cluster.Kind(kind.Object()) }
+// RootKind returns the kind of the objects that own stacks of a kind.
+func RootKind(kind model.Kind) cluster.Kind { return cluster.Kind(kind.ObjectKind()) }
 
 // BindingsOf selects the TargetGroupBindings with the labels of a stack. Users that may write TargetGroupBindings can set
 // these labels, so the labels are no proof of ownership.
 func BindingsOf(id model.StackID) cluster.Query {
-	label := naming.LabelStack(id)
+	label := naming.StackInLabels(id)
 	return cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByStack,
 		Value: cluster.StackValue(id.Kind.TagPrefix(), label.Namespace, label.Name),
 	}
 }
 
-// Claims returns the stacks whose finalizers an object has, or had until another writer removed them.
-func Claims(v *cluster.View, obj cluster.Object) []model.StackID {
+// ClaimedStacks returns the stacks whose finalizers an object has, or had until another writer removed them.
+func ClaimedStacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
-	return stacksOf(ref, append(cluster.IndexValues(cluster.ByFinalizer, obj), v.LeftBy(ref)...))
+	return stacksOf(ref, append(cluster.IndexValues(cluster.ByFinalizer, obj), v.FinalizersLeftBy(ref)...))
 }
 
 // DepartedStacks returns the stacks that deleted objects have left.
 func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	var out []model.StackID
 	for _, ref := range gone {
-		out = append(out, stacksOf(ref, v.LeftBy(ref))...)
+		out = append(out, stacksOf(ref, v.FinalizersLeftBy(ref))...)
 	}
 	return out
 }
@@ -41,7 +41,7 @@ func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 	var out []model.StackID
 	for _, f := range finalizers {
-		if id, ok := naming.StackOf(f, ref.Namespace, ref.Name); ok && Root(id.Kind) == ref.Kind {
+		if id, ok := naming.StackOfFinalizer(f, ref.Namespace, ref.Name); ok && RootKind(id.Kind) == ref.Kind {
 			out = append(out, id)
 		}
 	}
@@ -52,31 +52,31 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 type Claim struct {
 	// HasFinalizer reports whether the object has the finalizer.
 	HasFinalizer bool
-	// Known reports whether the object has the finalizer, or had it until another writer removed it.
-	Known bool
+	// HasOrHadFinalizer reports whether the object has the finalizer, or had it until another writer removed it.
+	HasOrHadFinalizer bool
 }
 
 // ClaimOn returns the claim of an object on a stack.
 func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 	finalizer := naming.Finalizer(id)
 	carried := slices.Contains(obj.GetFinalizers(), finalizer)
-	return Claim{HasFinalizer: carried, Known: carried || slices.Contains(v.LeftBy(cluster.RefOf(obj)), finalizer)}
+	return Claim{HasFinalizer: carried, HasOrHadFinalizer: carried || slices.Contains(v.FinalizersLeftBy(cluster.RefOf(obj)), finalizer)}
 }
 
-// Member returns an object as a member of a stack.
-func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
+// NewMember returns an object as a member of a stack.
+func NewMember(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
 		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).HasFinalizer, Deleting: obj.GetDeletionTimestamp() != nil,
 		Adopter: adoptingGateway(obj, id.Kind),
 	}
 }
 
-// Members returns objects as the members of a stack. blocked reports whether all of them are blocked by findings.
-func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
+// NewMembers returns objects as the members of a stack. blocked reports whether all of them are blocked by findings.
+func NewMembers[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
 	blocked = true
 	for _, m := range all {
 		obj, held := of(m)
-		member := Member(v, obj, id)
+		member := NewMember(v, obj, id)
 		member.Blocked = held
 		blocked = blocked && held
 		out = append(out, member)
@@ -88,12 +88,12 @@ func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj 
 func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 	finalizer := naming.Finalizer(id)
 	var out []model.Member
-	for _, ref := range v.Left(finalizer) {
-		if of, ok := naming.StackOf(finalizer, ref.Namespace, ref.Name); !ok || of != id || ref.Kind != Root(id.Kind) {
+	for _, ref := range v.ObjectsThatLeft(finalizer) {
+		if of, ok := naming.StackOfFinalizer(finalizer, ref.Namespace, ref.Name); !ok || of != id || ref.Kind != RootKind(id.Kind) {
 			continue
 		}
 		if _, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); !there {
-			out = append(out, model.Member{Ref: ref.Finding(), Finalizer: finalizer, Deleting: true})
+			out = append(out, model.Member{Ref: ref.FindingRef(), Finalizer: finalizer, Deleting: true})
 		}
 	}
 	return out
@@ -104,8 +104,8 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 // delete it.
 func HasOtherLiveObject(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
-		if !kind.HasAccelerator() && slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
-			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(Claims(v, obj), func(o model.StackID) bool { return o != id })
+		if !kind.HasAccelerator() && slices.ContainsFunc(possibleClaimants(v, kind), func(obj cluster.Object) bool {
+			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(ClaimedStacks(v, obj), func(o model.StackID) bool { return o != id })
 		}) {
 			return true
 		}
@@ -113,10 +113,10 @@ func HasOtherLiveObject(v *cluster.View, id model.StackID) bool {
 	return false
 }
 
-// claimants returns the objects that may have claims on stacks of a kind: all Ingresses, because their finalizers have the names
-// of IngressGroups, and the objects of other kinds with a finalizer of a stack.
-func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
-	root := Root(kind)
+// possibleClaimants returns the objects that may have claims on stacks of a kind: all Ingresses, because their finalizers
+// have the names of IngressGroups, and the objects of other kinds with a finalizer of a stack.
+func possibleClaimants(v *cluster.View, kind model.Kind) []cluster.Object {
+	root := RootKind(kind)
 	if _, known := cluster.TypeOf(root); !known {
 		return nil
 	}
@@ -126,9 +126,9 @@ func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	finalizer := naming.Finalizer(model.StackID{Kind: kind})
 	out := cluster.List[cluster.Object](v, cluster.Query{Kind: root, Index: cluster.ByFinalizer, Value: finalizer})
 	if kind == model.Service {
-		out = append(out, cluster.List[cluster.Object](v, cluster.Query{Kind: root, Index: cluster.ServiceByGroup})...)
+		out = append(out, cluster.List[cluster.Object](v, cluster.Query{Kind: root, Index: cluster.ServiceBySharedLoadBalancer})...)
 	}
-	for _, ref := range v.Left(finalizer) {
+	for _, ref := range v.ObjectsThatLeft(finalizer) {
 		if obj, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); there {
 			out = append(out, obj)
 		}
@@ -139,7 +139,7 @@ func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 // HasLiveMember reports whether an object of the namespace has the finalizer of the stack and is not being deleted.
 func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 	var all []cluster.Object
-	root := Root(id.Kind)
+	root := RootKind(id.Kind)
 	if _, known := cluster.TypeOf(root); !known {
 		return false
 	}
@@ -156,4 +156,4 @@ func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 }
 
 // RefOf returns the reference of an object for findings.
-func RefOf(obj cluster.Object) finding.Ref { return cluster.RefOf(obj).Finding() }
+func RefOf(obj cluster.Object) finding.Ref { return cluster.RefOf(obj).FindingRef() }

@@ -12,23 +12,23 @@ import (
 )
 
 var (
-	web  = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-	team = model.StackID{Kind: model.Ingress, Name: "team"}
-	mail = model.StackID{Kind: model.Service, Namespace: "shop", Name: "mail"}
+	webStackID  = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	teamStackID = model.StackID{Kind: model.Ingress, Name: "team"}
+	mailStackID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "mail"}
 )
 
 const (
-	ingress        = "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: shop, name: web, finalizers: [ingress.k8s.aws/resources, service.k8s.aws/resources]}\n"
-	service        = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.k8s.aws/resources, ingress.k8s.aws/resources]}\n"
-	deletedService = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [service.k8s.aws/resources]}\n"
-	sharingService = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [group.service.k8s.aws/bank.public]}\n"
-	speeding       = "kind: GlobalAccelerator\napiVersion: aga.k8s.aws/v1beta1\nmetadata: {namespace: shop, name: fast, finalizers: [" + naming.AcceleratorFinalizer + "]}\n"
-	ofOthers       = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.kubernetes.io/load-balancer-cleanup]}\n"
+	ingressDoc                = "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: shop, name: web, finalizers: [ingress.k8s.aws/resources, service.k8s.aws/resources]}\n"
+	serviceDoc                = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.k8s.aws/resources, ingress.k8s.aws/resources]}\n"
+	deletedServiceDoc         = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [service.k8s.aws/resources]}\n"
+	sharingServiceDoc         = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [group.service.k8s.aws/bank.public]}\n"
+	acceleratorDoc            = "kind: GlobalAccelerator\napiVersion: aga.k8s.aws/v1beta1\nmetadata: {namespace: shop, name: fast, finalizers: [" + naming.AcceleratorFinalizer + "]}\n"
+	otherControllerServiceDoc = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.kubernetes.io/load-balancer-cleanup]}\n"
 )
 
-func view(t *testing.T, docs string) *cluster.View {
+func newView(t *testing.T, docs string) *cluster.View {
 	t.Helper()
-	m, err := cluster.FromYAML(nil, []byte(docs))
+	m, err := cluster.MemoryFromYAML(nil, []byte(docs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,16 +36,16 @@ func view(t *testing.T, docs string) *cluster.View {
 }
 
 func TestFinalizersClaimStacksOfTheirKind(t *testing.T) {
-	v := view(t, ingress+"---\n"+service)
+	v := newView(t, ingressDoc+"---\n"+serviceDoc)
 	for ref, want := range map[cluster.Ref][]model.StackID{
-		{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}:  {web},
-		{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}: {mail},
+		{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}:  {webStackID},
+		{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}: {mailStackID},
 	} {
 		obj, ok := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name)
 		if !ok {
 			t.Fatal(ref)
 		}
-		if d := cmp.Diff(want, ownership.Claims(v, obj)); d != "" {
+		if d := cmp.Diff(want, ownership.ClaimedStacks(v, obj)); d != "" {
 			t.Errorf("%s: %s", ref, d)
 		}
 	}
@@ -57,16 +57,16 @@ func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 		id   model.StackID
 		want bool
 	}{
-		"the last Ingress beside a shared one": {ingress + "---\n" + sharingService, web, true},
-		"the last of a shared one":             {sharingService, naming.SharedStack("bank", "public"), false},
-		"the last Ingress beside a Service":    {ingress + "---\n" + service, web, true},
-		"the last Service beside an Ingress":   {ingress + "---\n" + service, mail, true},
-		"alone":                                {service, mail, false},
-		"beside one that goes as well":         {ingress + "---\n" + deletedService, web, false},
-		"beside a Service of others":           {ingress + "---\n" + ofOthers, web, false},
-		"beside a GlobalAccelerator":           {ingress + "---\n" + speeding, web, false},
+		"the last Ingress beside a shared one": {ingressDoc + "---\n" + sharingServiceDoc, webStackID, true},
+		"the last of a shared one":             {sharingServiceDoc, naming.SharedStack("bank", "public"), false},
+		"the last Ingress beside a Service":    {ingressDoc + "---\n" + serviceDoc, webStackID, true},
+		"the last Service beside an Ingress":   {ingressDoc + "---\n" + serviceDoc, mailStackID, true},
+		"alone":                                {serviceDoc, mailStackID, false},
+		"beside one that goes as well":         {ingressDoc + "---\n" + deletedServiceDoc, webStackID, false},
+		"beside a Service of others":           {ingressDoc + "---\n" + otherControllerServiceDoc, webStackID, false},
+		"beside a GlobalAccelerator":           {ingressDoc + "---\n" + acceleratorDoc, webStackID, false},
 	} {
-		v := view(t, c.docs)
+		v := newView(t, c.docs)
 		if got := ownership.HasOtherLiveObject(v, c.id); got != c.want || v.Err() != nil {
 			t.Errorf("%s: %v (%v), want %v", name, got, v.Err(), c.want)
 		}
@@ -77,13 +77,13 @@ func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 // The shared resources are retained until this load balancer is deleted.
 func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 	load := func(docs string) *cluster.Memory {
-		m, err := cluster.FromYAML(nil, []byte(docs))
+		m, err := cluster.MemoryFromYAML(nil, []byte(docs))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	stripped := load(ingress + "---\nkind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail}\n")
+	stripped := load(ingressDoc + "---\nkind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail}\n")
 	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
 	get := func(m *cluster.Memory) cluster.Object {
 		obj, err := m.Get(ref)
@@ -92,12 +92,12 @@ func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 		}
 		return obj
 	}
-	before, after := get(load(service)), get(stripped)
+	before, after := get(load(serviceDoc)), get(stripped)
 	kept := cluster.NewMemberships()
-	kept.NoteChange(nil, before)
-	kept.NoteChange(before, after)
+	kept.RecordChange(nil, before)
+	kept.RecordChange(before, after)
 	v := cluster.NewView(stripped).WithMemberships(kept)
-	if !ownership.HasOtherLiveObject(v, web) || v.Err() != nil {
+	if !ownership.HasOtherLiveObject(v, webStackID) || v.Err() != nil {
 		t.Errorf("nothing else needs what is shared (%v)", v.Err())
 	}
 }
@@ -109,16 +109,16 @@ func TestStacksHaveLiveMembersOfTheirKind(t *testing.T) {
 		namespace string
 		want      bool
 	}{
-		"an Ingress":                  {ingress, web, "shop", true},
-		"a Service":                   {service, mail, "shop", true},
-		"one that is being deleted":   {deletedService, mail, "shop", false},
-		"one that was never claimed":  {ofOthers, mail, "shop", false},
-		"a binding elsewhere":         {service, mail, "other", false},
-		"a shared load balancer":      {sharingService, naming.SharedStack("bank", "public"), "shop", true},
-		"a group of which it is not":  {ingress, team, "shop", false},
-		"a kind that is not read yet": {service, model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "mail"}, "shop", false},
+		"an Ingress":                  {ingressDoc, webStackID, "shop", true},
+		"a Service":                   {serviceDoc, mailStackID, "shop", true},
+		"one that is being deleted":   {deletedServiceDoc, mailStackID, "shop", false},
+		"one that was never claimed":  {otherControllerServiceDoc, mailStackID, "shop", false},
+		"a binding elsewhere":         {serviceDoc, mailStackID, "other", false},
+		"a shared load balancer":      {sharingServiceDoc, naming.SharedStack("bank", "public"), "shop", true},
+		"a group of which it is not":  {ingressDoc, teamStackID, "shop", false},
+		"a kind that is not read yet": {serviceDoc, model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "mail"}, "shop", false},
 	} {
-		v := view(t, c.docs)
+		v := newView(t, c.docs)
 		if got := ownership.HasLiveMember(v, c.id, c.namespace); got != c.want || v.Err() != nil {
 			t.Errorf("%s: %v (%v), want %v", name, got, v.Err(), c.want)
 		}

@@ -29,8 +29,8 @@ type Config struct {
 	ImportTLSSecrets []string
 	// Drift is how drift is handled: DriftRepair, DriftReport or DriftOff.
 	Drift string
-	// StrictGroups reports whether an error of one member holds its whole IngressGroup.
-	StrictGroups bool
+	// StrictIngressGroups reports whether an error of one member holds its whole IngressGroup.
+	StrictIngressGroups bool
 	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
 	// controller at once.
 	AllowMassRemoval bool
@@ -51,13 +51,13 @@ const (
 	DriftOff    = "off"    // not detected
 )
 
-// Imports reports whether the TLS Secrets of a kind of objects are imported.
-func (c Config) Imports(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
+// ImportsSecretsOf reports whether the TLS Secrets of a kind of objects are imported.
+func (c Config) ImportsSecretsOf(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
 
 // Shadow has the settings of shadow mode, in which the controller makes plans but writes nothing.
 type Shadow struct {
-	Enabled bool
-	Report  string // path of the report file; empty: none
+	Enabled    bool
+	ReportFile string // path of the report file; empty: none
 }
 
 // Kubernetes has the address of the API server, and which of its objects are read.
@@ -153,24 +153,24 @@ type Service struct {
 
 // Security are settings about security groups.
 type Security struct {
-	BackendGroup       bool
-	BackendGroupID     string
-	ManageBackendRules bool
-	Unrestricted       bool
-	ENIGroupTags       map[string]string
+	BackendSecurityGroup   bool
+	BackendSecurityGroupID string
+	ManageBackendRules     bool
+	UnrestrictedRules      bool
+	ENISecurityGroupTags   map[string]string
 }
 
 // Targets are settings of target registration.
 type Targets struct {
-	MaxPerGroup     int // 0 or less: no limit
-	RequeueDuration time.Duration
-	MaxBackoff      time.Duration
-	QUICVariable    string
+	MaxPerTargetGroup int // 0 or less: no limit
+	RequeueDuration   time.Duration
+	MaxBackoff        time.Duration
+	QUICVariable      string
 	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are read.
 	EndpointSlices bool
-	// Deferral is the time from a start to the first comparison of unchanged bindings with AWS; above zero. Up to half of it
-	// is added, so that the bindings are not all compared at once.
-	Deferral time.Duration
+	// ComparisonDeferral is the time from a start to the first comparison of unchanged bindings with AWS; above zero. Up to
+	// half of it is added, so that the bindings are not all compared at once.
+	ComparisonDeferral time.Duration
 }
 
 // Workers has the numbers of items that each controller reconciles concurrently. One controller reconciles the load balancers
@@ -253,10 +253,10 @@ func Default() Config {
 		},
 		Service:     Service{Class: "service.k8s.aws/nlb"},
 		Replacement: Replacement{Order: CreateFirst, DeletionDelay: 15 * time.Minute},
-		Security:    Security{BackendGroup: true},
+		Security:    Security{BackendSecurityGroup: true},
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
-			EndpointSlices: true, Deferral: 30 * time.Minute,
+			EndpointSlices: true, ComparisonDeferral: 30 * time.Minute,
 		},
 		Workers:   Workers{Ingress: 3, Service: 3, ALBGateway: 3, NLBGateway: 3, GatewayClass: 3, Binding: 3, Accelerator: 1, AcceleratorMaxBackoff: 1000 * time.Second},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},

@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func parse(t *testing.T, args ...string) (Config, error) {
+func parseFlags(t *testing.T, args ...string) (Config, error) {
 	t.Helper()
 	c := Default()
 	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)
-	c.Bind(fs)
+	c.AddFlags(fs)
 	err := fs.Parse(args)
 	return c, err
 }
@@ -49,7 +49,7 @@ func TestValidateReturnsTheFirstError(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := parse(t, tc.args...)
+			c, err := parseFlags(t, tc.args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,36 +64,36 @@ func TestValidateReturnsTheFirstError(t *testing.T) {
 	}
 }
 
-func TestGates(t *testing.T) {
-	c, err := parse(t, "--feature-gates= WeightedTargetGroups=F ,,EnableTCPUDPListenerType=1", "--feature-gates=ALBSingleSubnet=true")
+func TestGatesAreParsedFromFlags(t *testing.T) {
+	c, err := parseFlags(t, "--feature-gates= WeightedTargetGroups=F ,,EnableTCPUDPListenerType=1", "--feature-gates=ALBSingleSubnet=true")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Gates.On(WeightedTargetGroups) || !c.Gates.On(EnableTCPUDPListener) || !c.Gates.On(ALBSingleSubnet) || !c.Gates.On(EndpointsFailOpen) {
+	if c.Gates.Enabled(WeightedTargetGroups) || !c.Gates.Enabled(EnableTCPUDPListener) || !c.Gates.Enabled(ALBSingleSubnet) || !c.Gates.Enabled(EndpointsFailOpen) {
 		t.Errorf("gates: %s", c.Gates.String())
 	}
-	if !c.Gates.Explicit(WeightedTargetGroups) || c.Gates.Explicit(EndpointsFailOpen) {
+	if !c.Gates.IsSet(WeightedTargetGroups) || c.Gates.IsSet(EndpointsFailOpen) {
 		t.Error("explicit and defaulted gates are mixed up")
 	}
 	for _, bad := range []string{"Unknown=true", "WeightedTargetGroups", "WeightedTargetGroups=maybe"} {
-		if _, err := parse(t, "--feature-gates="+bad); err == nil {
+		if _, err := parseFlags(t, "--feature-gates="+bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
 }
 
 func TestUnsupportedSettingsAreListed(t *testing.T) {
-	c, err := parse(t, "--enable-waf=false", "--default-pca-arn=", "--load-balancer-class=mine",
+	c, err := parseFlags(t, "--enable-waf=false", "--default-pca-arn=", "--load-balancer-class=mine",
 		"--feature-gates=EnableTCPUDPListener=true,EnableServiceController=false,GlobalAcceleratorController=true", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"--aws-vpc-tag-key=X"}
-	if d := cmp.Diff(want, c.Unsupported()); d != "" {
+	if d := cmp.Diff(want, c.UnsupportedFlags()); d != "" {
 		t.Error(d)
 	}
-	if c := Default(); len(c.Unsupported()) > 0 {
-		t.Errorf("the defaults are reported as unsupported: %v", c.Unsupported())
+	if c := Default(); len(c.UnsupportedFlags()) > 0 {
+		t.Errorf("the defaults are reported as unsupported: %v", c.UnsupportedFlags())
 	}
 }
 
@@ -135,7 +135,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 	}
 	c := Default()
 	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)
-	c.Bind(fs)
+	c.AddFlags(fs)
 	got := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) { got[f.Name] = f.DefValue })
 	if d := cmp.Diff(want, got); d != "" {

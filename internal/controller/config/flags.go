@@ -4,19 +4,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Bind registers all flags in a flag set. Their defaults are the values of c.
-func (c *Config) Bind(fs *pflag.FlagSet) {
+// AddFlags registers all flags in a flag set. Their defaults are the values of c.
+func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = true
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug; PUT /log-level at the address of the health probes changes it at run time")
 	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json (a line of JSON for each entry) or text (for people)")
-	fs.Var(&c.Gates, GatesFlag, c.Gates.describe())
+	fs.Var(&c.Gates, GatesFlag, c.Gates.helpText())
 	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller, and accelerators when the definition of GlobalAccelerators is deleted")
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
 	fs.BoolVar(&c.Shadow.Enabled, "shadow", c.Shadow.Enabled, "make plans beside the controller that serves the cluster, but write nothing to Kubernetes or AWS; metrics and --shadow-report show the planned steps")
-	fs.StringVar(&c.Shadow.Report, "shadow-report", c.Shadow.Report, "file that --shadow writes its report to, as JSON; none if empty")
+	fs.StringVar(&c.Shadow.ReportFile, "shadow-report", c.Shadow.ReportFile, "file that --shadow writes its report to, as JSON; none if empty")
 	fs.StringVar(&c.Drift, "drift", c.Drift, "how drift in AWS is handled: repair, report (only an event) or off (not detected)")
-	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "hold a whole IngressGroup if one of its Ingresses has an error")
+	fs.BoolVar(&c.StrictIngressGroups, "strict-groups", c.StrictIngressGroups, "hold a whole IngressGroup if one of its Ingresses has an error")
 
 	k := &c.Kubernetes
 	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster")
@@ -70,18 +70,18 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; choose a time longer than the TTL of cached DNS answers")
 
 	s := &c.Security
-	fs.BoolVar(&s.BackendGroup, "enable-backend-security-group", s.BackendGroup, "use a shared security group for traffic to targets")
-	fs.StringVar(&s.BackendGroupID, "backend-security-group", s.BackendGroupID, "id of the shared security group; created if empty")
+	fs.BoolVar(&s.BackendSecurityGroup, "enable-backend-security-group", s.BackendSecurityGroup, "use a shared security group for traffic to targets")
+	fs.StringVar(&s.BackendSecurityGroupID, "backend-security-group", s.BackendSecurityGroupID, "id of the shared security group; created if empty")
 	fs.BoolVar(&s.ManageBackendRules, "enable-manage-backend-security-group-rules", s.ManageBackendRules, "manage security group rules of targets also if users set the security groups")
-	fs.BoolVar(&s.Unrestricted, "disable-restricted-sg-rules", s.Unrestricted, "open all ports of targets instead of the needed ones")
-	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "additional tags that select the security group of a target's ENI")
+	fs.BoolVar(&s.UnrestrictedRules, "disable-restricted-sg-rules", s.UnrestrictedRules, "open all ports of targets instead of the needed ones")
+	fs.StringToStringVar(&s.ENISecurityGroupTags, "service-target-eni-security-group-tags", s.ENISecurityGroupTags, "additional tags that select the security group of a target's ENI")
 
 	t := &c.Targets
-	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "maximum number of targets in a target group; 0 or less means no limit")
+	fs.IntVar(&t.MaxPerTargetGroup, "max-targets-per-target-group", t.MaxPerTargetGroup, "maximum number of targets in a target group; 0 or less means no limit")
 	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "delay before targets that are not healthy yet are checked again")
 	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "maximum back-off after failures")
 	fs.BoolVar(&t.EndpointSlices, "enable-endpoint-slices", t.EndpointSlices, "find pods by EndpointSlices; by Endpoints objects if false")
-	fs.DurationVar(&t.Deferral, "targetgroupbinding-deferral-window", t.Deferral, "time after startup before unchanged TargetGroupBindings are compared with AWS; a random part of up to 50% is added")
+	fs.DurationVar(&t.ComparisonDeferral, "targetgroupbinding-deferral-window", t.ComparisonDeferral, "time after startup before unchanged TargetGroupBindings are compared with AWS; a random part of up to 50% is added")
 	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
 
 	w := &c.Workers
@@ -117,8 +117,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.ReadinessGates, "enable-pod-readiness-gate-inject", m.ReadinessGates, "inject readiness gates into pods")
 }
 
-// Unsupported returns the flags that were set and have no effect in this version, as "--flag=value".
-func (c Config) Unsupported() []string {
+// UnsupportedFlags returns the flags that were set and have no effect in this version, as "--flag=value".
+func (c Config) UnsupportedFlags() []string {
 	var out []string
 	if c.AWS.VPCTagKey != Default().AWS.VPCTagKey && len(c.AWS.VPCTags) > 0 {
 		out = append(out, "--aws-vpc-tag-key="+c.AWS.VPCTagKey)

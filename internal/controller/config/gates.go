@@ -41,9 +41,9 @@ const (
 
 // GateRow describes a gate.
 type GateRow struct {
-	Name Gate
-	On   bool   // the default
-	Does string // what the gate switches on
+	Name        Gate
+	OnByDefault bool   // the default
+	Effect      string // what the gate switches on
 }
 
 // gateTable has all gates.
@@ -73,8 +73,8 @@ var gateTable = []GateRow{
 	{IngressPlanAnnotation, false, "show the plan of a load balancer in an annotation of its first Ingress"},
 }
 
-// aliases are other names of gates, which documents about other controllers use.
-var aliases = map[string]Gate{
+// gateAliases are other names of gates, which documents about other controllers use.
+var gateAliases = map[string]Gate{
 	"NLBHealthCheckAdvancedConfiguration": NLBHealthCheckAdvancedConfig,
 	"EnableTCPUDPListenerType":            EnableTCPUDPListener,
 }
@@ -82,21 +82,21 @@ var aliases = map[string]Gate{
 // Gates has the gates that an operator has set. The zero value has all defaults. It implements pflag.Value.
 type Gates struct{ set map[Gate]bool }
 
-// On reports whether a gate is on.
-func (g Gates) On(gate Gate) bool {
+// Enabled reports whether a gate is on.
+func (g Gates) Enabled(gate Gate) bool {
 	if v, ok := g.set[gate]; ok {
 		return v
 	}
 	for _, row := range gateTable {
 		if row.Name == gate {
-			return row.On
+			return row.OnByDefault
 		}
 	}
 	return false
 }
 
-// Explicit reports whether the operator has set the gate.
-func (g Gates) Explicit(gate Gate) bool {
+// IsSet reports whether the operator has set the gate.
+func (g Gates) IsSet(gate Gate) bool {
 	_, ok := g.set[gate]
 	return ok
 }
@@ -116,7 +116,7 @@ func (g *Gates) Set(s string) error {
 		}
 		name = strings.TrimSpace(name)
 		gate := Gate(name)
-		if a, ok := aliases[name]; ok {
+		if a, ok := gateAliases[name]; ok {
 			gate = a
 		}
 		if !slices.ContainsFunc(gateTable, func(r GateRow) bool { return r.Name == gate }) {
@@ -162,12 +162,12 @@ func GateRows() []GateRow {
 	return slices.SortedFunc(slices.Values(gateTable), func(x, y GateRow) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// describe returns the help text of the flag, with all gates.
-func (g Gates) describe() string {
+// helpText returns the help text of the flag, with all gates.
+func (g Gates) helpText() string {
 	var b strings.Builder
 	b.WriteString("comma-separated list of Name=bool. The gates and their defaults:")
 	for _, r := range GateRows() {
-		fmt.Fprintf(&b, "\n%s=%t (%s)", r.Name, r.On, r.Does)
+		fmt.Fprintf(&b, "\n%s=%t (%s)", r.Name, r.OnByDefault, r.Effect)
 	}
 	return b.String()
 }

@@ -23,9 +23,9 @@ var processFlags = []string{
 	"globalaccelerator-max-concurrent-reconciles", "globalaccelerator-max-exponential-backoff-delay",
 }
 
-// Published returns the flags that are not at their default, without those of processFlags, as --NAME=VALUE ordered by name.
-// Commands take them over, so that they plan like the controller does.
-func (c Config) Published() []string {
+// PublishedFlags returns the flags that are not at their default, without those of processFlags, as --NAME=VALUE ordered by
+// name. Commands take them over, so that they plan like the controller does.
+func (c Config) PublishedFlags() []string {
 	defaults := flagsOf(Default())
 	var out []string
 	flagsOf(c).VisitAll(func(f *pflag.Flag) {
@@ -39,7 +39,7 @@ func (c Config) Published() []string {
 // flagsOf returns the flags with the values of a configuration.
 func flagsOf(c Config) *pflag.FlagSet {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.Bind(out)
+	c.AddFlags(out)
 	return out
 }
 
@@ -52,21 +52,21 @@ func flagValue(f *pflag.Flag) string {
 	return v
 }
 
-// TakenOver is the result of TakeOver. Flags are --NAME=VALUE with the value of the controller.
-type TakenOver struct {
+// TakeOverResult is the result of TakeOver. Flags are --NAME=VALUE with the value of the controller.
+type TakeOverResult struct {
 	// Flags are the flags that were set to the value of the controller.
 	Flags []string
-	// Differing are the flags that the command line sets to another value, which they keep.
-	Differing []string
-	// Unavailable are the flags that cannot be taken over, because this version does not have them or cannot parse their
+	// DifferingFlags are the flags that the command line sets to another value, which they keep.
+	DifferingFlags []string
+	// UnavailableFlags are the flags that cannot be taken over, because this version does not have them or cannot parse their
 	// value; as --NAME.
-	Unavailable []string
+	UnavailableFlags []string
 }
 
 // TakeOver sets the flags of a command line that were not given to the values that they have in the arguments of a
 // controller.
-func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
-	var out TakenOver
+func TakeOver(fs *pflag.FlagSet, args []string) TakeOverResult {
+	var out TakeOverResult
 	given := map[string]bool{}
 	for _, arg := range joinFlagValues(args) {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -81,7 +81,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 			value = theirs.NoOptDefVal
 		}
 		if f == nil || theirs == nil || strings.Contains(value, "$(") || one.Set(name, value) != nil {
-			out.Unavailable = append(out.Unavailable, "--"+name)
+			out.UnavailableFlags = append(out.UnavailableFlags, "--"+name)
 			continue
 		}
 		text := flagValue(theirs)
@@ -92,15 +92,15 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 			_ = f.Value.Set(text)
 			_ = f.Value.Set(mine)
 			if flagValue(f) != text {
-				out.Differing = append(out.Differing, fmt.Sprintf("--%s=%s", name, text))
+				out.DifferingFlags = append(out.DifferingFlags, fmt.Sprintf("--%s=%s", name, text))
 			}
 		case f.Changed:
-			out.Differing = append(out.Differing, fmt.Sprintf("--%s=%s", name, text))
+			out.DifferingFlags = append(out.DifferingFlags, fmt.Sprintf("--%s=%s", name, text))
 		case f.Value.Set(text) == nil:
 			out.Flags = append(out.Flags, fmt.Sprintf("--%s=%s", name, text))
 		}
 	}
-	out.Differing = append(out.Differing, differingDefaults(fs, given)...)
+	out.DifferingFlags = append(out.DifferingFlags, differingDefaults(fs, given)...)
 	return out
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// other has a value that differs from the default, by type of the flag.
-var other = map[string]string{
+// nonDefaultValues has a value that differs from the default, by type of the flag.
+var nonDefaultValues = map[string]string{
 	"string": "internet-facing", "bool": "", "int": "77", "duration": "77s", "stringSlice": "a,b", "stringToString": `a=b,c=d`,
 	"mapStringBool": "ListenerRulesTagging=false,NLBGatewayAPI=false",
 }
@@ -20,7 +20,7 @@ var other = map[string]string{
 func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d := Default()
-	d.Bind(all)
+	d.AddFlags(all)
 	for _, name := range processFlags {
 		if all.Lookup(name) == nil {
 			t.Errorf("--%s is no flag", name)
@@ -29,15 +29,15 @@ func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all.VisitAll(func(f *pflag.Flag) {
 		theirs := Default()
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-		theirs.Bind(fs)
-		value := other[f.Value.Type()]
+		theirs.AddFlags(fs)
+		value := nonDefaultValues[f.Value.Type()]
 		if f.Value.Type() == "bool" {
 			value = map[string]string{"true": "false", "false": "true"}[f.DefValue]
 		}
 		if err := fs.Set(f.Name, value); err != nil {
 			t.Fatalf("--%s=%s: %v", f.Name, value, err)
 		}
-		published := theirs.Published()
+		published := theirs.PublishedFlags()
 		if slices.Contains(processFlags, f.Name) {
 			if len(published) > 0 {
 				t.Errorf("published: %q", published)
@@ -46,9 +46,9 @@ func TestPublishedFlagsAreTakenOver(t *testing.T) {
 		}
 		mine := Default()
 		of := pflag.NewFlagSet("", pflag.ContinueOnError)
-		mine.Bind(of)
+		mine.AddFlags(of)
 		took := TakeOver(of, published)
-		if d := cmp.Diff(theirs.Published(), mine.Published()); d != "" || len(took.Flags) != 1 || len(published) != 1 {
+		if d := cmp.Diff(theirs.PublishedFlags(), mine.PublishedFlags()); d != "" || len(took.Flags) != 1 || len(published) != 1 {
 			t.Errorf("%q: %+v %s", published, took, d)
 		}
 	})
@@ -57,33 +57,33 @@ func TestPublishedFlagsAreTakenOver(t *testing.T) {
 func TestTakeOver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		given, args []string
-		want        TakenOver
+		want        TakeOverResult
 		is          string // the published flags that the command uses
 	}{
-		"two words":          {nil, []string{"--cluster-name", "prod", "--enable-waf=false"}, TakenOver{Flags: []string{"--cluster-name=prod", "--enable-waf=false"}}, "--cluster-name=prod --enable-waf=false"},
-		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, TakenOver{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},
-		"given":              {[]string{"--cluster-name=mine"}, []string{"--cluster-name=prod"}, TakenOver{Differing: []string{"--cluster-name=prod"}}, "--cluster-name=mine"},
-		"given the same":     {[]string{"--cluster-name=prod"}, []string{"--cluster-name=prod"}, TakenOver{}, "--cluster-name=prod"},
-		"given, not theirs":  {[]string{"--default-target-type=ip", "--aws-region=eu-west-1", "--kubeconfig=x"}, []string{"--cluster-name=prod"}, TakenOver{Flags: []string{"--cluster-name=prod"}, Differing: []string{"--default-target-type=instance"}}, "--aws-region=eu-west-1 --cluster-name=prod --default-target-type=ip"},
-		"a gate, not theirs": {[]string{"--feature-gates=NLBGatewayAPI=true"}, nil, TakenOver{}, "--feature-gates=NLBGatewayAPI=true"},
-		"given the default":  {[]string{"--default-target-type=instance"}, []string{"--default-target-type=ip"}, TakenOver{Differing: []string{"--default-target-type=ip"}}, ""},
-		"not known":          {nil, []string{"--future=1", "--sync-period=soon"}, TakenOver{Unavailable: []string{"--future", "--sync-period"}}, ""},
-		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, TakenOver{Unavailable: []string{"--cluster-name"}}, ""},
-		"of the process":     {nil, []string{"--aws-api-endpoints=EC2=http://elsewhere", "--kubeconfig", "/x", "--log-level=debug"}, TakenOver{}, ""},
-		"gates":              {[]string{"--feature-gates=ALBSingleSubnet=true"}, []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}, TakenOver{Differing: []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}}, "--feature-gates=ALBSingleSubnet=true,NLBGatewayAPI=false"},
-		"no flags":           {nil, []string{"controller", "-v", "2"}, TakenOver{}, ""},
+		"two words":          {nil, []string{"--cluster-name", "prod", "--enable-waf=false"}, TakeOverResult{Flags: []string{"--cluster-name=prod", "--enable-waf=false"}}, "--cluster-name=prod --enable-waf=false"},
+		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, TakeOverResult{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},
+		"given":              {[]string{"--cluster-name=mine"}, []string{"--cluster-name=prod"}, TakeOverResult{DifferingFlags: []string{"--cluster-name=prod"}}, "--cluster-name=mine"},
+		"given the same":     {[]string{"--cluster-name=prod"}, []string{"--cluster-name=prod"}, TakeOverResult{}, "--cluster-name=prod"},
+		"given, not theirs":  {[]string{"--default-target-type=ip", "--aws-region=eu-west-1", "--kubeconfig=x"}, []string{"--cluster-name=prod"}, TakeOverResult{Flags: []string{"--cluster-name=prod"}, DifferingFlags: []string{"--default-target-type=instance"}}, "--aws-region=eu-west-1 --cluster-name=prod --default-target-type=ip"},
+		"a gate, not theirs": {[]string{"--feature-gates=NLBGatewayAPI=true"}, nil, TakeOverResult{}, "--feature-gates=NLBGatewayAPI=true"},
+		"given the default":  {[]string{"--default-target-type=instance"}, []string{"--default-target-type=ip"}, TakeOverResult{DifferingFlags: []string{"--default-target-type=ip"}}, ""},
+		"not known":          {nil, []string{"--future=1", "--sync-period=soon"}, TakeOverResult{UnavailableFlags: []string{"--future", "--sync-period"}}, ""},
+		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, TakeOverResult{UnavailableFlags: []string{"--cluster-name"}}, ""},
+		"of the process":     {nil, []string{"--aws-api-endpoints=EC2=http://elsewhere", "--kubeconfig", "/x", "--log-level=debug"}, TakeOverResult{}, ""},
+		"gates":              {[]string{"--feature-gates=ALBSingleSubnet=true"}, []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}, TakeOverResult{DifferingFlags: []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}}, "--feature-gates=ALBSingleSubnet=true,NLBGatewayAPI=false"},
+		"no flags":           {nil, []string{"controller", "-v", "2"}, TakeOverResult{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Default()
 			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-			c.Bind(fs)
+			c.AddFlags(fs)
 			if err := fs.Parse(tc.given); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(tc.want, TakeOver(fs, tc.args)); d != "" {
 				t.Error(d)
 			}
-			if got := strings.Join(c.Published(), " "); got != tc.is {
+			if got := strings.Join(c.PublishedFlags(), " "); got != tc.is {
 				t.Errorf("%s, want %s", got, tc.is)
 			}
 		})

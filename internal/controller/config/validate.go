@@ -17,16 +17,16 @@ func (c Config) Validate() error {
 	if c.ClusterName == "" {
 		return fmt.Errorf("--cluster-name must be given")
 	}
-	if c.Shadow.Report != "" && !c.Shadow.Enabled {
-		return fmt.Errorf("--shadow-report %q requires --shadow; set --shadow, or remove --shadow-report", c.Shadow.Report)
+	if c.Shadow.ReportFile != "" && !c.Shadow.Enabled {
+		return fmt.Errorf("--shadow-report %q requires --shadow; set --shadow, or remove --shadow-report", c.Shadow.ReportFile)
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
-		if naming.ReservedTag(k) {
+		if naming.IsReservedTag(k) {
 			return fmt.Errorf("--default-tags: the key %s is set by the controller itself", k)
 		}
 	}
 	for _, k := range c.Defaults.ExternalManagedTags {
-		if naming.ReservedTag(k) {
+		if naming.IsReservedTag(k) {
 			return fmt.Errorf("--external-managed-tags: the key %s is set by the controller itself", k)
 		}
 	}
@@ -41,10 +41,10 @@ func (c Config) Validate() error {
 	if s := c.Defaults.Scheme; s != "internal" && s != "internet-facing" {
 		return fmt.Errorf("--default-load-balancer-scheme: %q is neither internal nor internet-facing", s)
 	}
-	if id := c.Security.BackendGroupID; id != "" && !strings.HasPrefix(id, "sg-") {
+	if id := c.Security.BackendSecurityGroupID; id != "" && !strings.HasPrefix(id, "sg-") {
 		return fmt.Errorf("--backend-security-group: %q is not the id of a security group", id)
 	}
-	if c.Security.ManageBackendRules && !c.Security.BackendGroup {
+	if c.Security.ManageBackendRules && !c.Security.BackendSecurityGroup {
 		return fmt.Errorf("--enable-manage-backend-security-group-rules needs --enable-backend-security-group")
 	}
 	if l := c.Kubernetes.RequiredSecretsLabel; l != "" {
@@ -103,7 +103,7 @@ func (c Config) Validate() error {
 	if d := c.Replacement.DeletionDelay; d < 0 {
 		return fmt.Errorf("--replacement-deletion-delay: %s is below zero", d)
 	}
-	if d := c.Targets.Deferral; d <= 0 {
+	if d := c.Targets.ComparisonDeferral; d <= 0 {
 		return fmt.Errorf("--targetgroupbinding-deferral-window: %s is not above zero", d)
 	}
 	return nil

@@ -13,10 +13,10 @@ func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
 	if l.BackOff != nil {
 		return l.BackOff
 	}
-	return Exponential[K](durations.FirstDelay, l.MaxDelay)
+	return ExponentialBackOff[K](durations.FirstDelay, l.MaxDelay)
 }
 
-// Exponential returns a back-off that doubles with each failure of an item in a row.
-func Exponential[K comparable](first, longest time.Duration) workqueue.TypedRateLimiter[K] {
+// ExponentialBackOff returns a back-off that doubles with each failure of an item in a row.
+func ExponentialBackOff[K comparable](first, longest time.Duration) workqueue.TypedRateLimiter[K] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, max(longest, first))
 }

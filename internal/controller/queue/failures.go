@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// requestID matches the request ID in an AWS error, which differs for each call.
-var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
+// requestIDPattern matches the request ID in an AWS error, which differs for each call.
+var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
 // failureText returns the text by which errors are compared.
 func failureText(err error) string {
-	text := requestID.ReplaceAllString(err.Error(), "")
+	text := requestIDPattern.ReplaceAllString(err.Error(), "")
 	return text[:min(len(text), maxComparedText)]
 }
 
@@ -69,7 +69,7 @@ func (n changedFailureSink[K]) WithValues(keys ...any) logr.LogSink {
 // arrived in the cache. Long waits are logged at the info level.
 func LogPostponed(log logr.Logger, delay time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
-	if delay >= durations.Request {
+	if delay >= durations.RequestTimeout {
 		level = 0
 	}
 	if errors.As(err, new(cluster.StaleError)) {

@@ -17,11 +17,11 @@ import (
 
 // A long wait for the rate limiter is logged at info level, a short wait only at debug level.
 func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
-	for _, turn := range []time.Duration{time.Second, durations.Request, 3 * time.Minute} {
+	for _, turn := range []time.Duration{time.Second, durations.RequestTimeout, 3 * time.Minute} {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		LogPostponed(log, turn, errors.New("CreateLoadBalancer"))
-		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= durations.Request) {
+		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= durations.RequestTimeout) {
 			t.Errorf("%v: %q", turn, lines)
 		}
 	}
@@ -40,8 +40,8 @@ func TestStaleObjectsCauseNoFailure(t *testing.T) {
 		after time.Duration
 	}{{stale, time.Second}, {errors.New("other"), 0}} {
 		l := Line[string]{
-			Triggers:   NewTriggers(storedObjects{store}, nil, ignoreChanges{}),
-			Reconciler: runFunc(func(context.Context, string) (Next, error) { return Next{}, want.err }),
+			Triggers:   NewTriggers(storedObjects{store}, nil, noItemChanges{}),
+			Reconciler: runFunc(func(context.Context, string) (NextRun, error) { return NextRun{}, want.err }),
 		}
 		l.items = newItems(l)
 		var lines []string

@@ -23,21 +23,21 @@ func newItems[K comparable](l Line[K]) *items[K] {
 
 // queuedItem is the record of an item in the queue.
 type queuedItem struct {
-	due      time.Time // when it may be reconciled
+	dueAt    time.Time // when it may be reconciled
 	priority int
 	// changedAt is the time of the change that enqueued the item; zero if nothing has changed.
 	changedAt time.Time
 }
 
-// add records that an item is queued and due after a time. If it is queued already, the earlier time counts. changed
+// noteQueued records that an item is queued and due after a time. If it is queued already, the earlier time counts. changed
 // reports whether an object of the item has changed.
-func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
+func (s *items[K]) noteQueued(k K, priority int, after time.Duration, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	x, queued := s.queued[k]
-	if due := now.Add(after); !queued || due.Before(x.due) {
-		x.due, x.priority = due, priority
+	if due := now.Add(after); !queued || due.Before(x.dueAt) {
+		x.dueAt, x.priority = due, priority
 	}
 	if changed && x.changedAt.IsZero() {
 		x.changedAt = now
@@ -53,7 +53,7 @@ func (s *items[K]) beginRun(k K) (since time.Time) {
 	delete(s.queued, k)
 	s.mu.Unlock()
 	if m := s.line.Metrics; queued && m != nil {
-		m.Waited(s.line.Name, priorityName(x.priority), max(time.Since(x.due), 0))
+		m.RecordWait(s.line.Name, priorityName(x.priority), max(time.Since(x.dueAt), 0))
 	}
 	return x.changedAt
 }
@@ -74,10 +74,10 @@ const (
 	maxTenantPenalty = 9
 )
 
-// openPriority records that an item is open, and returns its priority in the queue. Open items are those that have changed,
+// addOpenItem records that an item is open, and returns its priority in the queue. Open items are those that have changed,
 // or that run again soon. Within one priority, the items of a tenant with many open items come later, so that a tenant with
 // many changes does not delay all others.
-func (s *items[K]) openPriority(k K, priority int) int {
+func (s *items[K]) addOpenItem(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.line.Reconciler.Tenant(k)

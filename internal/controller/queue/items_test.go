@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// byNamespace is a reconciler with items of several tenants; the part of the item name before the slash is the tenant.
-type byNamespace struct{ runFunc }
+// tenantReconciler is a reconciler with items of several tenants; the part of the item name before the slash is the tenant.
+type tenantReconciler struct{ runFunc }
 
 // Tenant implements Reconciler.
-func (byNamespace) Tenant(k string) string {
+func (tenantReconciler) Tenant(k string) string {
 	tenant, _, _ := strings.Cut(k, "/")
 	return tenant
 }
@@ -23,24 +23,24 @@ func (byNamespace) Tenant(k string) string {
 // The more open items a tenant has, the lower is the priority of its next item. Items of other tenants are not
 // affected.
 func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
-	w := newItems(Line[string]{Reconciler: byNamespace{}})
+	w := newItems(Line[string]{Reconciler: tenantReconciler{}})
 	var got []int
 	for _, k := range []string{"a/1", "a/2", "b/1", "a/3", "a/2", "b/1"} {
-		got = append(got, w.openPriority(k, priorityEdits)-priorityEdits)
+		got = append(got, w.addOpenItem(k, priorityEdits)-priorityEdits)
 	}
 	if want := []int{0, -1, 0, -2, -2, 0}; !slices.Equal(got, want) {
 		t.Errorf("put back by %v, want %v", got, want)
 	}
 	for _, k := range []string{"a/4", "a/5", "a/6", "a/7", "a/8", "a/9", "a/10", "a/11", "a/12"} {
-		w.openPriority(k, priorityEdits)
+		w.addOpenItem(k, priorityEdits)
 	}
-	if at := w.openPriority("a/1", priorityTargets); at <= priorityEdits {
+	if at := w.addOpenItem("a/1", priorityTargets); at <= priorityEdits {
 		t.Errorf("targets come at %d, behind edits", at)
 	}
 	for k := range w.openItems {
 		w.removeOpenItem(k)
 	}
-	if at := w.openPriority("a/1", priorityEdits); at != priorityEdits || len(w.openByTenant) != 1 {
+	if at := w.addOpenItem("a/1", priorityEdits); at != priorityEdits || len(w.openByTenant) != 1 {
 		t.Errorf("put back to %d after all are closed; tenants %v", at, w.openByTenant)
 	}
 }
@@ -53,22 +53,22 @@ func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		next Next
+		next NextRun
 		open bool
 	}{
-		{Next{}, false},
-		{Next{After: time.Second}, true},
-		{Next{After: durations.MinuteInterval}, true},
-		{Next{After: durations.MinuteInterval + time.Second}, false},
-		{Next{After: time.Second, Idle: true}, false},
-		{Next{After: time.Hour, Postponed: true}, true},
+		{NextRun{}, false},
+		{NextRun{After: time.Second}, true},
+		{NextRun{After: durations.MinuteInterval}, true},
+		{NextRun{After: durations.MinuteInterval + time.Second}, false},
+		{NextRun{After: time.Second, Idle: true}, false},
+		{NextRun{After: time.Hour, Postponed: true}, true},
 	} {
 		l := Line[string]{
-			Triggers:   NewTriggers(storedObjects{store}, nil, ignoreChanges{}),
-			Reconciler: byNamespace{func(context.Context, string) (Next, error) { return c.next, nil }},
+			Triggers:   NewTriggers(storedObjects{store}, nil, noItemChanges{}),
+			Reconciler: tenantReconciler{func(context.Context, string) (NextRun, error) { return c.next, nil }},
 		}
 		l.items = newItems(l)
-		l.items.openPriority("a/1", priorityEdits)
+		l.items.addOpenItem("a/1", priorityEdits)
 		if _, err := l.reconcile(t.Context(), "a/1"); err != nil {
 			t.Fatal(err)
 		}

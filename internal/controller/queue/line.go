@@ -38,8 +38,8 @@ type Line[K comparable] struct {
 	// Metrics, if not nil, measures how long items wait for a worker.
 	Metrics Metrics
 
-	// Running, if not nil, is the number of current runs.
-	Running *atomic.Int32
+	// ActiveRuns, if not nil, is the number of current runs.
+	ActiveRuns *atomic.Int32
 
 	items *items[K]
 }
@@ -47,7 +47,7 @@ type Line[K comparable] struct {
 // Reconciler reconciles the items of a line.
 type Reconciler[K comparable] interface {
 	// Reconcile reconciles one item. After an error, the item is reconciled again with back-off.
-	Reconcile(ctx context.Context, k K) (Next, error)
+	Reconcile(ctx context.Context, k K) (NextRun, error)
 	// Label returns keys and values that identify an item in logs.
 	Label(k K) []any
 	// Controller returns the name of the controller in logs about an item.
@@ -64,12 +64,12 @@ type Preparer[K comparable] interface {
 
 // Metrics records how long items wait.
 type Metrics interface {
-	// Waited is called with the time that an item of a line has waited for a worker at a priority.
-	Waited(line, priority string, d time.Duration)
+	// RecordWait is called with the time that an item of a line has waited for a worker at a priority.
+	RecordWait(line, priority string, d time.Duration)
 }
 
-// Next determines when an item is reconciled again, and with which priority.
-type Next struct {
+// NextRun determines when an item is reconciled again, and with which priority.
+type NextRun struct {
 	// After is the time until the next run; zero: the item is reconciled when something changes.
 	After time.Duration
 	// Postponed reports whether the rate limiter has postponed a call of the item, so that the item keeps a high priority.
@@ -152,9 +152,9 @@ func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.Ty
 
 // reconcile reconciles an item once, and enqueues the item for its next run.
 func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
-	if l.Running != nil {
-		l.Running.Add(1)
-		defer l.Running.Add(-1)
+	if l.ActiveRuns != nil {
+		l.ActiveRuns.Add(1)
+		defer l.ActiveRuns.Add(-1)
 	}
 	// When ctx ends, a run gets some time to finish, so that it is not cut off between two steps. The fence stops its
 	// writes once the lease is lost.
@@ -170,7 +170,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	again := l.Triggers.End(k)
 	if postponed := failure.PostponedFor(err); postponed > 0 {
 		LogPostponed(logr.FromContextOrDiscard(ctx), postponed, err)
-		next, err = Next{After: postponed, Postponed: true}, nil
+		next, err = NextRun{After: postponed, Postponed: true}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -178,7 +178,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	l.items.noteFailure(k, nil)
 	unanswered := next.Postponed && !next.ChangeCarriedOut
 	if again {
-		next = Next{After: time.Nanosecond}
+		next = NextRun{After: time.Nanosecond}
 	}
 	// An item that waits for something is reconciled before items that have not changed.
 	priority := priorityResync
@@ -186,15 +186,15 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	case next.Idle:
 		l.items.removeOpenItem(k)
 	case next.Postponed:
-		priority = l.items.openPriority(k, priorityTargets)
+		priority = l.items.addOpenItem(k, priorityTargets)
 	case next.After > 0 && next.After <= durations.MinuteInterval:
-		priority = l.items.openPriority(k, priorityEdits)
+		priority = l.items.addOpenItem(k, priorityEdits)
 	default:
 		l.items.removeOpenItem(k)
 		priority = priorityEdits
 	}
 	if next.After > 0 {
-		l.items.add(k, priority, next.After, false)
+		l.items.noteQueued(k, priority, next.After, false)
 	}
 	if unanswered {
 		l.items.restoreChangedAt(k, since)
@@ -224,7 +224,7 @@ func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitin
 	if f.line.Enqueuer != nil {
 		f.line.Enqueuer.set(func(k K) {
 			priority := priorityDrift
-			f.line.items.add(k, priority, 0, true)
+			f.line.items.noteQueued(k, priority, 0, true)
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 		})
 	}
@@ -253,7 +253,7 @@ func (f *eventSource[K]) WaitForSync(ctx context.Context) error {
 
 // enqueueAffected enqueues the items that an event affects.
 func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e kube.Event) {
-	keys, err := f.line.Triggers.Affected(e.Old, e.New)
+	keys, err := f.line.Triggers.AffectedItems(e.Old, e.New)
 	if err != nil {
 		f.log.Error(err, "could not resolve all objects affected by an event")
 	}
@@ -263,14 +263,14 @@ func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e
 	at := priorityOf(e)
 	if at == priorityResync {
 		for _, k := range keys {
-			f.line.items.add(k, at, 0, false)
+			f.line.items.noteQueued(k, at, 0, false)
 		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &at}, keys...)
 		return
 	}
 	for _, k := range keys {
-		priority := f.line.items.openPriority(k, at)
-		f.line.items.add(k, priority, 0, true)
+		priority := f.line.items.addOpenItem(k, at)
+		f.line.items.noteQueued(k, priority, 0, true)
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 	}
 }

@@ -14,24 +14,24 @@ type storedObjects struct{ *cluster.Memory }
 // View implements Cluster.
 func (s storedObjects) View() *cluster.View { return cluster.NewView(s.Memory) }
 
-// ignoreChanges implements Changes for objects that belong to no item.
-type ignoreChanges struct{}
+// noItemChanges implements Changes for objects that belong to no item.
+type noItemChanges struct{}
 
-func (ignoreChanges) Items(*cluster.View, cluster.Object) []string { return nil }
-func (ignoreChanges) Ignores(_, _ cluster.Object) bool             { return false }
-func (ignoreChanges) RootChanged(_, _ cluster.Object)              {}
+func (noItemChanges) Items(*cluster.View, cluster.Object) []string { return nil }
+func (noItemChanges) Ignores(_, _ cluster.Object) bool             { return false }
+func (noItemChanges) NoteRootChange(_, _ cluster.Object)           {}
 
 // runFunc is a reconciler whose items all belong to one tenant.
-type runFunc func(ctx context.Context, k string) (Next, error)
+type runFunc func(ctx context.Context, k string) (NextRun, error)
 
-func (f runFunc) Reconcile(ctx context.Context, k string) (Next, error) { return f(ctx, k) }
-func (runFunc) Label(k string) []any                                    { return []any{"item", k} }
-func (runFunc) Controller(string) string                                { return "line" }
-func (runFunc) Tenant(string) string                                    { return "" }
+func (f runFunc) Reconcile(ctx context.Context, k string) (NextRun, error) { return f(ctx, k) }
+func (runFunc) Label(k string) []any                                       { return []any{"item", k} }
+func (runFunc) Controller(string) string                                   { return "line" }
+func (runFunc) Tenant(string) string                                       { return "" }
 
 // recordedWaits records how long items of a line waited.
 type recordedWaits []string
 
-func (w *recordedWaits) Waited(line, priority string, d time.Duration) {
+func (w *recordedWaits) RecordWait(line, priority string, d time.Duration) {
 	*w = append(*w, fmt.Sprint(line, " ", priority, " ", d))
 }

@@ -16,7 +16,7 @@ const (
 
 // priorityOf returns the priority of the items that an event affects.
 func priorityOf(e kube.Event) int {
-	if e.Stale {
+	if e.Unchanged {
 		return priorityResync
 	}
 	obj := e.New

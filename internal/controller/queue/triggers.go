@@ -13,8 +13,8 @@ import (
 type Triggers[K comparable] struct {
 	cluster Cluster
 	changes Changes[K]
-	// roots are the kinds of objects whose membership may depend on other objects.
-	roots []cluster.Kind
+	// rootKinds are the kinds of objects whose membership may depend on other objects.
+	rootKinds []cluster.Kind
 
 	memberships *cluster.Tracker[cluster.Ref]
 	reads       *cluster.Tracker[K]
@@ -35,15 +35,15 @@ type Changes[K comparable] interface {
 	Items(v *cluster.View, obj cluster.Object) []K
 	// Ignores reports whether a change affects no item, although runs have read the object.
 	Ignores(old, new cluster.Object) bool
-	// RootChanged is called for each change of an object of a root kind, before Items.
-	RootChanged(old, new cluster.Object)
+	// NoteRootChange is called for each change of an object of a root kind, before Items.
+	NoteRootChange(old, new cluster.Object)
 }
 
 // activeRun has the changes of objects during a run.
 type activeRun struct {
-	changes  []objectChange
-	recorded bool
-	again    bool
+	changes       []objectChange
+	readsRecorded bool
+	needsRepeat   bool
 }
 
 type objectChange struct{ old, new cluster.Object }
@@ -51,7 +51,7 @@ type objectChange struct{ old, new cluster.Object }
 // NewTriggers returns triggers without recorded runs.
 func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes[K]) *Triggers[K] {
 	return &Triggers[K]{
-		cluster: cl, changes: changes, roots: roots,
+		cluster: cl, changes: changes, rootKinds: roots,
 		memberships: cluster.NewTracker[cluster.Ref](), reads: cluster.NewTracker[K](),
 		activeRuns: map[K]*activeRun{},
 	}
@@ -70,13 +70,13 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	defer t.mu.Unlock()
 	t.reads.Record(k, v)
 	r := t.activeRuns[k]
-	if r == nil || r.recorded {
+	if r == nil || r.readsRecorded {
 		return
 	}
 	for _, c := range r.changes {
-		r.again = r.again || slices.Contains(t.reads.Affected(c.old, c.new), k)
+		r.needsRepeat = r.needsRepeat || slices.Contains(t.reads.Affected(c.old, c.new), k)
 	}
-	r.recorded, r.changes = true, nil
+	r.readsRecorded, r.changes = true, nil
 }
 
 // End records that a run is over, and reports whether it has to be repeated, because an object changed after the run had read
@@ -86,7 +86,7 @@ func (t *Triggers[K]) End(k K) (again bool) {
 	defer t.mu.Unlock()
 	r := t.activeRuns[k]
 	delete(t.activeRuns, k)
-	return r != nil && r.again
+	return r != nil && r.needsRepeat
 }
 
 // Forget removes an item that does not exist any more.
@@ -98,19 +98,19 @@ func (t *Triggers[K]) IsRead(r cluster.Ref) bool { return t.reads.IsRead(r) || t
 // isRoot reports whether an object is of a root kind.
 func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 	k, ok := cluster.KindOf(obj)
-	return ok && slices.Contains(t.roots, k)
+	return ok && slices.Contains(t.rootKinds, k)
 }
 
-// Affected returns the items that a change affects, each once. If reading the cluster fails, Affected returns the error
+// AffectedItems returns the items that a change affects, each once. If reading the cluster fails, Affected returns the error
 // together with the items that it has found.
-func (t *Triggers[K]) Affected(old, new cluster.Object) ([]K, error) {
+func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	if t.changes.Ignores(old, new) {
 		return nil, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.activeRuns {
-		if !r.recorded {
+		if !r.readsRecorded {
 			r.changes = append(r.changes, objectChange{old, new})
 		}
 	}
@@ -120,7 +120,7 @@ func (t *Triggers[K]) Affected(old, new cluster.Object) ([]K, error) {
 	}
 	root := t.isRoot(subject)
 	if root {
-		t.changes.RootChanged(old, new)
+		t.changes.NoteRootChange(old, new)
 	}
 	var out []K
 	var fault error

@@ -16,7 +16,7 @@ import (
 // In these tests an item is a group: an Ingress belongs to the group that a label of its class names, and a group
 // depends on the Services that its Ingresses name.
 
-func groupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
+func ingressGroupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	if ing.Spec.IngressClassName == nil {
 		return "", false
 	}
@@ -27,23 +27,23 @@ func groupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	return class.Labels["group"], class.Labels["group"] != ""
 }
 
-// groupChanges returns the groups of Ingresses as items.
-type groupChanges struct{ ignoreChanges }
+// ingressGroupChanges returns the groups of Ingresses as items.
+type ingressGroupChanges struct{ noItemChanges }
 
 // Items implements Changes.
-func (groupChanges) Items(v *cluster.View, obj cluster.Object) []string {
+func (ingressGroupChanges) Items(v *cluster.View, obj cluster.Object) []string {
 	if ing, ok := obj.(*networkingv1.Ingress); ok {
-		if g, ok := groupOf(v, ing); ok {
+		if g, ok := ingressGroupOf(v, ing); ok {
 			return []string{g}
 		}
 	}
 	return nil
 }
 
-func translate(v *cluster.View, g string) string {
+func ingressGroupText(v *cluster.View, g string) string {
 	out := ""
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress}) {
-		if of, ok := groupOf(v, ing); !ok || of != g {
+		if of, ok := ingressGroupOf(v, ing); !ok || of != g {
 			continue
 		}
 		out += ing.Name + ">"
@@ -64,12 +64,12 @@ func TestTriggersFindEveryAffectedItem(t *testing.T) {
 			t.Fatal(err)
 		}
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groupChanges{})
+		tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
 		made := map[string]string{}
 		run := func(g string) {
 			v := view()
 			tr.Begin(g)
-			made[g] = translate(v, g)
+			made[g] = ingressGroupText(v, g)
 			tr.RecordReads(g, v)
 			if tr.End(g) {
 				t.Errorf("seed %d: group %s is to run again although nothing happened", seed, g)
@@ -79,12 +79,12 @@ func TestTriggersFindEveryAffectedItem(t *testing.T) {
 			}
 		}
 		m.Watch(func(old, new cluster.Object) {
-			concerned, err := tr.Affected(old, new)
+			concerned, err := tr.AffectedItems(old, new)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, g := range []string{"red", "blue"} {
-				if now := translate(view(), g); now != made[g] && !slices.Contains(concerned, g) {
+				if now := ingressGroupText(view(), g); now != made[g] && !slices.Contains(concerned, g) {
 					t.Fatalf("seed %d: %s went from %q to %q unnoticed", seed, g, made[g], now)
 				}
 			}
@@ -119,7 +119,7 @@ func changeRandomly(t *testing.T, rnd *rand.Rand, m *cluster.Memory) {
 	case rnd.Intn(3) == 0:
 		err = m.Delete(cluster.RefOf(obj))
 	default:
-		_, err = m.Update(obj, cluster.Main)
+		_, err = m.Update(obj, cluster.MainPart)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -132,10 +132,10 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := func() *cluster.View { return cluster.NewView(m) }
-	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groupChanges{})
+	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, ingressGroupChanges{})
 	var concerned []string
 	m.Watch(func(old, new cluster.Object) {
-		keys, err := tr.Affected(old, new)
+		keys, err := tr.AffectedItems(old, new)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,24 +20,24 @@ func TestWaitsAreMeasuredFromTheDueTime(t *testing.T) {
 		var got recordedWaits
 		w := newItems(Line[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})
 		start := time.Now()
-		w.add("a", priorityResync, time.Hour, false)
+		w.noteQueued("a", priorityResync, time.Hour, false)
 		time.Sleep(time.Minute)
-		w.add("a", priorityTargets-3, 0, true)
-		w.add("a", priorityEdits, 0, true)
+		w.noteQueued("a", priorityTargets-3, 0, true)
+		w.noteQueued("a", priorityEdits, 0, true)
 		time.Sleep(2 * time.Second)
 		since := w.beginRun("a")
 		if since != start.Add(time.Minute) {
 			t.Errorf("since %s", since)
 		}
-		w.add("a", priorityTargets, 5*time.Second, false)
+		w.noteQueued("a", priorityTargets, 5*time.Second, false)
 		w.restoreChangedAt("a", since)
 		time.Sleep(6 * time.Second)
 		if again := w.beginRun("a"); again != since {
 			t.Errorf("since %s", again)
 		}
-		w.add("b", priorityEdits-9, 0, true)
-		w.add("c", priorityDrift, 0, true)
-		w.add("d", priorityResync, 0, false)
+		w.noteQueued("b", priorityEdits-9, 0, true)
+		w.noteQueued("c", priorityDrift, 0, true)
+		w.noteQueued("d", priorityResync, 0, false)
 		for _, k := range []string{"b", "c", "d", "unknown"} {
 			w.beginRun(k)
 		}
@@ -58,25 +58,25 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
-	triggers := NewTriggers(storedObjects{store}, nil, ignoreChanges{})
+	triggers := NewTriggers(storedObjects{store}, nil, noItemChanges{})
 	var since []time.Time
 	l := Line[string]{
 		Triggers: triggers,
-		Reconciler: runFunc(func(ctx context.Context, k string) (Next, error) {
+		Reconciler: runFunc(func(ctx context.Context, k string) (NextRun, error) {
 			since = append(since, ChangedAt(ctx))
 			if len(since) == 1 {
-				if _, err := triggers.Affected(nil, pod); err != nil {
+				if _, err := triggers.AffectedItems(nil, pod); err != nil {
 					t.Error(err)
 				}
 			}
 			v := cluster.NewView(store)
 			cluster.Get[*corev1.Pod](v, cluster.KindPod, "ns", "p")
 			triggers.RecordReads(k, v)
-			return Next{After: time.Second, Postponed: true}, nil
+			return NextRun{After: time.Second, Postponed: true}, nil
 		}),
 	}
 	l.items = newItems(l)
-	l.items.add("a", priorityTargets, 0, true)
+	l.items.noteQueued("a", priorityTargets, 0, true)
 	for range 3 {
 		if _, err := l.reconcile(t.Context(), "a"); err != nil {
 			t.Fatal(err)

@@ -62,7 +62,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-func wantError(t *testing.T, err error, code string) {
+func checkError(t *testing.T, err error, code string) {
 	t.Helper()
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != code {
@@ -70,8 +70,8 @@ func wantError(t *testing.T, err error, code string) {
 	}
 }
 
-// material creates a self-signed certificate and its key.
-func (r *harness) material(names ...string) (certificate, key []byte) {
+// selfSignedCertificate creates a self-signed certificate and its key.
+func (r *harness) selfSignedCertificate(names ...string) (certificate, key []byte) {
 	r.t.Helper()
 	k := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
 	now := r.clock.Now()
@@ -84,7 +84,7 @@ func (r *harness) material(names ...string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-func (r *harness) list(kinds ...types.KeyAlgorithm) []string {
+func (r *harness) listDomains(kinds ...types.KeyAlgorithm) []string {
 	r.t.Helper()
 	in := &acm.ListCertificatesInput{}
 	if len(kinds) > 0 {
@@ -103,17 +103,17 @@ func (r *harness) list(kinds ...types.KeyAlgorithm) []string {
 func TestImportAndList(t *testing.T) {
 	r := newHarness(t)
 	ctx := t.Context()
-	cert, key := r.material("ec.example.com", "*.ec.example.com")
-	other, _ := r.material("x.example.com")
+	cert, key := r.selfSignedCertificate("ec.example.com", "*.ec.example.com")
+	other, _ := r.selfSignedCertificate("x.example.com")
 	_, err := r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: other, PrivateKey: key})
-	wantError(t, err, "ValidationException")
+	checkError(t, err, "ValidationException")
 	made := must(r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}}))(t)
 	must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("rsa.example.com"), ValidationMethod: types.ValidationMethodDns}))(t)
-	if d := cmp.Diff([]string{"rsa.example.com"}, r.list()); d != "" {
+	if d := cmp.Diff([]string{"rsa.example.com"}, r.listDomains()); d != "" {
 		t.Errorf("without key types (-want +got):\n%s", d)
 	}
 	r.em.Store().Config.PageSize = 1
-	if d := cmp.Diff([]string{"ec.example.com", "rsa.example.com"}, r.list("RSA_2048", "EC_prime256v1")); d != "" {
+	if d := cmp.Diff([]string{"ec.example.com", "rsa.example.com"}, r.listDomains("RSA_2048", "EC_prime256v1")); d != "" {
 		t.Errorf("with key types, by pages (-want +got):\n%s", d)
 	}
 	d := must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: made.CertificateArn}))(t).Certificate
@@ -141,7 +141,7 @@ func TestImportAndList(t *testing.T) {
 func TestTags(t *testing.T) {
 	r := newHarness(t)
 	ctx := t.Context()
-	cert, key := r.material("a.example.com")
+	cert, key := r.selfSignedCertificate("a.example.com")
 	arn := must(r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}))(t).CertificateArn
 	tag := func(k, v string) []types.Tag { return []types.Tag{{Key: &k, Value: &v}} }
 	must(r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: append(tag("a", "1"), tag("b", "2")...)}))(t)
@@ -151,7 +151,7 @@ func TestTags(t *testing.T) {
 		t.Errorf("tags %v", got)
 	}
 	_, err := r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: tag("aws:x", "1")})
-	wantError(t, err, "InvalidTagException")
+	checkError(t, err, "InvalidTagException")
 }
 
 func TestRequestedCertificate(t *testing.T) {
@@ -172,7 +172,7 @@ func TestRequestedCertificate(t *testing.T) {
 		t.Errorf("a fresh request is %s with record %v", d.Status, d.DomainValidationOptions[0].ResourceRecord)
 	}
 	_, err := r.client.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: arn})
-	wantError(t, err, "RequestInProgressException")
+	checkError(t, err, "RequestInProgressException")
 	r.clock.Advance(time.Second)
 	if d := describe(); d.DomainValidationOptions[0].ResourceRecord == nil || d.DomainValidationOptions[0].ResourceRecord.Type != types.RecordTypeCname {
 		t.Errorf("no record after a second: %+v", d.DomainValidationOptions[0])
@@ -181,7 +181,7 @@ func TestRequestedCertificate(t *testing.T) {
 	if d := describe(); d.Status != types.CertificateStatusPendingValidation {
 		t.Errorf("status %s without a record", d.Status)
 	}
-	r.validate("example.com")
+	r.createValidationRecords("example.com")
 	r.clock.Advance(5 * time.Second)
 	if d := describe(); d.Status != types.CertificateStatusIssued || d.DomainValidationOptions[0].ValidationStatus != types.DomainStatusSuccess {
 		t.Errorf("status %s after validation", d.Status)
@@ -192,14 +192,14 @@ func TestRequestedCertificate(t *testing.T) {
 	}
 	must(r.client.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: arn}))(t)
 	_, err = r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: arn})
-	wantError(t, err, "ResourceNotFoundException")
+	checkError(t, err, "ResourceNotFoundException")
 	_, err = r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String("arn:aws:acm:nonsense")})
-	wantError(t, err, "InvalidArnException")
+	checkError(t, err, "InvalidArnException")
 	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("no spaces.com")})
-	wantError(t, err, "ValidationException")
+	checkError(t, err, "ValidationException")
 	r.em.Store().Config.Quotas["domain-names-per-certificate"] = 1
 	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com"), SubjectAlternativeNames: []string{"b.com"}})
-	wantError(t, err, "LimitExceededException")
+	checkError(t, err, "LimitExceededException")
 	r.em.Store().Config.ACM.ValidationDelay = -1
 	never := must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com")}))(t)
 	r.clock.Advance(73 * time.Hour)
@@ -209,20 +209,20 @@ func TestRequestedCertificate(t *testing.T) {
 	}
 }
 
-// validate creates a hosted zone for the last of the domains, and in the zone the validation records of all
+// createValidationRecords creates a hosted zone for the last of the domains, and in the zone the validation records of all
 // domains.
-func (r *harness) validate(domains ...string) {
+func (r *harness) createValidationRecords(domains ...string) {
 	r.t.Helper()
 	dns := route53.NewFromConfig(r.cfg)
 	name := domains[len(domains)-1]
 	zone := must(dns.CreateHostedZone(r.t.Context(), &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(r.clock.Now().String())}))(r.t)
 	for _, d := range domains {
-		r.record(*zone.HostedZone.Id, "CREATE", d)
+		r.changeValidationRecord(*zone.HostedZone.Id, "CREATE", d)
 	}
 	r.zone = *zone.HostedZone.Id
 }
 
-func (r *harness) record(zone, action, domain string) {
+func (r *harness) changeValidationRecord(zone, action, domain string) {
 	r.t.Helper()
 	name, value := store.ValidationRecord("123456789012", domain)
 	must(route53.NewFromConfig(r.cfg).ChangeResourceRecordSets(r.t.Context(), &route53.ChangeResourceRecordSetsInput{
@@ -244,7 +244,7 @@ func TestCertificateIsIssuedWhenAllDomainsAreValidated(t *testing.T) {
 		}
 	}
 	both := request("a.example.com", "b.example.com")
-	r.validate("a.example.com", "example.com")
+	r.createValidationRecords("a.example.com", "example.com")
 	r.clock.Advance(time.Hour)
 	d := both()
 	var got []types.DomainStatus
@@ -254,16 +254,16 @@ func TestCertificateIsIssuedWhenAllDomainsAreValidated(t *testing.T) {
 	if diff := cmp.Diff([]types.DomainStatus{types.DomainStatusSuccess, types.DomainStatusPendingValidation}, got); diff != "" || d.Status != types.CertificateStatusPendingValidation {
 		t.Errorf("%s with one record of two (-want +got):\n%s", d.Status, diff)
 	}
-	r.record(r.zone, "CREATE", "b.example.com")
+	r.changeValidationRecord(r.zone, "CREATE", "b.example.com")
 	r.clock.Advance(time.Second)
-	r.record(r.zone, "DELETE", "b.example.com")
+	r.changeValidationRecord(r.zone, "DELETE", "b.example.com")
 	r.clock.Advance(time.Hour)
 	if s := both().Status; s != types.CertificateStatusPendingValidation {
 		t.Errorf("%s after a record that was there for a moment", s)
 	}
-	r.record(r.zone, "CREATE", "b.example.com")
+	r.changeValidationRecord(r.zone, "CREATE", "b.example.com")
 	r.clock.Advance(5 * time.Second)
-	r.record(r.zone, "DELETE", "b.example.com")
+	r.changeValidationRecord(r.zone, "DELETE", "b.example.com")
 	if d := both(); d.Status != types.CertificateStatusIssued || !d.IssuedAt.Equal(r.clock.Now()) {
 		t.Errorf("%s, issued at %v", d.Status, d.IssuedAt)
 	}
@@ -295,7 +295,7 @@ func TestPrivateZoneRecordDoesNotValidateCertificate(t *testing.T) {
 		Name: aws.String("a.com"), CallerReference: aws.String("x"), HostedZoneConfig: &dnstypes.HostedZoneConfig{PrivateZone: true},
 		VPC: &dnstypes.VPC{VPCId: &vpc, VPCRegion: dnstypes.VPCRegionUsWest2},
 	}))(t)
-	r.record(*zone.HostedZone.Id, "CREATE", "a.com")
+	r.changeValidationRecord(*zone.HostedZone.Id, "CREATE", "a.com")
 	r.clock.Advance(time.Hour)
 	d := must(r.client.DescribeCertificate(t.Context(), &acm.DescribeCertificateInput{CertificateArn: arn}))(t).Certificate
 	if d.Status != types.CertificateStatusPendingValidation {
@@ -314,8 +314,8 @@ func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
 	}
 }
 
-// signed creates a certificate that the issuer by signs, and its key. If by is nil, the certificate is self-signed.
-func (r *harness) signed(by *x509.Certificate, issuerKey, key crypto.Signer, edit func(*x509.Certificate)) (*x509.Certificate, []byte) {
+// signCertificate creates a certificate that the issuer by signs, and its key. If by is nil, the certificate is self-signed.
+func (r *harness) signCertificate(by *x509.Certificate, issuerKey, key crypto.Signer, edit func(*x509.Certificate)) (*x509.Certificate, []byte) {
 	r.t.Helper()
 	now := r.clock.Now()
 	template := &x509.Certificate{
@@ -336,7 +336,7 @@ func (r *harness) signed(by *x509.Certificate, issuerKey, key crypto.Signer, edi
 	return must(x509.ParseCertificate(der))(r.t), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func pkcs8(t *testing.T, key crypto.Signer) []byte {
+func encodePKCS8(t *testing.T, key crypto.Signer) []byte {
 	t.Helper()
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(key))(t)})
 }
@@ -348,11 +348,11 @@ func TestImportChecksCertificateChain(t *testing.T) {
 		c.Subject.CommonName, c.DNSNames, c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.ExtKeyUsage = c.SerialNumber.String(), nil, true, true, x509.KeyUsageCertSign, nil
 	}
 	rootKey, lowKey, leafKey := key(), key(), key()
-	root, rootPEM := r.signed(nil, nil, rootKey, authority)
+	root, rootPEM := r.signCertificate(nil, nil, rootKey, authority)
 	r.clock.Advance(time.Second)
-	low, lowPEM := r.signed(root, rootKey, lowKey, authority)
+	low, lowPEM := r.signCertificate(root, rootKey, lowKey, authority)
 	r.clock.Advance(time.Second)
-	_, leaf := r.signed(low, lowKey, leafKey, nil)
+	_, leaf := r.signCertificate(low, lowKey, leafKey, nil)
 	for name, c := range map[string]struct {
 		body, chain []byte
 		want        string
@@ -364,14 +364,14 @@ func TestImportChecksCertificateChain(t *testing.T) {
 		"without a chain":    {leaf, nil, "valid self-signed certificate or certificate chain"},
 		"all in one":         {append(slices.Clone(leaf), lowPEM...), nil, "more than one certificate"},
 	} {
-		_, err := r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: c.body, CertificateChain: c.chain, PrivateKey: pkcs8(t, leafKey)})
+		_, err := r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: c.body, CertificateChain: c.chain, PrivateKey: encodePKCS8(t, leafKey)})
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
 		}
-		wantError(t, err, "ValidationException")
+		checkError(t, err, "ValidationException")
 		if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -382,8 +382,8 @@ func TestReimportReplacesCertificate(t *testing.T) {
 	r := newHarness(t)
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	other := must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
-	_, first := r.signed(nil, nil, key, nil)
-	arn := must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key)}))(t).CertificateArn
+	_, first := r.signCertificate(nil, nil, key, nil)
+	arn := must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: encodePKCS8(t, key)}))(t).CertificateArn
 	for name, c := range map[string]struct {
 		key  crypto.Signer
 		edit func(*x509.Certificate)
@@ -398,16 +398,16 @@ func TestReimportReplacesCertificate(t *testing.T) {
 		"with a larger key":   {key: other, want: "key type and size"},
 		"with tags":           {key: key, tags: []types.Tag{{Key: aws.String("a")}}, want: "Tagging is not permitted on re-import."},
 	} {
-		_, body := r.signed(nil, nil, c.key, c.edit)
-		in := &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key), CertificateArn: arn}
+		_, body := r.signCertificate(nil, nil, c.key, c.edit)
+		in := &acm.ImportCertificateInput{Certificate: first, PrivateKey: encodePKCS8(t, key), CertificateArn: arn}
 		must(r.client.ImportCertificate(t.Context(), in))(t)
-		in.Certificate, in.PrivateKey, in.Tags = body, pkcs8(t, c.key), c.tags
+		in.Certificate, in.PrivateKey, in.Tags = body, encodePKCS8(t, c.key), c.tags
 		_, err := r.client.ImportCertificate(t.Context(), in)
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case c.want != "":
-			wantError(t, err, "ValidationException")
+			checkError(t, err, "ValidationException")
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -415,7 +415,7 @@ func TestReimportReplacesCertificate(t *testing.T) {
 		if c.want == "" {
 			// The original certificate may not replace a certificate that can do more, so the next case needs a new
 			// one.
-			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key)}))(t).CertificateArn
+			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: encodePKCS8(t, key)}))(t).CertificateArn
 		}
 	}
 }
@@ -423,28 +423,28 @@ func TestReimportReplacesCertificate(t *testing.T) {
 func TestImportQuotaCountsTheLastYear(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Quotas["imported-certificates-per-year"] = 2
-	cert, key := r.material("a.example.com")
+	cert, key := r.selfSignedCertificate("a.example.com")
 	in := &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}
 	arn := must(r.client.ImportCertificate(t.Context(), in))(t).CertificateArn
 	again := &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key, CertificateArn: arn}
 	must(r.client.ImportCertificate(t.Context(), again))(t)
 	for _, next := range []*acm.ImportCertificateInput{in, again} {
 		_, err := r.client.ImportCertificate(t.Context(), next)
-		wantError(t, err, "LimitExceededException")
+		checkError(t, err, "LimitExceededException")
 	}
 	r.clock.Advance(366 * 24 * time.Hour)
-	cert, key = r.material("a.example.com")
+	cert, key = r.selfSignedCertificate("a.example.com")
 	must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}))(t)
 }
 
 func TestImportSizeLimits(t *testing.T) {
 	r := newHarness(t)
-	cert, key := r.material("a.example.com")
+	cert, key := r.selfSignedCertificate("a.example.com")
 	for _, in := range []*acm.ImportCertificateInput{
 		{Certificate: append(bytes.Repeat([]byte("x"), 33000), cert...), PrivateKey: key},
 		{Certificate: cert, PrivateKey: append(bytes.Repeat([]byte("x"), 5200), key...)},
 	} {
 		_, err := r.client.ImportCertificate(t.Context(), in)
-		wantError(t, err, "ValidationException")
+		checkError(t, err, "ValidationException")
 	}
 }

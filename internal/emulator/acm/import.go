@@ -19,9 +19,9 @@ const (
 	year         = 365 * 24 * time.Hour
 
 	// The maximum lengths of imported values in bytes, from AWS's service model.
-	maxBody  = 32768
-	maxKey   = 5120
-	maxChain = 2097152
+	maxCertificateBytes = 32768
+	maxKeyBytes         = 5120
+	maxChainBytes       = 2097152
 )
 
 // ImportCertificate imports a certificate with its key, as a new certificate or as a replacement of an imported
@@ -31,15 +31,15 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	if err := checkImport(in); err != nil {
 		return nil, err
 	}
-	parsed, err := parse(in.Certificate, in.PrivateKey, in.CertificateChain)
+	parsed, err := parseImport(in.Certificate, in.PrivateKey, in.CertificateChain)
 	if err != nil {
-		return nil, invalid(store.Unproven, "The certificate cannot be imported: %v", err)
+		return nil, validationError(store.Unproven, "The certificate cannot be imported: %v", err)
 	}
 	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
-		return nil, invalid(store.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
+		return nil, validationError(store.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
 	}
 	if in.CertificateArn != nil {
-		have, err := find(p, in.CertificateArn)
+		have, err := findCertificate(p, in.CertificateArn)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	if err := s.countImport(p, c.Now); err != nil {
 		return nil, err
 	}
-	parsed.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
+	parsed.ARN = p.ARN("acm", "certificate/"+s.store.RandomUUID())
 	parsed.Created, parsed.Imported = c.Now, c.Now
 	p.ACM.Certificates[parsed.ARN] = parsed
 	return &acm.ImportCertificateOutput{CertificateArn: new(parsed.ARN)}, nil
@@ -72,7 +72,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 // replaces a certificate counts; here it does.
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
-	if len(p.ACM.Imports) >= s.w.Quota(quotaImports, 5000) {
+	if len(p.ACM.Imports) >= s.store.Quota(quotaImports, 5000) {
 		return store.Errorf(store.Document("acm-import-troubleshooting"), "LimitExceededException",
 			"You have reached the maximum number of certificates. Delete certificates that are not in use, or contact AWS Support to request an increase.")
 	}
@@ -86,38 +86,38 @@ func checkImport(in *acm.ImportCertificateInput) error {
 		name  string
 		blob  []byte
 		limit int
-	}{{"certificate", in.Certificate, maxBody}, {"privateKey", in.PrivateKey, maxKey}, {"certificateChain", in.CertificateChain, maxChain}} {
+	}{{"certificate", in.Certificate, maxCertificateBytes}, {"privateKey", in.PrivateKey, maxKeyBytes}, {"certificateChain", in.CertificateChain, maxChainBytes}} {
 		if len(x.blob) > x.limit {
-			return invalid(store.Unproven, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.limit)
+			return validationError(store.Unproven, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.limit)
 		}
 	}
-	body, other := certificatesIn(in.Certificate)
+	body, other := parseCertificates(in.Certificate)
 	switch {
 	case len(body) == 0 || other:
-		return invalid(store.Unproven, "The certificate field contains no certificate in PEM format")
+		return validationError(store.Unproven, "The certificate field contains no certificate in PEM format")
 	case len(body) > 1:
-		return invalid(store.Quoted("aws/aws-cli#6569"), "The certificate field contains more than one certificate. You can specify only one certificate in this field.")
+		return validationError(store.Quoted("aws/aws-cli#6569"), "The certificate field contains more than one certificate. You can specify only one certificate in this field.")
 	}
-	chain, other := certificatesIn(in.CertificateChain)
+	chain, other := parseCertificates(in.CertificateChain)
 	switch {
 	case other:
-		return invalid(store.Unproven, "The certificate chain is not in PEM format")
+		return validationError(store.Unproven, "The certificate chain is not in PEM format")
 	case len(chain) == 0 && !bytes.Equal(body[0].RawIssuer, body[0].RawSubject):
-		return invalid(store.Unproven, "Provided certificate is not a valid self signed. Please provide either a valid self-signed certificate or certificate chain.")
+		return validationError(store.Unproven, "Provided certificate is not a valid self signed. Please provide either a valid self-signed certificate or certificate chain.")
 	}
 	for last := body[0]; len(chain) > 0; last, chain = chain[0], chain[1:] {
 		if last.CheckSignatureFrom(chain[0]) != nil {
-			return invalid(store.Quoted("go-acme/lego#1506"), "Could not validate the certificate with the certificate chain.")
+			return validationError(store.Quoted("go-acme/lego#1506"), "Could not validate the certificate with the certificate chain.")
 		}
 	}
 	if body[0].Issuer.String() == "" {
-		return invalid(store.Unproven, "The Issuer field of the certificate must not be empty")
+		return validationError(store.Unproven, "The Issuer field of the certificate must not be empty")
 	}
 	return nil
 }
 
-// certificatesIn returns the certificates of a PEM text; other reports whether the text contains anything else.
-func certificatesIn(text []byte) (out []*x509.Certificate, other bool) {
+// parseCertificates returns the certificates of a PEM text; other reports whether the text contains anything else.
+func parseCertificates(text []byte) (out []*x509.Certificate, other bool) {
 	for {
 		block, after := pem.Decode(text)
 		if block == nil {
@@ -134,37 +134,37 @@ func certificatesIn(text []byte) (out []*x509.Certificate, other bool) {
 // checkReimport checks the conditions under which AWS lets an import replace a certificate.
 func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput) error {
 	if have.Type != types.CertificateTypeImported {
-		return invalid(store.Unproven, "The certificate %s was not imported", have.ARN)
+		return validationError(store.Unproven, "The certificate %s was not imported", have.ARN)
 	}
 	if len(in.Tags) > 0 {
-		return invalid(store.Quoted("hashicorp/terraform-provider-aws#15055"), "Tagging is not permitted on re-import.")
+		return validationError(store.Quoted("hashicorp/terraform-provider-aws#15055"), "Tagging is not permitted on re-import.")
 	}
 	if have.Algorithm != next.Algorithm {
-		return invalid(store.Unproven, "The key type and size cannot be changed: the certificate has %s", have.Algorithm)
+		return validationError(store.Unproven, "The key type and size cannot be changed: the certificate has %s", have.Algorithm)
 	}
 	if len(have.Names) > 0 && len(next.Names) == 0 {
-		return invalid(store.Unproven, "You cannot remove all of the domain names from a certificate")
+		return validationError(store.Unproven, "You cannot remove all of the domain names from a certificate")
 	}
-	previous, _ := certificatesIn([]byte(have.CertificatePEM))
-	replacement, _ := certificatesIn([]byte(next.CertificatePEM))
+	previous, _ := parseCertificates([]byte(have.CertificatePEM))
+	replacement, _ := parseCertificates([]byte(next.CertificatePEM))
 	if len(previous) == 0 || len(replacement) == 0 {
 		return nil
 	}
 	usageRemoved := previous[0].KeyUsage&^replacement[0].KeyUsage != 0
 	usages := extendedUsages(replacement[0])
 	for _, u := range extendedUsages(previous[0]) {
-		usageRemoved = usageRemoved || !slices.ContainsFunc(usages, u.Equal) && !u.Equal(clientAuth)
+		usageRemoved = usageRemoved || !slices.ContainsFunc(usages, u.Equal) && !u.Equal(clientAuthUsage)
 	}
 	if usageRemoved {
-		return invalid(store.Unproven, "You cannot remove existing values of Key Usage or Extended Key Usage extensions")
+		return validationError(store.Unproven, "You cannot remove existing values of Key Usage or Extended Key Usage extensions")
 	}
 	return nil
 }
 
 var (
 	extendedKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 37}
-	// clientAuth may be removed, as public authorities do not issue it any more.
-	clientAuth = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}
+	// clientAuthUsage may be removed, as public authorities do not issue it any more.
+	clientAuthUsage = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}
 )
 
 // extendedUsages returns the values of the Extended Key Usage extension.

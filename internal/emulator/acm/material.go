@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// parse reads the PEM blocks of an import.
-func parse(certificate, key, chain []byte) (*store.Certificate, error) {
+// parseImport reads the PEM blocks of an import.
+func parseImport(certificate, key, chain []byte) (*store.Certificate, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("the certificate and the private key cannot be used: %w", err)
@@ -38,7 +38,7 @@ func parse(certificate, key, chain []byte) (*store.Certificate, error) {
 	out := &store.Certificate{
 		Domain: leaf.Subject.CommonName, Type: types.CertificateTypeImported, Status: types.CertificateStatusIssued,
 		Algorithm: algorithm, Signature: strings.ReplaceAll(leaf.SignatureAlgorithm.String(), "-", "WITH"),
-		Issuer: leaf.Issuer.CommonName, Subject: leaf.Subject.String(), Serial: serial(fmt.Sprintf("%032x", leaf.SerialNumber)),
+		Issuer: leaf.Issuer.CommonName, Subject: leaf.Subject.String(), Serial: formatSerial(fmt.Sprintf("%032x", leaf.SerialNumber)),
 		NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
 		CertificatePEM: string(certificate), ChainPEM: string(chain), KeyPEM: string(key),
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// namesInSummary is how many names of a certificate the list shows.
-const namesInSummary = 100
+// maxNamesInSummary is how many names of a certificate the list shows.
+const maxNamesInSummary = 100
 
 // ListCertificates lists certificates. Without key types in the request it lists only
 // those with short RSA keys, which is AWS's default.
@@ -27,7 +27,7 @@ func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput)
 		kinds = in.Includes.KeyTypes
 		for _, k := range kinds {
 			if !slices.Contains(k.Values(), k) {
-				return nil, invalid(store.Unproven, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
+				return nil, validationError(store.Unproven, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
 			}
 		}
 	}
@@ -53,24 +53,24 @@ func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput)
 	}
 	out := &acm.ListCertificatesOutput{NextToken: next, CertificateSummaryList: []types.CertificateSummary{}}
 	for _, cert := range all {
-		out.CertificateSummaryList = append(out.CertificateSummaryList, summary(p, cert, c.Now))
+		out.CertificateSummaryList = append(out.CertificateSummaryList, certificateSummary(p, cert, c.Now))
 	}
 	if in.SortBy == "" {
-		store.Shuffle(s.w, out.CertificateSummaryList)
+		store.Shuffle(s.store, out.CertificateSummaryList)
 	}
 	return out, nil
 }
 
-func summary(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateSummary {
-	d := describe(p, cert, now)
+func certificateSummary(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateSummary {
+	d := describeCertificate(p, cert, now)
 	out := types.CertificateSummary{
 		CertificateArn: d.CertificateArn, DomainName: d.DomainName, Status: d.Status, Type: d.Type, KeyAlgorithm: cert.Algorithm,
 		InUse: new(len(d.InUseBy) > 0), CreatedAt: d.CreatedAt, IssuedAt: d.IssuedAt, ImportedAt: d.ImportedAt,
 		NotBefore: d.NotBefore, NotAfter: d.NotAfter, RenewalEligibility: d.RenewalEligibility,
 		SubjectAlternativeNameSummaries: d.SubjectAlternativeNames, HasAdditionalSubjectAlternativeNames: new(false),
 	}
-	if len(out.SubjectAlternativeNameSummaries) > namesInSummary {
-		out.SubjectAlternativeNameSummaries = out.SubjectAlternativeNameSummaries[:namesInSummary]
+	if len(out.SubjectAlternativeNameSummaries) > maxNamesInSummary {
+		out.SubjectAlternativeNameSummaries = out.SubjectAlternativeNameSummaries[:maxNamesInSummary]
 		out.HasAdditionalSubjectAlternativeNames = new(true)
 	}
 	return out
@@ -79,21 +79,21 @@ func summary(p *store.Partition, cert *store.Certificate, now time.Time) types.C
 // DescribeCertificate describes a certificate.
 func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificateInput) (*acm.DescribeCertificateOutput, error) {
 	p := c.Partition
-	cert, err := find(p, in.CertificateArn)
+	cert, err := findCertificate(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
-	d := describe(p, cert, c.Now)
-	store.Shuffle(s.w, d.InUseBy)
+	d := describeCertificate(p, cert, c.Now)
+	store.Shuffle(s.store, d.InUseBy)
 	return &acm.DescribeCertificateOutput{Certificate: &d}, nil
 }
 
-// describe returns the form in which AWS describes a certificate.
-func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateDetail {
+// describeCertificate returns the form in which AWS describes a certificate.
+func describeCertificate(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateDetail {
 	status := p.CertificateStatus(cert, now)
 	d := types.CertificateDetail{
 		CertificateArn: new(cert.ARN), DomainName: new(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
-		Type: cert.Type, Status: status, InUseBy: p.CertificateUsers(cert.ARN),
+		Type: cert.Type, Status: status, InUseBy: p.LoadBalancersUsingCertificate(cert.ARN),
 		// The description has a hyphen where the enumeration has an underscore.
 		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
 		Options:      cert.Options,
@@ -118,7 +118,7 @@ func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.
 		switch status {
 		case types.CertificateStatusPendingValidation:
 			v.ValidationStatus = types.DomainStatusPendingValidation
-			if p.DomainValidated(cert, *v.DomainName, now) {
+			if p.IsDomainValidated(cert, *v.DomainName, now) {
 				v.ValidationStatus = types.DomainStatusSuccess
 			}
 		case types.CertificateStatusValidationTimedOut:
@@ -142,7 +142,7 @@ func optionalTime(t time.Time) *time.Time {
 // GetCertificate returns the certificate and its chain as PEM.
 func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*acm.GetCertificateOutput, error) {
 	p := c.Partition
-	cert, err := find(p, in.CertificateArn)
+	cert, err := findCertificate(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*a
 
 // ListTagsForCertificate lists the tags of a certificate.
 func (s *Service) ListTagsForCertificate(c *store.Call, in *acm.ListTagsForCertificateInput) (*acm.ListTagsForCertificateOutput, error) {
-	cert, err := find(c.Partition, in.CertificateArn)
+	cert, err := findCertificate(c.Partition, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}

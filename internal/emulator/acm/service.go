@@ -15,15 +15,15 @@ import (
 
 // Service serves the operations of ACM.
 type Service struct {
-	w *store.Store
+	store *store.Store
 }
 
 // New returns the service for the state of an emulator.
-func New(w *store.Store) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{store: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	return []wire.Operation{
 		wire.Op("ListCertificates", s.ListCertificates, h("CertificateStatuses", "Includes.KeyTypes", "MaxItems", "NextToken", "SortBy", "SortOrder")),
 		wire.Op("DescribeCertificate", s.DescribeCertificate, h("CertificateArn")),
@@ -47,16 +47,16 @@ func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	return out
 }
 
-func invalid(from store.Source, format string, args ...any) error {
+func validationError(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, "ValidationException", format, args...)
 }
 
 var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+$`)
 
-// find looks up a certificate by its ARN.
-func find(p *store.Partition, arn *string) (*store.Certificate, error) {
+// findCertificate looks up a certificate by its ARN.
+func findCertificate(p *store.Partition, arn *string) (*store.Certificate, error) {
 	if arn == nil {
-		return nil, invalid(store.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
+		return nil, validationError(store.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
 	}
 	if !arnPattern.MatchString(*arn) {
 		return nil, store.Errorf(store.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
@@ -68,7 +68,7 @@ func find(p *store.Partition, arn *string) (*store.Certificate, error) {
 	return c, nil
 }
 
-const tagsPerCertificate = 50
+const maxTagsPerCertificate = 50
 
 // mergeTags returns have with the tags added, or an error if a tag is invalid or there are too many.
 func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
@@ -83,8 +83,8 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 		}
 		out[key] = store.Value(t.Value)
 	}
-	if len(out) > tagsPerCertificate {
-		return nil, store.Errorf(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
+	if len(out) > maxTagsPerCertificate {
+		return nil, store.Errorf(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", maxTagsPerCertificate)
 	}
 	return out, nil
 }
@@ -95,7 +95,7 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }
 
 // nextPage returns the page of a list of certificates that follows the token, and the token of
@@ -103,7 +103,7 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 // of the last certificate of a page.
 func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
-		return nil, nil, invalid(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
+		return nil, nil, validationError(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
 	}
 	if token != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*token)
@@ -119,7 +119,7 @@ func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32)
 		}
 		all = all[at+1:]
 	}
-	limit := s.w.PageLimit(int(store.Value(size)), 1000)
+	limit := s.store.PageLimit(int(store.Value(size)), 1000)
 	if len(all) <= limit {
 		return all, nil, nil
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	quotaNames = "domain-names-per-certificate"
-	quotaCerts = "certificates"
-	// tokenLife is how long an idempotency token is valid.
-	tokenLife = time.Hour
+	quotaDomainNames  = "domain-names-per-certificate"
+	quotaCertificates = "certificates"
+	// tokenLifetime is how long an idempotency token is valid.
+	tokenLifetime = time.Hour
 )
 
 var (
@@ -26,7 +26,7 @@ var (
 
 // checkQuota returns an error if the account has as many certificates as its quota.
 func (s *Service) checkQuota(p *store.Partition) error {
-	if quota := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= quota {
+	if quota := s.store.Quota(quotaCertificates, 2500); len(p.ACM.Certificates) >= quota {
 		return store.Errorf(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
 	}
 	return nil
@@ -52,18 +52,18 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 		cert.Algorithm = types.KeyAlgorithmRsa2048
 	}
 	if !slices.Contains(cert.Algorithm.Values(), cert.Algorithm) {
-		return nil, invalid(store.Unproven, "The key algorithm '%s' is not valid", cert.Algorithm)
+		return nil, validationError(store.Unproven, "The key algorithm '%s' is not valid", cert.Algorithm)
 	}
 	if cert.Validation == "" {
 		cert.Validation = types.ValidationMethodEmail
 	}
 	if !slices.Contains(cert.Validation.Values(), cert.Validation) {
-		return nil, invalid(store.Unproven, "The validation method '%s' is not valid", cert.Validation)
+		return nil, validationError(store.Unproven, "The validation method '%s' is not valid", cert.Validation)
 	}
 	if cert.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
 	}
-	if existing := sameRequest(p, cert, c.Now); existing != nil {
+	if existing := findEarlierRequest(p, cert, c.Now); existing != nil {
 		return &acm.RequestCertificateOutput{CertificateArn: new(existing.ARN)}, nil
 	}
 	if err := s.checkQuota(p); err != nil {
@@ -72,12 +72,12 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 	issuer := "Amazon"
 	if cert.Authority != "" {
 		cert.Type, cert.Status, cert.Validation, issuer = types.CertificateTypePrivate, types.CertificateStatusIssued, "", "Private CA"
-	} else if cert.Domains, err = validations(p.Account, in, cert); err != nil {
+	} else if cert.Domains, err = domainValidations(p.Account, in, cert); err != nil {
 		return nil, err
 	}
-	cert.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
-	cert.Issuer, cert.Subject, cert.Serial, cert.Signature = issuer, "CN="+cert.Domain, serial(s.w.Hex(32)), "SHA256WITHRSA"
-	p.Request(cert)
+	cert.ARN = p.ARN("acm", "certificate/"+s.store.RandomUUID())
+	cert.Issuer, cert.Subject, cert.Serial, cert.Signature = issuer, "CN="+cert.Domain, formatSerial(s.store.RandomHex(32)), "SHA256WITHRSA"
+	p.AddRequestedCertificate(cert)
 	return &acm.RequestCertificateOutput{CertificateArn: new(cert.ARN)}, nil
 }
 
@@ -86,34 +86,34 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 	var names []string
 	for _, n := range append([]string{store.Value(in.DomainName)}, in.SubjectAlternativeNames...) {
 		if len(n) > 253 || !domainPattern.MatchString(n) {
-			return nil, invalid(store.Unproven, "The domain name '%s' is not valid", n)
+			return nil, validationError(store.Unproven, "The domain name '%s' is not valid", n)
 		}
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
-	if quota := s.w.Quota(quotaNames, 10); len(names) > quota {
+	if quota := s.store.Quota(quotaDomainNames, 10); len(names) > quota {
 		return nil, store.Errorf(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)
 	}
 	return names, nil
 }
 
-// sameRequest returns the certificate that was requested with the same token and
-// names within tokenLife, nil if there is none.
-func sameRequest(p *store.Partition, want *store.Certificate, now time.Time) *store.Certificate {
+// findEarlierRequest returns the certificate that was requested with the same token and names within tokenLifetime, nil if
+// there is none.
+func findEarlierRequest(p *store.Partition, want *store.Certificate, now time.Time) *store.Certificate {
 	if want.Token == "" {
 		return nil
 	}
 	for _, c := range p.ACM.Certificates {
-		if c.Token == want.Token && now.Sub(c.Created) < tokenLife && slices.Equal(c.Names, want.Names) && c.Authority == want.Authority {
+		if c.Token == want.Token && now.Sub(c.Created) < tokenLifetime && slices.Equal(c.Names, want.Names) && c.Authority == want.Authority {
 			return c
 		}
 	}
 	return nil
 }
 
-// validations returns the validation options of the domain names of a request.
-func validations(account string, in *acm.RequestCertificateInput, cert *store.Certificate) ([]types.DomainValidation, error) {
+// domainValidations returns the validation options of the domain names of a request.
+func domainValidations(account string, in *acm.RequestCertificateInput, cert *store.Certificate) ([]types.DomainValidation, error) {
 	var out []types.DomainValidation
 	for _, n := range cert.Names {
 		base := strings.TrimPrefix(n, "*.")
@@ -135,8 +135,8 @@ func validations(account string, in *acm.RequestCertificateInput, cert *store.Ce
 	return out, nil
 }
 
-// serial formats hexadecimal digits as AWS formats a serial number, in pairs with colons.
-func serial(digits string) string {
+// formatSerial formats hexadecimal digits as AWS formats a serial number, in pairs with colons.
+func formatSerial(digits string) string {
 	var pairs []string
 	for i := 0; i+1 < len(digits); i += 2 {
 		pairs = append(pairs, digits[i:i+2])
@@ -147,11 +147,11 @@ func serial(digits string) string {
 // DeleteCertificate deletes a certificate that no load balancer uses.
 func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInput) (*acm.DeleteCertificateOutput, error) {
 	p := c.Partition
-	cert, err := find(p, in.CertificateArn)
+	cert, err := findCertificate(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
-	if len(p.CertificateUsers(cert.ARN)) > 0 {
+	if len(p.LoadBalancersUsingCertificate(cert.ARN)) > 0 {
 		return nil, store.Errorf(store.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
 	}
 	delete(p.ACM.Certificates, cert.ARN)
@@ -160,7 +160,7 @@ func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInpu
 
 // AddTagsToCertificate adds or replaces tags.
 func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertificateInput) (*acm.AddTagsToCertificateOutput, error) {
-	cert, err := find(c.Partition, in.CertificateArn)
+	cert, err := findCertificate(c.Partition, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertifica
 
 // RemoveTagsFromCertificate removes tags. A tag with a value is only removed if the certificate has that value.
 func (s *Service) RemoveTagsFromCertificate(c *store.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
-	cert, err := find(c.Partition, in.CertificateArn)
+	cert, err := findCertificate(c.Partition, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}

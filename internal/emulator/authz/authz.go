@@ -11,81 +11,81 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Used is a permission that allowed a call.
-type Used struct {
+// UsedPermission is a permission that allowed a call.
+type UsedPermission struct {
 	// Sid is the id of the policy statement, and Action the allowed action.
 	Sid, Action string
 }
 
-// Verdict is the result of Decide: whether a call is allowed, and why.
-type Verdict struct {
-	// Used has the permissions that allowed the call. It is empty for a caller without policies.
-	Used []Used
-	// Denied is the error for a caller who lacks a permission, nil if the call is allowed.
-	Denied *store.Error
-	// Gone is set if the denial may be due to a missing resource, which has no tags. AWS does not document whether
+// Decision is the result of Decide: whether a call is allowed, and why.
+type Decision struct {
+	// Permissions has the permissions that allowed the call. It is empty for a caller without policies.
+	Permissions []UsedPermission
+	// Denial is the error for a caller who lacks a permission, nil if the call is allowed.
+	Denial *store.Error
+	// IsResourceMissing is set if the denial may be due to a missing resource, which has no tags. AWS does not document whether
 	// it reports a missing resource before it evaluates policies; denying is stricter.
-	Gone bool
+	IsResourceMissing bool
 }
 
 // Decide determines whether a call is allowed. The caller holds the lock of the store.
-func Decide(c *store.Call, in any) Verdict {
-	if c.Caller.Policies == nil || unrestricted[c.Service+":"+c.Operation] {
-		return Verdict{}
+func Decide(c *store.Call, in any) Decision {
+	if c.Caller.Policies == nil || unrestrictedOperations[c.Service+":"+c.Operation] {
+		return Decision{}
 	}
-	var v Verdict
-	for i, r := range Requests(c, in) {
+	var v Decision
+	for i, r := range RequiredPermissions(c, in) {
 		d := iam.Decide(c.Caller.Policies, r)
-		if !d.Allowed {
-			return Verdict{Denied: Denied(c, r, d.Explicit, i > 0), Gone: isMissing(c.Partition, r.Resource)}
+		if !d.IsAllowed {
+			return Decision{Denial: DeniedError(c, r, d.IsExplicitDeny, i > 0), IsResourceMissing: isMissing(c.Partition, r.Resource)}
 		}
 		for _, sid := range d.Sids {
-			v.Used = append(v.Used, Used{sid, r.Action})
+			v.Permissions = append(v.Permissions, UsedPermission{sid, r.Action})
 		}
 	}
 	return v
 }
 
-// unrestricted has the operations that need no permission.
-var unrestricted = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
+// unrestrictedOperations has the operations that need no permission.
+var unrestrictedOperations = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
 
-// prefixes maps signing names of services to their prefixes in IAM actions, where the two differ.
-var prefixes = map[string]string{"tagging": "tag"}
+// actionPrefixes maps signing names of services to their prefixes in IAM actions, where the two differ.
+var actionPrefixes = map[string]string{"tagging": "tag"}
 
-// Prefix returns the prefix of a service's IAM actions.
-func Prefix(service string) string {
-	if p := prefixes[service]; p != "" {
+// ActionPrefix returns the prefix of a service's IAM actions.
+func ActionPrefix(service string) string {
+	if p := actionPrefixes[service]; p != "" {
 		return p
 	}
 	return service
 }
 
-// Requests returns the permissions that a call needs, its own action first.
-func Requests(c *store.Call, in any) []iam.Request {
+// RequiredPermissions returns the permissions that a call needs, its own action first.
+func RequiredPermissions(c *store.Call, in any) []iam.Request {
 	call := newCall(c, in)
 	tags := call.requestTags()
 	var out []iam.Request
-	for _, arn := range call.resources() {
-		keys := call.keys(arn)
+	for _, arn := range call.resourceARNs() {
+		keys := call.conditionKeys(arn)
 		maps.Copy(keys, tags)
-		out = append(out, iam.Request{Action: Prefix(c.Service) + ":" + c.Operation, Resource: arn, Keys: keys})
+		out = append(out, iam.Request{Action: ActionPrefix(c.Service) + ":" + c.Operation, Resource: arn, Keys: keys})
 	}
 	return append(out, call.dependentActions(tags)...)
 }
 
-// keys returns the condition keys of a resource, without those of the request.
-func (c call) keys(arn string) map[string]string {
+// conditionKeys returns the condition keys of a resource, without those of the request.
+func (c call) conditionKeys(arn string) map[string]string {
 	keys := map[string]string{"aws:RequestedRegion": c.Region}
-	for k, v := range c.tagsOf(arn) {
+	for k, v := range c.resourceTags(arn) {
 		keys["aws:ResourceTag/"+k] = v
-		keys[Prefix(c.Service)+":ResourceTag/"+k] = v
+		keys[ActionPrefix(c.Service)+":ResourceTag/"+k] = v
 	}
 	return keys
 }
 
-// Denied returns the error of a service for a caller whose policies do not allow an action. dependent reports whether the
+// DeniedError returns the error of a service for a caller whose policies do not allow an action. dependent reports whether the
 // action is one that the service takes with the caller's permissions.
-func Denied(c *store.Call, r iam.Request, explicit, dependent bool) *store.Error {
+func DeniedError(c *store.Call, r iam.Request, explicit, dependent bool) *store.Error {
 	resource := ""
 	if r.Resource != "" && !dependent {
 		resource = " on resource: " + r.Resource
@@ -94,11 +94,11 @@ func Denied(c *store.Call, r iam.Request, explicit, dependent bool) *store.Error
 	if explicit {
 		because = "an explicit deny in an identity-based policy"
 	}
-	return Refusal(c.Service, c.Caller.ARN, r.Action, resource, because)
+	return AccessDeniedError(c.Service, c.Caller.ARN, r.Action, resource, because)
 }
 
-// Refusal returns the error of a service for a user who is not allowed an action.
-func Refusal(service, user, action, resource, because string) *store.Error {
+// AccessDeniedError returns the error of a service for a user who is not allowed an action.
+func AccessDeniedError(service, user, action, resource, because string) *store.Error {
 	code, status, before := "AccessDeniedException", 400, ""
 	switch service {
 	case "ec2":
@@ -110,15 +110,15 @@ func Refusal(service, user, action, resource, because string) *store.Error {
 		"%sUser: %s is not authorized to perform: %s%s because %s", before, user, action, resource, because).WithStatus(status)
 }
 
-// newID replaces the id in the ARN of a resource that the call creates.
-const newID = "0000000000000000"
+// placeholderID replaces the id in the ARN of a resource that the call creates.
+const placeholderID = "0000000000000000"
 
 // arn returns the ARN of a resource in the account and region of the caller.
 func (c call) arn(service, resource string) string {
 	return c.Partition.ARN(service, resource)
 }
 
-// global returns the ARN of a resource without a region.
-func (c call) global(service, account, resource string) string {
-	return strings.Join([]string{"arn", c.Partition.AWS().Name, service, "", account, resource}, ":")
+// globalARN returns the ARN of a resource without a region.
+func (c call) globalARN(service, account, resource string) string {
+	return strings.Join([]string{"arn", c.Partition.AWSPartition().Name, service, "", account, resource}, ":")
 }

@@ -25,15 +25,15 @@ import (
 func (c call) dependentActions(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
-		return c.tagPermission("ec2:CreateTags", tags, c.newSecurityGroup())
+		return c.tagPermission("ec2:CreateTags", tags, c.newSecurityGroupARN())
 	case "elasticloadbalancing:CreateLoadBalancer":
-		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, c.newLoadBalancer()), c.networkPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, c.newLoadBalancerARN()), c.networkPermissions()...)
 	case "elasticloadbalancing:CreateTargetGroup":
-		return c.tagPermission("elasticloadbalancing:AddTags", tags, c.newTargetGroup())
+		return c.tagPermission("elasticloadbalancing:AddTags", tags, c.newTargetGroupARN())
 	case "elasticloadbalancing:CreateListener":
-		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.text("LoadBalancerArn"), "listener", "loadbalancer")), c.actionPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.stringMember("LoadBalancerArn"), "listener", "loadbalancer")), c.actionPermissions()...)
 	case "elasticloadbalancing:CreateRule":
-		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.text("ListenerArn"), "listener-rule", "listener")), c.actionPermissions()...)
+		return append(c.tagPermission("elasticloadbalancing:AddTags", tags, newChildARN(c.stringMember("ListenerArn"), "listener-rule", "listener")), c.actionPermissions()...)
 	case "elasticloadbalancing:ModifyListener", "elasticloadbalancing:ModifyRule", "elasticloadbalancing:AddListenerCertificates":
 		return c.actionPermissions()
 	case "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:ModifyIpPools":
@@ -41,15 +41,15 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	case "elasticloadbalancing:RegisterTargets":
 		return c.peeringPermissions()
 	case "globalaccelerator:CreateAccelerator":
-		return append(c.tagPermission("globalaccelerator:TagResource", tags, c.newAccelerator()), c.serviceLinkedRolePermission(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
+		return append(c.tagPermission("globalaccelerator:TagResource", tags, c.newAcceleratorARN()), c.serviceLinkedRolePermission(store.LinkedServiceAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
 	case "globalaccelerator:AddEndpoints":
 		// These conditions are in the API reference of the operation.
-		arn := c.text("EndpointGroupArn")
-		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.keys(arn)}}
+		arn := c.stringMember("EndpointGroupArn")
+		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.conditionKeys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
-		return append(c.tagPermission("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+newID)), c.privateCAPermissions()...)
+		return append(c.tagPermission("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+placeholderID)), c.privateCAPermissions()...)
 	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
-		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.text("ResourceArn")}}
+		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.stringMember("ResourceArn")}}
 	case "wafv2:GetWebACLForResource", "waf-regional:GetWebACLForResource":
 		return c.webACLPermission()
 	}
@@ -61,7 +61,7 @@ func (c call) tagPermission(action string, tags map[string]string, arn string) [
 	if len(tags) == 0 {
 		return nil
 	}
-	keys := map[string]string{"aws:RequestedRegion": c.Region, Prefix(c.Service) + ":CreateAction": c.Operation}
+	keys := map[string]string{"aws:RequestedRegion": c.Region, ActionPrefix(c.Service) + ":CreateAction": c.Operation}
 	maps.Copy(keys, tags)
 	return []iam.Request{{Action: action, Resource: arn, Keys: keys}}
 }
@@ -69,12 +69,12 @@ func (c call) tagPermission(action string, tags map[string]string, arn string) [
 // networkPermissions returns the permissions about the account and the VPC that a new load balancer needs.
 func (c call) networkPermissions() []iam.Request {
 	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
-	out = append(out, c.serviceLinkedRolePermission(store.LinkedELB, "AWSServiceRoleForElasticLoadBalancing")...)
-	if c.text("Scheme") != "internal" {
+	out = append(out, c.serviceLinkedRolePermission(store.LinkedServiceELB, "AWSServiceRoleForElasticLoadBalancing")...)
+	if c.stringMember("Scheme") != "internal" {
 		out = append(out, iam.Request{Action: "ec2:DescribeInternetGateways"})
 	}
-	for _, m := range c.list("SubnetMappings") {
-		if m.has("AllocationId") {
+	for _, m := range c.structureListMember("SubnetMappings") {
+		if m.hasMember("AllocationId") {
 			out = append(out, iam.Request{Action: "ec2:DescribeAddresses"})
 			break
 		}
@@ -82,14 +82,15 @@ func (c call) networkPermissions() []iam.Request {
 	return append(out, c.poolPermissions()...)
 }
 
-// serviceLinkedRolePermission returns the permission to create the service-linked role of a service, if the account does not have the role.
+// serviceLinkedRolePermission returns the permission to create the service-linked role of a service, if the account does not
+// have the role.
 func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 	if c.Partition.Store().HasServiceLinkedRole(c.Account, service) {
 		return nil
 	}
 	host := service + ".amazonaws.com"
 	return []iam.Request{{
-		Action: "iam:CreateServiceLinkedRole", Resource: c.global("iam", c.Account, "role/aws-service-role/"+host+"/"+role),
+		Action: "iam:CreateServiceLinkedRole", Resource: c.globalARN("iam", c.Account, "role/aws-service-role/"+host+"/"+role),
 		Keys: map[string]string{"iam:AWSServiceName": host},
 	}}
 }
@@ -97,13 +98,13 @@ func (c call) serviceLinkedRolePermission(service, role string) []iam.Request {
 // poolPermissions returns the permissions that the security groups and address pools of a load balancer need.
 func (c call) poolPermissions() []iam.Request {
 	var out []iam.Request
-	if c.has("SecurityGroups") {
+	if c.hasMember("SecurityGroups") {
 		out = append(out, iam.Request{Action: "ec2:GetSecurityGroupsForVpc"})
 	}
-	if c.has("CustomerOwnedIpv4Pool") {
+	if c.hasMember("CustomerOwnedIpv4Pool") {
 		out = append(out, iam.Request{Action: "ec2:DescribeCoipPools"}, iam.Request{Action: "ec2:GetCoipPoolUsage"})
 	}
-	if c.has("IpamPools") {
+	if c.hasMember("IpamPools") {
 		out = append(out, iam.Request{Action: "ec2:DescribeIpamPools"})
 	}
 	return out
@@ -112,20 +113,20 @@ func (c call) poolPermissions() []iam.Request {
 // actionPermissions returns the permissions that the certificates and the actions of a listener or rule need.
 func (c call) actionPermissions() []iam.Request {
 	var out []iam.Request
-	for _, x := range c.list("Certificates") {
-		if arn := x.text("CertificateArn"); strings.Contains(arn, ":iam:") {
+	for _, x := range c.structureListMember("Certificates") {
+		if arn := x.stringMember("CertificateArn"); strings.Contains(arn, ":iam:") {
 			out = append(out, iam.Request{Action: "iam:GetServerCertificate", Resource: arn}, iam.Request{Action: "iam:ListServerCertificates"})
 		}
 	}
-	list := c.list("Actions")
-	if c.has("DefaultActions") {
-		list = c.list("DefaultActions")
+	list := c.structureListMember("Actions")
+	if c.hasMember("DefaultActions") {
+		list = c.structureListMember("DefaultActions")
 	}
 	for _, a := range list {
-		if !a.has("AuthenticateCognitoConfig") {
+		if !a.hasMember("AuthenticateCognitoConfig") {
 			continue
 		}
-		pool := call{c.Call, a.in.FieldByName("AuthenticateCognitoConfig").Elem()}.text("UserPoolArn")
+		pool := call{c.Call, a.input.FieldByName("AuthenticateCognitoConfig").Elem()}.stringMember("UserPoolArn")
 		out = append(out, iam.Request{Action: "cognito-idp:DescribeUserPoolClient", Resource: pool})
 	}
 	return out
@@ -133,11 +134,11 @@ func (c call) actionPermissions() []iam.Request {
 
 // privateCAPermissions returns the permissions that a certificate of a private CA needs.
 func (c call) privateCAPermissions() []iam.Request {
-	ca := c.text("CertificateAuthorityArn")
+	ca := c.stringMember("CertificateAuthorityArn")
 	if ca == "" {
 		return nil
 	}
-	template := "arn:" + c.Partition.AWS().Name + ":acm-pca:::template/EndEntityCertificate/V1"
+	template := "arn:" + c.Partition.AWSPartition().Name + ":acm-pca:::template/EndEntityCertificate/V1"
 	return []iam.Request{
 		{Action: "acm-pca:IssueCertificate", Resource: ca, Keys: map[string]string{"acm-pca:TemplateArn": template}},
 		{Action: "acm-pca:GetCertificate", Resource: ca}, {Action: "acm-pca:ListPermissions", Resource: ca},
@@ -146,8 +147,8 @@ func (c call) privateCAPermissions() []iam.Request {
 
 // peeringPermissions returns the permissions to register targets that may be in a peered VPC.
 func (c call) peeringPermissions() []iam.Request {
-	for _, t := range c.list("Targets") {
-		if a, err := netip.ParseAddr(t.text("Id")); err == nil && a.Is6() {
+	for _, t := range c.structureListMember("Targets") {
+		if a, err := netip.ParseAddr(t.stringMember("Id")); err == nil && a.Is6() {
 			return []iam.Request{{Action: "ec2:DescribeVpcPeeringConnections"}}
 		}
 	}
@@ -156,7 +157,7 @@ func (c call) peeringPermissions() []iam.Request {
 
 // webACLPermission returns the permission to read the web ACL of a load balancer.
 func (c call) webACLPermission() []iam.Request {
-	arn := c.text("ResourceArn")
+	arn := c.stringMember("ResourceArn")
 	if c.Service == "wafv2" {
 		if acl := c.Partition.WAFv2.Associations[arn]; acl != "" {
 			return []iam.Request{{Action: "wafv2:GetWebACL", Resource: acl}}

@@ -11,14 +11,14 @@ import (
 // call is a call with its decoded input.
 type call struct {
 	*store.Call
-	in reflect.Value
+	input reflect.Value
 }
 
 func newCall(c *store.Call, in any) call { return call{c, reflect.ValueOf(in).Elem()} }
 
-// text returns the value of a member of the input that is a string, "" if it is absent.
-func (c call) text(member string) string {
-	f := c.in.FieldByName(member)
+// stringMember returns the value of a member of the input that is a string, "" if it is absent.
+func (c call) stringMember(member string) string {
+	f := c.input.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() || f.Elem().Kind() != reflect.String {
 		if f.IsValid() && f.Kind() == reflect.String {
 			return f.String()
@@ -28,9 +28,9 @@ func (c call) text(member string) string {
 	return f.Elem().String()
 }
 
-// texts returns the value of a member of the input that is a list of strings.
-func (c call) texts(member string) []string {
-	f := c.in.FieldByName(member)
+// stringListMember returns the value of a member of the input that is a list of strings.
+func (c call) stringListMember(member string) []string {
+	f := c.input.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.String {
 		return nil
 	}
@@ -41,9 +41,9 @@ func (c call) texts(member string) []string {
 	return out
 }
 
-// list returns the structures of a member of the input that is a list of structures.
-func (c call) list(member string) []call {
-	f := c.in.FieldByName(member)
+// structureListMember returns the structures of a member of the input that is a list of structures.
+func (c call) structureListMember(member string) []call {
+	f := c.input.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (c call) list(member string) []call {
 	return out
 }
 
-// has reports whether a member of the input is set.
-func (c call) has(member string) bool {
-	f := c.in.FieldByName(member)
+// hasMember reports whether a member of the input is set.
+func (c call) hasMember(member string) bool {
+	f := c.input.FieldByName(member)
 	return f.IsValid() && !f.IsZero()
 }
 
@@ -65,14 +65,14 @@ func (c call) requestTags() map[string]string {
 	out := map[string]string{}
 	note := func(tags []call) {
 		for _, t := range tags {
-			out["aws:RequestTag/"+t.text("Key")] = t.text("Value")
+			out["aws:RequestTag/"+t.stringMember("Key")] = t.stringMember("Value")
 		}
 	}
-	note(c.list("Tags"))
-	for _, s := range c.list("TagSpecifications") {
-		note(s.list("Tags"))
+	note(c.structureListMember("Tags"))
+	for _, s := range c.structureListMember("TagSpecifications") {
+		note(s.structureListMember("Tags"))
 	}
-	for _, k := range c.texts("TagKeys") {
+	for _, k := range c.stringListMember("TagKeys") {
 		out["aws:RequestTag/"+k] = ""
 	}
 	return out
@@ -84,37 +84,37 @@ var arnMembers = []string{
 	"AcceleratorArn", "EndpointGroupArn",
 }
 
-// resources returns the ARNs of the resources of the action, or one empty string for an action without resources,
+// resourceARNs returns the ARNs of the resources of the action, or one empty string for an action without resources,
 // such as most reads.
-func (c call) resources() []string {
+func (c call) resourceARNs() []string {
 	var out []string
 	switch {
 	case (c.Service == "ec2" || c.Service == "elasticloadbalancing") && strings.HasPrefix(c.Operation, "Describe"):
 	case c.Service == "ec2":
 		out = c.ec2Resources()
 	case c.Service == "elasticloadbalancing" && c.Operation == "CreateLoadBalancer":
-		out = append(out, c.newLoadBalancer())
+		out = append(out, c.newLoadBalancerARN())
 	case c.Service == "elasticloadbalancing" && c.Operation == "CreateTargetGroup":
-		out = append(out, c.newTargetGroup())
+		out = append(out, c.newTargetGroupARN())
 	case c.Service == "iam":
-		out = append(out, c.text("PolicySourceArn"))
-	case c.Service == "route53" && c.has("HostedZoneId"):
-		out = append(out, c.global("route53", "", "hostedzone/"+strings.TrimPrefix(c.text("HostedZoneId"), "/hostedzone/")))
+		out = append(out, c.stringMember("PolicySourceArn"))
+	case c.Service == "route53" && c.hasMember("HostedZoneId"):
+		out = append(out, c.globalARN("route53", "", "hostedzone/"+strings.TrimPrefix(c.stringMember("HostedZoneId"), "/hostedzone/")))
 	case c.Service == "shield" && !strings.HasPrefix(c.Operation, "Get"):
-		out = append(out, c.global("shield", c.Account, "protection/"+c.text("ProtectionId")))
-	case c.Service == "waf-regional" && c.has("WebACLId"):
-		out = append(out, c.arn("waf-regional", "webacl/"+c.text("WebACLId")), c.text("ResourceArn"))
+		out = append(out, c.globalARN("shield", c.Account, "protection/"+c.stringMember("ProtectionId")))
+	case c.Service == "waf-regional" && c.hasMember("WebACLId"):
+		out = append(out, c.arn("waf-regional", "webacl/"+c.stringMember("WebACLId")), c.stringMember("ResourceArn"))
 	case c.Service == "globalaccelerator" && c.Operation == "CreateAccelerator":
-		out = append(out, c.newAccelerator())
+		out = append(out, c.newAcceleratorARN())
 	default:
 		for _, m := range arnMembers {
-			if arn := c.text(m); arn != "" {
+			if arn := c.stringMember(m); arn != "" {
 				out = append(out, arn)
 			}
 		}
-		out = append(out, c.texts("ResourceArns")...)
-		for _, p := range c.list("RulePriorities") {
-			out = append(out, p.text("RuleArn"))
+		out = append(out, c.stringListMember("ResourceArns")...)
+		for _, p := range c.structureListMember("RulePriorities") {
+			out = append(out, p.stringMember("RuleArn"))
 		}
 	}
 	if len(out) == 0 {
@@ -123,82 +123,83 @@ func (c call) resources() []string {
 	return out
 }
 
-// ec2Kinds maps prefixes of ids of EC2 to resource types in ARNs.
-var ec2Kinds = map[string]string{
+// ec2ResourceTypes maps prefixes of ids of EC2 to resource types in ARNs.
+var ec2ResourceTypes = map[string]string{
 	"sg": "security-group", "sgr": "security-group-rule", "subnet": "subnet", "vpc": "vpc", "i": "instance", "eni": "network-interface",
 	"rtb": "route-table", "igw": "internet-gateway", "eipalloc": "elastic-ip", "pl": "prefix-list",
 }
 
 func (c call) ec2ARN(id string) string {
 	prefix, _, _ := strings.Cut(id, "-")
-	return c.arn("ec2", cmp.Or(ec2Kinds[prefix], prefix)+"/"+id)
+	return c.arn("ec2", cmp.Or(ec2ResourceTypes[prefix], prefix)+"/"+id)
 }
 
 func (c call) ec2Resources() []string {
 	var out []string
 	if c.Operation == "CreateSecurityGroup" {
-		out = append(out, c.newSecurityGroup())
-		if vpc := c.text("VpcId"); vpc != "" {
+		out = append(out, c.newSecurityGroupARN())
+		if vpc := c.stringMember("VpcId"); vpc != "" {
 			out = append(out, c.ec2ARN(vpc))
 		}
 		return out
 	}
-	if id := c.text("GroupId"); id != "" {
+	if id := c.stringMember("GroupId"); id != "" {
 		out = append(out, c.ec2ARN(id))
 	}
-	for _, id := range c.texts("Resources") {
+	for _, id := range c.stringListMember("Resources") {
 		out = append(out, c.ec2ARN(id))
 	}
 	return out
 }
 
-func (c call) newSecurityGroup() string { return c.arn("ec2", "security-group/sg-"+newID) }
+func (c call) newSecurityGroupARN() string { return c.arn("ec2", "security-group/sg-"+placeholderID) }
 
-func (c call) newTargetGroup() string {
-	return c.arn("elasticloadbalancing", "targetgroup/"+c.text("Name")+"/"+newID)
+func (c call) newTargetGroupARN() string {
+	return c.arn("elasticloadbalancing", "targetgroup/"+c.stringMember("Name")+"/"+placeholderID)
 }
 
-func (c call) newLoadBalancer() string {
+func (c call) newLoadBalancerARN() string {
 	kind := "app"
-	if c.text("Type") == "network" {
+	if c.stringMember("Type") == "network" {
 		kind = "net"
 	}
-	return c.arn("elasticloadbalancing", "loadbalancer/"+kind+"/"+c.text("Name")+"/"+newID)
+	return c.arn("elasticloadbalancing", "loadbalancer/"+kind+"/"+c.stringMember("Name")+"/"+placeholderID)
 }
 
-func (c call) newAccelerator() string {
-	return c.global("globalaccelerator", c.Account, "accelerator/"+newID)
+func (c call) newAcceleratorARN() string {
+	return c.globalARN("globalaccelerator", c.Account, "accelerator/"+placeholderID)
 }
 
-// newChildARN returns the ARN of a new resource that is part of another: a listener of a load balancer, or a rule of a listener.
+// newChildARN returns the ARN of a new resource that is part of another: a listener of a load balancer, or a rule of a
+// listener.
 func newChildARN(parent, kind, parentKind string) string {
-	return strings.Replace(parent, ":"+parentKind+"/", ":"+kind+"/", 1) + "/" + newID
+	return strings.Replace(parent, ":"+parentKind+"/", ":"+kind+"/", 1) + "/" + placeholderID
 }
 
-// tagsOf returns the tags of a resource, nil if it does not exist.
-func (c call) tagsOf(arn string) map[string]string {
+// resourceTags returns the tags of a resource, nil if it does not exist.
+func (c call) resourceTags(arn string) map[string]string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[2] == "shield" {
-		if x := c.Partition.Store().Partition(c.Account, c.Partition.AWS().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
+		if x := c.Partition.Store().Partition(c.Account, c.Partition.AWSPartition().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
 			return x.Tags
 		}
 		return nil
 	}
-	tags, _ := tagsIn(c.Partition, arn)
+	tags, _ := findTags(c.Partition, arn)
 	return tags
 }
 
 // isMissing reports whether the resource of an ARN does not exist. It returns false for kinds whose tags are not
 // used in conditions of policies.
 func isMissing(p *store.Partition, arn string) bool {
-	if strings.Contains(arn, newID) {
+	if strings.Contains(arn, placeholderID) {
 		return false
 	}
-	_, exists := tagsIn(p, arn)
+	_, exists := findTags(p, arn)
 	return !exists
 }
 
-// tagsIn returns the tags of a resource, and whether it exists. Resources of other kinds count as existing.
-func tagsIn(p *store.Partition, arn string) (tags map[string]string, exists bool) {
+// findTags returns the tags of a resource, and whether it exists. Resources of other kinds count as existing.
+func findTags(p *store.Partition, arn string) (tags map[string]string, exists bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {
 		return nil, true
@@ -217,8 +218,8 @@ func tagsIn(p *store.Partition, arn string) (tags map[string]string, exists bool
 	case "globalaccelerator":
 		// Listeners and endpoint groups have the tags of their accelerator.
 		st := p.Store().AcceleratorState(p.Account)
-		if a, _, _ := st.AcceleratorOf(arn); a != nil {
-			return a.Tags, st.Exists(arn)
+		if a, _, _ := st.ResolveARN(arn); a != nil {
+			return a.Tags, st.HasARN(arn)
 		}
 		return nil, false
 	}

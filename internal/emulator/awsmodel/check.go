@@ -36,37 +36,37 @@ func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
 type Checker struct {
 	answersOnly bool
 
-	mu      sync.Mutex
-	allowed []Exception
-	found   map[deviation]string // the first value of each deviation
+	mu                sync.Mutex
+	allowedExceptions []Exception
+	deviations        map[deviation]string // the first value of each deviation
 }
 
 // Allow adds exceptions for deviations that a test makes on purpose.
 func (c *Checker) Allow(e ...Exception) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.allowed = append(c.allowed, e...)
+	c.allowedExceptions = append(c.allowedExceptions, e...)
 }
 
-// note records a deviation, unless an exception covers it.
-func (c *Checker) note(d deviation, service, operation, value string) {
+// recordDeviation records a deviation, unless an exception covers it.
+func (c *Checker) recordDeviation(d deviation, service, operation, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range slices.Concat(exceptions, c.allowed) {
+	for _, e := range slices.Concat(exceptions, c.allowedExceptions) {
 		if e.covers(service, operation, d.side, d.member, value, d.rule) {
 			return
 		}
 	}
-	if c.found == nil {
-		c.found = map[deviation]string{}
+	if c.deviations == nil {
+		c.deviations = map[deviation]string{}
 	}
-	if _, ok := c.found[d]; !ok {
-		c.found[d] = value
+	if _, ok := c.deviations[d]; !ok {
+		c.deviations[d] = value
 	}
 }
 
-// report is called with a deviation: the member, its value and the rule.
-type report func(member, value, rule string)
+// reportFunc is called with a deviation: the member, its value and the rule.
+type reportFunc func(member, value, rule string)
 
 // deviation identifies a deviation, which is reported once.
 type deviation struct{ call, side, member, rule string }
@@ -76,7 +76,7 @@ func (c *Checker) Deviations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
-	for d, value := range c.found {
+	for d, value := range c.deviations {
 		out = append(out, fmt.Sprintf("%s, %s, member %q, value %.200q: %s", d.call, d.side, d.member, value, d.rule))
 	}
 	slices.Sort(out)
@@ -85,9 +85,9 @@ func (c *Checker) Deviations() []string {
 
 // Observe checks a call. It is for Options.Observe of the emulator.
 func (c *Checker) Observe(x emulator.Exchange) {
-	found := func(side string) report {
+	found := func(side string) reportFunc {
 		return func(member, value, rule string) {
-			c.note(deviation{x.Service + ":" + x.Operation, side, withoutNumbers(member), rule}, x.Service, x.Operation, value)
+			c.recordDeviation(deviation{x.Service + ":" + x.Operation, side, withoutNumbers(member), rule}, x.Service, x.Operation, value)
 		}
 	}
 	s := models()[x.Service]
@@ -102,12 +102,12 @@ func (c *Checker) Observe(x emulator.Exchange) {
 		}
 		return
 	}
-	request := func(r report) { s.checkRequest(op, x, r) }
-	answer := func(r report) { s.answer(op, x, r) }
+	request := func(r reportFunc) { s.checkRequest(op, x, r) }
+	answer := func(r reportFunc) { s.checkAnswer(op, x, r) }
 	if s.protocol != protocolREST { // with REST, members are in paths and headers too, which the digests leave out
 		uncachedRequest, uncachedAnswer := request, answer
-		request = func(r report) { checked.once(checked.request(x), r, uncachedRequest) }
-		answer = func(r report) { checked.once(checked.answer(x), r, uncachedAnswer) }
+		request = func(r reportFunc) { checkedMessages.checkOnce(checkedMessages.requestDigest(x), r, uncachedRequest) }
+		answer = func(r reportFunc) { checkedMessages.checkOnce(checkedMessages.answerDigest(x), r, uncachedAnswer) }
 	}
 	if !c.answersOnly {
 		request(found("request"))
@@ -132,8 +132,8 @@ func withoutNumbers(path string) string {
 	return strings.Join(out, ".")
 }
 
-func (s *service) checkRequest(op *operation, x emulator.Exchange, found report) {
-	w := &walk{protocol: s.protocol, found: found, valuesAllowed: isRejected(x)}
+func (s *service) checkRequest(op *operation, x emulator.Exchange, found reportFunc) {
+	w := &messageChecker{protocol: s.protocol, report: found, valuesAllowed: isRejected(x)}
 	input := op.input
 	if input == nil {
 		input = &shape{kind: "structure", name: x.Operation + "Input"}
@@ -158,11 +158,11 @@ func (s *service) checkRequest(op *operation, x emulator.Exchange, found report)
 		found("", string(x.Request.Body), "cannot be read: "+err.Error())
 		return
 	}
-	w.structure(input, tree)
+	w.checkStructure(input, tree)
 }
 
 // checkLocation compares the path and the query of a request with the model.
-func (w *walk) checkLocation(op *operation, x emulator.Exchange) {
+func (w *messageChecker) checkLocation(op *operation, x emulator.Exchange) {
 	values := url.Values{}
 	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
 	if x.Request.Method != op.method || len(want) != len(have) {
@@ -183,11 +183,11 @@ func (w *walk) checkLocation(op *operation, x emulator.Exchange) {
 		return
 	}
 	for _, m := range op.input.members {
-		key := m.location + " " + m.request
+		key := m.location + " " + m.requestName
 		switch {
 		case m.location == "":
 		case values.Has(key):
-			w.child(m.name, m.shape, &node{text: values.Get(key)})
+			w.checkChild(m.name, m.shape, &node{text: values.Get(key)})
 		case m.required:
 			w.reportDeviation(m.name, "a required member of %s is missing", op.input.name)
 		}
@@ -198,7 +198,7 @@ func (w *walk) checkLocation(op *operation, x emulator.Exchange) {
 	}
 }
 
-func (s *service) answer(op *operation, x emulator.Exchange, found report) {
+func (s *service) checkAnswer(op *operation, x emulator.Exchange, found reportFunc) {
 	switch {
 	case x.Answer.Status == 0: // no answer was sent
 		return
@@ -209,7 +209,7 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 		s.checkErrorCode(op, x, found)
 		return
 	}
-	w := &walk{protocol: s.protocol, answer: true, found: found}
+	w := &messageChecker{protocol: s.protocol, isAnswer: true, report: found}
 	tree, err := s.answerBody(op, x)
 	if err != nil {
 		found("", string(x.Answer.Body), err.Error())
@@ -219,13 +219,13 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 	if output == nil {
 		output = &shape{kind: "structure", name: x.Operation + "Output"}
 	}
-	w.structure(output, tree)
+	w.checkStructure(output, tree)
 	for _, m := range output.members {
 		if m.location != "header" {
 			continue
 		}
-		if value := x.Answer.Header.Get(m.answer); value != "" {
-			w.child(m.name, m.shape, &node{text: value})
+		if value := x.Answer.Header.Get(m.answerName); value != "" {
+			w.checkChild(m.name, m.shape, &node{text: value})
 		} else if m.required {
 			w.reportDeviation(m.name, "a required member of %s is missing", output.name)
 		}
@@ -246,21 +246,21 @@ func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) 
 	}
 	switch s.protocol {
 	case protocolEC2:
-		id := tree.kid("requestId")
+		id := tree.child("requestId")
 		if id == nil || id.text == "" {
 			return nil, fmt.Errorf("no request ID")
 		}
-		known := op.output != nil && op.output.answer["return"] != nil
+		known := op.output != nil && op.output.answerMembers["return"] != nil
 		tree.children = slices.DeleteFunc(tree.children, func(n node) bool { return n.name == "requestId" || n.name == "return" && !known })
 	case protocolQuery:
-		if meta := tree.kid("ResponseMetadata"); meta == nil || meta.kid("RequestId") == nil {
+		if meta := tree.child("ResponseMetadata"); meta == nil || meta.child("RequestId") == nil {
 			return nil, fmt.Errorf("no request ID")
 		}
 		want := op.wrapper
 		if want == "" {
 			want = x.Operation + "Result"
 		}
-		result := tree.kid(want)
+		result := tree.child(want)
 		if result == nil || len(tree.children) != 2 {
 			return nil, fmt.Errorf("no %q beside the metadata", want)
 		}
@@ -271,7 +271,7 @@ func (s *service) answerBody(op *operation, x emulator.Exchange) (*node, error) 
 
 // checkErrorCode compares the code of an error with the codes that the operation lists and the codes that all
 // services have.
-func (s *service) checkErrorCode(op *operation, x emulator.Exchange, found report) {
+func (s *service) checkErrorCode(op *operation, x emulator.Exchange, found reportFunc) {
 	code, err := s.errorCode(x)
 	switch {
 	case err != nil:
@@ -291,7 +291,7 @@ func (s *service) errorCode(x emulator.Exchange) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if code := tree.kid("__type"); code != nil {
+		if code := tree.child("__type"); code != nil {
 			return code.text, nil
 		}
 		return "", fmt.Errorf("an error without a code")
@@ -309,7 +309,7 @@ func (s *service) errorCode(x emulator.Exchange) (string, error) {
 		return "", fmt.Errorf("the root of an error is %q, not %q", at.name, path[0])
 	}
 	for _, name := range path[1:] {
-		if at = at.kid(name); at == nil {
+		if at = at.child(name); at == nil {
 			return "", fmt.Errorf("an error without a code")
 		}
 	}
@@ -319,7 +319,7 @@ func (s *service) errorCode(x emulator.Exchange) (string, error) {
 // isCommonError reports whether any operation of a service may return an error code.
 func (s *service) isCommonError(code string) bool {
 	if s.protocol == protocolJSON {
-		return slices.Contains(commonJSON, code)
+		return slices.Contains(commonJSONErrors, code)
 	}
-	return slices.Contains(commonXML, code)
+	return slices.Contains(commonXMLErrors, code)
 }

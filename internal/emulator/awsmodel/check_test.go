@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// recorded makes calls of each protocol, and a call that fails, and returns the exchanges by operation.
-func recorded(t *testing.T) map[string]emulator.Exchange {
+// recordExchanges makes calls of each protocol, and a call that fails, and returns the exchanges by operation.
+func recordExchanges(t *testing.T) map[string]emulator.Exchange {
 	t.Helper()
 	seen := map[string]emulator.Exchange{}
 	em := emulator.New(emulator.Options{Observe: func(x emulator.Exchange) { seen[x.Operation] = x }})
@@ -110,7 +110,7 @@ func replaceInExchange(t *testing.T, x emulator.Exchange, side, from, to string)
 
 func TestRecordedCallsMatchTheModels(t *testing.T) {
 	c := &Checker{}
-	for _, x := range recorded(t) {
+	for _, x := range recordExchanges(t) {
 		c.Observe(x)
 	}
 	if diff := cmp.Diff([]string(nil), c.Deviations()); diff != "" {
@@ -120,7 +120,7 @@ func TestRecordedCallsMatchTheModels(t *testing.T) {
 
 func TestDeviationsAreFound(t *testing.T) {
 	long := strings.Repeat("x", 2000)
-	calls := recorded(t)
+	calls := recordExchanges(t)
 	for _, c := range []struct{ operation, side, from, to, want string }{
 		// Query protocol.
 		{"CreateTargetGroup", "request", "Protocol=HTTP", "Protocol=GOPHER", `member "Protocol", value "GOPHER": not a value of ProtocolEnum`},
@@ -201,7 +201,7 @@ func TestDeviationsAreFound(t *testing.T) {
 }
 
 func TestCallsWithoutModelAreDeviations(t *testing.T) {
-	x := recorded(t)["DescribeVpcs"]
+	x := recordExchanges(t)["DescribeVpcs"]
 	x.Operation = "DescribeMoons"
 	c := &Checker{}
 	c.Observe(x)
@@ -219,7 +219,7 @@ func TestCallsWithoutModelAreDeviations(t *testing.T) {
 // TestRejectedValuesAreNoDeviations checks that a value which the emulator refuses is no deviation, because a user
 // may have set it. A member that does not exist is a deviation.
 func TestRejectedValuesAreNoDeviations(t *testing.T) {
-	x := recorded(t)["CreateTargetGroup"]
+	x := recordExchanges(t)["CreateTargetGroup"]
 	x = replaceInExchange(t, x, "request", "Protocol=HTTP", "Protocol=GOPHER&Colour=red")
 	x.Answer.Status, x.Code = 400, "ValidationError"
 	x.Answer.Body = []byte(`<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>`)
@@ -234,7 +234,7 @@ func TestRejectedValuesAreNoDeviations(t *testing.T) {
 // TestEachCheckerReportsDeviations checks that a deviation in a request is reported by each checker, even if
 // another checker has already seen the same request.
 func TestEachCheckerReportsDeviations(t *testing.T) {
-	taken := replaceInExchange(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
+	taken := replaceInExchange(t, recordExchanges(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
 	refused := taken
 	refused.Answer.Status, refused.Code = 400, "ValidationError"
 	refused.Answer.Body = []byte(`<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>`)
@@ -260,7 +260,7 @@ func TestEachCheckerReportsDeviations(t *testing.T) {
 		}
 	}
 	// The request of this exchange was not checked before.
-	unseen := replaceInExchange(t, recorded(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
+	unseen := replaceInExchange(t, recordExchanges(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
 	answers := &Checker{answersOnly: true}
 	answers.Observe(unseen)
 	c := &Checker{}
@@ -276,7 +276,7 @@ func TestInjectedFaultsAreNoDeviations(t *testing.T) {
 	c := Watch(t, &o)
 	em := emulator.New(o)
 	cfg := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
-	em.Faults().Add(fault.Rule{Operation: "DescribeVpcs", Count: 1, Action: fault.Action{Distort: []fault.Distortion{{Member: "Vpcs.State", Kind: fault.Case}}}})
+	em.Faults().Add(fault.Rule{Operation: "DescribeVpcs", Count: 1, Action: fault.Action{Distort: []fault.Distortion{{Member: "Vpcs.State", Kind: fault.SwapCase}}}})
 	em.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Action: fault.Action{Error: &store.Error{Code: "Nonsense"}}})
 	must(ec2.NewFromConfig(cfg).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}))(t)
 	if _, err := elb.NewFromConfig(cfg).DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}); err == nil {
@@ -318,7 +318,7 @@ func BenchmarkObserve(b *testing.B) {
 		s := models()[x.Service]
 		b.ReportAllocs()
 		for b.Loop() {
-			s.answer(s.operations[x.Operation], x, func(_, _, rule string) { b.Fatal(rule) })
+			s.checkAnswer(s.operations[x.Operation], x, func(_, _, rule string) { b.Fatal(rule) })
 		}
 	})
 	b.Run("seen", func(b *testing.B) {

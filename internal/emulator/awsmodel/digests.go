@@ -13,16 +13,16 @@ import (
 // another test, and checking a message takes as long as the rest of the call in the emulator. Each digest has a
 // fixed slot; a later digest with the same slot replaces it.
 type digestCache struct {
-	seed   maphash.Seed
-	places [1 << 17]atomic.Uint64
+	seed  maphash.Seed
+	slots [1 << 17]atomic.Uint64
 }
 
-var checked = &digestCache{seed: maphash.MakeSeed()}
+var checkedMessages = &digestCache{seed: maphash.MakeSeed()}
 
-// once runs a check unless the same message was checked before without deviations. A message with deviations is
+// checkOnce runs a check unless the same message was checked before without deviations. A message with deviations is
 // checked and reported each time, because the exceptions differ between tests.
-func (m *digestCache) once(digest uint64, found report, check func(report)) {
-	place := &m.places[digest%uint64(len(m.places))]
+func (m *digestCache) checkOnce(digest uint64, found reportFunc, check func(reportFunc)) {
+	place := &m.slots[digest%uint64(len(m.slots))]
 	if place.Load() == digest {
 		return
 	}
@@ -36,8 +36,8 @@ func (m *digestCache) once(digest uint64, found report, check func(report)) {
 	}
 }
 
-// request returns the digest of the parts of a request that determine the result of its check.
-func (m *digestCache) request(x emulator.Exchange) uint64 {
+// requestDigest returns the digest of the parts of a request that determine the result of its check.
+func (m *digestCache) requestDigest(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	fmt.Fprintf(&h, "request %s %s %t ", x.Service, x.Operation, isRejected(x))
@@ -45,8 +45,8 @@ func (m *digestCache) request(x emulator.Exchange) uint64 {
 	return h.Sum64()
 }
 
-// answer returns the digest of the parts of an answer that determine the result of its check, without the request id.
-func (m *digestCache) answer(x emulator.Exchange) uint64 {
+// answerDigest returns the digest of the parts of an answer that determine the result of its check, without the request id.
+func (m *digestCache) answerDigest(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	fmt.Fprintf(&h, "answer %s %s %d %t %s ", x.Service, x.Operation, x.Answer.Status, x.Own, x.Code)

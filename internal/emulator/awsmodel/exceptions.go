@@ -4,13 +4,13 @@ import "strings"
 
 // The error codes that any operation of a service may return and no model lists, from AWS's pages "Common errors".
 var (
-	commonXML = []string{
+	commonXMLErrors = []string{
 		"AccessDenied", "AccessDeniedException", "ExpiredToken", "IncompleteSignature", "InternalError", "InternalFailure",
 		"InvalidAction", "InvalidClientTokenId", "InvalidParameterCombination", "InvalidParameterValue", "InvalidQueryParameter",
 		"MalformedQueryString", "MissingAction", "MissingAuthenticationToken", "MissingParameter", "OptInRequired",
 		"RequestExpired", "ServiceUnavailable", "SignatureDoesNotMatch", "Throttling", "ValidationError",
 	}
-	commonJSON = []string{
+	commonJSONErrors = []string{
 		"AccessDeniedException", "ExpiredTokenException", "IncompleteSignatureException", "InternalFailure", "InvalidSignatureException",
 		"MissingAuthenticationTokenException", "OptInRequired", "RequestExpired", "SerializationException", "ServiceUnavailable",
 		"ThrottlingException", "UnknownOperationException", "UnrecognizedClientException", "ValidationException",
@@ -27,27 +27,27 @@ type Exception struct {
 	Reason             string // why AWS does it
 }
 
-const manyAttributes = "an ALB has 22 attributes and AWS returns all of them"
+const reasonManyAttributes = "an ALB has 22 attributes and AWS returns all of them"
 
-// importedName allows any names in imported certificates: the documentation requires "the fully qualified domain
+// reasonImportedName allows any names in imported certificates: the documentation requires "the fully qualified domain
 // name (FQDN) or IP address", but the operation has no error for an invalid name. Names in requests for new
 // certificates are checked.
-const importedName = "ImportCertificate accepts any name in a certificate, such as an IP address or *.local, and ListCertificates and DescribeCertificate return it unchanged"
+const reasonImportedName = "ImportCertificate accepts any name in a certificate, such as an IP address or *.local, and ListCertificates and DescribeCertificate return it unchanged"
 
 var exceptions = []Exception{
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "RSA-", Reason: "AWS uses a hyphen here, and an underscore everywhere else"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "EC-", Reason: "as RSA-"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.CertificateAuthorityArn", Value: "arn:aws:acm-pca:", Rule: "does not match", Reason: "the model has the pattern of ARNs of ACM, but the authority belongs to another service"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "1", Reason: "for a certificate with more than 100 names ListCertificates refers to DescribeCertificate"},
-	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.DomainName", Rule: "does not match", Reason: importedName},
-	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.SubjectAlternativeNameSummaries", Rule: "does not match", Reason: importedName},
-	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.DomainName", Rule: "does not match", Reason: importedName},
-	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "does not match", Reason: importedName},
+	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.DomainName", Rule: "does not match", Reason: reasonImportedName},
+	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.SubjectAlternativeNameSummaries", Rule: "does not match", Reason: reasonImportedName},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.DomainName", Rule: "does not match", Reason: reasonImportedName},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "does not match", Reason: reasonImportedName},
 	{Service: "acm", Operation: "ListTagsForCertificate", Side: "answer", Member: "Tags", Rule: "0 items", Reason: "a certificate without tags has an empty list"},
 	{Service: "ec2", Operation: "DescribeInternetGateways", Side: "answer", Member: "InternetGateways.Attachments.State", Value: "available", Reason: "the documentation says that a gateway is available where the model has attached"},
 	{Service: "elasticloadbalancing", Operation: "DescribeTags", Side: "answer", Member: "TagDescriptions.Tags", Rule: "0 items", Reason: "a resource without tags has an empty list"},
-	{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancerAttributes", Side: "answer", Member: "Attributes", Rule: "2", Reason: manyAttributes},
-	{Service: "elasticloadbalancing", Operation: "ModifyLoadBalancerAttributes", Side: "answer", Member: "Attributes", Rule: "2", Reason: manyAttributes},
+	{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancerAttributes", Side: "answer", Member: "Attributes", Rule: "2", Reason: reasonManyAttributes},
+	{Service: "elasticloadbalancing", Operation: "ModifyLoadBalancerAttributes", Side: "answer", Member: "Attributes", Rule: "2", Reason: reasonManyAttributes},
 	{Service: "elasticloadbalancing", Operation: "CreateListener", Side: "answer", Member: "Code", Value: "TooManyTargetGroups", Reason: "the quota of target groups in an action has one code in all operations; the model lists it for CreateRule"},
 	{Service: "elasticloadbalancing", Operation: "ModifyListener", Side: "answer", Member: "Code", Value: "TooManyTargetGroups", Reason: "as CreateListener"},
 	{Service: "elasticloadbalancing", Operation: "ModifyRule", Side: "answer", Member: "Code", Value: "TooManyTargetGroups", Reason: "as CreateListener"},

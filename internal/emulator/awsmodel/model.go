@@ -13,7 +13,7 @@ import (
 //go:generate go run ./gen models
 
 //go:embed models/*.json
-var files embed.FS
+var modelFiles embed.FS
 
 // Protocols of AWS.
 const (
@@ -40,23 +40,23 @@ type operation struct {
 
 // shape is a type of a service.
 type shape struct {
-	name, kind string
-	request    map[string]*member // by name in requests
-	answer     map[string]*member // by name in answers
-	members    []*member
-	item, key  *shape // of a list or a map
-	itemName   string // name of a list's items in XML
-	enum       map[string]bool
-	min, max   *float64
-	pattern    *regexp.Regexp
+	name, kind     string
+	requestMembers map[string]*member // by name in requests
+	answerMembers  map[string]*member // by name in answers
+	members        []*member
+	item, key      *shape // of a list or a map
+	itemName       string // name of a list's items in XML
+	enum           map[string]bool
+	min, max       *float64
+	pattern        *regexp.Regexp
 }
 
 type member struct {
-	name            string
-	request, answer string // names in requests and answers
-	location        string // "uri", "querystring" or "header"; empty for the body
-	required        bool
-	shape           *shape
+	name                    string
+	requestName, answerName string // names in requests and answers
+	location                string // "uri", "querystring" or "header"; empty for the body
+	required                bool
+	shape                   *shape
 }
 
 // The format of the files in models/.
@@ -89,13 +89,13 @@ type (
 
 // models returns the models by signing name of the service. It reads them once.
 var models = sync.OnceValue(func() map[string]*service {
-	entries, err := files.ReadDir("models")
+	entries, err := modelFiles.ReadDir("models")
 	if err != nil {
 		panic(err) // the directory is embedded
 	}
 	out := map[string]*service{}
 	for _, e := range entries {
-		text, err := files.ReadFile(path.Join("models", e.Name()))
+		text, err := modelFiles.ReadFile(path.Join("models", e.Name()))
 		if err != nil {
 			panic(err)
 		}
@@ -103,18 +103,18 @@ var models = sync.OnceValue(func() map[string]*service {
 		if err := json.Unmarshal(text, &m); err != nil {
 			panic(fmt.Sprintf("%s: %v", e.Name(), err))
 		}
-		out[m.Service] = m.service()
+		out[m.Service] = m.newService()
 	}
 	return out
 })
 
-func (m fileModel) service() *service {
+func (m fileModel) newService() *service {
 	shapes := map[string]*shape{}
 	for name, f := range m.Shapes {
-		shapes[name] = &shape{name: name, kind: f.Type, min: f.Min, max: f.Max, pattern: compile(f.Pattern)}
+		shapes[name] = &shape{name: name, kind: f.Type, min: f.Min, max: f.Max, pattern: compilePattern(f.Pattern)}
 	}
 	for name, f := range m.Shapes {
-		m.fill(shapes[name], f, shapes)
+		m.fillShape(shapes[name], f, shapes)
 	}
 	s := &service{protocol: m.Protocol, operations: map[string]*operation{}}
 	for name, f := range m.Operations {
@@ -130,7 +130,7 @@ func (m fileModel) service() *service {
 	return s
 }
 
-func (m fileModel) fill(s *shape, f fileShape, shapes map[string]*shape) {
+func (m fileModel) fillShape(s *shape, f fileShape, shapes map[string]*shape) {
 	if len(f.Enum) > 0 {
 		s.enum = map[string]bool{}
 	}
@@ -147,14 +147,14 @@ func (m fileModel) fill(s *shape, f fileShape, shapes map[string]*shape) {
 	for _, name := range f.Required {
 		required[name] = true
 	}
-	s.request, s.answer = map[string]*member{}, map[string]*member{}
+	s.requestMembers, s.answerMembers = map[string]*member{}, map[string]*member{}
 	for name, f := range f.Members {
-		x := &member{name: name, request: m.requestName(name, f), answer: name, location: f.Location, required: required[name], shape: shapes[f.Shape]}
+		x := &member{name: name, requestName: m.requestName(name, f), answerName: name, location: f.Location, required: required[name], shape: shapes[f.Shape]}
 		if f.Name != "" && m.Protocol != protocolJSON {
-			x.answer = f.Name
+			x.answerName = f.Name
 		}
 		s.members = append(s.members, x)
-		s.request[x.request], s.answer[x.answer] = x, x
+		s.requestMembers[x.requestName], s.answerMembers[x.answerName] = x, x
 	}
 }
 
@@ -176,39 +176,39 @@ func (m fileModel) requestName(name string, f fileMember) string {
 
 var (
 	unicodeEscape = regexp.MustCompile(`\\u([0-9A-F]{4})`)
-	// lookahead replaces the lookahead assertions in AWS's patterns of domain names, which Go does not support.
-	lookahead = strings.NewReplacer(
+	// lookaheadReplacer replaces the lookahead assertions in AWS's patterns of domain names, which Go does not support.
+	lookaheadReplacer = strings.NewReplacer(
 		`(?!-)[A-Za-z0-9-]{0,62}[A-Za-z0-9]`, `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`,
 		`(?!-)[A-Za-z0-9-]{1,62}[A-Za-z0-9]`, `[A-Za-z0-9][A-Za-z0-9-]{0,61}[A-Za-z0-9]`,
 	)
 )
 
-// compile converts a pattern of AWS to a regular expression of Go that matches the whole value. It panics if Go does not
+// compilePattern converts a pattern of AWS to a regular expression of Go that matches the whole value. It panics if Go does not
 // support the pattern, so that a new model fails at once.
-func compile(pattern string) *regexp.Regexp {
+func compilePattern(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
 	}
-	pattern = lookahead.Replace(unicodeEscape.ReplaceAllString(pattern, `\x{$1}`))
+	pattern = lookaheadReplacer.Replace(unicodeEscape.ReplaceAllString(pattern, `\x{$1}`))
 	return regexp.MustCompile(`\A(?:` + pattern + `)\z`)
 }
 
-// Constant reports whether an enumeration of any service has a value, so that it is not a name that a user has chosen.
-func Constant(value string) bool { return constants()[value] }
+// IsEnumValue reports whether an enumeration of any service has a value, so that it is not a name that a user has chosen.
+func IsEnumValue(value string) bool { return enumValues()[value] }
 
-var constants = sync.OnceValue(func() map[string]bool {
+var enumValues = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for _, s := range models() {
 		for _, op := range s.operations {
 			for _, root := range []*shape{op.input, op.output} {
-				root.constants(out, map[*shape]bool{})
+				root.collectEnumValues(out, map[*shape]bool{})
 			}
 		}
 	}
 	return out
 })
 
-func (s *shape) constants(out map[string]bool, seen map[*shape]bool) {
+func (s *shape) collectEnumValues(out map[string]bool, seen map[*shape]bool) {
 	if s == nil || seen[s] {
 		return
 	}
@@ -216,9 +216,9 @@ func (s *shape) constants(out map[string]bool, seen map[*shape]bool) {
 	for v := range s.enum {
 		out[v] = true
 	}
-	s.item.constants(out, seen)
-	s.key.constants(out, seen)
+	s.item.collectEnumValues(out, seen)
+	s.key.collectEnumValues(out, seen)
 	for _, m := range s.members {
-		m.shape.constants(out, seen)
+		m.shape.collectEnumValues(out, seen)
 	}
 }

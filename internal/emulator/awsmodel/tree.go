@@ -34,7 +34,7 @@ const (
 	jsonObject
 )
 
-func (n *node) kid(name string) *node {
+func (n *node) child(name string) *node {
 	for i := range n.children {
 		if n.children[i].name == name {
 			return &n.children[i]
@@ -63,8 +63,8 @@ func formTree(form url.Values) *node {
 	return root
 }
 
-// numbered sorts the items of a list in a form by number, and returns an error if the numbers are not 1, 2 and so on.
-func (n *node) numbered() error {
+// sortNumberedItems sorts the items of a list in a form by number, and returns an error if the numbers are not 1, 2 and so on.
+func (n *node) sortNumberedItems() error {
 	for i := range n.children {
 		if _, err := strconv.ParseUint(n.children[i].name, 10, 31); err != nil {
 			return fmt.Errorf("%q is not the number of an item", n.children[i].name)
@@ -93,14 +93,14 @@ func jsonTree(body []byte) (*node, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	root := fromJSON("", v)
+	root := nodeFromJSON("", v)
 	if root.kind != jsonObject {
 		return nil, errors.New("not an object")
 	}
 	return &root, nil
 }
 
-func fromJSON(name string, v any) node {
+func nodeFromJSON(name string, v any) node {
 	n := node{name: name}
 	switch v := v.(type) {
 	case nil:
@@ -114,12 +114,12 @@ func fromJSON(name string, v any) node {
 	case []any:
 		n.kind = jsonList
 		for _, item := range v {
-			n.children = append(n.children, fromJSON("", item))
+			n.children = append(n.children, nodeFromJSON("", item))
 		}
 	case map[string]any:
 		n.kind = jsonObject
 		for _, key := range store.SortedKeys(v) {
-			n.children = append(n.children, fromJSON(key, v[key]))
+			n.children = append(n.children, nodeFromJSON(key, v[key]))
 		}
 	}
 	return n
@@ -128,52 +128,52 @@ func fromJSON(name string, v any) node {
 // xmlTree reads an XML document, with only those features of XML that AWS's protocols use. It does not use encoding/xml,
 // which takes several times as long as the whole call.
 func xmlTree(body []byte) (*node, error) {
-	r := xmlReader{rest: string(body)}
-	if strings.HasPrefix(r.rest, "<?") {
-		_, after, ok := strings.Cut(r.rest, "?>")
+	r := xmlReader{remaining: string(body)}
+	if strings.HasPrefix(r.remaining, "<?") {
+		_, after, ok := strings.Cut(r.remaining, "?>")
 		if !ok {
 			return nil, errors.New("the declaration has no end")
 		}
-		r.rest = after
+		r.remaining = after
 	}
-	r.rest = strings.TrimSpace(r.rest)
-	n, err := r.element()
+	r.remaining = strings.TrimSpace(r.remaining)
+	n, err := r.readElement()
 	if err != nil {
 		return nil, err
 	}
-	if r.rest = strings.TrimSpace(r.rest); r.rest != "" {
-		return nil, fmt.Errorf("%q follows the document", r.rest)
+	if r.remaining = strings.TrimSpace(r.remaining); r.remaining != "" {
+		return nil, fmt.Errorf("%q follows the document", r.remaining)
 	}
 	return &n, nil
 }
 
-type xmlReader struct{ rest string }
+type xmlReader struct{ remaining string }
 
-// element reads the element that begins at the reader's position.
-func (r *xmlReader) element() (node, error) {
+// readElement reads the element that begins at the reader's position.
+func (r *xmlReader) readElement() (node, error) {
 	var n node
-	tag, after, ok := strings.Cut(r.rest, ">")
+	tag, after, ok := strings.Cut(r.remaining, ">")
 	if !ok || !strings.HasPrefix(tag, "<") {
-		return n, fmt.Errorf("no element begins at %.40q", r.rest)
+		return n, fmt.Errorf("no element begins at %.40q", r.remaining)
 	}
 	tag, empty := strings.CutSuffix(tag[1:], "/")
 	n.name, _, _ = strings.Cut(tag, " ") // attributes are namespaces
-	if r.rest = after; empty {
+	if r.remaining = after; empty {
 		return n, nil
 	}
 	for {
-		i := strings.IndexByte(r.rest, '<')
+		i := strings.IndexByte(r.remaining, '<')
 		if i < 0 {
 			return n, fmt.Errorf("element %q has no end", n.name)
 		}
-		text := r.rest[:i]
-		r.rest = r.rest[i:]
-		if after, ok := strings.CutPrefix(r.rest, "</"); ok {
+		text := r.remaining[:i]
+		r.remaining = r.remaining[i:]
+		if after, ok := strings.CutPrefix(r.remaining, "</"); ok {
 			name, after, _ := strings.Cut(after, ">")
 			if name != n.name {
 				return n, fmt.Errorf("element %q ends as %q", n.name, name)
 			}
-			r.rest = after
+			r.remaining = after
 			if len(n.children) == 0 {
 				n.text = xmlEntities.Replace(text)
 			}
@@ -182,7 +182,7 @@ func (r *xmlReader) element() (node, error) {
 		if strings.TrimSpace(text) != "" {
 			return n, fmt.Errorf("element %q has text beside elements", n.name)
 		}
-		kid, err := r.element()
+		kid, err := r.readElement()
 		if err != nil {
 			return n, err
 		}

@@ -9,58 +9,58 @@ import (
 	"unicode/utf8"
 )
 
-// walk compares one message with its shape.
-type walk struct {
+// messageChecker compares one message with its shape.
+type messageChecker struct {
 	protocol string
-	answer   bool
+	isAnswer bool
 	path     []string
-	found    report
+	report   reportFunc
 	// valuesAllowed is set for a refused request, whose enumerations, lengths, ranges and patterns are not checked.
 	valuesAllowed bool
 }
 
 // isForm reports whether the message is a form.
-func (w *walk) isForm() bool {
-	return !w.answer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
+func (w *messageChecker) isForm() bool {
+	return !w.isAnswer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
 }
 
-func (w *walk) reportDeviation(value, format string, args ...any) {
-	w.found(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
+func (w *messageChecker) reportDeviation(value, format string, args ...any) {
+	w.report(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
 }
 
 // reportInvalid reports a value of the right type that the model does not allow.
-func (w *walk) reportInvalid(value, format string, args ...any) {
+func (w *messageChecker) reportInvalid(value, format string, args ...any) {
 	if !w.valuesAllowed {
 		w.reportDeviation(value, format, args...)
 	}
 }
 
-// child compares a value below the current value.
-func (w *walk) child(name string, s *shape, n *node) {
+// checkChild compares a value below the current value.
+func (w *messageChecker) checkChild(name string, s *shape, n *node) {
 	w.path = append(w.path, name)
-	w.value(s, n)
+	w.checkValue(s, n)
 	w.path = w.path[:len(w.path)-1]
 }
 
-func (w *walk) value(s *shape, n *node) {
+func (w *messageChecker) checkValue(s *shape, n *node) {
 	switch s.kind {
 	case "structure":
-		w.structure(s, n)
+		w.checkStructure(s, n)
 	case "list":
-		w.list(s, n)
+		w.checkList(s, n)
 	case "map":
-		w.mapping(s, n)
+		w.checkMap(s, n)
 	default:
 		if len(n.children) > 0 {
 			w.reportDeviation(n.children[0].name, "a member of a %s", s.kind)
 			return
 		}
-		w.scalar(s, n)
+		w.checkScalar(s, n)
 	}
 }
 
-// hasKind reports whether a value has the wanted type in JSON; values of other protocols have any type.
-func (w *walk) hasKind(s *shape, n *node, want jsonKind) bool {
+// checkKind reports whether a value has the wanted type in JSON; values of other protocols have any type.
+func (w *messageChecker) checkKind(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true
 	}
@@ -68,16 +68,16 @@ func (w *walk) hasKind(s *shape, n *node, want jsonKind) bool {
 	return false
 }
 
-func (w *walk) structure(s *shape, n *node) {
-	if !w.hasKind(s, n, jsonObject) {
+func (w *messageChecker) checkStructure(s *shape, n *node) {
+	if !w.checkKind(s, n, jsonObject) {
 		return
 	}
 	if n.text != "" {
 		w.reportDeviation(n.text, "text in place of members")
 	}
-	names := s.request
-	if w.answer {
-		names = s.answer
+	names := s.requestMembers
+	if w.isAnswer {
+		names = s.answerMembers
 	}
 	for i := range n.children {
 		kid := &n.children[i]
@@ -86,26 +86,26 @@ func (w *walk) structure(s *shape, n *node) {
 		case m == nil || m.location != "":
 			w.reportDeviation(kid.name, "not a member of %s", s.name)
 		case kid.kind != jsonNull:
-			w.child(m.name, m.shape, kid)
+			w.checkChild(m.name, m.shape, kid)
 		}
 	}
 	for _, m := range s.members {
 		if !m.required || m.location != "" {
 			continue
 		}
-		name := m.request
-		if w.answer {
-			name = m.answer
+		name := m.requestName
+		if w.isAnswer {
+			name = m.answerName
 		}
-		if kid := n.kid(name); kid == nil || kid.kind == jsonNull {
+		if kid := n.child(name); kid == nil || kid.kind == jsonNull {
 			w.reportDeviation(m.name, "a required member of %s is missing", s.name)
 		}
 	}
 }
 
-// list compares the items of a list. Items are numbered in a form and have a name in XML.
-func (w *walk) list(s *shape, n *node) {
-	if !w.hasKind(s, n, jsonList) {
+// checkList compares the items of a list. Items are numbered in a form and have a name in XML.
+func (w *messageChecker) checkList(s *shape, n *node) {
+	if !w.checkKind(s, n, jsonList) {
 		return
 	}
 	if n.text != "" {
@@ -118,7 +118,7 @@ func (w *walk) list(s *shape, n *node) {
 				return
 			}
 		}
-		if err := n.numbered(); err != nil {
+		if err := n.sortNumberedItems(); err != nil {
 			w.reportDeviation("", "%v", err)
 			return
 		}
@@ -134,14 +134,14 @@ func (w *walk) list(s *shape, n *node) {
 			}
 		}
 	}
-	w.size(s, len(n.children), "items")
+	w.checkSize(s, len(n.children), "items")
 	for i := range n.children {
-		w.child(strconv.Itoa(i+1), s.item, &n.children[i])
+		w.checkChild(strconv.Itoa(i+1), s.item, &n.children[i])
 	}
 }
 
 // onlyChild returns the value of the given name below n, and reports a deviation if n has other values.
-func (w *walk) onlyChild(s *shape, n *node, name string) *node {
+func (w *messageChecker) onlyChild(s *shape, n *node, name string) *node {
 	if len(n.children) != 1 || n.children[0].name != name {
 		w.reportDeviation(n.children[0].name, "not %s, which the %s has", name, s.kind)
 		return nil
@@ -149,15 +149,15 @@ func (w *walk) onlyChild(s *shape, n *node, name string) *node {
 	return &n.children[0]
 }
 
-func (w *walk) mapping(s *shape, n *node) {
-	if !w.hasKind(s, n, jsonObject) {
+func (w *messageChecker) checkMap(s *shape, n *node) {
+	if !w.checkKind(s, n, jsonObject) {
 		return
 	}
 	if n.kind == jsonObject {
-		w.size(s, len(n.children), "entries")
+		w.checkSize(s, len(n.children), "entries")
 		for i := range n.children {
-			w.child(n.children[i].name, s.key, &node{kind: jsonText, text: n.children[i].name})
-			w.child(n.children[i].name, s.item, &n.children[i])
+			w.checkChild(n.children[i].name, s.key, &node{kind: jsonText, text: n.children[i].name})
+			w.checkChild(n.children[i].name, s.item, &n.children[i])
 		}
 		return
 	}
@@ -167,29 +167,29 @@ func (w *walk) mapping(s *shape, n *node) {
 		if entry == nil {
 			return
 		}
-		if err := entry.numbered(); err != nil {
+		if err := entry.sortNumberedItems(); err != nil {
 			w.reportDeviation("", "%v", err)
 			return
 		}
 		entries = entry.children
 	}
-	w.size(s, len(entries), "entries")
+	w.checkSize(s, len(entries), "entries")
 	for i := range entries {
-		key, value := entries[i].kid("key"), entries[i].kid("value")
+		key, value := entries[i].child("key"), entries[i].child("value")
 		if key == nil || value == nil || len(entries[i].children) != 2 || !w.isForm() && entries[i].name != "entry" {
 			w.reportDeviation(entries[i].name, "not a map entry with a key and a value")
 			return
 		}
-		w.child(key.text, s.key, key)
-		w.child(key.text, s.item, value)
+		w.checkChild(key.text, s.key, key)
+		w.checkChild(key.text, s.item, value)
 	}
 }
 
-func (w *walk) scalar(s *shape, n *node) {
+func (w *messageChecker) checkScalar(s *shape, n *node) {
 	switch s.kind {
 	case "string":
-		if w.hasKind(s, n, jsonText) {
-			w.text(s, n.text)
+		if w.checkKind(s, n, jsonText) {
+			w.checkText(s, n.text)
 		}
 	case "blob":
 		raw, err := base64.StdEncoding.DecodeString(n.text)
@@ -200,7 +200,7 @@ func (w *walk) scalar(s *shape, n *node) {
 			w.reportDeviation(n.text, "not base64")
 			return
 		}
-		w.size(s, len(raw), "bytes")
+		w.checkSize(s, len(raw), "bytes")
 	case "boolean":
 		if n.kind != untyped && n.kind != jsonBool || n.text != "true" && n.text != "false" {
 			w.reportDeviation(n.text, "not a boolean")
@@ -216,11 +216,11 @@ func (w *walk) scalar(s *shape, n *node) {
 			w.reportDeviation(n.text, "not a timestamp")
 		}
 	default:
-		w.number(s, n)
+		w.checkNumber(s, n)
 	}
 }
 
-func (w *walk) number(s *shape, n *node) {
+func (w *messageChecker) checkNumber(s *shape, n *node) {
 	var err error
 	f := 0.0
 	switch s.kind {
@@ -241,7 +241,7 @@ func (w *walk) number(s *shape, n *node) {
 	}
 }
 
-func (w *walk) text(s *shape, text string) {
+func (w *messageChecker) checkText(s *shape, text string) {
 	if s.enum != nil && !s.enum[text] {
 		w.reportInvalid(text, "not a value of %s", s.name)
 	}
@@ -254,8 +254,8 @@ func (w *walk) text(s *shape, text string) {
 	}
 }
 
-// size compares the length of a value with its bounds. parts is the unit of the length, for messages.
-func (w *walk) size(s *shape, n int, parts string) {
+// checkSize compares the length of a value with its bounds. parts is the unit of the length, for messages.
+func (w *messageChecker) checkSize(s *shape, n int, parts string) {
 	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
 		w.reportInvalid("", "%d %s, not %s", n, parts, s.bounds())
 	}

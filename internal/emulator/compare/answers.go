@@ -12,17 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// identifiers matches the ids that AWS chooses: ARNs, DNS names of load balancers, ids of EC2, UUIDs.
-var identifiers = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d*:[^\s"',)]+` +
+// identifierPattern matches the ids that AWS chooses: ARNs, DNS names of load balancers, ids of EC2, UUIDs.
+var identifierPattern = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d*:[^\s"',)]+` +
 	`|\b[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com(?:\.cn)?\b|\b[a-z0-9.-]+\.elb\.amazonaws\.com(?:\.cn)?\b` +
 	`|\b[a-z]{1,10}-(?:[0-9a-f]{17}|[0-9a-f]{8})\b` +
 	`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// volatile has the members whose values differ in each answer.
-var volatile = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
+// volatileMembers has the members whose values differ in each answer.
+var volatileMembers = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
 
-// states has the members that change over time without a call.
-var states = []string{"State", "TargetHealth", "Status", "status", "state"}
+// stateMembers has the members that change over time without a call.
+var stateMembers = []string{"State", "TargetHealth", "Status", "status", "state"}
 
 // comparison compares the recorded answer to a call with the answer of the emulator.
 type comparison struct {
@@ -33,14 +33,14 @@ type comparison struct {
 
 func (x *comparison) reportDifference(path []string, aws, emulator string) {
 	member := strings.Join(path, ".")
-	timing := x.unordered[x.index] || slices.ContainsFunc(path, func(p string) bool { return slices.Contains(states, p) })
+	timing := x.unorderedCalls[x.index] || slices.ContainsFunc(path, func(p string) bool { return slices.Contains(stateMembers, p) })
 	x.result.Differences = append(x.result.Differences, Difference{
 		Call: x.index, Service: x.call.Service, Operation: x.call.Operation, Member: member, AWS: aws, Emulator: emulator, Timing: timing,
 	})
 }
 
-func (x *comparison) answers(emulated *recording.Node, status int) {
-	aws, em := codeOf(x.call.Answer), codeOf(emulated)
+func (x *comparison) compareAnswers(emulated *recording.Node, status int) {
+	aws, em := errorCodeOf(x.call.Answer), errorCodeOf(emulated)
 	if x.call.Status >= 300 || status >= 300 {
 		recorded, got := strings.TrimSpace(fmt.Sprintf("%d %s", x.call.Status, aws)), strings.TrimSpace(fmt.Sprintf("%d %s", status, em))
 		if recorded != got {
@@ -48,53 +48,53 @@ func (x *comparison) answers(emulated *recording.Node, status int) {
 			return
 		}
 	}
-	x.nodes(nil, x.call.Answer, emulated)
+	x.compareNodes(nil, x.call.Answer, emulated)
 }
 
-// nodes compares two elements with the same name.
-func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
+// compareNodes compares two elements with the same name.
+func (x *comparison) compareNodes(path []string, aws, emulated *recording.Node) {
 	if aws == nil || emulated == nil {
-		if recorded, got := content(aws), content(emulated); recorded != got {
+		if recorded, got := firstText(aws), firstText(emulated); recorded != got {
 			x.reportDifference(path, recorded, got)
 		}
 		return
 	}
-	if len(aws.Kids) == 0 && len(emulated.Kids) == 0 {
-		x.leaf(path, aws.Text, emulated.Text)
+	if len(aws.Children) == 0 && len(emulated.Children) == 0 {
+		x.compareLeaf(path, aws.Text, emulated.Text)
 		return
 	}
 	// Single values come first, as their ids are needed to match the items of lists.
 	var lists []string
-	for _, name := range members(aws, emulated) {
+	for _, name := range memberNames(aws, emulated) {
 		if isList(aws, name) || isList(emulated, name) {
 			lists = append(lists, name)
 			continue
 		}
-		if !slices.Contains(volatile, name) {
-			x.nodes(append(slices.Clip(path), name), aws.Kid(name), emulated.Kid(name))
+		if !slices.Contains(volatileMembers, name) {
+			x.compareNodes(append(slices.Clip(path), name), aws.Child(name), emulated.Child(name))
 		}
 	}
 	for _, name := range lists {
-		x.items(append(slices.Clip(path), name), children(aws, name), children(emulated, name))
+		x.compareItems(append(slices.Clip(path), name), childrenWithName(aws, name), childrenWithName(emulated, name))
 	}
 }
 
-// content returns the first text in an element, or Missing if there is none. It is for elements that only one answer
+// firstText returns the first text in an element, or Missing if there is none. It is for elements that only one answer
 // has.
-func content(n *recording.Node) string {
+func firstText(n *recording.Node) string {
 	out := Missing
-	n.Leaves(func(path []string, leaf *recording.Node) {
-		if leaf.Text != "" && out == Missing && !slices.Contains(volatile, path[len(path)-1]) {
+	n.EachLeaf(func(path []string, leaf *recording.Node) {
+		if leaf.Text != "" && out == Missing && !slices.Contains(volatileMembers, path[len(path)-1]) {
 			out = leaf.Text
 		}
 	})
 	return out
 }
 
-// members returns the names of the children of both elements without duplicates.
-func members(a, b *recording.Node) []string {
+// memberNames returns the names of the children of both elements without duplicates.
+func memberNames(a, b *recording.Node) []string {
 	var out []string
-	for _, k := range append(slices.Clone(a.Kids), b.Kids...) {
+	for _, k := range append(slices.Clone(a.Children), b.Children...) {
 		if !slices.Contains(out, k.Name) {
 			out = append(out, k.Name)
 		}
@@ -104,13 +104,13 @@ func members(a, b *recording.Node) []string {
 
 // isList reports whether the elements with a name are items of a list.
 func isList(n *recording.Node, name string) bool {
-	return name == "member" || name == "item" || len(children(n, name)) > 1
+	return name == "member" || name == "item" || len(childrenWithName(n, name)) > 1
 }
 
-// children returns the children with a name.
-func children(n *recording.Node, name string) []*recording.Node {
+// childrenWithName returns the children with a name.
+func childrenWithName(n *recording.Node, name string) []*recording.Node {
 	var out []*recording.Node
-	for _, k := range n.Kids {
+	for _, k := range n.Children {
 		if k.Name == name {
 			out = append(out, k)
 		}
@@ -118,19 +118,19 @@ func children(n *recording.Node, name string) []*recording.Node {
 	return out
 }
 
-// leaf compares two values. If both are ids of the same kind, the emulator's id replaces the recorded id in later
+// compareLeaf compares two values. If both are ids of the same kind, the emulator's id replaces the recorded id in later
 // calls.
-func (x *comparison) leaf(path []string, aws, emulated string) {
-	if aws == emulated || x.replaceIDs(aws) == emulated || recording.Replaced(aws) || volatileValue(path, aws, emulated) {
+func (x *comparison) compareLeaf(path []string, aws, emulated string) {
+	if aws == emulated || x.replaceIDs(aws) == emulated || recording.IsReplacement(aws) || areBothTimes(path, aws, emulated) {
 		return
 	}
-	if kind := kindOf(aws); kind != "" && kind == kindOf(emulated) && x.ids[aws] == "" {
+	if kind := idKind(aws); kind != "" && kind == idKind(emulated) && x.ids[aws] == "" {
 		x.ids[aws] = emulated
 		return
 	}
 	if recorded, got := strings.Split(aws, " "), strings.Split(emulated, " "); len(recorded) == len(got) && len(recorded) > 1 {
 		for i := range recorded {
-			if x.replaceIDs(recorded[i]) != got[i] && kindOf(strings.Trim(recorded[i], "'\".,")) == "" {
+			if x.replaceIDs(recorded[i]) != got[i] && idKind(strings.Trim(recorded[i], "'\".,")) == "" {
 				break
 			}
 			if i == len(recorded)-1 {
@@ -141,8 +141,8 @@ func (x *comparison) leaf(path []string, aws, emulated string) {
 	x.reportDifference(path, cmp.Or(aws, Missing), cmp.Or(emulated, Missing))
 }
 
-// volatileValue reports whether both values are times, as text or number.
-func volatileValue(path []string, aws, emulated string) bool {
+// areBothTimes reports whether both values are times, as text or number.
+func areBothTimes(path []string, aws, emulated string) bool {
 	if _, err := time.Parse(time.RFC3339Nano, aws); err == nil {
 		_, err := time.Parse(time.RFC3339Nano, emulated)
 		return err == nil
@@ -155,9 +155,9 @@ func volatileValue(path []string, aws, emulated string) bool {
 	return false
 }
 
-// kindOf returns the kind of an id that AWS chose, empty for other values.
-func kindOf(value string) string {
-	if identifiers.FindString(value) != value {
+// idKind returns the kind of an id that AWS chose, empty for other values.
+func idKind(value string) string {
+	if identifierPattern.FindString(value) != value {
 		return ""
 	}
 	switch {
@@ -174,54 +174,54 @@ func kindOf(value string) string {
 	return kind
 }
 
-// items compares two lists, whose order may differ.
-func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
+// compareItems compares two lists, whose order may differ.
+func (x *comparison) compareItems(path []string, aws, emulated []*recording.Node) {
 	remaining := slices.Clone(emulated)
 	var unmatched []*recording.Node
 	match := func(a *recording.Node, i int) {
 		e := remaining[i]
 		remaining = slices.Delete(remaining, i, i+1)
-		x.nodes(path, a, e)
+		x.compareNodes(path, a, e)
 	}
 	// Items with the same key or id are matched first.
 	for _, a := range aws {
-		if i := x.sameItem(a, remaining); i >= 0 {
+		if i := x.findSameItem(a, remaining); i >= 0 {
 			match(a, i)
 		} else {
 			unmatched = append(unmatched, a)
 		}
 	}
 	for _, a := range unmatched {
-		if x.isForeign(a) {
+		if x.existedBeforeRun(a) {
 			continue
 		}
-		if i := x.mostSimilar(a, remaining); i >= 0 {
+		if i := x.findMostSimilar(a, remaining); i >= 0 {
 			match(a, i)
 			continue
 		}
-		x.reportDifference(path, content(a), Missing)
+		x.reportDifference(path, firstText(a), Missing)
 	}
 	for _, e := range remaining {
 		if x.isExpected(e) {
-			x.reportDifference(path, Missing, content(e))
+			x.reportDifference(path, Missing, firstText(e))
 		}
 	}
 }
 
-// sameItem returns the index of the item with the id or the key of a, or -1 if there is none. Of several items it
+// findSameItem returns the index of the item with the id or the key of a, or -1 if there is none. Of several items it
 // returns the one with most equal values.
-func (x *comparison) sameItem(a *recording.Node, in []*recording.Node) int {
-	want := x.replaceIDs(identity(a))
+func (x *comparison) findSameItem(a *recording.Node, in []*recording.Node) int {
+	want := x.replaceIDs(itemIdentity(a))
 	if want == "" {
 		return -1
 	}
 	best, index := -1, -1
-	values := x.values(a, true)
+	values := x.textsByPath(a, true)
 	for i, e := range in {
-		if identity(e) != want {
+		if itemIdentity(e) != want {
 			continue
 		}
-		if n := countCommon(values, x.values(e, false)); n > best {
+		if n := countCommon(values, x.textsByPath(e, false)); n > best {
 			best, index = n, i
 		}
 	}
@@ -239,42 +239,42 @@ func countCommon(a, b map[string]bool) int {
 	return n
 }
 
-// identity returns the value that identifies an item: its key, its first id, or the text of an item without elements.
-func identity(n *recording.Node) string {
-	if len(n.Kids) == 0 {
+// itemIdentity returns the value that identifies an item: its key, its first id, or the text of an item without elements.
+func itemIdentity(n *recording.Node) string {
+	if len(n.Children) == 0 {
 		return n.Text
 	}
 	for _, name := range []string{"Key", "key", "ResourceRecord"} {
-		if k := n.Kid(name); k != nil && len(k.Kids) == 0 {
+		if k := n.Child(name); k != nil && len(k.Children) == 0 {
 			return k.Text
 		}
 	}
-	for _, k := range n.Kids {
-		if len(k.Kids) == 0 && kindOf(k.Text) != "" {
+	for _, k := range n.Children {
+		if len(k.Children) == 0 && idKind(k.Text) != "" {
 			return k.Text
 		}
 	}
 	return ""
 }
 
-// mostSimilar returns the index of the item with most equal values, or -1 if there is none. It skips items whose id
+// findMostSimilar returns the index of the item with most equal values, or -1 if there is none. It skips items whose id
 // replaces another recorded id.
-func (x *comparison) mostSimilar(a *recording.Node, in []*recording.Node) int {
+func (x *comparison) findMostSimilar(a *recording.Node, in []*recording.Node) int {
 	best, index := 0, -1
-	values := x.values(a, true)
+	values := x.textsByPath(a, true)
 	for i, e := range in {
-		if kindOf(identity(e)) != kindOf(identity(a)) || x.isPaired(identity(e)) {
+		if idKind(itemIdentity(e)) != idKind(itemIdentity(a)) || x.isReplacementID(itemIdentity(e)) {
 			continue
 		}
-		if n := 1 + countCommon(values, x.values(e, false)); n > best {
+		if n := 1 + countCommon(values, x.textsByPath(e, false)); n > best {
 			best, index = n, i
 		}
 	}
 	return index
 }
 
-// isPaired reports whether an id of the emulator replaces an id of the recording.
-func (x *comparison) isPaired(id string) bool {
+// isReplacementID reports whether an id of the emulator replaces an id of the recording.
+func (x *comparison) isReplacementID(id string) bool {
 	for _, e := range x.ids {
 		if e == id {
 			return true
@@ -283,11 +283,11 @@ func (x *comparison) isPaired(id string) bool {
 	return false
 }
 
-// values returns the texts of an item with the paths of their elements, as "path=text". If translate is true,
+// textsByPath returns the texts of an item with the paths of their elements, as "path=text". If translate is true,
 // recorded ids are replaced with those of the emulator.
-func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
+func (x *comparison) textsByPath(n *recording.Node, translate bool) map[string]bool {
 	out := map[string]bool{}
-	n.Leaves(func(path []string, leaf *recording.Node) {
+	n.EachLeaf(func(path []string, leaf *recording.Node) {
 		text := leaf.Text
 		if translate {
 			text = x.replaceIDs(text)
@@ -297,21 +297,21 @@ func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 	return out
 }
 
-// isForeign reports whether an item of the recording was in the account before the recorded run. Only answers to
+// existedBeforeRun reports whether an item of the recording was in the account before the recorded run. Only answers to
 // reads have such items.
-func (x *comparison) isForeign(a *recording.Node) bool {
-	if x.call.Mutating() || len(a.Kids) == 0 {
+func (x *comparison) existedBeforeRun(a *recording.Node) bool {
+	if x.call.IsMutating() || len(a.Children) == 0 {
 		return false
 	}
-	if recording.Replaced(identity(a)) {
+	if recording.IsReplacement(itemIdentity(a)) {
 		return true
 	}
 	ours, has := false, false
-	a.Leaves(func(_ []string, leaf *recording.Node) {
-		if kindOf(leaf.Text) != "" {
+	a.EachLeaf(func(_ []string, leaf *recording.Node) {
+		if idKind(leaf.Text) != "" {
 			has = true
 		}
-		ours = ours || slices.ContainsFunc(x.names, func(n string) bool { return strings.Contains(leaf.Text, n) })
+		ours = ours || slices.ContainsFunc(x.createdNames, func(n string) bool { return strings.Contains(leaf.Text, n) })
 	})
 	return has && !ours
 }
@@ -319,15 +319,15 @@ func (x *comparison) isForeign(a *recording.Node) bool {
 // isExpected reports whether AWS's answer should have an item of the emulator: the item belongs to the recorded run,
 // or is a setting and not a resource.
 func (x *comparison) isExpected(e *recording.Node) bool {
-	if x.call.Mutating() || len(e.Kids) == 0 {
+	if x.call.IsMutating() || len(e.Children) == 0 {
 		return true
 	}
 	ours, has := false, false
-	e.Leaves(func(_ []string, leaf *recording.Node) {
-		if kindOf(leaf.Text) != "" {
+	e.EachLeaf(func(_ []string, leaf *recording.Node) {
+		if idKind(leaf.Text) != "" {
 			has = true
 		}
-		ours = ours || slices.ContainsFunc(x.names, func(n string) bool { return strings.Contains(leaf.Text, n) })
+		ours = ours || slices.ContainsFunc(x.createdNames, func(n string) bool { return strings.Contains(leaf.Text, n) })
 	})
 	return ours || !has
 }

@@ -52,31 +52,31 @@ type Result struct {
 func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	clock := store.NewManualClock(r.At)
 	p := &player{
-		em:     emulator.New(emulator.Options{Clock: clock, Account: r.Account, Seed: 1}),
-		names:  createdNames(r),
-		ids:    map[string]string{},
-		result: &Result{Skipped: map[string]int{}},
+		em:           emulator.New(emulator.Options{Clock: clock, Account: r.Account, Seed: 1}),
+		createdNames: createdNames(r),
+		ids:          map[string]string{},
+		result:       &Result{Skipped: map[string]int{}},
 	}
 	if err := p.createNetwork(ctx, r); err != nil {
 		return nil, fmt.Errorf("create the network of the recording: %w", err)
 	}
-	p.unordered = unorderedReads(r.Calls)
+	p.unorderedCalls = unorderedReads(r.Calls)
 	calls := slices.Clone(r.Calls)
 	for i := range calls {
-		calls[i].At += calls[i].Took // the time of the answer, when AWS has carried out the call
+		calls[i].StartMillis += calls[i].DurationMillis // the time of the answer, when AWS has carried out the call
 	}
 	order := make([]int, len(calls))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(calls[a].At - calls[b].At) })
+	slices.SortStableFunc(order, func(a, b int) int { return int(calls[a].StartMillis - calls[b].StartMillis) })
 	var now int64
 	for _, i := range order {
-		if at := calls[i].At; at > now {
+		if at := calls[i].StartMillis; at > now {
 			clock.Advance(time.Duration(at-now) * time.Millisecond)
 			now = at
 		}
-		if err := p.play(ctx, i, calls[i]); err != nil {
+		if err := p.replayCall(ctx, i, calls[i]); err != nil {
 			return nil, fmt.Errorf("call %d, %s: %w", i, calls[i].Operation, err)
 		}
 	}
@@ -103,12 +103,12 @@ func createdNames(r *recording.Recording) []string {
 
 // player sends the calls of one recording to an emulator.
 type player struct {
-	em     *emulator.Emulator
-	names  []string          // names of the resources that the recorded run created
-	ids    map[string]string // the emulator's id for each id of the recording
-	result *Result
-	// unordered are the indexes of calls for which AWS may have carried out another call before or after them.
-	unordered map[int]bool
+	em           *emulator.Emulator
+	createdNames []string          // names of the resources that the recorded run created
+	ids          map[string]string // the emulator's id for each id of the recording
+	result       *Result
+	// unorderedCalls are the indexes of calls for which AWS may have carried out another call before or after them.
+	unorderedCalls map[int]bool
 }
 
 // unorderedReads returns the indexes of calls that only read, and that were in flight together with a call of the same
@@ -117,8 +117,8 @@ func unorderedReads(calls []recording.Call) map[int]bool {
 	type change struct{ start, lastEnd int64 } // lastEnd is the latest end of this change and of those that began earlier
 	changes := map[string][]change{}
 	for _, c := range calls {
-		if c.Mutating() {
-			changes[c.Service] = append(changes[c.Service], change{c.At, c.At + c.Took})
+		if c.IsMutating() {
+			changes[c.Service] = append(changes[c.Service], change{c.StartMillis, c.StartMillis + c.DurationMillis})
 		}
 	}
 	for _, of := range changes {
@@ -130,8 +130,8 @@ func unorderedReads(calls []recording.Call) map[int]bool {
 	out := map[int]bool{}
 	for i, c := range calls {
 		of := changes[c.Service]
-		before, _ := slices.BinarySearchFunc(of, c.At+c.Took, func(x change, end int64) int { return cmp.Compare(x.start, end) })
-		if !c.Mutating() && before > 0 && of[before-1].lastEnd > c.At {
+		before, _ := slices.BinarySearchFunc(of, c.StartMillis+c.DurationMillis, func(x change, end int64) int { return cmp.Compare(x.start, end) })
+		if !c.IsMutating() && before > 0 && of[before-1].lastEnd > c.StartMillis {
 			out[i] = true
 		}
 	}
@@ -146,7 +146,7 @@ func skipReason(c recording.Call) string {
 	case c.Status >= 500:
 		return "AWS failed"
 	}
-	if code := codeOf(c.Answer); strings.Contains(code, "Throttl") || code == "RequestLimitExceeded" || code == "TooManyRequestsException" {
+	if code := errorCodeOf(c.Answer); strings.Contains(code, "Throttl") || code == "RequestLimitExceeded" || code == "TooManyRequestsException" {
 		return "AWS throttled the call"
 	} else if strings.Contains(code, "AccessDenied") || code == "UnauthorizedOperation" {
 		return "AWS denied the call"
@@ -154,17 +154,17 @@ func skipReason(c recording.Call) string {
 	return ""
 }
 
-// play sends a call to the emulator and compares the answers.
-func (p *player) play(ctx context.Context, index int, c recording.Call) error {
+// replayCall sends a call to the emulator and compares the answers.
+func (p *player) replayCall(ctx context.Context, index int, c recording.Call) error {
 	if why := skipReason(c); why != "" {
 		p.result.Skipped[why]++
 		return nil
 	}
-	if p.readsUnknown(c) {
+	if p.readsUnknownResource(c) {
 		p.result.Skipped["the call reads resources that existed before the run"]++
 		return nil
 	}
-	body, err := p.body(c)
+	body, err := p.requestBody(c)
 	if err != nil {
 		return err
 	}
@@ -195,26 +195,26 @@ func (p *player) play(ctx context.Context, index int, c recording.Call) error {
 	}
 	p.result.Calls++
 	x := comparison{player: p, index: index, call: c}
-	x.answers(answer, res.StatusCode)
+	x.compareAnswers(answer, res.StatusCode)
 	return nil
 }
 
-// readsUnknown reports whether a call only reads, and has an id that the emulator does not have.
-func (p *player) readsUnknown(c recording.Call) bool {
-	if c.Mutating() {
+// readsUnknownResource reports whether a call only reads, and has an id that the emulator does not have.
+func (p *player) readsUnknownResource(c recording.Call) bool {
+	if c.IsMutating() {
 		return false
 	}
 	unknown := false
 	// body returns an error for a body that cannot be read.
 	_, _ = recording.EachText(c.Body, func(_, value string) string {
-		unknown = unknown || kindOf(value) != "" && p.ids[value] == ""
+		unknown = unknown || idKind(value) != "" && p.ids[value] == ""
 		return value
 	})
 	return unknown
 }
 
-// body returns the request with the emulator's ids.
-func (p *player) body(c recording.Call) (string, error) {
+// requestBody returns the request with the emulator's ids.
+func (p *player) requestBody(c recording.Call) (string, error) {
 	if c.Operation == "ImportCertificate" {
 		return withNewCertificate(c.Body, p.replaceIDs)
 	}
@@ -226,7 +226,7 @@ func (p *player) replaceIDs(text string) string {
 	if text == "" || len(p.ids) == 0 {
 		return text
 	}
-	return identifiers.ReplaceAllStringFunc(text, func(id string) string {
+	return identifierPattern.ReplaceAllStringFunc(text, func(id string) string {
 		if emulated, ok := p.ids[id]; ok {
 			return emulated
 		}
@@ -234,14 +234,14 @@ func (p *player) replaceIDs(text string) string {
 	})
 }
 
-// codeOf returns the code of an error, in any protocol.
-func codeOf(answer *recording.Node) string {
+// errorCodeOf returns the code of an error, in any protocol.
+func errorCodeOf(answer *recording.Node) string {
 	if answer == nil {
 		return ""
 	}
-	for _, at := range []*recording.Node{answer.Kid("Error"), answer.Kid("Errors").Kid("Error"), answer} {
+	for _, at := range []*recording.Node{answer.Child("Error"), answer.Child("Errors").Child("Error"), answer} {
 		for _, name := range []string{"Code", "__type", "code"} {
-			if k := at.Kid(name); k != nil {
+			if k := at.Child(name); k != nil {
 				return k.Text[strings.LastIndexByte(k.Text, '#')+1:]
 			}
 		}
@@ -265,7 +265,7 @@ func (r *Result) Text() string {
 		if d.Member != "" {
 			what += " " + d.Member
 		}
-		k := key{printable(what), d.AWS, d.Emulator}
+		k := key{replaceControlCharacters(what), d.AWS, d.Emulator}
 		if count[k] == 0 {
 			order, first[k] = append(order, k), d
 		}
@@ -277,7 +277,7 @@ func (r *Result) Text() string {
 			if d.Timing != timing {
 				continue
 			}
-			fmt.Fprintf(&out, "%s: AWS %s, emulator %s (call %d", k.what, quoted(k.aws), quoted(k.emulator), d.Call)
+			fmt.Fprintf(&out, "%s: AWS %s, emulator %s (call %d", k.what, quoteValue(k.aws), quoteValue(k.emulator), d.Call)
 			if n := count[k]; n > 1 {
 				fmt.Fprintf(&out, " and %d more", n-1)
 			}
@@ -297,8 +297,8 @@ func (r *Result) Text() string {
 	return out.String()
 }
 
-// printable returns a name of a recording without control characters, as recordings are untrusted input.
-func printable(name string) string {
+// replaceControlCharacters returns a name of a recording without control characters, as recordings are untrusted input.
+func replaceControlCharacters(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -319,8 +319,8 @@ func (r *Result) Count() (differences, timing int) {
 	return differences, timing
 }
 
-// quoted returns a value in quotes for Text.
-func quoted(value string) string {
+// quoteValue returns a value in quotes for Text.
+func quoteValue(value string) string {
 	if value == Missing {
 		return "has none"
 	}

@@ -23,9 +23,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// recorded creates a load balancer in an account that has other resources too, and returns the recording of the
+// recordRun creates a load balancer in an account that has other resources too, and returns the recording of the
 // calls.
-func recorded(t *testing.T) *recording.Recording {
+func recordRun(t *testing.T) *recording.Recording {
 	t.Helper()
 	r := &recording.Recording{Version: recording.Version, Run: "abc123", At: time.Now(), Region: "eu-west-1", Account: "999988887777"}
 	var mu sync.Mutex
@@ -43,12 +43,12 @@ func recorded(t *testing.T) *recording.Recording {
 			return
 		}
 		in.Header = header
-		c, err := recording.Request(in, x.Request.Body)
+		c, err := recording.NewCall(in, x.Request.Body)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		c.By, c.At, c.Status = "controller", int64(len(r.Calls)), x.Answer.Status
+		c.Caller, c.StartMillis, c.Status = "controller", int64(len(r.Calls)), x.Answer.Status
 		if c.Answer, err = recording.ParseAnswer(x.Answer.Body); err != nil {
 			t.Error(err)
 		}
@@ -129,7 +129,7 @@ func writeAndRead(t *testing.T, r *recording.Recording) *recording.Recording {
 // IDs differ, the account had another load balancer and other subnets, and all names of these are redacted.
 func TestEmulatorGivesTheRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	r := writeAndRead(t, recorded(t))
+	r := writeAndRead(t, recordRun(t))
 	out, err := compare.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -150,37 +150,37 @@ func TestDifferentAnswersAreReported(t *testing.T) {
 		change    func(*recording.Call)
 		want      []compare.Difference
 	}{
-		"another value": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "IpAddressType").Text = "dualstack" }, []compare.Difference{
+		"another value": {"CreateLoadBalancer", func(c *recording.Call) { findElement(c, "IpAddressType").Text = "dualstack" }, []compare.Difference{
 			{Member: "CreateLoadBalancerResult.LoadBalancers.member.IpAddressType", AWS: "dualstack", Emulator: "ipv4"},
 		}},
 		"a member more in AWS": {"CreateLoadBalancer", func(c *recording.Call) {
-			n := at(c, "IpAddressType")
+			n := findElement(c, "IpAddressType")
 			*n = recording.Node{Name: "EnablePrefixForIpv6SourceNat", Text: "off"}
 		}, []compare.Difference{
 			{Member: "CreateLoadBalancerResult.LoadBalancers.member.EnablePrefixForIpv6SourceNat", AWS: "off", Emulator: compare.Missing},
 			{Member: "CreateLoadBalancerResult.LoadBalancers.member.IpAddressType", AWS: compare.Missing, Emulator: "ipv4"},
 		}},
-		"another state": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "Code").Text = "active_impaired" }, []compare.Difference{
+		"another state": {"CreateLoadBalancer", func(c *recording.Call) { findElement(c, "Code").Text = "active_impaired" }, []compare.Difference{
 			{Member: "CreateLoadBalancerResult.LoadBalancers.member.State.Code", AWS: "active_impaired", Emulator: "provisioning", Timing: true},
 		}},
-		"a text that was replaced": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "IpAddressType").Text = "text-7" }, nil},
+		"a text that was replaced": {"CreateLoadBalancer", func(c *recording.Call) { findElement(c, "IpAddressType").Text = "text-7" }, nil},
 		"an error less": {"DeleteTargetGroup", func(c *recording.Call) { c.Status, c.Answer = 200, nil }, []compare.Difference{
 			{AWS: "200", Emulator: "400 ResourceInUse"},
 		}},
 		"a setting less": {"DescribeLoadBalancerAttributes", func(c *recording.Call) {
-			list := at(c, "Attributes")
-			i := slices.IndexFunc(list.Kids, func(n *recording.Node) bool { return n.Kid("Key").Text == "idle_timeout.timeout_seconds" })
-			list.Kids = slices.Delete(list.Kids, i, i+1)
+			list := findElement(c, "Attributes")
+			i := slices.IndexFunc(list.Children, func(n *recording.Node) bool { return n.Child("Key").Text == "idle_timeout.timeout_seconds" })
+			list.Children = slices.Delete(list.Children, i, i+1)
 		}, []compare.Difference{
 			{Member: "DescribeLoadBalancerAttributesResult.Attributes.member", AWS: compare.Missing, Emulator: "idle_timeout.timeout_seconds"},
 		}},
-		"a rule less": {"DescribeRules", func(c *recording.Call) { at(c, "Rules").Kids = nil }, []compare.Difference{
+		"a rule less": {"DescribeRules", func(c *recording.Call) { findElement(c, "Rules").Children = nil }, []compare.Difference{
 			{Member: "DescribeRulesResult.Rules.member", AWS: compare.Missing},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := recorded(t)
+			r := recordRun(t)
 			i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == c.operation })
 			c.change(&r.Calls[i])
 			out, err := compare.Run(t.Context(), writeAndRead(t, r))
@@ -200,14 +200,14 @@ func TestDifferentAnswersAreReported(t *testing.T) {
 	}
 }
 
-// at returns the first element of a response with a name.
-func at(c *recording.Call, name string) *recording.Node {
+// findElement returns the first element of a response with a name.
+func findElement(c *recording.Call, name string) *recording.Node {
 	var find func(n *recording.Node) *recording.Node
 	find = func(n *recording.Node) *recording.Node {
 		if n.Name == name {
 			return n
 		}
-		for _, k := range n.Kids {
+		for _, k := range n.Children {
 			if out := find(k); out != nil {
 				return out
 			}
@@ -221,9 +221,9 @@ func at(c *recording.Call, name string) *recording.Node {
 // are not compared, because they depend on the account and not on the emulator.
 func TestCallsThatCannotBeRepeatedAreSkipped(t *testing.T) {
 	t.Parallel()
-	r := recorded(t)
+	r := recordRun(t)
 	r.Calls[0].Status = 0
-	r.Calls[len(r.Calls)-1].Answer = &recording.Node{Name: "ErrorResponse", Kids: []*recording.Node{{Name: "Error", Kids: []*recording.Node{{Name: "Code", Text: "Throttling"}}}}}
+	r.Calls[len(r.Calls)-1].Answer = &recording.Node{Name: "ErrorResponse", Children: []*recording.Node{{Name: "Error", Children: []*recording.Node{{Name: "Code", Text: "Throttling"}}}}}
 	out, err := compare.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -253,9 +253,9 @@ func TestReadsDuringAChangeMayHaveEitherAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := recorded(t)
+			r := recordRun(t)
 			for i := range r.Calls {
-				r.Calls[i].At *= 50
+				r.Calls[i].StartMillis *= 50
 			}
 			call := func(operation string) *recording.Call {
 				i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == operation })
@@ -266,12 +266,12 @@ func TestReadsDuringAChangeMayHaveEitherAnswer(t *testing.T) {
 			}
 			read := call("DescribeLoadBalancerAttributes")
 			other := *call("DeleteTargetGroup")
-			other.Operation, other.At, other.Took, other.Status = c.change, read.At-c.start, 10, 0
+			other.Operation, other.StartMillis, other.DurationMillis, other.Status = c.change, read.StartMillis-c.start, 10, 0
 			if c.change == "CreateSecurityGroup" {
 				other.Service = "ec2"
 			}
-			read.Took = c.took
-			at(read, "Attributes").Kids = nil
+			read.DurationMillis = c.took
+			findElement(read, "Attributes").Children = nil
 			r.Calls = append(r.Calls, other)
 			out, err := compare.Run(t.Context(), r)
 			if err != nil {
@@ -293,7 +293,7 @@ func TestReadsDuringAChangeMayHaveEitherAnswer(t *testing.T) {
 // not compared, because the emulator does not have the resource.
 func TestResourcesFromBeforeTheRunAreNotCompared(t *testing.T) {
 	t.Parallel()
-	r := recorded(t)
+	r := recordRun(t)
 	i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == "DescribeLoadBalancerAttributes" })
 	r.Calls[i].Body = url.Values{
 		"Action": {"DescribeLoadBalancerAttributes"}, "Version": {"2015-12-01"},

@@ -67,10 +67,10 @@ func (p *player) createNetwork(ctx context.Context, r *recording.Recording) erro
 			return err
 		}
 	}
-	return p.instances(ctx, api, id, r.Site.Instances)
+	return p.createInstances(ctx, api, id, r.Site.Instances)
 }
 
-func (p *player) instances(ctx context.Context, api *ec2.Client, vpc *string, list []recording.Instance) error {
+func (p *player) createInstances(ctx context.Context, api *ec2.Client, vpc *string, list []recording.Instance) error {
 	images, err := api.DescribeImages(ctx, &ec2.DescribeImagesInput{})
 	if err != nil {
 		return err

@@ -12,42 +12,42 @@ import (
 	"sync/atomic"
 )
 
-// maxPorts is the maximum number of open ports of an accelerator: each port needs a socket on each address.
-const maxPorts = 200
+// maxAcceleratorPorts is the maximum number of open ports of an accelerator: each port needs a socket on each address.
+const maxAcceleratorPorts = 200
 
 // errNoEndpoint is the error of a flow for which no endpoint can be reached.
 var errNoEndpoint = errors.New("no endpoint can be reached")
 
-// listenAddress is a port of a static address that an accelerator listens on.
-type listenAddress struct {
+// anycastListenAddress is a port of a static address that an accelerator listens on.
+type anycastListenAddress struct {
 	at  netip.AddrPort // in the emulated network
 	udp bool
 }
 
-func (k listenAddress) compare(other listenAddress) int {
+func (k anycastListenAddress) compare(other anycastListenAddress) int {
 	udp := map[bool]int{true: 1}
 	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
 }
 
-// listenSocket is the socket of a static address for one port and protocol. New flows use the current view.
+// anycastSocket is the socket of a static address for one port and protocol. New flows use the current view.
 // Existing flows keep their endpoint until they end, even if the configuration changes.
-type listenSocket struct {
-	plane *Plane
-	key   listenAddress
-	view  atomic.Pointer[anycastView]
-	real  netip.AddrPort // the address of the socket
-	stop  func()         // stops accepting new flows
+type anycastSocket struct {
+	plane         *Plane
+	key           anycastListenAddress
+	view          atomic.Pointer[anycastView]
+	localAddress  netip.AddrPort // the address of the socket
+	stopAccepting func()         // stops accepting new flows
 }
 
 // anycastView is the configuration for new flows. It is immutable.
 type anycastView struct {
-	accelerator string // ARN
-	listener    AcceleratorListener
-	distances   Distances
-	local       netip.Addr // the address of this machine that replaces the static address; ::1 for IPv6
-	// source is the address of this machine from which flows over IPv4 are forwarded.
-	source netip.Addr
-	names  map[string]nameView
+	accelerator  string // ARN
+	listener     AcceleratorListener
+	distances    Distances
+	localAddress netip.Addr // the address of this machine that replaces the static address; ::1 for IPv6
+	// sourceAddress is the address of this machine from which flows over IPv4 are forwarded.
+	sourceAddress netip.Addr
+	names         map[string]dnsNameView
 }
 
 // AcceleratorSocket is an open socket of an accelerator.
@@ -63,58 +63,58 @@ func (p *Plane) AcceleratorSockets() []AcceleratorSocket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []AcceleratorSocket
-	for _, key := range sortedListenAddresses(p.listenSockets) {
-		e := p.listenSockets[key]
+	for _, key := range sortedAnycastAddresses(p.anycastSockets) {
+		e := p.anycastSockets[key]
 		view := e.view.Load()
-		all = append(all, AcceleratorSocket{view.accelerator, view.listener.ARN, key.at, e.real, key.udp})
+		all = append(all, AcceleratorSocket{view.accelerator, view.listener.ARN, key.at, e.localAddress, key.udp})
 	}
 	return all
 }
 
-// acceleratorSockets opens and closes the sockets of accelerators.
-type acceleratorSockets struct{ *Plane }
+// acceleratorSocketManager opens and closes the sockets of accelerators.
+type acceleratorSocketManager struct{ *Plane }
 
 // applyAccelerators opens and closes ports of static addresses.
-func (p acceleratorSockets) applyAccelerators(cfg Config) []error {
+func (p acceleratorSocketManager) applyAccelerators(cfg Config) []error {
 	wanted, errs := p.compileAccelerators(cfg)
-	for key, e := range p.listenSockets {
+	for key, e := range p.anycastSockets {
 		if wanted[key] == nil {
-			delete(p.listenSockets, key)
-			e.stop()
+			delete(p.anycastSockets, key)
+			e.stopAccepting()
 		}
 	}
-	for _, key := range sortedListenAddresses(wanted) {
-		if e := p.listenSockets[key]; e != nil {
+	for _, key := range sortedAnycastAddresses(wanted) {
+		if e := p.anycastSockets[key]; e != nil {
 			e.view.Store(wanted[key])
 			continue
 		}
-		e, err := p.openListenSocket(key, wanted[key])
+		e, err := p.openAnycastSocket(key, wanted[key])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("accelerator %s: %w", wanted[key].accelerator, err))
 			continue
 		}
-		p.listenSockets[key] = e
+		p.anycastSockets[key] = e
 	}
 	return errs
 }
 
-func (p acceleratorSockets) compileAccelerators(cfg Config) (map[listenAddress]*anycastView, []error) {
-	wanted := map[listenAddress]*anycastView{}
+func (p acceleratorSocketManager) compileAccelerators(cfg Config) (map[anycastListenAddress]*anycastView, []error) {
+	wanted := map[anycastListenAddress]*anycastView{}
 	var errs []error
 	for _, a := range cfg.Accelerators {
 		open := 0
 	listeners:
 		for _, l := range a.Listeners {
-			view := anycastView{accelerator: a.ARN, listener: l, distances: cfg.Distances, source: a.source().Addr(), names: *p.names.Load()}
+			view := anycastView{accelerator: a.ARN, listener: l, distances: cfg.Distances, sourceAddress: a.sourceAddress().Addr(), names: *p.names.Load()}
 			for port := range l.eachPort() {
-				if open++; open > maxPorts {
-					errs = append(errs, fmt.Errorf("accelerator %s has more than %d ports; the other ports are not served", a.ARN, maxPorts))
+				if open++; open > maxAcceleratorPorts {
+					errs = append(errs, fmt.Errorf("accelerator %s has more than %d ports; the other ports are not served", a.ARN, maxAcceleratorPorts))
 					break listeners
 				}
 				for _, s := range a.Addresses {
 					one := view
-					one.local = cmp.Or(s.Local, netip.IPv6Loopback())
-					key := listenAddress{netip.AddrPortFrom(s.Public, port), l.UDP}
+					one.localAddress = cmp.Or(s.Local, netip.IPv6Loopback())
+					key := anycastListenAddress{netip.AddrPortFrom(s.Public, port), l.UDP}
 					if other := wanted[key]; other != nil {
 						errs = append(errs, fmt.Errorf("accelerator %s: %s is already served by %s", a.ARN, key.at, other.accelerator))
 						continue
@@ -140,70 +140,70 @@ func (l AcceleratorListener) eachPort() func(yield func(uint16) bool) {
 	}
 }
 
-// sortedListenAddresses returns the keys of a map, ordered by address, port and protocol.
-func sortedListenAddresses[V any](m map[listenAddress]V) []listenAddress {
-	keys := make([]listenAddress, 0, len(m))
+// sortedAnycastAddresses returns the keys of a map, ordered by address, port and protocol.
+func sortedAnycastAddresses[V any](m map[anycastListenAddress]V) []anycastListenAddress {
+	keys := make([]anycastListenAddress, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, listenAddress.compare)
+	slices.SortFunc(keys, anycastListenAddress.compare)
 	return keys
 }
 
-// openListenSocket opens the socket for an address and port.
-func (p acceleratorSockets) openListenSocket(key listenAddress, view *anycastView) (*listenSocket, error) {
-	e := &listenSocket{plane: p.Plane, key: key}
+// openAnycastSocket opens the socket for an address and port.
+func (p acceleratorSocketManager) openAnycastSocket(key anycastListenAddress, view *anycastView) (*anycastSocket, error) {
+	e := &anycastSocket{plane: p.Plane, key: key}
 	e.view.Store(view)
 	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // like the IPv6 addresses of load balancers
-	if view.local.Is4() {
-		at = p.opt.Bind(netip.AddrPortFrom(view.local, key.at.Port()))
+	if view.localAddress.Is4() {
+		at = p.opt.BindAddress(netip.AddrPortFrom(view.localAddress, key.at.Port()))
 	}
 	if key.udp {
 		conn, err := listenUDP(at, p.opt.PortOffset)
 		if err != nil {
 			return nil, err
 		}
-		s := &datagrams{listenSocket: e, conn: conn, life: newLifetime(), flows: map[netip.AddrPort]*datagramFlow{}}
-		e.real, e.stop = conn.LocalAddr().(*net.UDPAddr).AddrPort(), s.close
-		p.work.Go(s.read)
+		s := &anycastUDPSocket{anycastSocket: e, conn: conn, lifetime: newLifetime(), flows: map[netip.AddrPort]*anycastUDPFlow{}}
+		e.localAddress, e.stopAccepting = conn.LocalAddr().(*net.UDPAddr).AddrPort(), s.close
+		p.goroutines.Go(s.forwardDatagrams)
 		return e, nil
 	}
-	ln, err := listen(at, p.opt.PortOffset, net.Listen)
+	ln, err := listenTCP(at, p.opt.PortOffset, net.Listen)
 	if err != nil {
 		return nil, err
 	}
-	e.real, e.stop = ln.Addr().(*net.TCPAddr).AddrPort(), func() { _ = ln.Close() }
-	p.work.Go(func() {
-		acceptAll(ln, func(conn *net.TCPConn) { p.work.Go(func() { e.serve(conn) }) })
+	e.localAddress, e.stopAccepting = ln.Addr().(*net.TCPAddr).AddrPort(), func() { _ = ln.Close() }
+	p.goroutines.Go(func() {
+		acceptConnections(ln, func(conn *net.TCPConn) { p.goroutines.Go(func() { e.serve(conn) }) })
 	})
 	return e, nil
 }
 
 // serve forwards one connection until it ends.
-func (e *listenSocket) serve(conn *net.TCPConn) {
-	stop := context.AfterFunc(e.plane.life, func() { reset(conn) })
+func (e *anycastSocket) serve(conn *net.TCPConn) {
+	stop := context.AfterFunc(e.plane.lifetime, func() { resetConn(conn) })
 	defer stop()
-	raw, done, err := e.connect(e.plane.life, e.plane.clientOf(conn.RemoteAddr().(*net.TCPAddr).AddrPort()))
+	raw, done, err := e.connect(e.plane.lifetime, e.plane.clientOf(conn.RemoteAddr().(*net.TCPAddr).AddrPort()))
 	if err != nil {
-		reset(conn)
+		resetConn(conn)
 		return
 	}
 	defer done()
 	there := raw.(*net.TCPConn)
-	stopThere := context.AfterFunc(e.plane.life, func() { reset(there) })
+	stopThere := context.AfterFunc(e.plane.lifetime, func() { resetConn(there) })
 	defer stopThere()
 	pipe(conn, there, e.plane.opt.AcceleratorIdleTimeout, func() {
-		reset(conn)
-		reset(there)
+		resetConn(conn)
+		resetConn(there)
 	})
 }
 
 // connect chooses the endpoint of a new flow and connects to it. The caller calls the returned function when the flow has
 // ended.
-func (e *listenSocket) connect(ctx context.Context, from handover) (net.Conn, func(), error) {
+func (e *anycastSocket) connect(ctx context.Context, from forwardedClient) (net.Conn, func(), error) {
 	view, p := e.view.Load(), e.plane
-	f := anycastFlow{client: from.client, to: e.key.at, udp: e.key.udp}
-	c, ok := view.listener.choose(f, view.distances)
+	f := anycastFlow{client: from.client, destination: e.key.at, udp: e.key.udp}
+	c, ok := view.listener.chooseEndpoint(f, view.distances)
 	if !ok {
 		return nil, nil, errNoEndpoint
 	}
@@ -220,33 +220,33 @@ func (e *listenSocket) connect(ctx context.Context, from handover) (net.Conn, fu
 			continue
 		}
 		o := from
-		if !c.endpoint.PreserveClient {
+		if !c.endpoint.PreserveClientIP {
 			o = e.withoutClientIP(from)
 		}
-		source := view.source
+		source := view.sourceAddress
 		if real.Addr().Is6() || !source.IsValid() {
 			source = real.Addr()
 		}
-		return p.handed.dial(ctx, network, source, real, o)
+		return p.forwardedClients.dial(ctx, network, source, real, o)
 	}
 	return nil, nil, errNoEndpoint
 }
 
 // connectInstance connects to an address of the network: the address of an instance, or the address behind an
 // elastic IP.
-func (e *listenSocket) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
+func (e *anycastSocket) connectInstance(ctx context.Context, network string, view *anycastView, from forwardedClient, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
 		return nil, nil, errNoEndpoint
 	}
 	at := netip.AddrPortFrom(c.endpoint.Address, c.port)
 	if real, open := e.plane.socketAt(at, e.key.udp); open {
-		return e.plane.handed.dial(ctx, network, view.source, real, e.withoutClientIP(from))
+		return e.plane.forwardedClients.dial(ctx, network, view.sourceAddress, real, e.withoutClientIP(from))
 	}
-	o := origin{node: view.source}
-	if c.endpoint.PreserveClient {
+	o := packetSource{node: view.sourceAddress}
+	if c.endpoint.PreserveClientIP {
 		o.client = from.client.Addr()
 		if from.peer.Addr().IsLoopback() {
-			o.local = from.peer.Addr()
+			o.localClient = from.peer.Addr()
 		}
 	}
 	conn, err := e.plane.dialTarget(ctx, network, o, at)
@@ -254,8 +254,8 @@ func (e *listenSocket) connectInstance(ctx context.Context, network string, view
 }
 
 // withoutClientIP returns the handover for an endpoint without client IP preservation, which sees the static address.
-func (e *listenSocket) withoutClientIP(from handover) handover {
-	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
+func (e *anycastSocket) withoutClientIP(from forwardedClient) forwardedClient {
+	return forwardedClient{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 
 // nodes returns the addresses of the nodes of a load balancer in the order in which the flow tries them. Nodes of zones
@@ -269,11 +269,11 @@ func (v *anycastView) nodes(c anycastChoice, f anycastFlow) []netip.AddrPort {
 	}
 	var all []ranked
 	for _, n := range name.nodes {
-		address := n.at
+		address := n.vpcAddress
 		if !f.client.Addr().Is4() && n.ipv6.IsValid() {
 			address = n.ipv6
 		}
-		all = append(all, ranked{netip.AddrPortFrom(address, c.port), !name.healthy(n.zone), share(v.listener.key(f), n.zone)})
+		all = append(all, ranked{netip.AddrPortFrom(address, c.port), !name.isZoneHealthy(n.zone), hashFraction(v.listener.flowKey(f), n.zone)})
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
 		if a.unhealthy != b.unhealthy {

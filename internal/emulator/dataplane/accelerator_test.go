@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// anycastOf returns an accelerator with one static address and one listener with these ports.
-func anycastOf(arn, public, local string, ports ...PortRange) Accelerator {
+// newTestAccelerator returns an accelerator with one static address and one listener with these ports.
+func newTestAccelerator(arn, public, local string, ports ...PortRange) Accelerator {
 	return Accelerator{ARN: arn, DNSNames: []string{arn + ".awsglobalaccelerator.com"}, Addresses: []StaticAddress{{netip.MustParseAddr(public), netip.MustParseAddr(local)}},
 		Listeners: []AcceleratorListener{{ARN: arn + "/l", Ports: ports}}}
 }
 
 func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	p := startPlane(t)
-	wide := anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000}, PortRange{2000, 9000})
-	same := anycastOf("same", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000})
+	wide := newTestAccelerator("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000}, PortRange{2000, 9000})
+	same := newTestAccelerator("same", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000})
 	err := p.Apply(Config{Accelerators: []Accelerator{wide, same}})
 	if err == nil || !strings.Contains(err.Error(), "accelerator wide has more than 200 ports") || !strings.Contains(err.Error(), "75.2.0.1:1000 is already served by wide") {
 		t.Errorf("error %v", err)
@@ -32,9 +32,9 @@ func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	if found, ok := p.Resolve("WIDE.awsglobalaccelerator.com."); !ok || len(found) != 1 || found[0].String() != "127.252.0.1" {
 		t.Errorf("the name has %v", found)
 	}
-	apply(t, p, Config{Accelerators: []Accelerator{anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1001})}})
+	apply(t, p, Config{Accelerators: []Accelerator{newTestAccelerator("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1001})}})
 	before := p.AcceleratorSockets()
-	apply(t, p, Config{Accelerators: []Accelerator{anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1001, 1002})}})
+	apply(t, p, Config{Accelerators: []Accelerator{newTestAccelerator("wide", "75.2.0.1", "127.252.0.1", PortRange{1001, 1002})}})
 	after := p.AcceleratorSockets()
 	if len(before) != 2 || len(after) != 2 || before[1].Real != after[0].Real || after[1].Static.Port() != 1002 {
 		t.Errorf("a port that stays is opened again: %v, then %v", before, after)
@@ -48,16 +48,16 @@ func TestApplyReportsSocketsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// reached returns the socket of an accelerator whose endpoint is an address of this machine, as if it were an
+// acceleratorSocketTo returns the socket of an accelerator whose endpoint is an address of this machine, as if it were an
 // instance.
-func reached(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) netip.AddrPort {
+func acceleratorSocketTo(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) netip.AddrPort {
 	t.Helper()
 	p := startPlane(t, change)
-	a := anycastOf("a", "75.2.0.1", "127.0.0.1", PortRange{1000, 1000})
+	a := newTestAccelerator("a", "75.2.0.1", "127.0.0.1", PortRange{1000, 1000})
 	a.Listeners[0].UDP = udp
-	a.Listeners[0].Groups = []EndpointGroup{{
-		Region: "us-west-2", Dial: 100, Overrides: map[uint16]uint16{1000: at.Port()},
-		Endpoints: []AcceleratorEndpoint{{ID: "i", Weight: 1, Healthy: true, PreserveClient: true, Address: at.Addr()}},
+	a.Listeners[0].EndpointGroups = []EndpointGroup{{
+		Region: "us-west-2", TrafficDial: 100, PortOverrides: map[uint16]uint16{1000: at.Port()},
+		Endpoints: []AcceleratorEndpoint{{ID: "i", Weight: 1, IsHealthy: true, PreserveClientIP: true, Address: at.Addr()}},
 	}}
 	apply(t, p, Config{Accelerators: []Accelerator{a}})
 	return p.AcceleratorSockets()[0].Real
@@ -69,7 +69,7 @@ func TestIdleConnectionsOfAcceleratorsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	real := reached(t, ln.Addr().(*net.TCPAddr).AddrPort(), false, func(o *Options) { o.AcceleratorIdleTimeout = brief })
+	real := acceleratorSocketTo(t, ln.Addr().(*net.TCPAddr).AddrPort(), false, func(o *Options) { o.AcceleratorIdleTimeout = brief })
 	conn, err := net.Dial("tcp", real.String())
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestIdleFlowsOfAcceleratorsEnd(t *testing.T) {
 		return out
 	}
 	for name, idle := range map[string]time.Duration{"idle": 4 * time.Millisecond, "kept": 0} {
-		real := reached(t, target.LocalAddr().(*net.UDPAddr).AddrPort(), true, func(o *Options) { o.AcceleratorUDPIdleTimeout = idle })
+		real := acceleratorSocketTo(t, target.LocalAddr().(*net.UDPAddr).AddrPort(), true, func(o *Options) { o.AcceleratorUDPIdleTimeout = idle })
 		conn, err := net.Dial("udp", real.String())
 		if err != nil {
 			t.Fatal(err)

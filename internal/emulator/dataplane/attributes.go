@@ -9,9 +9,9 @@ import (
 // attributes reads typed values from AWS's map of strings and collects an error for each
 // invalid value, with its key.
 type attributes struct {
-	of     string
-	values map[string]string
-	errs   []error
+	resource string
+	values   map[string]string
+	errs     []error
 }
 
 func (a *attributes) text(key, byDefault string) string {
@@ -28,7 +28,7 @@ func (a *attributes) bool(key string, byDefault bool) bool {
 	}
 	b, err := strconv.ParseBool(v)
 	if err != nil {
-		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is neither true nor false", a.of, key, v))
+		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is neither true nor false", a.resource, key, v))
 		return byDefault
 	}
 	return b
@@ -45,7 +45,7 @@ func (a *attributes) number(key string, byDefault int) int {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
-		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is not a number", a.of, key, v))
+		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is not a number", a.resource, key, v))
 		return byDefault
 	}
 	return n
@@ -62,89 +62,89 @@ type lbAttributes struct {
 	http2             bool
 	dropInvalidHeader bool
 	preserveHost      bool
-	tlsHeaders        bool
-	clientPort        bool
-	forwardedFor      string
+	addTLSHeaders     bool
+	addClientPort     bool
+	forwardedForMode  string
 	crossZone         bool
 }
 
 func parseLBAttributes(of string, lb LoadBalancer) (lbAttributes, []error) {
-	a := &attributes{of: of, values: lb.Attributes}
+	a := &attributes{resource: of, values: lb.Attributes}
 	return lbAttributes{
 		idleTimeout:       a.seconds("idle_timeout.timeout_seconds", 60),
 		clientKeepAlive:   a.seconds("client_keep_alive.seconds", 3600),
 		http2:             a.bool("routing.http2.enabled", true),
 		dropInvalidHeader: a.bool("routing.http.drop_invalid_header_fields.enabled", false),
 		preserveHost:      a.bool("routing.http.preserve_host_header.enabled", false),
-		tlsHeaders:        a.bool("routing.http.x_amzn_tls_version_and_cipher_suite.enabled", false),
-		clientPort:        a.bool("routing.http.xff_client_port.enabled", false),
-		forwardedFor:      a.text("routing.http.xff_header_processing.mode", "append"),
-		crossZone:         a.bool("load_balancing.cross_zone.enabled", !lb.Network),
+		addTLSHeaders:     a.bool("routing.http.x_amzn_tls_version_and_cipher_suite.enabled", false),
+		addClientPort:     a.bool("routing.http.xff_client_port.enabled", false),
+		forwardedForMode:  a.text("routing.http.xff_header_processing.mode", "append"),
+		crossZone:         a.bool("load_balancing.cross_zone.enabled", !lb.IsNetwork),
 	}, a.errs
 }
 
 // tgAttributes are the attributes of a target group that affect traffic.
 type tgAttributes struct {
-	algorithm      string
-	slowStart      time.Duration
-	sticky         bool
-	stickyType     string
-	lbCookieFor    time.Duration
-	appCookie      string
-	appCookieFor   time.Duration
-	crossZone      string
-	minHealthy     int
-	minHealthyPart int // per cent, 0: off
-	multiValue     bool
+	algorithm         string
+	slowStart         time.Duration
+	isSticky          bool
+	stickyType        string
+	lbCookieDuration  time.Duration
+	appCookieName     string
+	appCookieDuration time.Duration
+	crossZone         string
+	minHealthy        int
+	minHealthyPercent int // per cent, 0: off
+	multiValueHeaders bool
 
 	// The following are for target groups of Network Load Balancers, whose stickiness is always by source address.
-	dnsHealthy     int
-	dnsHealthyPart int // per cent, 0: off
-	preserveClient bool
-	proxyProtocol  bool
-	resetRemoved   bool // reset connections when deregistration ends
-	resetUnhealthy bool // reset connections when a target becomes unhealthy
+	dnsMinHealthy        int
+	dnsMinHealthyPercent int // per cent, 0: off
+	preserveClientIP     bool
+	proxyProtocol        bool
+	resetDeregistered    bool // reset connections when deregistration ends
+	resetUnhealthy       bool // reset connections when a target becomes unhealthy
 }
 
 func parseTGAttributes(of string, tg TargetGroup) (tgAttributes, []error) {
-	a := &attributes{of: of, values: tg.Attributes}
-	udp := tg.Protocol.datagrams()
+	a := &attributes{resource: of, values: tg.Attributes}
+	udp := tg.Protocol.hasDatagrams()
 	attr := tgAttributes{
-		algorithm:      a.text("load_balancing.algorithm.type", "round_robin"),
-		slowStart:      a.seconds("slow_start.duration_seconds", 0),
-		sticky:         a.bool("stickiness.enabled", false),
-		stickyType:     a.text("stickiness.type", "lb_cookie"),
-		lbCookieFor:    a.seconds("stickiness.lb_cookie.duration_seconds", 86400),
-		appCookie:      a.text("stickiness.app_cookie.cookie_name", ""),
-		appCookieFor:   a.seconds("stickiness.app_cookie.duration_seconds", 86400),
-		crossZone:      a.text("load_balancing.cross_zone.enabled", "use_load_balancer_configuration"),
-		minHealthy:     a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", 1),
-		minHealthyPart: a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage", 0),
-		multiValue:     a.bool("lambda.multi_value_headers.enabled", false),
+		algorithm:         a.text("load_balancing.algorithm.type", "round_robin"),
+		slowStart:         a.seconds("slow_start.duration_seconds", 0),
+		isSticky:          a.bool("stickiness.enabled", false),
+		stickyType:        a.text("stickiness.type", "lb_cookie"),
+		lbCookieDuration:  a.seconds("stickiness.lb_cookie.duration_seconds", 86400),
+		appCookieName:     a.text("stickiness.app_cookie.cookie_name", ""),
+		appCookieDuration: a.seconds("stickiness.app_cookie.duration_seconds", 86400),
+		crossZone:         a.text("load_balancing.cross_zone.enabled", "use_load_balancer_configuration"),
+		minHealthy:        a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", 1),
+		minHealthyPercent: a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage", 0),
+		multiValueHeaders: a.bool("lambda.multi_value_headers.enabled", false),
 
-		dnsHealthy:     a.number("target_group_health.dns_failover.minimum_healthy_targets.count", 1),
-		dnsHealthyPart: a.number("target_group_health.dns_failover.minimum_healthy_targets.percentage", 0),
-		preserveClient: a.bool("preserve_client_ip.enabled", udp),
-		proxyProtocol:  a.bool("proxy_protocol_v2.enabled", false),
-		resetRemoved:   a.bool("deregistration_delay.connection_termination.enabled", udp),
-		resetUnhealthy: a.bool("target_health_state.unhealthy.connection_termination.enabled", !udp),
+		dnsMinHealthy:        a.number("target_group_health.dns_failover.minimum_healthy_targets.count", 1),
+		dnsMinHealthyPercent: a.number("target_group_health.dns_failover.minimum_healthy_targets.percentage", 0),
+		preserveClientIP:     a.bool("preserve_client_ip.enabled", udp),
+		proxyProtocol:        a.bool("proxy_protocol_v2.enabled", false),
+		resetDeregistered:    a.bool("deregistration_delay.connection_termination.enabled", udp),
+		resetUnhealthy:       a.bool("target_health_state.unhealthy.connection_termination.enabled", !udp),
 	}
-	if tg.ALB {
-		attr.preserveClient, attr.proxyProtocol = true, false
+	if tg.IsALB {
+		attr.preserveClientIP, attr.proxyProtocol = true, false
 	}
 	return attr, a.errs
 }
 
 // listenerAttributes are the headers that a listener adds or renames.
 type listenerAttributes struct {
-	hideServer bool
-	// response maps header names to the values that are put into responses.
-	response map[string]string
-	// tcpIdle is the time after which a connection without traffic is reset.
-	tcpIdle time.Duration
-	// request maps the default names of headers that targets receive to the
+	hideServerHeader bool
+	// responseHeaders maps header names to the values that are put into responses.
+	responseHeaders map[string]string
+	// tcpIdleTimeout is the time after which a connection without traffic is reset.
+	tcpIdleTimeout time.Duration
+	// requestHeaderNames maps the default names of headers that targets receive to the
 	// names chosen by the user.
-	request map[string]string
+	requestHeaderNames map[string]string
 }
 
 // responseHeaders maps the middle part of a listener attribute's key to the
@@ -176,21 +176,21 @@ var requestHeaders = map[string]string{
 }
 
 func parseListenerAttributes(of string, values map[string]string) (listenerAttributes, []error) {
-	a := &attributes{of: of, values: values}
+	a := &attributes{resource: of, values: values}
 	l := listenerAttributes{
-		hideServer: !a.bool("routing.http.response.server.enabled", true),
-		response:   map[string]string{},
-		tcpIdle:    a.seconds("tcp.idle_timeout.seconds", 350),
-		request:    map[string]string{},
+		hideServerHeader:   !a.bool("routing.http.response.server.enabled", true),
+		responseHeaders:    map[string]string{},
+		tcpIdleTimeout:     a.seconds("tcp.idle_timeout.seconds", 350),
+		requestHeaderNames: map[string]string{},
 	}
 	for part, header := range responseHeaders {
 		if v := a.text("routing.http.response."+part+".header_value", ""); v != "" {
-			l.response[header] = v
+			l.responseHeaders[header] = v
 		}
 	}
 	for part, header := range requestHeaders {
 		if v := a.text("routing.http.request."+part+".header_name", ""); v != "" {
-			l.request[header] = v
+			l.requestHeaderNames[header] = v
 		}
 	}
 	return l, a.errs
@@ -198,7 +198,7 @@ func parseListenerAttributes(of string, values map[string]string) (listenerAttri
 
 // requestHeader returns the name of a header in requests to targets.
 func (l listenerAttributes) requestHeader(name string) string {
-	if renamed, ok := l.request[name]; ok {
+	if renamed, ok := l.requestHeaderNames[name]; ok {
 		return renamed
 	}
 	return name

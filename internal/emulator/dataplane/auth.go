@@ -26,29 +26,29 @@ const (
 	// callbackPath is the path to which identity providers redirect users after a login.
 	callbackPath = "/oauth2/idpresponse"
 	nonceCookie  = "AWSALBAuthNonce"
-	// loginTime is the maximum duration of a login.
-	loginTime = 15 * time.Minute
+	// maxLoginDuration is the maximum duration of a login.
+	maxLoginDuration = 15 * time.Minute
 )
 
-// login has the settings that OIDC and Cognito share.
-type login struct {
-	issuer, authorize, token, userInfo string
-	clientID, clientSecret             string
-	scope, cookie                      string
-	timeout                            time.Duration
-	extra                              map[string]string
-	onUnauthenticated                  OnUnauthenticated
+// loginSettings has the settings that OIDC and Cognito share.
+type loginSettings struct {
+	issuer, authorizeURL, tokenURL, userInfoURL string
+	clientID, clientSecret                      string
+	scope, sessionCookie                        string
+	sessionTimeout                              time.Duration
+	extraParams                                 map[string]string
+	onUnauthenticated                           OnUnauthenticated
 }
 
-// loginOf returns the login settings of an authenticator, and false if the authenticator has none.
-func loginOf(a Authenticator) (login, bool) {
-	var l login
+// loginSettingsOf returns the login settings of an authenticator, and false if the authenticator has none.
+func loginSettingsOf(a Authenticator) (loginSettings, bool) {
+	var l loginSettings
 	switch a := a.(type) {
 	case OIDC:
-		l = login{
-			issuer: a.Issuer, authorize: a.AuthorizationEndpoint, token: a.TokenEndpoint, userInfo: a.UserInfoEndpoint,
-			clientID: a.ClientID, clientSecret: a.ClientSecret, scope: a.Scope, cookie: a.SessionCookie,
-			timeout: a.SessionTimeout, extra: a.ExtraParams, onUnauthenticated: a.OnUnauthenticated,
+		l = loginSettings{
+			issuer: a.Issuer, authorizeURL: a.AuthorizationEndpoint, tokenURL: a.TokenEndpoint, userInfoURL: a.UserInfoEndpoint,
+			clientID: a.ClientID, clientSecret: a.ClientSecret, scope: a.Scope, sessionCookie: a.SessionCookie,
+			sessionTimeout: a.SessionTimeout, extraParams: a.ExtraParams, onUnauthenticated: a.OnUnauthenticated,
 		}
 	case Cognito:
 		region, pool := "", ""
@@ -59,33 +59,33 @@ func loginOf(a Authenticator) (login, bool) {
 		if !strings.Contains(a.Domain, ".") {
 			base += ".auth." + region + ".amazoncognito.com"
 		}
-		l = login{
-			issuer:    "https://cognito-idp." + region + ".amazonaws.com/" + pool,
-			authorize: base + "/oauth2/authorize", token: base + "/oauth2/token", userInfo: base + "/oauth2/userInfo",
-			clientID: a.ClientID, clientSecret: a.ClientSecret, scope: a.Scope, cookie: a.SessionCookie,
-			timeout: a.SessionTimeout, extra: a.ExtraParams, onUnauthenticated: a.OnUnauthenticated,
+		l = loginSettings{
+			issuer:       "https://cognito-idp." + region + ".amazonaws.com/" + pool,
+			authorizeURL: base + "/oauth2/authorize", tokenURL: base + "/oauth2/token", userInfoURL: base + "/oauth2/userInfo",
+			clientID: a.ClientID, clientSecret: a.ClientSecret, scope: a.Scope, sessionCookie: a.SessionCookie,
+			sessionTimeout: a.SessionTimeout, extraParams: a.ExtraParams, onUnauthenticated: a.OnUnauthenticated,
 		}
 	default:
-		return login{}, false
+		return loginSettings{}, false
 	}
 	l.scope = cmp.Or(l.scope, "openid")
-	l.cookie = cmp.Or(l.cookie, "AWSELBAuthSessionCookie")
-	l.timeout = cmp.Or(l.timeout, 7*24*time.Hour)
+	l.sessionCookie = cmp.Or(l.sessionCookie, "AWSELBAuthSessionCookie")
+	l.sessionTimeout = cmp.Or(l.sessionTimeout, 7*24*time.Hour)
 	l.onUnauthenticated = cmp.Or(l.onUnauthenticated, Authenticate)
 	return l, true
 }
 
-// purpose returns a text that is sealed with sessions and states. It binds them to the load balancer and the client
+// sealPurpose returns a text that is sealed with sessions and states. It binds them to the load balancer and the client
 // id.
-func (l login) purpose(kind, lb string) string {
-	return strings.Join([]string{kind, lb, l.issuer, l.authorize, l.clientID, l.cookie}, "\n")
+func (l loginSettings) sealPurpose(kind, lb string) string {
+	return strings.Join([]string{kind, lb, l.issuer, l.authorizeURL, l.clientID, l.sessionCookie}, "\n")
 }
 
 // loginState is the state that the user's browser carries to the identity provider and back.
 type loginState struct {
-	URL    string    `json:"u"`
-	Nonce  string    `json:"n"`
-	Issued time.Time `json:"t"`
+	URL      string    `json:"u"`
+	Nonce    string    `json:"n"`
+	IssuedAt time.Time `json:"t"`
 }
 
 // authenticate reports whether the request is authenticated. If not, it has sent a response.
@@ -93,9 +93,9 @@ func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if j, ok := a.(JWTValidation); ok {
 		return x.validateToken(j)
 	}
-	l, _ := loginOf(a)
+	l, _ := loginSettingsOf(a)
 	if s, ok := x.readSession(l); ok {
-		return x.addClaims(l, s)
+		return x.addClaimHeaders(l, s)
 	}
 	switch l.onUnauthenticated {
 	case Allow:
@@ -109,35 +109,35 @@ func (x *exchange) authenticate(a Authenticator) (pass bool) {
 }
 
 // startLogin redirects the user to the provider.
-func (x *exchange) startLogin(l login) {
-	to, err := url.Parse(l.authorize)
+func (x *exchange) startLogin(l loginSettings) {
+	to, err := url.Parse(l.authorizeURL)
 	if err != nil {
 		x.answer(http.StatusInternalServerError)
 		return
 	}
 	nonce := newNonce()
-	state, err := json.Marshal(loginState{URL: "https://" + x.r.Host + requestTarget(x.r), Nonce: nonce, Issued: x.started})
+	state, err := json.Marshal(loginState{URL: "https://" + x.r.Host + requestTarget(x.r), Nonce: nonce, IssuedAt: x.startTime})
 	if err != nil {
 		panic(err) // strings and a time always marshal
 	}
 	q := to.Query()
-	for name, value := range l.extra {
+	for name, value := range l.extraParams {
 		q.Set(name, value)
 	}
 	q.Set("client_id", l.clientID)
-	q.Set("redirect_uri", x.callback())
+	q.Set("redirect_uri", x.callbackURL())
 	q.Set("response_type", "code")
 	q.Set("scope", l.scope)
-	q.Set("state", x.plane.secrets.seal(l.purpose("state", x.route.lb.arn), state))
+	q.Set("state", x.plane.cookieCipher.seal(l.sealPurpose("state", x.route.lb.arn), state))
 	to.RawQuery = q.Encode()
 	http.SetCookie(x.w, &http.Cookie{
-		Name: nonceCookie, Value: nonce, Path: "/", Secure: true, HttpOnly: true, Expires: x.started.Add(loginTime),
+		Name: nonceCookie, Value: nonce, Path: "/", Secure: true, HttpOnly: true, Expires: x.startTime.Add(maxLoginDuration),
 	})
 	x.w.Header().Set("Location", to.String())
 	x.answer(http.StatusFound)
 }
 
-func (x *exchange) callback() string { return "https://" + x.r.Host + callbackPath }
+func (x *exchange) callbackURL() string { return "https://" + x.r.Host + callbackPath }
 
 func newNonce() string {
 	var b [16]byte
@@ -151,10 +151,10 @@ func (x *exchange) finishLogin() (answered bool) {
 	if x.path != callbackPath {
 		return false
 	}
-	var logins []login
+	var logins []loginSettings
 	for _, r := range x.route.listener.rules {
-		for _, a := range r.authenticate {
-			if l, ok := loginOf(a); ok {
+		for _, a := range r.authenticators {
+			if l, ok := loginSettingsOf(a); ok {
 				logins = append(logins, l)
 			}
 		}
@@ -172,7 +172,7 @@ func (x *exchange) finishLogin() (answered bool) {
 		x.answer(561)
 		return true
 	}
-	s, status := x.plane.redeemCode(x.r.Context(), l, code, x.callback(), x.started)
+	s, status := x.plane.redeemCode(x.r.Context(), l, code, x.callbackURL(), x.startTime)
 	if status != 0 {
 		x.answer(status)
 		return true
@@ -185,17 +185,17 @@ func (x *exchange) finishLogin() (answered bool) {
 
 // openState finds the login that a state was created for. It fails if the login took
 // too long or was begun in another browser.
-func (x *exchange) openState(logins []login) (login, loginState, bool) {
+func (x *exchange) openState(logins []loginSettings) (loginSettings, loginState, bool) {
 	sealed := x.r.URL.Query().Get("state")
 	nonces := x.r.CookiesNamed(nonceCookie)
 	for _, l := range logins {
-		raw, ok := x.plane.secrets.open(l.purpose("state", x.route.lb.arn), sealed)
+		raw, ok := x.plane.cookieCipher.open(l.sealPurpose("state", x.route.lb.arn), sealed)
 		var s loginState
 		if !ok || json.Unmarshal(raw, &s) != nil {
 			continue
 		}
 		same := slices.ContainsFunc(nonces, func(c *http.Cookie) bool { return c.Value == s.Nonce })
-		return l, s, same && x.started.Sub(s.Issued) < loginTime
+		return l, s, same && x.startTime.Sub(s.IssuedAt) < maxLoginDuration
 	}
-	return login{}, loginState{}, false
+	return loginSettings{}, loginState{}, false
 }

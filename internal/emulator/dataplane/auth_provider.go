@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// statusProvider is AWS's HTTP status for an error of the identity provider.
-const statusProvider = 561
+// statusProviderError is AWS's HTTP status for an error of the identity provider.
+const statusProviderError = 561
 
-// maxClaims is the maximum size of a user's claims in bytes.
-const maxClaims = 11 << 10
+// maxClaimsBytes is the maximum size of a user's claims in bytes.
+const maxClaimsBytes = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
 // redeemCode exchanges the authorization code for tokens and fetches the user's claims. If the login fails, the second
 // result is its HTTP status, otherwise 0.
-func (p *Plane) redeemCode(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
+func (p *Plane) redeemCode(ctx context.Context, l loginSettings, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
 		"client_id": {l.clientID}, "client_secret": {l.clientSecret},
 	}
 	s, err := p.fetchTokens(ctx, l, form, now)
 	if err == nil {
-		s.Until = now.Add(l.timeout)
+		s.ExpiresAt = now.Add(l.sessionTimeout)
 		err = p.fetchClaims(ctx, l, &s)
 	}
 	switch {
 	case errors.Is(err, errProvider):
-		return session{}, statusProvider
+		return session{}, statusProviderError
 	case err != nil:
 		p.opt.Log.Debug("login failed", "issuer", l.issuer, "error", err)
 		return session{}, http.StatusInternalServerError
@@ -41,25 +41,25 @@ func (p *Plane) redeemCode(ctx context.Context, l login, code, callback string, 
 	return s, 0
 }
 
-// refresh renews expired tokens.
-func (p *Plane) refresh(ctx context.Context, l login, old session, now time.Time) (session, error) {
+// refreshSession renews expired tokens.
+func (p *Plane) refreshSession(ctx context.Context, l loginSettings, old session, now time.Time) (session, error) {
 	form := url.Values{
-		"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh},
+		"grant_type": {"refresh_token"}, "refresh_token": {old.RefreshToken},
 		"client_id": {l.clientID}, "client_secret": {l.clientSecret},
 	}
 	s, err := p.fetchTokens(ctx, l, form, now)
 	if err != nil {
 		return session{}, err
 	}
-	if s.Refresh == "" {
-		s.Refresh = old.Refresh
+	if s.RefreshToken == "" {
+		s.RefreshToken = old.RefreshToken
 	}
-	s.Until = old.Until
+	s.ExpiresAt = old.ExpiresAt
 	return s, p.fetchClaims(ctx, l, &s)
 }
 
-func (p *Plane) fetchTokens(ctx context.Context, l login, form url.Values, now time.Time) (session, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.token, strings.NewReader(form.Encode()))
+func (p *Plane) fetchTokens(ctx context.Context, l loginSettings, form url.Values, now time.Time) (session, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.tokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return session{}, err
 	}
@@ -76,19 +76,19 @@ func (p *Plane) fetchTokens(ctx context.Context, l login, form url.Values, now t
 	if err := json.Unmarshal(raw, &tokens); err != nil || tokens.Access == "" {
 		return session{}, errProvider
 	}
-	s := session{Access: tokens.Access, Refresh: tokens.Refresh}
+	s := session{AccessToken: tokens.Access, RefreshToken: tokens.Refresh}
 	if tokens.Expires > 0 {
-		s.Fresh = now.Add(time.Duration(tokens.Expires) * time.Second)
+		s.TokenExpiresAt = now.Add(time.Duration(tokens.Expires) * time.Second)
 	}
 	return s, nil
 }
 
-func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.userInfo, nil)
+func (p *Plane) fetchClaims(ctx context.Context, l loginSettings, s *session) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.userInfoURL, nil)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+s.Access)
+	req.Header.Set("Authorization", "Bearer "+s.AccessToken)
 	raw, err := p.callProvider(req)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 	if s.Claims, err = json.Marshal(claims); err != nil {
 		return err
 	}
-	if len(s.Claims) > maxClaims {
+	if len(s.Claims) > maxClaimsBytes {
 		return errors.New("the claims of the user are too large")
 	}
 	s.Subject, _ = claims["sub"].(string)
@@ -110,7 +110,7 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 // callProvider sends a request to the identity provider and returns the body of the answer. An unsuccessful answer
 // results in errProvider; every other error is internal.
 func (p *Plane) callProvider(req *http.Request) ([]byte, error) {
-	resp, err := p.opt.Identity.Do(req)
+	resp, err := p.opt.IdentityClient.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -8,48 +8,48 @@ import (
 	"time"
 )
 
-// maxCookie is the maximum number of bytes of a session in one cookie; browsers accept 4096 bytes with name and
+// maxCookieBytes is the maximum number of bytes of a session in one cookie; browsers accept 4096 bytes with name and
 // attributes.
-const maxCookie = 3800
+const maxCookieBytes = 3800
 
-// maxShards is the maximum number of cookies of a session that are read.
-const maxShards = 10
+// maxCookieShards is the maximum number of cookies of a session that are read.
+const maxCookieShards = 10
 
 // session is a user who has logged in. It is stored only in the user's cookies.
 type session struct {
-	Subject string          `json:"s"`
-	Access  string          `json:"a"`
-	Refresh string          `json:"r,omitempty"`
-	Claims  json.RawMessage `json:"c"`
-	// Until is the end of the session.
-	Until time.Time `json:"u"`
-	// Fresh is the time when the access token expires; zero if it does not expire.
-	Fresh time.Time `json:"f,omitzero"`
+	Subject      string          `json:"s"`
+	AccessToken  string          `json:"a"`
+	RefreshToken string          `json:"r,omitempty"`
+	Claims       json.RawMessage `json:"c"`
+	// ExpiresAt is the end of the session.
+	ExpiresAt time.Time `json:"u"`
+	// TokenExpiresAt is the time when the access token expires; zero if it does not expire.
+	TokenExpiresAt time.Time `json:"f,omitzero"`
 }
 
 // readSession returns the session of the request, false if there is none. It renews expired tokens; if that fails,
 // the session has ended.
-func (x *exchange) readSession(l login) (session, bool) {
+func (x *exchange) readSession(l loginSettings) (session, bool) {
 	var sealed strings.Builder
-	for i := range maxShards {
-		c, err := x.r.Cookie(l.cookie + "-" + strconv.Itoa(i))
+	for i := range maxCookieShards {
+		c, err := x.r.Cookie(l.sessionCookie + "-" + strconv.Itoa(i))
 		if err != nil {
 			break
 		}
 		sealed.WriteString(c.Value)
 	}
-	raw, ok := x.plane.secrets.open(l.purpose("session", x.route.lb.arn), sealed.String())
+	raw, ok := x.plane.cookieCipher.open(l.sealPurpose("session", x.route.lb.arn), sealed.String())
 	var s session
-	if !ok || json.Unmarshal(raw, &s) != nil || !x.started.Before(s.Until) {
+	if !ok || json.Unmarshal(raw, &s) != nil || !x.startTime.Before(s.ExpiresAt) {
 		return session{}, false
 	}
-	if s.Fresh.IsZero() || x.started.Before(s.Fresh) {
+	if s.TokenExpiresAt.IsZero() || x.startTime.Before(s.TokenExpiresAt) {
 		return s, true
 	}
-	if s.Refresh == "" {
+	if s.RefreshToken == "" {
 		return s, true // the session lasts until its timeout
 	}
-	s, err := x.plane.refresh(x.r.Context(), l, s, x.started)
+	s, err := x.plane.refreshSession(x.r.Context(), l, s, x.startTime)
 	if err != nil {
 		return session{}, false
 	}
@@ -58,34 +58,34 @@ func (x *exchange) readSession(l login) (session, bool) {
 }
 
 // writeSession sends the session to the client, in as many cookies as needed.
-func (x *exchange) writeSession(l login, s session) {
+func (x *exchange) writeSession(l loginSettings, s session) {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // claims were marshalled before
 	}
-	sealed := x.plane.secrets.seal(l.purpose("session", x.route.lb.arn), raw)
+	sealed := x.plane.cookieCipher.seal(l.sealPurpose("session", x.route.lb.arn), raw)
 	for i := 0; sealed != ""; i++ {
-		n := min(len(sealed), maxCookie)
+		n := min(len(sealed), maxCookieBytes)
 		http.SetCookie(x.w, &http.Cookie{
-			Name: l.cookie + "-" + strconv.Itoa(i), Value: sealed[:n], Path: "/",
-			Expires: s.Until, Secure: true, HttpOnly: true, SameSite: http.SameSiteNoneMode,
+			Name: l.sessionCookie + "-" + strconv.Itoa(i), Value: sealed[:n], Path: "/",
+			Expires: s.ExpiresAt, Secure: true, HttpOnly: true, SameSite: http.SameSiteNoneMode,
 		})
 		sealed = sealed[n:]
 	}
 }
 
-// addClaims adds the headers about the user for the target.
-func (x *exchange) addClaims(l login, s session) (pass bool) {
+// addClaimHeaders adds the headers about the user for the target.
+func (x *exchange) addClaimHeaders(l loginSettings, s session) (pass bool) {
 	token, err := x.plane.signer.sign(map[string]any{
 		"typ": "JWT", "alg": "ES256", "iss": l.issuer, "client": l.clientID,
-		"signer": x.route.lb.arn, "exp": x.started.Add(2 * time.Minute).Unix(),
+		"signer": x.route.lb.arn, "exp": x.startTime.Add(2 * time.Minute).Unix(),
 	}, s.Claims)
 	if err != nil {
 		x.answer(http.StatusInternalServerError)
 		return false
 	}
-	x.claims.Set(headerAccessToken, s.Access)
-	x.claims.Set(headerIdentity, s.Subject)
-	x.claims.Set(headerClaims, token)
+	x.claimHeaders.Set(headerAccessToken, s.AccessToken)
+	x.claimHeaders.Set(headerIdentity, s.Subject)
+	x.claimHeaders.Set(headerClaims, token)
 	return true
 }

@@ -24,41 +24,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// provider is a small OIDC identity provider.
-type provider struct {
+// identityProvider is a small OIDC identity provider.
+type identityProvider struct {
 	*httptest.Server
-	failToken atomic.Bool
-	refreshed atomic.Int64
-	expiresIn int
-	padding   string
+	failTokenRequests atomic.Bool
+	refreshCount      atomic.Int64
+	expiresIn         int
+	padding           string
 
-	mu   sync.Mutex
-	auth url.Values // the latest authorization request
-	form url.Values // the latest token request
+	mu           sync.Mutex
+	authRequest  url.Values // the latest authorization request
+	tokenRequest url.Values // the latest token request
 }
 
-func startProvider(t *testing.T) *provider {
+func startIdentityProvider(t *testing.T) *identityProvider {
 	t.Helper()
-	p := &provider{}
+	p := &identityProvider{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		p.mu.Lock()
-		p.auth = q
+		p.authRequest = q
 		p.mu.Unlock()
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {"the-code"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		p.mu.Lock()
-		p.form = r.PostForm
+		p.tokenRequest = r.PostForm
 		p.mu.Unlock()
-		if p.failToken.Load() {
+		if p.failTokenRequests.Load() {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
 		if r.PostForm.Get("grant_type") == "refresh_token" {
-			p.refreshed.Add(1)
+			p.refreshCount.Add(1)
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "the-access-token", "refresh_token": "again", "expires_in": p.expiresIn})
 	})
@@ -74,23 +74,23 @@ func startProvider(t *testing.T) *provider {
 	return p
 }
 
-func (p *provider) config() OIDC {
+func (p *identityProvider) oidcConfig() OIDC {
 	return OIDC{
 		Issuer: p.URL, AuthorizationEndpoint: p.URL + "/authorize", TokenEndpoint: p.URL + "/token", UserInfoEndpoint: p.URL + "/userinfo",
 		ClientID: "client-1", ClientSecret: "secret", Scope: "openid email", ExtraParams: map[string]string{"prompt": "login"},
 	}
 }
 
-// visitor is a client that keeps cookies, and follows redirects only on request.
-type visitor struct {
+// cookieClient is a client that keeps cookies, and follows redirects only on request.
+type cookieClient struct {
 	t       *testing.T
 	client  *http.Client
 	cookies map[string]string
 }
 
-func (v *visitor) get(url string) reply {
+func (v *cookieClient) get(url string) reply {
 	v.t.Helper()
-	req := request(v.t, http.MethodGet, url, nil)
+	req := newTestRequest(v.t, http.MethodGet, url, nil)
 	for name, value := range v.cookies {
 		req.AddCookie(&http.Cookie{Name: name, Value: value})
 	}
@@ -101,19 +101,19 @@ func (v *visitor) get(url string) reply {
 	return got
 }
 
-// authPlane serves HTTPS with the given authenticator in the default rule.
-func authPlane(t *testing.T, a Authenticator, identity *http.Client) (*Plane, string) {
+// startAuthPlane serves HTTPS with the given authenticator in the default rule.
+func startAuthPlane(t *testing.T, a Authenticator, identity *http.Client) (*Plane, string) {
 	t.Helper()
 	ca := newIssuer(t)
 	b := startBackend(t, "b")
-	p := startPlane(t, func(o *Options) { o.Identity = identity })
-	l := https(ca, t)
-	l.Default = Rule{Authenticate: []Authenticator{a}, Then: to("g")}
-	apply(t, p, one(l, groupOf("g", b)))
-	return p, "https://" + where(t, p)
+	p := startPlane(t, func(o *Options) { o.IdentityClient = identity })
+	l := httpsListener(ca, t)
+	l.DefaultRule = Rule{Authenticators: []Authenticator{a}, Action: forwardTo("g")}
+	apply(t, p, albConfig(l, targetGroupOf("g", b)))
+	return p, "https://" + firstListenerAddress(t, p)
 }
 
-func (v *visitor) login(base, target string) reply {
+func (v *cookieClient) login(base, target string) reply {
 	v.t.Helper()
 	first := v.get(base + target)
 	if first.StatusCode != http.StatusFound {
@@ -124,25 +124,25 @@ func (v *visitor) login(base, target string) reply {
 }
 
 func TestOIDCLogin(t *testing.T) {
-	idp := startProvider(t)
-	p, base := authPlane(t, idp.config(), idp.Client())
-	v := &visitor{t, browser(t, false), map[string]string{}}
+	idp := startIdentityProvider(t)
+	p, base := startAuthPlane(t, idp.oidcConfig(), idp.Client())
+	v := &cookieClient{t, httpsClient(t, false), map[string]string{}}
 	back := v.login(base, "/private?x=1")
 	if back.StatusCode != http.StatusFound || back.Header.Get("Location") != base+"/private?x=1" {
 		t.Fatalf("after the login: %d to %s", back.StatusCode, back.Header.Get("Location"))
 	}
 	wantAuth := url.Values{
 		"client_id": {"client-1"}, "redirect_uri": {base + "/oauth2/idpresponse"}, "response_type": {"code"},
-		"scope": {"openid email"}, "prompt": {"login"}, "state": idp.auth["state"],
+		"scope": {"openid email"}, "prompt": {"login"}, "state": idp.authRequest["state"],
 	}
-	if diff := cmp.Diff(wantAuth, idp.auth); diff != "" {
+	if diff := cmp.Diff(wantAuth, idp.authRequest); diff != "" {
 		t.Errorf("authorization request (-want +got):\n%s", diff)
 	}
 	wantForm := url.Values{
 		"client_id": {"client-1"}, "client_secret": {"secret"}, "code": {"the-code"},
 		"grant_type": {"authorization_code"}, "redirect_uri": {base + "/oauth2/idpresponse"},
 	}
-	if diff := cmp.Diff(wantForm, idp.form); diff != "" {
+	if diff := cmp.Diff(wantForm, idp.tokenRequest); diff != "" {
 		t.Errorf("token request (-want +got):\n%s", diff)
 	}
 	for _, c := range back.Cookies() {
@@ -151,7 +151,7 @@ func TestOIDCLogin(t *testing.T) {
 		}
 	}
 
-	e := v.get(base + "/private?x=1").echo(t)
+	e := v.get(base + "/private?x=1").parseEcho(t)
 	if e.Header.Get("X-Amzn-Oidc-Identity") != "user-1" || e.Header.Get("X-Amzn-Oidc-Accesstoken") != "the-access-token" {
 		t.Errorf("headers of the target: %v", e.Header)
 	}
@@ -189,18 +189,18 @@ func checkClaims(t *testing.T, p *Plane, data string) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if !signedBy(key, "ES", crypto.SHA256, sum[:], raw[2]) {
+	if !isSignedBy(key, "ES", crypto.SHA256, sum[:], raw[2]) {
 		t.Error("the signature does not verify")
 	}
 }
 
 func TestOIDCWithoutSession(t *testing.T) {
-	idp := startProvider(t)
+	idp := startIdentityProvider(t)
 	for on, want := range map[OnUnauthenticated]int{Allow: 200, Deny: 401, Authenticate: 302} {
-		cfg := idp.config()
+		cfg := idp.oidcConfig()
 		cfg.OnUnauthenticated = on
-		_, base := authPlane(t, cfg, idp.Client())
-		v := &visitor{t, browser(t, false), map[string]string{"AWSELBAuthSessionCookie-0": "forged"}}
+		_, base := startAuthPlane(t, cfg, idp.Client())
+		v := &cookieClient{t, httpsClient(t, false), map[string]string{"AWSELBAuthSessionCookie-0": "forged"}}
 		if got := v.get(base + "/"); got.StatusCode != want {
 			t.Errorf("%s: want %d, got %d", on, want, got.StatusCode)
 		}
@@ -208,20 +208,20 @@ func TestOIDCWithoutSession(t *testing.T) {
 }
 
 func TestOIDCFailures(t *testing.T) {
-	idp := startProvider(t)
-	_, base := authPlane(t, idp.config(), idp.Client())
-	fresh := func() *visitor { return &visitor{t, browser(t, false), map[string]string{}} }
+	idp := startIdentityProvider(t)
+	_, base := startAuthPlane(t, idp.oidcConfig(), idp.Client())
+	fresh := func() *cookieClient { return &cookieClient{t, httpsClient(t, false), map[string]string{}} }
 
-	idp.failToken.Store(true)
+	idp.failTokenRequests.Store(true)
 	if got := fresh().login(base, "/"); got.StatusCode != 561 {
 		t.Errorf("provider's error: want 561, got %d", got.StatusCode)
 	}
-	idp.failToken.Store(false)
-	idp.padding = strings.Repeat("x", maxClaims)
+	idp.failTokenRequests.Store(false)
+	idp.padding = strings.Repeat("x", maxClaimsBytes)
 	if got := fresh().login(base, "/"); got.StatusCode != 500 {
 		t.Errorf("claims too large: want 500, got %d", got.StatusCode)
 	}
-	idp.padding = strings.Repeat("x", maxClaims-200)
+	idp.padding = strings.Repeat("x", maxClaimsBytes-200)
 	v := fresh()
 	v.login(base, "/")
 	if len(v.cookies) < 4 { // nonce and at least three parts
@@ -249,28 +249,28 @@ func TestOIDCFailures(t *testing.T) {
 }
 
 func TestOIDCRefreshesTokens(t *testing.T) {
-	idp := startProvider(t)
+	idp := startIdentityProvider(t)
 	idp.expiresIn = 1
-	_, base := authPlane(t, idp.config(), idp.Client())
-	v := &visitor{t, browser(t, false), map[string]string{}}
+	_, base := startAuthPlane(t, idp.oidcConfig(), idp.Client())
+	v := &cookieClient{t, httpsClient(t, false), map[string]string{}}
 	v.login(base, "/")
-	eventually(t, "tokens renewed", func() bool { return v.get(base+"/").StatusCode == 200 && idp.refreshed.Load() > 0 })
+	eventually(t, "tokens renewed", func() bool { return v.get(base+"/").StatusCode == 200 && idp.refreshCount.Load() > 0 })
 }
 
 func TestCognitoEndpoints(t *testing.T) {
-	got, ok := loginOf(Cognito{UserPoolARN: "arn:aws:cognito-idp:eu-west-1:123456789012:userpool/eu-west-1_abc", Domain: "my-app", ClientID: "c"})
-	want := login{
-		issuer:    "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_abc",
-		authorize: "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/authorize",
-		token:     "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/token",
-		userInfo:  "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/userInfo",
-		clientID:  "c", scope: "openid", cookie: "AWSELBAuthSessionCookie", timeout: 7 * 24 * time.Hour, onUnauthenticated: Authenticate,
+	got, ok := loginSettingsOf(Cognito{UserPoolARN: "arn:aws:cognito-idp:eu-west-1:123456789012:userpool/eu-west-1_abc", Domain: "my-app", ClientID: "c"})
+	want := loginSettings{
+		issuer:       "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_abc",
+		authorizeURL: "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/authorize",
+		tokenURL:     "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/token",
+		userInfoURL:  "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/userInfo",
+		clientID:     "c", scope: "openid", sessionCookie: "AWSELBAuthSessionCookie", sessionTimeout: 7 * 24 * time.Hour, onUnauthenticated: Authenticate,
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(login{})); !ok || diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(loginSettings{})); !ok || diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, _ := loginOf(Cognito{Domain: "login.example.com"}); got.authorize != "https://login.example.com/oauth2/authorize" {
-		t.Errorf("custom domain: %s", got.authorize)
+	if got, _ := loginSettingsOf(Cognito{Domain: "login.example.com"}); got.authorizeURL != "https://login.example.com/oauth2/authorize" {
+		t.Errorf("custom domain: %s", got.authorizeURL)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestJWTValidation(t *testing.T) {
 		{Name: "groups", Format: "string-array", Values: []string{"admin"}},
 		{Name: "scope", Format: "space-separated-values", Values: []string{"read", "write"}},
 	}}
-	p, base := authPlane(t, rule, srv.Client())
+	p, base := startAuthPlane(t, rule, srv.Client())
 	now := time.Now().Unix()
 	claims := func(change map[string]any) map[string]any {
 		c := map[string]any{"iss": "https://issuer", "exp": now + 600, "iat": now, "aud": "app", "groups": []string{"x", "admin"}, "scope": "write read"}
@@ -361,11 +361,11 @@ func TestJWTValidation(t *testing.T) {
 		"not in the claims group":  {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"groups": []string{"x"}})), 401},
 		"scope missing":            {"Bearer " + signTestToken(t, "RS256", "r", rsaKey, claims(map[string]any{"scope": "read"})), 401},
 	} {
-		req := request(t, http.MethodGet, base+"/", nil)
+		req := newTestRequest(t, http.MethodGet, base+"/", nil)
 		if c.header != "" {
 			req.Header.Set("Authorization", c.header)
 		}
-		if got := send(t, browser(t, false), req); got.StatusCode != c.want {
+		if got := send(t, httpsClient(t, false), req); got.StatusCode != c.want {
 			t.Errorf("%s: want %d, got %d", name, c.want, got.StatusCode)
 		}
 	}

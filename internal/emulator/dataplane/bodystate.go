@@ -9,7 +9,7 @@ const (
 )
 
 // bodyState is shared by the goroutine that sends the body to the target and the goroutine that answers the client.
-type bodyState struct{ v atomic.Int32 }
+type bodyState struct{ fault atomic.Int32 }
 
-func (s *bodyState) set(v int32) { s.v.CompareAndSwap(0, v) }
-func (s *bodyState) get() int32  { return s.v.Load() }
+func (s *bodyState) set(v int32) { s.fault.CompareAndSwap(0, v) }
+func (s *bodyState) get() int32  { return s.fault.Load() }

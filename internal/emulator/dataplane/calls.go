@@ -8,16 +8,16 @@ import (
 
 // Reasons for which the data plane itself ends a request.
 var (
-	errClosed  = errors.New("the data plane was closed")
-	errRemoved = errors.New("the target was removed while it handled the request")
-	// errUnhealthy ends the connections of a Network Load Balancer only.
-	errUnhealthy = errors.New("the target became unhealthy")
+	errPlaneClosed   = errors.New("the data plane was closed")
+	errTargetRemoved = errors.New("the target was removed while it handled the request")
+	// errTargetUnhealthy ends the connections of a Network Load Balancer only.
+	errTargetUnhealthy = errors.New("the target became unhealthy")
 )
 
 // calls are the requests, connections and flows that targets are handling.
 type calls struct {
-	mu   sync.Mutex
-	open map[*call]struct{}
+	mu     sync.Mutex
+	active map[*call]struct{}
 }
 
 type call struct {
@@ -30,17 +30,17 @@ type call struct {
 func (c *calls) begin(ctx context.Context, t *target) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begun := &call{target: t, cancel: cancel}
-	t.inflight.Add(1)
+	t.inflightRequests.Add(1)
 	c.mu.Lock()
-	if c.open == nil {
-		c.open = map[*call]struct{}{}
+	if c.active == nil {
+		c.active = map[*call]struct{}{}
 	}
-	c.open[begun] = struct{}{}
+	c.active[begun] = struct{}{}
 	c.mu.Unlock()
 	return ctx, func() {
-		t.inflight.Add(-1)
+		t.inflightRequests.Add(-1)
 		c.mu.Lock()
-		delete(c.open, begun)
+		delete(c.active, begun)
 		c.mu.Unlock()
 		cancel(nil)
 	}
@@ -50,7 +50,7 @@ func (c *calls) begin(ctx context.Context, t *target) (_ context.Context, end fu
 func (c *calls) cancel(cause error, t *target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for open := range c.open {
+	for open := range c.active {
 		if t == nil || open.target == t {
 			open.cancel(cause)
 		}

@@ -18,25 +18,25 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// carrier has the connections of a load balancer node to the targets of a target group.
-type carrier struct {
-	idle time.Duration // the idle timeout of the connections
+// nodeTransport has the connections of a load balancer node to the targets of a target group.
+type nodeTransport struct {
+	idleTimeout time.Duration // the idle timeout of the connections
 	*http.Transport
 }
 
-// carrier returns the node's connections. It replaces them when the idle timeout has changed.
-func (g *targetGroup) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Duration) *carrier {
+// nodeTransport returns the node's connections. It replaces them when the idle timeout has changed.
+func (g *targetGroup) nodeTransport(p *Plane, node netip.Addr, v *targetGroupView, idle time.Duration) *nodeTransport {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c := g.carriers[node]; c != nil {
-		if c.idle == idle {
+	if c := g.nodeTransports[node]; c != nil {
+		if c.idleTimeout == idle {
 			return c
 		}
 		c.CloseIdleConnections()
 	}
-	c := &carrier{idle: idle, Transport: &http.Transport{
+	c := &nodeTransport{idleTimeout: idle, Transport: &http.Transport{
 		Protocols:              transportProtocols(v.cfg.Protocol, v.cfg.ProtocolVersion),
-		TLSClientConfig:        targetTLS(),
+		TLSClientConfig:        targetTLSConfig(),
 		TLSHandshakeTimeout:    targetHandshakeTimeout,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    64,
@@ -48,24 +48,24 @@ func (g *targetGroup) carrier(p *Plane, node netip.Addr, v *groupView, idle time
 			if err != nil {
 				return nil, err
 			}
-			conn, err := p.dialTarget(ctx, network, origin{node: node}, at)
+			conn, err := p.dialTarget(ctx, network, packetSource{node: node}, at)
 			if err != nil {
 				return nil, err
 			}
-			return &idleConn{Conn: conn, limit: idle}, nil
+			return &idleTimeoutConn{Conn: conn, limit: idle}, nil
 		},
 	}}
-	g.carriers[node] = c
+	g.nodeTransports[node] = c
 	return c
 }
 
-// dropCarriers closes idle connections and removes the carriers.
-func (g *targetGroup) dropCarriers() {
+// closeNodeTransports closes idle connections and removes the carriers.
+func (g *targetGroup) closeNodeTransports() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for node, c := range g.carriers {
+	for node, c := range g.nodeTransports {
 		c.CloseIdleConnections()
-		delete(g.carriers, node)
+		delete(g.nodeTransports, node)
 	}
 }
 
@@ -84,28 +84,28 @@ func transportProtocols(protocol Protocol, version ProtocolVersion) *http.Protoc
 	return &p
 }
 
-// idleConn fails when nothing was read or written for the limit.
-type idleConn struct {
+// idleTimeoutConn fails when nothing was read or written for the limit.
+type idleTimeoutConn struct {
 	net.Conn
 	limit time.Duration
 }
 
-func (c *idleConn) extend() error {
+func (c *idleTimeoutConn) extendDeadline() error {
 	if c.limit <= 0 {
 		return nil
 	}
 	return c.SetDeadline(time.Now().Add(c.limit))
 }
 
-func (c *idleConn) Read(b []byte) (int, error) {
-	if err := c.extend(); err != nil {
+func (c *idleTimeoutConn) Read(b []byte) (int, error) {
+	if err := c.extendDeadline(); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(b)
 }
 
-func (c *idleConn) Write(b []byte) (int, error) {
-	if err := c.extend(); err != nil {
+func (c *idleTimeoutConn) Write(b []byte) (int, error) {
+	if err := c.extendDeadline(); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(b)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// chooseGroup selects one of the target groups at random by weight. It ignores the health of targets. It returns ""
+// chooseTargetGroup selects one of the target groups at random by weight. It ignores the health of targets. It returns ""
 // if all weights are 0.
-func chooseGroup(groups []WeightedGroup) string {
-	return groupAt(groups, rand.IntN)
+func chooseTargetGroup(groups []WeightedTargetGroup) string {
+	return targetGroupAt(groups, rand.IntN)
 }
 
-// groupAt returns the target group at a position in the sum of weights, which draw returns.
-func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
+// targetGroupAt returns the target group at a position in the sum of weights, which draw returns.
+func targetGroupAt(groups []WeightedTargetGroup, draw func(sum int) int) string {
 	if len(groups) == 1 {
 		return groups[0].ARN
 	}
@@ -35,14 +35,14 @@ func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
 
 // receivingNode is the load balancer node, with its zone, that has received a request.
 type receivingNode struct {
-	node      netip.Addr
+	address   netip.Addr
 	zone      string
 	crossZone bool
 }
 
 // candidates returns the members that may get a request: the healthy members, or all members if too few are healthy.
 // Members without a health check result are not among them.
-func (v *groupView) candidates(at receivingNode) []member {
+func (v *targetGroupView) candidates(at receivingNode) []member {
 	cross := at.crossZone
 	switch v.attr.crossZone {
 	case "true":
@@ -52,7 +52,7 @@ func (v *groupView) candidates(at receivingNode) []member {
 	}
 	var healthy, all []member
 	for _, m := range v.members {
-		if !m.inService() || !cross && m.zone != "all" && m.zone != "" && m.zone != at.zone {
+		if !m.isInService() || !cross && m.zone != "all" && m.zone != "" && m.zone != at.zone {
 			continue
 		}
 		switch m.health() {
@@ -63,37 +63,37 @@ func (v *groupView) candidates(at receivingNode) []member {
 			all = append(all, m)
 		}
 	}
-	if len(healthy) < max(v.attr.minHealthy, 1) || len(healthy)*100 < v.attr.minHealthyPart*len(all) {
+	if len(healthy) < max(v.attr.minHealthy, 1) || len(healthy)*100 < v.attr.minHealthyPercent*len(all) {
 		return all
 	}
 	return healthy
 }
 
-// choose picks the target of a request, or nil when there is none.
-func (g *targetGroup) choose(v *groupView, at receivingNode, now time.Time) *target {
+// chooseTarget picks the target of a request, or nil when there is none.
+func (g *targetGroup) chooseTarget(v *targetGroupView, at receivingNode, now time.Time) *target {
 	from := v.candidates(at)
 	if len(from) == 0 {
 		return nil
 	}
 	if v.attr.algorithm == "least_outstanding_requests" {
-		return leastLoaded(from)
+		return leastLoadedTarget(from)
 	}
 	if weights, uneven := slowStartWeights(from, v.attr.slowStart, now); uneven {
-		return from[drawWeighted(weights)].target
+		return from[randomWeightedIndex(weights)].target
 	}
 	if v.attr.algorithm == "weighted_random" {
 		return from[rand.IntN(len(from))].target
 	}
-	n := g.counter(at.node).Add(1) - 1
+	n := g.roundRobinCounter(at.address).Add(1) - 1
 	return from[n%uint64(len(from))].target
 }
 
-// leastLoaded selects at random among the members with the fewest open requests.
-func leastLoaded(from []member) *target {
+// leastLoadedTarget selects at random among the members with the fewest open requests.
+func leastLoadedTarget(from []member) *target {
 	best, count := from[0].target, 0
 	fewest := int64(-1)
 	for _, m := range from {
-		n := m.inflight.Load()
+		n := m.inflightRequests.Load()
 		switch {
 		case fewest < 0 || n < fewest:
 			best, fewest, count = m.target, n, 1
@@ -117,7 +117,7 @@ func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []
 	ready := false
 	for _, m := range from {
 		w := 1.0
-		if age := m.healthyFor(now); age < d && m.health() == StateHealthy {
+		if age := m.healthyDuration(now); age < d && m.health() == StateHealthy {
 			w = max(float64(age)/float64(d), 0.01)
 			uneven = true
 		} else {
@@ -128,7 +128,7 @@ func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []
 	return weights, uneven && ready
 }
 
-func drawWeighted(weights []float64) int {
+func randomWeightedIndex(weights []float64) int {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w

@@ -10,32 +10,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names sends n requests with the given cookies and counts which backends respond.
-func names(t *testing.T, p *Plane, n int, cookies ...*http.Cookie) map[string]int {
+// countByBackend sends n requests with the given cookies and counts which backends respond.
+func countByBackend(t *testing.T, p *Plane, n int, cookies ...*http.Cookie) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	for range n {
-		r := ask(t, p, cookies...)
+		r := getWithCookies(t, p, cookies...)
 		if r.StatusCode != 200 {
 			out[r.Status]++
 			continue
 		}
-		out[r.echo(t).Name]++
+		out[r.parseEcho(t).Name]++
 	}
 	return out
 }
 
-func ask(t *testing.T, p *Plane, cookies ...*http.Cookie) reply {
+func getWithCookies(t *testing.T, p *Plane, cookies ...*http.Cookie) reply {
 	t.Helper()
-	req := request(t, http.MethodGet, "http://"+where(t, p)+"/", nil)
+	req := newTestRequest(t, http.MethodGet, "http://"+firstListenerAddress(t, p)+"/", nil)
 	for _, c := range cookies {
 		req.AddCookie(c)
 	}
 	return send(t, client, req)
 }
 
-// cookie returns a cookie of a response by its name.
-func cookie(t *testing.T, r reply, name string) *http.Cookie {
+// requireCookie returns a cookie of a response by its name.
+func requireCookie(t *testing.T, r reply, name string) *http.Cookie {
 	t.Helper()
 	for _, c := range r.Cookies() {
 		if c.Name == name {
@@ -46,28 +46,28 @@ func cookie(t *testing.T, r reply, name string) *http.Cookie {
 	return nil
 }
 
-func TestWeights(t *testing.T) {
+func TestTargetGroupsAreChosenByWeight(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
 	weighted := func(x, y int) Config {
-		return one(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"a", x}, {"b", y}}}}}, groupOf("a", a), groupOf("b", b))
+		return albConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"a", x}, {"b", y}}}}}, targetGroupOf("a", a), targetGroupOf("b", b))
 	}
 	apply(t, p, weighted(0, 5))
-	if diff := cmp.Diff(map[string]int{"b": 10}, names(t, p, 10)); diff != "" {
+	if diff := cmp.Diff(map[string]int{"b": 10}, countByBackend(t, p, 10)); diff != "" {
 		t.Errorf("weight 0 (-want +got):\n%s", diff)
 	}
 	apply(t, p, weighted(0, 0))
-	if diff := cmp.Diff(map[string]int{"503 Service Unavailable": 2}, names(t, p, 2)); diff != "" {
+	if diff := cmp.Diff(map[string]int{"503 Service Unavailable": 2}, countByBackend(t, p, 2)); diff != "" {
 		t.Errorf("all weights 0 (-want +got):\n%s", diff)
 	}
 	counts := map[string]int{}
 	for range 10000 {
-		counts[chooseGroup([]WeightedGroup{{"a", 1}, {"b", 3}})]++
+		counts[chooseTargetGroup([]WeightedTargetGroup{{"a", 1}, {"b", 3}})]++
 	}
 	if counts["a"] < 2000 || counts["a"] > 3000 {
 		t.Errorf("weights 1 and 3: %v", counts)
 	}
-	if got := chooseGroup([]WeightedGroup{{"a", 0}}); got != "a" {
+	if got := chooseTargetGroup([]WeightedTargetGroup{{"a", 0}}); got != "a" {
 		t.Errorf("a single target group has no weight, got %q", got)
 	}
 }
@@ -75,21 +75,21 @@ func TestWeights(t *testing.T) {
 func TestEmptyTargetGroupKeepsItsWeight(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	apply(t, p, one(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"empty", 1}, {"b", 0}}}}}, groupOf("empty"), groupOf("b", b)))
-	if got := ask(t, p); got.StatusCode != 503 {
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"empty", 1}, {"b", 0}}}}}, targetGroupOf("empty"), targetGroupOf("b", b)))
+	if got := getWithCookies(t, p); got.StatusCode != 503 {
 		t.Errorf("want 503, got %d", got.StatusCode)
 	}
 }
 
-func TestGroupStickiness(t *testing.T) {
+func TestStickyClientKeepsItsTargetGroup(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
-	f := Forward{Groups: []WeightedGroup{{"a", 1}, {"b", 1}}, StickyFor: time.Hour}
-	cfg := one(Listener{Default: Rule{Then: f}}, groupOf("a", a), groupOf("b", b))
+	f := Forward{TargetGroups: []WeightedTargetGroup{{"a", 1}, {"b", 1}}, StickinessDuration: time.Hour}
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: f}}, targetGroupOf("a", a), targetGroupOf("b", b))
 	apply(t, p, cfg)
-	first := ask(t, p)
-	name := first.echo(t).Name
-	plain, cors := cookie(t, first, "AWSALBTG"), cookie(t, first, "AWSALBTGCORS")
+	first := getWithCookies(t, p)
+	name := first.parseEcho(t).Name
+	plain, cors := requireCookie(t, first, "AWSALBTG"), requireCookie(t, first, "AWSALBTGCORS")
 	if plain.Value != cors.Value || plain.Path != "/" || !cors.Secure || cors.SameSite != http.SameSiteNoneMode {
 		t.Errorf("cookies: %v and %v", plain, cors)
 	}
@@ -98,7 +98,7 @@ func TestGroupStickiness(t *testing.T) {
 		t.Errorf("expires %v", plain.Expires)
 	}
 	for _, c := range []*http.Cookie{plain, cors} {
-		if diff := cmp.Diff(map[string]int{name: 12}, names(t, p, 12, c)); diff != "" {
+		if diff := cmp.Diff(map[string]int{name: 12}, countByBackend(t, p, 12, c)); diff != "" {
 			t.Errorf("with %s (-want +got):\n%s", c.Name, diff)
 		}
 	}
@@ -106,32 +106,32 @@ func TestGroupStickiness(t *testing.T) {
 	if name == "a" {
 		other = "b"
 	}
-	cfg.LoadBalancers[0].Listeners[0].Default.Then = Forward{Groups: []WeightedGroup{{other, 1}}, StickyFor: time.Hour}
+	cfg.LoadBalancers[0].Listeners[0].DefaultRule.Action = Forward{TargetGroups: []WeightedTargetGroup{{other, 1}}, StickinessDuration: time.Hour}
 	apply(t, p, cfg)
-	if got := ask(t, p, plain).echo(t).Name; got != other {
+	if got := getWithCookies(t, p, plain).parseEcho(t).Name; got != other {
 		t.Errorf("a target group that the rule does not have any more got the request: %s", got)
 	}
-	if got := ask(t, p, &http.Cookie{Name: "AWSALBTG", Value: "forged"}); got.StatusCode != 200 {
+	if got := getWithCookies(t, p, &http.Cookie{Name: "AWSALBTG", Value: "forged"}); got.StatusCode != 200 {
 		t.Errorf("forged cookie: %d", got.StatusCode)
 	}
 }
 
-func TestLoadBalancerCookie(t *testing.T) {
+func TestLoadBalancerCookieKeepsTheTarget(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
-	g := groupOf("g", a, b)
+	g := targetGroupOf("g", a, b)
 	g.Attributes = map[string]string{"stickiness.enabled": "true", "stickiness.type": "lb_cookie"}
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, g)
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g)
 	apply(t, p, cfg)
-	first := ask(t, p)
-	name, c := first.echo(t).Name, cookie(t, first, "AWSALB")
-	if got := cookie(t, first, "AWSALBCORS"); got.Value != c.Value || !got.Secure {
+	first := getWithCookies(t, p)
+	name, c := first.parseEcho(t).Name, requireCookie(t, first, "AWSALB")
+	if got := requireCookie(t, first, "AWSALBCORS"); got.Value != c.Value || !got.Secure {
 		t.Errorf("second cookie: %v", got)
 	}
-	if diff := cmp.Diff(map[string]int{name: 6}, names(t, p, 6, c)); diff != "" {
+	if diff := cmp.Diff(map[string]int{name: 6}, countByBackend(t, p, 6, c)); diff != "" {
 		t.Errorf("with cookie (-want +got):\n%s", diff)
 	}
-	cookie(t, ask(t, p, c), "AWSALB") // sent again with every response
+	requireCookie(t, getWithCookies(t, p, c), "AWSALB") // sent again with every response
 
 	bound := cfg.TargetGroups[0].Targets
 	for i := range bound {
@@ -140,16 +140,16 @@ func TestLoadBalancerCookie(t *testing.T) {
 		}
 	}
 	apply(t, p, cfg)
-	moved := ask(t, p, c)
-	if moved.echo(t).Name == name {
+	moved := getWithCookies(t, p, c)
+	if moved.parseEcho(t).Name == name {
 		t.Error("a draining target got a request")
 	}
-	if cookie(t, moved, "AWSALB").Value == c.Value {
+	if requireCookie(t, moved, "AWSALB").Value == c.Value {
 		t.Error("the cookie should name the new target")
 	}
 }
 
-func TestApplicationCookie(t *testing.T) {
+func TestApplicationCookieKeepsTheTarget(t *testing.T) {
 	withCookie := func(b *backend) {
 		b.handle = func(w http.ResponseWriter, r *http.Request) {
 			if _, err := r.Cookie("SESSION"); err != nil {
@@ -160,22 +160,22 @@ func TestApplicationCookie(t *testing.T) {
 	}
 	a, b := startBackend(t, "a", withCookie), startBackend(t, "b", withCookie)
 	p := startPlane(t)
-	g := groupOf("g", a, b)
+	g := targetGroupOf("g", a, b)
 	g.Attributes = map[string]string{"stickiness.enabled": "true", "stickiness.type": "app_cookie", "stickiness.app_cookie.cookie_name": "SESSION"}
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, g))
-	first := ask(t, p)
-	name, app, lb := first.echo(t).Name, cookie(t, first, "SESSION"), cookie(t, first, "AWSALBAPP-0")
-	if diff := cmp.Diff(map[string]int{name: 6}, names(t, p, 6, app, lb)); diff != "" {
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	first := getWithCookies(t, p)
+	name, app, lb := first.parseEcho(t).Name, requireCookie(t, first, "SESSION"), requireCookie(t, first, "AWSALBAPP-0")
+	if diff := cmp.Diff(map[string]int{name: 6}, countByBackend(t, p, 6, app, lb)); diff != "" {
 		t.Errorf("with both cookies (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"a": 3, "b": 3}, names(t, p, 6, lb)); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a": 3, "b": 3}, countByBackend(t, p, 6, lb)); diff != "" {
 		t.Errorf("without the application's cookie (-want +got):\n%s", diff)
 	}
 }
 
-func TestCandidates(t *testing.T) {
-	one := func(name, zone string, declared, health State) member {
-		return member{target: &target{key: targetKey{id: name}, state: health}, zone: zone, declared: declared}
+func TestCandidatesDependOnHealthAndZone(t *testing.T) {
+	one := func(name, zone string, declared, health TargetState) member {
+		return member{target: &target{key: targetKey{id: name}, state: health}, zone: zone, configuredState: declared}
 	}
 	here := receivingNode{zone: "a", crossZone: true}
 	for name, c := range map[string]struct {
@@ -195,12 +195,12 @@ func TestCandidates(t *testing.T) {
 		"the setting of the target group wins": {tgAttributes{crossZone: "true"}, receivingNode{zone: "a"}, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
 		"too few by count": {tgAttributes{minHealthy: 2}, here,
 			[]member{one("1", "a", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateUnhealthy)}, "1 2"},
-		"too few by percentage": {tgAttributes{minHealthyPart: 60}, here,
+		"too few by percentage": {tgAttributes{minHealthyPercent: 60}, here,
 			[]member{one("1", "a", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateUnhealthy)}, "1 2"},
-		"enough by percentage": {tgAttributes{minHealthyPart: 50}, here,
+		"enough by percentage": {tgAttributes{minHealthyPercent: 50}, here,
 			[]member{one("1", "a", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateUnhealthy)}, "1"},
 	} {
-		v := &groupView{attr: c.attr, members: c.members}
+		v := &targetGroupView{attr: c.attr, members: c.members}
 		var got []string
 		for _, m := range v.candidates(c.at) {
 			got = append(got, m.key.id)
@@ -213,9 +213,9 @@ func TestCandidates(t *testing.T) {
 
 func TestLeastOutstandingRequests(t *testing.T) {
 	busy, idle := &target{}, &target{}
-	busy.inflight.Store(2)
+	busy.inflightRequests.Store(2)
 	for range 5 {
-		if leastLoaded([]member{{target: busy}, {target: idle}}) != idle {
+		if leastLoadedTarget([]member{{target: busy}, {target: idle}}) != idle {
 			t.Fatal("the busy target was chosen")
 		}
 	}
@@ -224,7 +224,7 @@ func TestLeastOutstandingRequests(t *testing.T) {
 func TestSlowStart(t *testing.T) {
 	now := time.Now()
 	since := func(d time.Duration) member {
-		return member{target: &target{state: StateHealthy, since: now.Add(-d)}}
+		return member{target: &target{state: StateHealthy, stateSince: now.Add(-d)}}
 	}
 	got, uneven := slowStartWeights([]member{since(15 * time.Second), since(time.Hour)}, 30*time.Second, now)
 	if diff := cmp.Diff([]float64{0.5, 1}, got); diff != "" || !uneven {
@@ -237,15 +237,15 @@ func TestSlowStart(t *testing.T) {
 
 func TestApplyReportsUnknownAttributeValue(t *testing.T) {
 	p := startPlane(t)
-	g := groupOf("g")
+	g := targetGroupOf("g")
 	g.Attributes = map[string]string{"slow_start.duration_seconds": "soon"}
-	err := p.Apply(one(Listener{Default: Rule{Then: to("g")}}, g))
+	err := p.Apply(albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	if err == nil || !strings.Contains(err.Error(), "slow_start.duration_seconds") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestLoopback(t *testing.T) {
+func TestLoopbackReplacesVPCAddresses(t *testing.T) {
 	for in, want := range map[string]string{"10.77.1.5": "127.77.1.5", "127.0.0.1": "127.0.0.1", "192.168.1.1": "192.168.1.1", "::1": "::1", "::ffff:10.1.2.3": "127.1.2.3"} {
 		if got := Loopback(netip.MustParseAddr(in)); got.String() != want {
 			t.Errorf("%s: want %s, got %s", in, want, got)

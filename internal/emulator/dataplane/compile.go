@@ -12,41 +12,41 @@ import (
 
 // route has the configuration with which a node handles a request. It is immutable and replaced as a whole.
 type route struct {
-	lb       *lbView
-	listener *listenerView
-	node     netip.Addr     // IPv4 address of the node
-	at       netip.AddrPort // address to which clients connect
-	zone     string
-	groups   map[string]*targetGroup
+	lb           *lbView
+	listener     *listenerView
+	node         netip.Addr     // IPv4 address of the node
+	address      netip.AddrPort // address to which clients connect
+	zone         string
+	targetGroups map[string]*targetGroup
 }
 
 type lbView struct {
-	arn     string
-	network bool
-	attr    lbAttributes
+	arn       string
+	isNetwork bool
+	attr      lbAttributes
 }
 
 type listenerView struct {
-	arn      string
-	port     uint16
-	protocol Protocol
-	attr     listenerAttributes
-	tls      *tls.Config // nil without TLS
-	mutual   *MutualTLS
-	rules    []ruleView // the default rule last
+	arn       string
+	port      uint16
+	protocol  Protocol
+	attr      listenerAttributes
+	tls       *tls.Config // nil without TLS
+	mutualTLS *MutualTLS
+	rules     []ruleView // the default rule last
 	// forward is the action of a listener of a Network Load Balancer, in place of rules.
 	forward Forward
-	// targetTLS is the highest version of TLS towards targets of a Network Load
+	// targetTLSConfig is the highest version of TLS towards targets of a Network Load
 	// Balancer.
-	targetTLS uint16
+	maxTargetTLSVersion uint16
 }
 
 type ruleView struct {
-	arn          string
-	matcher      *Matcher
-	authenticate []Authenticator
-	then         Outcome
-	transforms   []rewrite
+	arn            string
+	matcher        *Matcher
+	authenticators []Authenticator
+	action         Action
+	transforms     []rewrite
 }
 
 // compile converts the configuration into routes by VPC address and port. Listeners and rules that do not compile
@@ -54,14 +54,14 @@ type ruleView struct {
 func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	var errs []error
 	routes := map[netip.AddrPort]*route{}
-	groups := maps.Clone(p.groups)
+	groups := maps.Clone(p.targetGroups)
 	for _, lb := range cfg.LoadBalancers {
 		attr, attrErrs := parseLBAttributes("load balancer "+lb.ARN, lb)
 		errs = append(errs, attrErrs...)
-		lbv := &lbView{arn: lb.ARN, network: lb.Network, attr: attr}
+		lbv := &lbView{arn: lb.ARN, isNetwork: lb.IsNetwork, attr: attr}
 		compileOne := compileListener
-		if lb.Network {
-			compileOne = compileStream
+		if lb.IsNetwork {
+			compileOne = compileNetworkListener
 		}
 		for _, l := range lb.Listeners {
 			lv, listenerErrs := compileOne(l, attr)
@@ -70,13 +70,13 @@ func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 				continue
 			}
 			for _, n := range lb.Nodes {
-				for _, a := range n.addresses(lb.Network) {
+				for _, a := range n.addresses(lb.IsNetwork) {
 					at := netip.AddrPortFrom(a, l.Port)
 					if other, taken := routes[at]; taken {
 						errs = append(errs, fmt.Errorf("listener %s: %s is already served by %s", l.ARN, at, other.listener.arn))
 						continue
 					}
-					routes[at] = &route{lb: lbv, listener: lv, node: n.Address, at: at, zone: n.Zone, groups: groups}
+					routes[at] = &route{lb: lbv, listener: lv, node: n.Address, address: at, zone: n.Zone, targetGroups: groups}
 				}
 			}
 		}
@@ -97,7 +97,7 @@ func (n Node) addresses(network bool) []netip.Addr {
 func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)
-	lv := &listenerView{arn: l.ARN, port: l.Port, protocol: l.Protocol, attr: attr, mutual: l.MutualTLS}
+	lv := &listenerView{arn: l.ARN, port: l.Port, protocol: l.Protocol, attr: attr, mutualTLS: l.MutualTLS}
 	switch l.Protocol {
 	case HTTP:
 	case HTTPS:
@@ -111,7 +111,7 @@ func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
 	}
 	rules := slices.Clone(l.Rules)
 	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Compare(a.Priority, b.Priority) })
-	last := l.Default
+	last := l.DefaultRule
 	last.Conditions = nil
 	for _, r := range append(rules, last) {
 		rv, err := compileRule(r)
@@ -133,23 +133,23 @@ func compileRule(r Rule) (ruleView, error) {
 	if err != nil {
 		return ruleView{}, err
 	}
-	switch r.Then.(type) {
+	switch r.Action.(type) {
 	case Forward, Redirect, FixedResponse:
 	default:
-		return ruleView{}, fmt.Errorf("rule action %T is not supported", r.Then)
+		return ruleView{}, fmt.Errorf("rule action %T is not supported", r.Action)
 	}
-	for _, a := range r.Authenticate {
+	for _, a := range r.Authenticators {
 		switch a.(type) {
 		case OIDC, Cognito, JWTValidation:
 		default:
 			return ruleView{}, fmt.Errorf("authenticator %T is not supported", a)
 		}
 	}
-	return ruleView{arn: r.ARN, matcher: m, authenticate: r.Authenticate, then: r.Then, transforms: t}, nil
+	return ruleView{arn: r.ARN, matcher: m, authenticators: r.Authenticators, action: r.Action, transforms: t}, nil
 }
 
-// leafOf parses the leaf of a key pair.
-func leafOf(c *tls.Certificate) (*x509.Certificate, error) {
+// leafCertificate parses the leaf of a key pair.
+func leafCertificate(c *tls.Certificate) (*x509.Certificate, error) {
 	if c.Leaf != nil {
 		return c.Leaf, nil
 	}

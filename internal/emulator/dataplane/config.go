@@ -20,9 +20,9 @@ type LoadBalancer struct {
 	ARN     string
 	Name    string
 	DNSName string
-	// Network is set for a Network Load Balancer, otherwise it is an Application Load Balancer. The listeners of a
-	// Network Load Balancer only use Default, which must be a Forward.
-	Network bool
+	// IsNetwork is set for a Network Load Balancer, otherwise it is an Application Load Balancer. The listeners of a Network
+	// Load Balancer only use DefaultRule, whose action must be a Forward.
+	IsNetwork bool
 	// Nodes holds one node per enabled Availability Zone.
 	Nodes []Node
 	// Attributes are load balancer attributes by their AWS keys, such as "idle_timeout.timeout_seconds". Absent
@@ -61,16 +61,16 @@ const (
 	TCPQUIC Protocol = "TCP_QUIC"
 )
 
-// network reports whether the protocol is one of a Network Load Balancer.
-func (p Protocol) network() bool { return p.stream() || p.datagrams() }
+// isNetworkProtocol reports whether the protocol is one of a Network Load Balancer.
+func (p Protocol) isNetworkProtocol() bool { return p.hasConnections() || p.hasDatagrams() }
 
-// stream reports whether the protocol has connections.
-func (p Protocol) stream() bool { return p == TCP || p == TLS || p == TCPUDP || p == TCPQUIC }
+// hasConnections reports whether the protocol has connections.
+func (p Protocol) hasConnections() bool { return p == TCP || p == TLS || p == TCPUDP || p == TCPQUIC }
 
-// datagrams reports whether the protocol has datagrams.
-func (p Protocol) datagrams() bool { return p == UDP || p == TCPUDP || p.quic() }
+// hasDatagrams reports whether the protocol has datagrams.
+func (p Protocol) hasDatagrams() bool { return p == UDP || p == TCPUDP || p.hasQUIC() }
 
-func (p Protocol) quic() bool { return p == QUIC || p == TCPQUIC }
+func (p Protocol) hasQUIC() bool { return p == QUIC || p == TCPQUIC }
 
 // Listener is one port of a load balancer.
 type Listener struct {
@@ -89,10 +89,10 @@ type Listener struct {
 	MutualTLS *MutualTLS
 	// Attributes are listener attributes under their AWS keys.
 	Attributes map[string]string
-	// Default is the rule for requests that no other rule matches. Its Conditions
+	// DefaultRule is the rule for requests that no other rule matches. Its Conditions
 	// and Priority are ignored.
-	Default Rule
-	Rules   []Rule
+	DefaultRule Rule
+	Rules       []Rule
 }
 
 // Certificate is a server certificate with its private key.

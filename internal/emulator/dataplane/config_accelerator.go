@@ -14,8 +14,8 @@ type Accelerator struct {
 	Listeners []AcceleratorListener
 }
 
-// source returns the address of this machine from which the accelerator sends packets over IPv4.
-func (a Accelerator) source() netip.AddrPort {
+// sourceAddress returns the address of this machine from which the accelerator sends packets over IPv4.
+func (a Accelerator) sourceAddress() netip.AddrPort {
 	for _, s := range a.Addresses {
 		if s.Local.Is4() {
 			return netip.AddrPortFrom(s.Local, 0)
@@ -40,7 +40,7 @@ type AcceleratorListener struct {
 	Ports []PortRange
 	// ClientAffinity keeps all flows of a client address together.
 	ClientAffinity bool
-	Groups         []EndpointGroup // at most one for each region
+	EndpointGroups []EndpointGroup // at most one for each region
 }
 
 // PortRange is a range of ports, both ends included.
@@ -49,17 +49,17 @@ type PortRange struct{ From, To uint16 }
 // EndpointGroup is the part of an accelerator's listener in one region.
 type EndpointGroup struct {
 	ARN, Region string
-	// Dial is the traffic dial: the percentage of the flows nearest to the region that stay in the endpoint group.
-	Dial float64
-	// Overrides maps ports of the listener to ports of endpoints, where they differ.
-	Overrides map[uint16]uint16
-	Endpoints []AcceleratorEndpoint
+	// TrafficDial is the traffic dial: the percentage of the flows nearest to the region that stay in the endpoint group.
+	TrafficDial float64
+	// PortOverrides maps ports of the listener to ports of endpoints, where they differ.
+	PortOverrides map[uint16]uint16
+	Endpoints     []AcceleratorEndpoint
 }
 
 // Distances determine which regions are near to a client.
 type Distances struct {
-	// Home is the nearest region for clients in no range.
-	Home string
+	// DefaultRegion is the nearest region for clients in no range.
+	DefaultRegion string
 	// Ranges has ranges of client addresses. The first range that contains a client determines its regions.
 	Ranges []ClientRange
 }
@@ -70,9 +70,9 @@ type ClientRange struct {
 	Regions []string
 }
 
-// Order sorts regions by their distance to a client. Regions without a known distance follow, sorted by name.
-func (d Distances) Order(client netip.Addr, regions []string) []string {
-	near := []string{d.Home}
+// OrderRegions sorts regions by their distance to a client. Regions without a known distance follow, sorted by name.
+func (d Distances) OrderRegions(client netip.Addr, regions []string) []string {
+	near := []string{d.DefaultRegion}
 	for _, r := range d.Ranges {
 		if r.Clients.Contains(client) {
 			near = r.Regions
@@ -90,12 +90,12 @@ func (d Distances) Order(client netip.Addr, regions []string) []string {
 
 // AcceleratorEndpoint is an endpoint of an endpoint group.
 type AcceleratorEndpoint struct {
-	ID      string
-	Weight  int
-	Healthy bool
-	// PreserveClient enables client IP preservation: the endpoint sees the address of the client instead of an
+	ID        string
+	Weight    int
+	IsHealthy bool
+	// PreserveClientIP enables client IP preservation: the endpoint sees the address of the client instead of an
 	// address of the accelerator.
-	PreserveClient bool
+	PreserveClientIP bool
 	// LoadBalancer is the DNS name of a load balancer of the configuration.
 	LoadBalancer string
 	// Address is the address of an instance, or the address behind an elastic IP. It is used instead of

@@ -11,10 +11,10 @@ type Rule struct {
 	ARN        string
 	Priority   int
 	Conditions []Condition
-	// Authenticate has the authentications that a request passes, in order, before Then. Usually it has at most one
+	// Authenticators has the authentications that a request passes, in order, before Action. Usually it has at most one
 	// element.
-	Authenticate []Authenticator
-	Then         Outcome
+	Authenticators []Authenticator
+	Action         Action
 	// Transforms change the request that a target receives.
 	Transforms []Transform
 }
@@ -65,20 +65,20 @@ func (Method) condition()      {}
 func (QueryString) condition() {}
 func (SourceIP) condition()    {}
 
-// Outcome is one of Forward, Redirect and FixedResponse.
-type Outcome interface{ outcome() }
+// Action is one of Forward, Redirect and FixedResponse.
+type Action interface{ action() }
 
 // Forward sends the request to a target of one of the target groups.
 type Forward struct {
-	Groups []WeightedGroup
-	// StickyFor is how long requests of a client go to the same target group. If it is 0, a target group is chosen
+	TargetGroups []WeightedTargetGroup
+	// StickinessDuration is how long requests of a client go to the same target group. If it is 0, a target group is chosen
 	// for each request.
-	StickyFor time.Duration
+	StickinessDuration time.Duration
 }
 
-// WeightedGroup has the ARN and the weight of a target group. The share of a target group is its weight divided by
+// WeightedTargetGroup has the ARN and the weight of a target group. The share of a target group is its weight divided by
 // the sum of weights; with weight 0 it gets no requests. With a single target group the weight has no meaning.
-type WeightedGroup struct {
+type WeightedTargetGroup struct {
 	ARN    string
 	Weight int
 }
@@ -99,9 +99,9 @@ type FixedResponse struct {
 	Body        string
 }
 
-func (Forward) outcome()       {}
-func (Redirect) outcome()      {}
-func (FixedResponse) outcome() {}
+func (Forward) action()       {}
+func (Redirect) action()      {}
+func (FixedResponse) action() {}
 
 // Transform is HostRewrite or URLRewrite. It replaces the first match of Regex with Replace, in which $1 to $9 are
 // the capture groups of the expression.

@@ -20,11 +20,11 @@ type TargetGroup struct {
 	ARN             string
 	Protocol        Protocol
 	ProtocolVersion ProtocolVersion
-	// Lambda is set for a target group whose target is a function. It has no protocol and no health checks; the
-	// target's ID is the ARN of the function, which is passed to Options.Invoke.
-	Lambda bool
-	// ALB is set for a target group whose target is an Application Load Balancer.
-	ALB bool
+	// IsLambda is set for a target group whose target is a function. It has no protocol and no health checks; the target's
+	// ID is the ARN of the function, which is passed to Options.InvokeLambda.
+	IsLambda bool
+	// IsALB is set for a target group whose target is an Application Load Balancer.
+	IsALB bool
 	// Attributes are target group attributes under their AWS keys.
 	Attributes  map[string]string
 	HealthCheck HealthCheck
@@ -50,17 +50,17 @@ type HealthCheck struct {
 	HealthyThreshold, UnhealthyThreshold int
 }
 
-// State of a target.
-type State string
+// TargetState of a target.
+type TargetState string
 
 // States of a target. StateUnused is a target that gets neither traffic nor
 // checks, for example because its zone is not enabled.
 const (
-	StateInitial   State = "initial"
-	StateHealthy   State = "healthy"
-	StateUnhealthy State = "unhealthy"
-	StateDraining  State = "draining"
-	StateUnused    State = "unused"
+	StateInitial   TargetState = "initial"
+	StateHealthy   TargetState = "healthy"
+	StateUnhealthy TargetState = "unhealthy"
+	StateDraining  TargetState = "draining"
+	StateUnused    TargetState = "unused"
 )
 
 // Target is a registered target. (ID, Port) identifies it in the target group.
@@ -79,7 +79,7 @@ type Target struct {
 	Zone string
 	// State is the state in the control plane. The data plane uses StateDraining and StateUnused unchanged. Any
 	// other state is an initial value, which its own health checks replace.
-	State State
+	State TargetState
 	// Epoch distinguishes registrations of the same target: when it changes,
 	// health checking starts again.
 	Epoch string
@@ -93,7 +93,7 @@ type HealthResult struct {
 	Port        uint16
 	Epoch       string
 	// State is StateHealthy or StateUnhealthy.
-	State State
+	State TargetState
 	// Reason and Description are as in AWS, for example "Target.Timeout" and "Request timed out". They are empty for
 	// a healthy target.
 	Reason      string

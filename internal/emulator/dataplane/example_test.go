@@ -19,7 +19,7 @@ func Example() {
 
 	plane := dataplane.New(dataplane.Options{
 		// Listen on a free port instead of port 80.
-		Bind: func(at netip.AddrPort) netip.AddrPort {
+		BindAddress: func(at netip.AddrPort) netip.AddrPort {
 			return netip.AddrPortFrom(dataplane.Loopback(at.Addr()), 0)
 		},
 	})
@@ -30,11 +30,11 @@ func Example() {
 			Nodes: []dataplane.Node{{Zone: "eu-west-1a", Address: netip.MustParseAddr("10.250.9.5")}},
 			Listeners: []dataplane.Listener{{
 				ARN: "listener", Port: 80, Protocol: dataplane.HTTP,
-				Default: dataplane.Rule{Then: dataplane.FixedResponse{Status: 404, Body: "nothing here"}},
+				DefaultRule: dataplane.Rule{Action: dataplane.FixedResponse{Status: 404, Body: "nothing here"}},
 				Rules: []dataplane.Rule{{
 					Priority:   1,
 					Conditions: []dataplane.Condition{dataplane.PathPattern{Values: []string{"/app/*"}}},
-					Then:       dataplane.Forward{Groups: []dataplane.WeightedGroup{{ARN: "group"}}},
+					Action:     dataplane.Forward{TargetGroups: []dataplane.WeightedTargetGroup{{ARN: "group"}}},
 				}},
 			}},
 		}},
@@ -48,7 +48,7 @@ func Example() {
 		return
 	}
 	for _, path := range []string{"/app/1", "/"} {
-		resp, err := http.Get("http://" + plane.Endpoints()[0].Real.String() + path)
+		resp, err := http.Get("http://" + plane.Endpoints()[0].LocalAddress.String() + path)
 		if err != nil {
 			fmt.Println(err)
 			return

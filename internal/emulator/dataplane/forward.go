@@ -14,30 +14,30 @@ import (
 
 // forward sends the request to a target of one of the target groups.
 func (x *exchange) forward(to Forward) {
-	now := x.started
-	choice := x.chooseGroup(to, now)
-	g := x.route.groups[choice.arn]
+	now := x.startTime
+	choice := x.chooseTargetGroup(to, now)
+	g := x.route.targetGroups[choice.arn]
 	if g == nil {
 		x.answer(http.StatusServiceUnavailable)
 		return
 	}
-	x.entry.TargetGroup = g.arn
+	x.accessEntry.TargetGroup = g.arn
 	v := g.view.Load()
-	if !x.supports(v.cfg.ProtocolVersion) {
+	if !x.supportsProtocolVersion(v.cfg.ProtocolVersion) {
 		x.answer(464)
 		return
 	}
-	host, target, ok := transform(x.rule.transforms, x.r.Host, requestTarget(x.r))
+	host, target, ok := applyRewrites(x.rule.transforms, x.r.Host, requestTarget(x.r))
 	if !ok {
 		x.answer(http.StatusInternalServerError)
 		return
 	}
-	at := receivingNode{node: x.route.node, zone: x.route.zone, crossZone: x.route.lb.attr.crossZone}
+	at := receivingNode{address: x.route.node, zone: x.route.zone, crossZone: x.route.lb.attr.crossZone}
 	t, stay := x.stickyTarget(g, v, at, now)
 	if t == nil {
-		t = g.choose(v, at, now)
+		t = g.chooseTarget(v, at, now)
 	}
-	if t == nil && x.routeReplaced() {
+	if t == nil && x.switchToCurrentRoute() {
 		x.applyRules()
 		return
 	}
@@ -45,15 +45,15 @@ func (x *exchange) forward(to Forward) {
 		x.answer(http.StatusServiceUnavailable)
 		return
 	}
-	x.entry.Target = t.addr
+	x.accessEntry.Target = t.addr
 
 	ctx, end := x.plane.calls.begin(x.r.Context(), t)
 	defer end()
-	if v.cfg.Lambda {
-		x.invoke(ctx, g, v, t, target)
+	if v.cfg.IsLambda {
+		x.invokeLambda(ctx, g, v, t, target)
 		return
 	}
-	body := &requestBody{ReadCloser: x.r.Body, ctl: http.NewResponseController(x.w)}
+	body := &requestBody{ReadCloser: x.r.Body, controller: http.NewResponseController(x.w)}
 	if x.r.ProtoMajor == 1 {
 		body.limit = x.route.lb.attr.idleTimeout
 	}
@@ -62,37 +62,37 @@ func (x *exchange) forward(to Forward) {
 		in.Body = body
 	}
 	proxy := httputil.ReverseProxy{
-		Transport:     g.carrier(x.plane, x.route.node, v, x.route.lb.attr.idleTimeout),
+		Transport:     g.nodeTransport(x.plane, x.route.node, v, x.route.lb.attr.idleTimeout),
 		FlushInterval: -1,
 		ErrorLog:      slog.NewLogLogger(x.plane.opt.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(pr *httputil.ProxyRequest) {
-			x.rewrite(pr, v, t, host, target)
+			x.prepareTargetRequest(pr, v, t, host, target)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			x.receive(resp, choice, stay, g, v, t)
+			x.prepareResponse(resp, choice, stay, g, v, t)
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			x.fail(ctx, body, err)
+			x.answerFailure(ctx, body, err)
 		},
 	}
 	proxy.ServeHTTP(x.w, in)
 }
 
-// supports reports whether the client's protocol can be forwarded with the protocol version of a target group.
-func (x *exchange) supports(version ProtocolVersion) bool {
+// supportsProtocolVersion reports whether the client's protocol can be forwarded with the protocol version of a target group.
+func (x *exchange) supportsProtocolVersion(version ProtocolVersion) bool {
 	switch version {
 	case GRPC:
 		return x.r.ProtoMajor == 2 && x.r.Method == http.MethodPost
 	case HTTP2:
 		return x.r.ProtoMajor == 2
 	default:
-		return !x.grpc
+		return !x.isGRPC
 	}
 }
 
-// rewrite sets the request to the target.
-func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, host, target string) {
+// prepareTargetRequest sets the request to the target.
+func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGroupView, t *target, host, target string) {
 	out := pr.Out
 	out.URL = targetURL(strings.ToLower(string(v.cfg.Protocol)), t.addr.String(), target)
 	out.Host = host
@@ -107,12 +107,12 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, h
 		out.Header["X-Forwarded-Host"] = f
 	}
 	out.Header.Del("Expect") // the load balancer has answered it
-	x.setForwarded(out.Header, pr.In.Header)
+	x.setForwardedHeaders(out.Header, pr.In.Header)
 	x.setTLSHeaders(out.Header)
 	for _, name := range claimHeaders {
 		out.Header.Del(name)
 	}
-	for name, values := range x.claims {
+	for name, values := range x.claimHeaders {
 		out.Header[name] = values
 	}
 	if _, ok := out.Header["User-Agent"]; !ok {
@@ -136,11 +136,11 @@ func targetURL(scheme, host, target string) *url.URL {
 	return u
 }
 
-// receive changes the headers of the target's response before they are sent to the client.
-func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *targetGroup, v *groupView, t *target) {
+// prepareResponse changes the headers of the target's response before they are sent to the client.
+func (x *exchange) prepareResponse(resp *http.Response, choice targetGroupChoice, stay bool, g *targetGroup, v *targetGroupView, t *target) {
 	x.w.noBody = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
-	if x.route.listener.attr.hideServer {
+	if x.route.listener.attr.hideServerHeader {
 		resp.Header.Del("Server")
 	}
 	for _, c := range x.stickyCookies(resp, choice, stay, g, v, t) {
@@ -148,19 +148,19 @@ func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g
 	}
 }
 
-// fail answers a request after its target failed to answer.
-func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
+// answerFailure answers a request after its target failed to answer.
+func (x *exchange) answerFailure(ctx context.Context, body *requestBody, err error) {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, errRemoved), errors.Is(cause, errClosed):
+	case errors.Is(cause, errTargetRemoved), errors.Is(cause, errPlaneClosed):
 		x.answer(http.StatusBadGateway)
-	case body.timedOut():
+	case body.hasTimedOut():
 		x.w.Header().Set("Connection", "close")
 		x.answer(http.StatusRequestTimeout)
 	case x.r.Context().Err() != nil:
-		x.entry.Status = 460 // the client has closed the connection
+		x.accessEntry.Status = 460 // the client has closed the connection
 		panic(http.ErrAbortHandler)
-	case body.broken():
+	case body.isBroken():
 		x.w.Header().Set("Connection", "close")
 		x.answer(http.StatusBadRequest)
 	case isTimeout(err):
@@ -174,14 +174,14 @@ func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 type requestBody struct {
 	io.ReadCloser
 	// limit is the timeout of each read. It is 0 for HTTP/2, whose streams may be idle in one direction only.
-	limit time.Duration
-	ctl   *http.ResponseController
-	state bodyState
+	limit      time.Duration
+	controller *http.ResponseController
+	state      bodyState
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.limit > 0 {
-		_ = b.ctl.SetReadDeadline(time.Now().Add(b.limit))
+		_ = b.controller.SetReadDeadline(time.Now().Add(b.limit))
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err == nil {
@@ -189,7 +189,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	}
 	if err == io.EOF {
 		if b.limit > 0 {
-			_ = b.ctl.SetReadDeadline(time.Time{})
+			_ = b.controller.SetReadDeadline(time.Time{})
 		}
 	} else {
 		if isTimeout(err) {
@@ -201,5 +201,5 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *requestBody) timedOut() bool { return b.state.get() == bodyTimedOut }
-func (b *requestBody) broken() bool   { return b.state.get() == bodyBroken }
+func (b *requestBody) hasTimedOut() bool { return b.state.get() == bodyTimedOut }
+func (b *requestBody) isBroken() bool    { return b.state.get() == bodyBroken }

@@ -13,16 +13,16 @@ import (
 func TestForwardByRules(t *testing.T) {
 	a, b, d := startBackend(t, "a"), startBackend(t, "b"), startBackend(t, "default")
 	p := startPlane(t)
-	apply(t, p, one(Listener{
-		Default: Rule{Then: to("default")},
+	apply(t, p, albConfig(Listener{
+		DefaultRule: Rule{Action: forwardTo("default")},
 		Rules: []Rule{
-			{Priority: 20, Conditions: []Condition{HostHeader{Values: []string{"*.example.com"}}}, Then: to("b")},
-			{Priority: 10, Conditions: []Condition{PathPattern{Values: []string{"/a/*"}}}, Then: to("a")},
-			{Priority: 30, Conditions: []Condition{PathPattern{Values: []string{"/fixed"}}}, Then: FixedResponse{Status: 418, ContentType: "application/json", Body: "{}"}},
-			{Priority: 40, Conditions: []Condition{PathPattern{Values: []string{"/empty"}}}, Then: to("empty")},
-			{Priority: 50, Conditions: []Condition{PathPattern{Values: []string{"/unknown"}}}, Then: to("unknown")},
+			{Priority: 20, Conditions: []Condition{HostHeader{Values: []string{"*.example.com"}}}, Action: forwardTo("b")},
+			{Priority: 10, Conditions: []Condition{PathPattern{Values: []string{"/a/*"}}}, Action: forwardTo("a")},
+			{Priority: 30, Conditions: []Condition{PathPattern{Values: []string{"/fixed"}}}, Action: FixedResponse{Status: 418, ContentType: "application/json", Body: "{}"}},
+			{Priority: 40, Conditions: []Condition{PathPattern{Values: []string{"/empty"}}}, Action: forwardTo("empty")},
+			{Priority: 50, Conditions: []Condition{PathPattern{Values: []string{"/unknown"}}}, Action: forwardTo("unknown")},
 		},
-	}, groupOf("a", a), groupOf("b", b), groupOf("default", d), groupOf("empty")))
+	}, targetGroupOf("a", a), targetGroupOf("b", b), targetGroupOf("default", d), targetGroupOf("empty")))
 
 	for _, c := range []struct{ host, target, want string }{
 		{"x.org", "/a/1?q=2", "a"},
@@ -30,7 +30,7 @@ func TestForwardByRules(t *testing.T) {
 		{"www.example.com", "/b", "b"},
 		{"x.org", "/", "default"},
 	} {
-		if got := get(t, p, c.host, c.target).echo(t); got.Name != c.want || got.URI != c.target {
+		if got := get(t, p, c.host, c.target).parseEcho(t); got.Name != c.want || got.URI != c.target {
 			t.Errorf("%s%s: want %s with the same target, got %s with %s", c.host, c.target, c.want, got.Name, got.URI)
 		}
 	}
@@ -50,15 +50,15 @@ func TestForwardByRules(t *testing.T) {
 func TestForwardedRequest(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b)))
-	req := request(t, http.MethodPost, "http://"+where(t, p)+"/a%2Fb//c?x=%41;y&z", strings.NewReader("body"))
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", b)))
+	req := newTestRequest(t, http.MethodPost, "http://"+firstListenerAddress(t, p)+"/a%2Fb//c?x=%41;y&z", strings.NewReader("body"))
 	req.Host = "Example.COM:1234"
 	req.Header.Set("X-Forwarded-For", "1.2.3.4")
 	req.Header.Set("X-Forwarded-Proto", "https")
 	req.Header.Set("X-Forwarded-Host", "kept")
 	req.Header.Set("X-Amzn-Oidc-Identity", "forged")
 	req.Header.Set("X-Amzn-Trace-Id", "Self=1-1-1;Root=1-67891233-abcdef012345678912345678;CalledFrom=app")
-	got := send(t, client, req).echo(t)
+	got := send(t, client, req).parseEcho(t)
 
 	want := map[string]string{
 		"X-Forwarded-For": "1.2.3.4, 127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Port": "80",
@@ -138,11 +138,11 @@ func TestForwardedForModes(t *testing.T) {
 
 func TestRedirect(t *testing.T) {
 	p := startPlane(t)
-	apply(t, p, one(Listener{
-		Default: Rule{Then: Redirect{Protocol: "HTTPS", Port: "443", Host: "#{host}", Path: "/#{path}", Query: "#{query}", Status: 301}},
+	apply(t, p, albConfig(Listener{
+		DefaultRule: Rule{Action: Redirect{Protocol: "HTTPS", Port: "443", Host: "#{host}", Path: "/#{path}", Query: "#{query}", Status: 301}},
 		Rules: []Rule{
-			{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/old/*"}}}, Then: Redirect{Host: "new.#{host}", Path: "/new/#{path}", Query: "from=#{host}&#{query}", Status: 302}},
-			{Priority: 2, Conditions: []Condition{PathPattern{Values: []string{"/drop"}}}, Then: Redirect{Path: "/x", Status: 302}},
+			{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/old/*"}}}, Action: Redirect{Host: "new.#{host}", Path: "/new/#{path}", Query: "from=#{host}&#{query}", Status: 302}},
+			{Priority: 2, Conditions: []Condition{PathPattern{Values: []string{"/drop"}}}, Action: Redirect{Path: "/x", Status: 302}},
 		},
 	}))
 	for _, c := range []struct {
@@ -164,23 +164,23 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-func TestTransforms(t *testing.T) {
+func TestTransformsRewriteHostAndURL(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	apply(t, p, one(Listener{
-		Default: Rule{Then: to("g"), Transforms: []Transform{
+	apply(t, p, albConfig(Listener{
+		DefaultRule: Rule{Action: forwardTo("g"), Transforms: []Transform{
 			URLRewrite{Regex: `^/api/v([0-9]+)/(.*)$`, Replace: "/$2x?version=$1"},
 			HostRewrite{Regex: `^(.*)\.example\.com$`, Replace: "$1.internal"},
 		}},
 		Rules: []Rule{{
-			Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/bad"}}}, Then: to("g"),
+			Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/bad"}}}, Action: forwardTo("g"),
 			Transforms: []Transform{URLRewrite{Regex: "^/bad", Replace: "bad"}},
 		}},
-	}, groupOf("g", b)))
-	if got := get(t, p, "www.example.com", "/api/v2/users").echo(t); got.URI != "/usersx?version=2" || got.Host != "www.internal" {
+	}, targetGroupOf("g", b)))
+	if got := get(t, p, "www.example.com", "/api/v2/users").parseEcho(t); got.URI != "/usersx?version=2" || got.Host != "www.internal" {
 		t.Errorf("rewritten: %s %s", got.Host, got.URI)
 	}
-	if got := get(t, p, "x.org", "/other?a").echo(t); got.URI != "/other?a" || got.Host != "x.org" {
+	if got := get(t, p, "x.org", "/other?a").parseEcho(t); got.URI != "/other?a" || got.Host != "x.org" {
 		t.Errorf("nothing matches: %s %s", got.Host, got.URI)
 	}
 	if got := get(t, p, "x.org", "/bad"); got.StatusCode != 500 {

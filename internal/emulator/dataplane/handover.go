@@ -10,33 +10,33 @@ import (
 	"syscall"
 )
 
-// handovers has the clients of the connections and flows of datagrams that accelerators forward to load balancers of
+// forwardedClients has the clients of the connections and flows of datagrams that accelerators forward to load balancers of
 // the same data plane. The accelerator chooses the source port, so it can add the entry before it sends the first
 // packet.
-type handovers struct {
-	next    atomic.Uint32
-	clients sync.Map // from source address (netip.AddrPort) to handover
+type forwardedClients struct {
+	nextPort atomic.Uint32
+	clients  sync.Map // from source address (netip.AddrPort) to handover
 }
 
-// handover has the client of a connection from an accelerator.
-type handover struct {
+// forwardedClient has the client of a connection from an accelerator.
+type forwardedClient struct {
 	peer   netip.AddrPort // on this machine
 	client netip.AddrPort // in the emulated network
 }
 
 // Source ports of accelerators. The operating system does not assign these ports to other sockets.
 const (
-	handoverFirst = 10000
-	handoverPorts = 22000
-	handoverTries = 200
+	firstForwardingPort    = 10000
+	forwardingPortCount    = 22000
+	maxForwardingPortTries = 200
 )
 
 // dial connects to a load balancer's socket from an address of this machine. The caller calls the returned function when
 // the connection has ended.
-func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, o handover) (net.Conn, func(), error) {
+func (h *forwardedClients) dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, o forwardedClient) (net.Conn, func(), error) {
 	var err error
-	for range handoverTries {
-		at := netip.AddrPortFrom(from, handoverFirst+uint16(h.next.Add(1)%handoverPorts))
+	for range maxForwardingPortTries {
+		at := netip.AddrPortFrom(from, firstForwardingPort+uint16(h.nextPort.Add(1)%forwardingPortCount))
 		if _, taken := h.clients.LoadOrStore(at, o.withPeer(at)); taken {
 			continue
 		}
@@ -57,7 +57,7 @@ func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, t
 }
 
 // withPeer returns the handover with a default for a missing peer.
-func (o handover) withPeer(at netip.AddrPort) handover {
+func (o forwardedClient) withPeer(at netip.AddrPort) forwardedClient {
 	if !o.peer.IsValid() {
 		o.peer = at
 	}
@@ -65,10 +65,10 @@ func (o handover) withPeer(at netip.AddrPort) handover {
 }
 
 // clientOf returns the client of a connection from a peer on this machine.
-func (p *Plane) clientOf(peer netip.AddrPort) handover {
+func (p *Plane) clientOf(peer netip.AddrPort) forwardedClient {
 	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
-	if o, ok := p.handed.clients.Load(peer); ok {
-		return o.(handover)
+	if o, ok := p.forwardedClients.clients.Load(peer); ok {
+		return o.(forwardedClient)
 	}
-	return handover{peer, netip.AddrPortFrom(p.opt.Client(peer.Addr()), peer.Port())}
+	return forwardedClient{peer, netip.AddrPortFrom(p.opt.ClientAddress(peer.Addr()), peer.Port())}
 }

@@ -21,20 +21,20 @@ const (
 	headerTLSCipher      = "X-Amzn-Tls-Cipher-Suite"
 )
 
-// setForwarded sets the headers that describe the client. in has the headers that the client has sent.
-func (x *exchange) setForwarded(out, in http.Header) {
+// setForwardedHeaders sets the headers that describe the client. in has the headers that the client has sent.
+func (x *exchange) setForwardedHeaders(out, in http.Header) {
 	attr := x.route.lb.attr
-	if v := forwardedFor(attr.forwardedFor, attr.clientPort, in[headerForwardedFor], x.client); v != "" {
+	if v := forwardedFor(attr.forwardedForMode, attr.addClientPort, in[headerForwardedFor], x.client); v != "" {
 		out.Set(headerForwardedFor, v)
 	} else {
 		out.Del(headerForwardedFor)
 	}
 	out.Set(headerForwardedProto, strings.ToLower(string(x.route.listener.protocol)))
 	out.Set(headerForwardedPort, strconv.Itoa(int(x.route.listener.port)))
-	out.Set(headerTrace, traceID(in.Get(headerTrace), x.started, newTraceSuffix()))
+	out.Set(headerTrace, traceID(in.Get(headerTrace), x.startTime, newTraceSuffix()))
 }
 
-// forwardedFor returns the value of X-Forwarded-For for a processing mode: append,
+// forwardedForMode returns the value of X-Forwarded-For for a processing mode: append,
 // preserve or remove.
 func forwardedFor(mode string, withPort bool, existing []string, client netip.AddrPort) string {
 	before := strings.Join(existing, ", ")
@@ -101,7 +101,7 @@ func hasPort(host string) bool {
 
 // addResponseHeaders adds the headers that the listener attributes set to an answer.
 func (x *exchange) addResponseHeaders(h http.Header) {
-	for name, value := range x.route.listener.attr.response {
+	for name, value := range x.route.listener.attr.responseHeaders {
 		h.Set(name, value)
 	}
 }

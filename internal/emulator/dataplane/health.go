@@ -9,9 +9,9 @@ import (
 // withDefaults returns the health check with AWS's defaults for settings that the configuration omits.
 func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	path, matcher := "/", "200"
-	if tg.Protocol.network() {
+	if tg.Protocol.isNetworkProtocol() {
 		matcher = "200-399"
-		if h.Protocol == "" && !tg.ALB {
+		if h.Protocol == "" && !tg.IsALB {
 			h.Protocol = TCP
 		} else if h.Protocol == "" {
 			h.Protocol = HTTP
@@ -48,17 +48,17 @@ func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 // an action refers.
 func (p *Plane) superviseChecks(cfg Config) {
 	from := checkSources(cfg)
-	for arn, g := range p.groups {
+	for arn, g := range p.targetGroups {
 		source, referenced := from[arn]
 		v := g.view.Load()
 		for _, m := range v.members {
-			if referenced && m.inService() && !v.cfg.HealthCheck.Disabled {
+			if referenced && m.isInService() && !v.cfg.HealthCheck.Disabled {
 				p.startChecker(g, m.target, source)
 			} else {
 				m.target.stopChecker()
 			}
 			if v.cfg.HealthCheck.Disabled {
-				m.target.set(StateHealthy, time.Now())
+				m.target.setState(StateHealthy, time.Now())
 			}
 		}
 	}
@@ -67,8 +67,8 @@ func (p *Plane) superviseChecks(cfg Config) {
 // checkSource is the node that probes the targets of a target group.
 type checkSource struct {
 	node netip.AddrPort // a node with the port of a listener
-	// network is set for a Network Load Balancer.
-	network bool
+	// isNetwork is set for a Network Load Balancer.
+	isNetwork bool
 }
 
 // checkSources maps each target group that is in use to the node that probes its
@@ -77,9 +77,9 @@ func checkSources(cfg Config) map[string]checkSource {
 	from := map[string]checkSource{}
 	for _, a := range cfg.Accelerators {
 		for _, l := range a.Listeners {
-			for _, g := range l.Groups {
+			for _, g := range l.EndpointGroups {
 				// This is the health check of the endpoint group, for endpoints other than load balancers.
-				from[g.ARN] = checkSource{a.source(), true}
+				from[g.ARN] = checkSource{a.sourceAddress(), true}
 			}
 		}
 	}
@@ -88,14 +88,14 @@ func checkSources(cfg Config) map[string]checkSource {
 			continue
 		}
 		for _, l := range lb.Listeners {
-			for _, r := range append([]Rule{l.Default}, l.Rules...) {
-				f, ok := r.Then.(Forward)
+			for _, r := range append([]Rule{l.DefaultRule}, l.Rules...) {
+				f, ok := r.Action.(Forward)
 				if !ok {
 					continue
 				}
-				for _, g := range f.Groups {
+				for _, g := range f.TargetGroups {
 					if _, known := from[g.ARN]; !known {
-						from[g.ARN] = checkSource{netip.AddrPortFrom(lb.Nodes[0].Address, l.Port), lb.Network}
+						from[g.ARN] = checkSource{netip.AddrPortFrom(lb.Nodes[0].Address, l.Port), lb.IsNetwork}
 					}
 				}
 			}
@@ -113,8 +113,8 @@ func (p *Plane) startChecker(g *targetGroup, t *target, source checkSource) {
 	}
 	life := newLifetime()
 	t.stop = life.end
-	c := &checker{plane: p, group: g, target: t, source: source, life: life, state: t.state}
-	p.work.Go(c.run)
+	c := &checker{plane: p, targetGroup: g, target: t, source: source, lifetime: life, state: t.state}
+	p.goroutines.Go(c.run)
 }
 
 // stopChecker ends the health checker. A later checker of the target starts without a result.
@@ -124,30 +124,30 @@ func (t *target) stopChecker() {
 	if t.stop != nil {
 		t.stop()
 		t.stop = nil
-		t.state, t.since = StateInitial, time.Now()
+		t.state, t.stateSince = StateInitial, time.Now()
 	}
 }
 
 // wakeChecker makes the health checker read its settings again.
 func (t *target) wakeChecker() {
 	select {
-	case t.kick <- struct{}{}:
+	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
 // checker probes one target. Only the goroutine of run uses its fields.
 type checker struct {
-	plane  *Plane
-	group  *targetGroup
-	target *target
-	source checkSource
-	life   lifetime
+	plane       *Plane
+	targetGroup *targetGroup
+	target      *target
+	source      checkSource
+	lifetime    lifetime
 
-	state               State
+	state               TargetState
 	successes, failures int
-	probes              int
-	reported            probeResult
+	probeCount          int
+	lastReported        probeResult
 }
 
 // probeResult is the result of a probe; the zero value is a success.
@@ -158,31 +158,31 @@ func (c *checker) run() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-c.life.done:
+		case <-c.lifetime.done:
 			return
-		case <-c.target.kick:
+		case <-c.target.wake:
 		case <-timer.C:
-			v := c.group.view.Load()
+			v := c.targetGroup.view.Load()
 			out := c.probe(v)
-			if c.life.Err() != nil {
+			if c.lifetime.Err() != nil {
 				return
 			}
 			c.recordResult(v.cfg.HealthCheck, out)
 		}
-		interval := c.group.view.Load().cfg.HealthCheck.Interval
-		if c.source.network && c.state == StateInitial {
-			interval /= newTargetProbes
+		interval := c.targetGroup.view.Load().cfg.HealthCheck.Interval
+		if c.source.isNetwork && c.state == StateInitial {
+			interval /= initialProbeFactor
 		}
-		timer.Reset(jitter(interval))
+		timer.Reset(withJitter(interval))
 	}
 }
 
-// newTargetProbes is the factor by which a Network Load Balancer probes a target without a result more often,
+// initialProbeFactor is the factor by which a Network Load Balancer probes a target without a result more often,
 // because many of its components probe independently.
-const newTargetProbes = 10
+const initialProbeFactor = 10
 
-// jitter returns a random duration of up to a tenth of the interval, which spreads probes over time.
-func jitter(d time.Duration) time.Duration {
+// withJitter returns the interval shortened by a random duration of up to a tenth, which spreads probes over time.
+func withJitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
@@ -193,7 +193,7 @@ func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	if out == (probeResult{}) {
 		c.successes++
 		c.failures = 0
-		if c.state == StateInitial && !c.source.network || c.successes >= h.HealthyThreshold {
+		if c.state == StateInitial && !c.source.isNetwork || c.successes >= h.HealthyThreshold {
 			state = StateHealthy
 		}
 	} else {
@@ -206,31 +206,31 @@ func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	if state == StateInitial || state == StateHealthy && out != (probeResult{}) || state == StateUnhealthy && out == (probeResult{}) {
 		return // too early for a change
 	}
-	if state == c.state && out == c.reported {
+	if state == c.state && out == c.lastReported {
 		return
 	}
-	c.state, c.reported = state, out
-	c.publish(state, out)
+	c.state, c.lastReported = state, out
+	c.publishHealth(state, out)
 }
 
-// publish sets and reports the health unless the checker was stopped meanwhile.
-func (c *checker) publish(state State, out probeResult) {
+// publishHealth sets and reports the health unless the checker was stopped meanwhile.
+func (c *checker) publishHealth(state TargetState, out probeResult) {
 	t := c.target
 	t.mu.Lock()
-	if c.life.Err() != nil {
+	if c.lifetime.Err() != nil {
 		t.mu.Unlock()
 		return
 	}
 	changed := t.state != state
 	if changed {
-		t.state, t.since = state, time.Now()
+		t.state, t.stateSince = state, time.Now()
 	}
 	t.mu.Unlock()
-	if changed && state == StateUnhealthy && c.source.network && c.group.view.Load().attr.resetUnhealthy {
-		c.plane.calls.cancel(errUnhealthy, t)
+	if changed && state == StateUnhealthy && c.source.isNetwork && c.targetGroup.view.Load().attr.resetUnhealthy {
+		c.plane.calls.cancel(errTargetUnhealthy, t)
 	}
-	c.plane.opt.Health(HealthResult{
-		TargetGroup: c.group.arn, ID: t.key.id, Port: t.key.port, Epoch: t.epoch,
+	c.plane.opt.ReportHealth(HealthResult{
+		TargetGroup: c.targetGroup.arn, ID: t.key.id, Port: t.key.port, Epoch: t.epoch,
 		State: state, Reason: out.reason, Description: out.description,
 	})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checked returns a target group with health checks.
-func checked(arn string, backends ...*backend) TargetGroup {
-	g := groupOf(arn, backends...)
+// checkedTargetGroup returns a target group with health checks.
+func checkedTargetGroup(arn string, backends ...*backend) TargetGroup {
+	g := targetGroupOf(arn, backends...)
 	g.HealthCheck = HealthCheck{
 		Path: "/healthz", Matcher: "200-299", Interval: 10 * time.Millisecond, Timeout: conditionTimeout,
 		HealthyThreshold: 3, UnhealthyThreshold: 2,
@@ -22,8 +22,8 @@ func checked(arn string, backends ...*backend) TargetGroup {
 	return g
 }
 
-// failWithStatus makes a backend respond to health checks with a status, and counts the checks.
-func failWithStatus(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
+// answerHealthChecks makes a backend respond to health checks with a status, and counts the checks.
+func answerHealthChecks(status *atomic.Int64, seen *atomic.Int64) func(*backend) {
 	return func(b *backend) {
 		b.handle = func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/healthz" {
@@ -40,10 +40,10 @@ func TestUnhealthyTargetsGetNoTraffic(t *testing.T) {
 	var okStatus, status, okSeen, seen atomic.Int64
 	okStatus.Store(200)
 	status.Store(204)
-	good, bad := startBackend(t, "good", failWithStatus(&okStatus, &okSeen)), startBackend(t, "bad", failWithStatus(&status, &seen))
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", good, bad))
+	good, bad := startBackend(t, "good", answerHealthChecks(&okStatus, &okSeen)), startBackend(t, "bad", answerHealthChecks(&status, &seen))
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, checkedTargetGroup("g", good, bad))
 	apply(t, p, cfg)
 
 	eventually(t, "both healthy", func() bool { return len(got.list()) == 2 })
@@ -62,7 +62,7 @@ func TestUnhealthyTargetsGetNoTraffic(t *testing.T) {
 		t.Errorf("verdict (-want +got):\n%s", diff)
 	}
 	for range 6 {
-		if name := get(t, p, "x.org", "/").echo(t).Name; name != "good" {
+		if name := get(t, p, "x.org", "/").parseEcho(t).Name; name != "good" {
 			t.Errorf("request went to the unhealthy target %s", name)
 		}
 	}
@@ -75,7 +75,7 @@ func TestUnhealthyTargetsGetNoTraffic(t *testing.T) {
 	}
 	names := map[string]int{}
 	for range 4 {
-		names[get(t, p, "x.org", "/").echo(t).Name]++
+		names[get(t, p, "x.org", "/").parseEcho(t).Name]++
 	}
 	if diff := cmp.Diff(map[string]int{"good": 2, "bad": 2}, names); diff != "" {
 		t.Errorf("round robin (-want +got):\n%s", diff)
@@ -85,10 +85,10 @@ func TestUnhealthyTargetsGetNoTraffic(t *testing.T) {
 func TestAllUnhealthyFailsOpen(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(404)
-	b := startBackend(t, "b", failWithStatus(&status, &seen))
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, checked("g", b)))
+	b := startBackend(t, "b", answerHealthChecks(&status, &seen))
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, checkedTargetGroup("g", b)))
 	eventually(t, "unhealthy", func() bool { return len(got.list()) == 1 })
 	if r := get(t, p, "x.org", "/"); r.StatusCode != 200 {
 		t.Errorf("want the target to be tried, got %d", r.StatusCode)
@@ -106,9 +106,9 @@ func TestInitialTargetsGetNoTraffic(t *testing.T) {
 			b.echo(w, r)
 		}
 	})
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, checked("g", b)))
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, checkedTargetGroup("g", b)))
 	if r := get(t, p, "x.org", "/"); r.StatusCode != 503 {
 		t.Errorf("before the first verdict: want 503, got %d", r.StatusCode)
 	}
@@ -129,11 +129,11 @@ func TestHealthCheckFailuresHaveReasons(t *testing.T) {
 			}
 		}
 	})
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	g, h := checked("g", refused), checked("h", silent)
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	g, h := checkedTargetGroup("g", refused), checkedTargetGroup("h", silent)
 	h.HealthCheck.Timeout = brief
-	apply(t, p, one(Listener{Default: Rule{Then: to("g", "h")}}, g, h))
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g", "h")}}, g, h))
 	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
 	reasons := map[uint16]string{}
 	for _, r := range got.list() {
@@ -148,18 +148,18 @@ func TestHealthCheckFailuresHaveReasons(t *testing.T) {
 	}
 }
 
-func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
+func TestUnreferencedTargetGroupsAreNotChecked(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failWithStatus(&status, &seen))
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 404}}}, checked("g", b))
+	b := startBackend(t, "b", answerHealthChecks(&status, &seen))
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: FixedResponse{Status: 404}}}, checkedTargetGroup("g", b))
 	apply(t, p, cfg)
-	if p.groups["g"].view.Load().members[0].stop != nil {
+	if p.targetGroups["g"].view.Load().members[0].stop != nil {
 		t.Error("a target group without a rule is checked")
 	}
-	cfg.LoadBalancers[0].Listeners[0].Default = Rule{Then: to("g")}
+	cfg.LoadBalancers[0].Listeners[0].DefaultRule = Rule{Action: forwardTo("g")}
 	apply(t, p, cfg)
 	eventually(t, "verdict after attachment", func() bool { return len(got.list()) == 1 })
 }
@@ -167,10 +167,10 @@ func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
 func TestNewEpochResetsHealth(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failWithStatus(&status, &seen))
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
+	b := startBackend(t, "b", answerHealthChecks(&status, &seen))
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, checkedTargetGroup("g", b))
 	apply(t, p, cfg)
 	eventually(t, "first verdict", func() bool { return len(got.list()) == 1 })
 	apply(t, p, cfg)
@@ -185,11 +185,11 @@ func TestNewEpochResetsHealth(t *testing.T) {
 func TestFrequentChangesDoNotStopChecks(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failWithStatus(&status, &seen))
+	b := startBackend(t, "b", answerHealthChecks(&status, &seen))
 	p := startPlane(t)
-	g := checked("g", b)
+	g := checkedTargetGroup("g", b)
 	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // other settings have their defaults
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, g)
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g)
 	eventually(t, "four checks", func() bool {
 		apply(t, p, cfg)
 		return seen.Load() >= 4
@@ -199,9 +199,9 @@ func TestFrequentChangesDoNotStopChecks(t *testing.T) {
 func TestNewIntervalTakesEffectAtOnce(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
-	b := startBackend(t, "b", failWithStatus(&status, &seen))
+	b := startBackend(t, "b", answerHealthChecks(&status, &seen))
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, checkedTargetGroup("g", b))
 	cfg.TargetGroups[0].HealthCheck.Interval = time.Hour
 	apply(t, p, cfg)
 	eventually(t, "first check", func() bool { return seen.Load() == 1 })

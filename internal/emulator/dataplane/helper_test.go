@@ -42,19 +42,19 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// results collects the results of health checks.
-type results struct {
+// healthResults collects the results of health checks.
+type healthResults struct {
 	mu  sync.Mutex
 	all []HealthResult
 }
 
-func (r *results) add(h HealthResult) {
+func (r *healthResults) add(h HealthResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, h)
 }
 
-func (r *results) list() []HealthResult {
+func (r *healthResults) list() []HealthResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]HealthResult(nil), r.all...)
@@ -63,7 +63,7 @@ func (r *results) list() []HealthResult {
 // startPlane returns a data plane that listens on free ports and is closed at the end of the test.
 func startPlane(t *testing.T, change ...func(*Options)) *Plane {
 	t.Helper()
-	opt := Options{Bind: func(at netip.AddrPort) netip.AddrPort {
+	opt := Options{BindAddress: func(at netip.AddrPort) netip.AddrPort {
 		return netip.AddrPortFrom(Loopback(at.Addr()), 0)
 	}}
 	for _, f := range change {
@@ -81,8 +81,8 @@ func apply(t *testing.T, p *Plane, cfg Config) {
 	}
 }
 
-// echoed is the response of a backend.
-type echoed struct {
+// echoResponse is the response of a backend.
+type echoResponse struct {
 	Name, Method, Host, URI, Proto, Body, Remote string
 	Header                                       http.Header
 }
@@ -110,7 +110,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *backend) echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Server", "backend")
-	_ = json.NewEncoder(w).Encode(echoed{
+	_ = json.NewEncoder(w).Encode(echoResponse{
 		Name: b.name, Method: r.Method, Host: r.Host, URI: r.RequestURI, Proto: r.Proto,
 		Body: string(body), Remote: r.RemoteAddr, Header: r.Header,
 	})
@@ -140,8 +140,8 @@ func (b *backend) target() Target {
 	return Target{ID: b.addr.Addr().String(), Address: b.addr.Addr(), Port: b.addr.Port(), State: StateHealthy}
 }
 
-// groupOf returns a target group without health checks.
-func groupOf(arn string, backends ...*backend) TargetGroup {
+// targetGroupOf returns a target group without health checks.
+func targetGroupOf(arn string, backends ...*backend) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: HTTP, HealthCheck: HealthCheck{Disabled: true}}
 	for _, b := range backends {
 		g.Targets = append(g.Targets, b.target())
@@ -149,16 +149,16 @@ func groupOf(arn string, backends ...*backend) TargetGroup {
 	return g
 }
 
-func to(arns ...string) Forward {
+func forwardTo(arns ...string) Forward {
 	var f Forward
 	for _, a := range arns {
-		f.Groups = append(f.Groups, WeightedGroup{ARN: a, Weight: 1})
+		f.TargetGroups = append(f.TargetGroups, WeightedTargetGroup{ARN: a, Weight: 1})
 	}
 	return f
 }
 
-// one returns a configuration with one load balancer in one availability zone.
-func one(l Listener, groups ...TargetGroup) Config {
+// albConfig returns a configuration with one load balancer in one availability zone.
+func albConfig(l Listener, groups ...TargetGroup) Config {
 	if l.ARN == "" {
 		l.ARN = "listener"
 	}
@@ -177,14 +177,14 @@ func one(l Listener, groups ...TargetGroup) Config {
 	}
 }
 
-// where returns the socket address of the first listener.
-func where(t *testing.T, p *Plane) string {
+// firstListenerAddress returns the socket address of the first listener.
+func firstListenerAddress(t *testing.T, p *Plane) string {
 	t.Helper()
 	e := p.Endpoints()
 	if len(e) == 0 {
 		t.Fatal("no listener is open")
 	}
-	return e[0].Real.String()
+	return e[0].LocalAddress.String()
 }
 
 // reply is a response whose body has been read.
@@ -193,9 +193,9 @@ type reply struct {
 	body string
 }
 
-func (r reply) echo(t *testing.T) echoed {
+func (r reply) parseEcho(t *testing.T) echoResponse {
 	t.Helper()
-	var e echoed
+	var e echoResponse
 	if err := json.Unmarshal([]byte(r.body), &e); err != nil {
 		t.Fatalf("status %d, not an echo: %q", r.StatusCode, r.body)
 	}
@@ -223,7 +223,7 @@ func send(t *testing.T, c *http.Client, req *http.Request) reply {
 	return reply{resp, string(body)}
 }
 
-func request(t *testing.T, method, url string, body io.Reader) *http.Request {
+func newTestRequest(t *testing.T, method, url string, body io.Reader) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
@@ -234,13 +234,13 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 
 func get(t *testing.T, p *Plane, host, target string) reply {
 	t.Helper()
-	req := request(t, http.MethodGet, "http://"+where(t, p)+target, nil)
+	req := newTestRequest(t, http.MethodGet, "http://"+firstListenerAddress(t, p)+target, nil)
 	req.Host = host
 	return send(t, client, req)
 }
 
-// raw sends bytes and returns all bytes that it receives until the peer closes the connection.
-func raw(t *testing.T, at, text string) string {
+// sendRaw sends bytes and returns all bytes that it receives until the peer closes the connection.
+func sendRaw(t *testing.T, at, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
@@ -258,9 +258,9 @@ func raw(t *testing.T, at, text string) string {
 
 // issuer signs certificates for tests.
 type issuer struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	next int64
+	cert       *x509.Certificate
+	key        *ecdsa.PrivateKey
+	nextSerial int64
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -282,7 +282,7 @@ func newIssuer(t *testing.T) *issuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &issuer{cert: cert, key: key, next: 1}
+	return &issuer{cert: cert, key: key, nextSerial: 1}
 }
 
 // issue creates a certificate. If rsaBits is 0, it has an ECDSA key.
@@ -303,9 +303,9 @@ func (i *issuer) issue(t *testing.T, rsaBits int, names ...string) tls.Certifica
 		}
 		key, public = k, k.Public()
 	}
-	i.next++
+	i.nextSerial++
 	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(i.next), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
+		SerialNumber: big.NewInt(i.nextSerial), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(12 * time.Hour),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

@@ -19,8 +19,8 @@ import (
 const (
 	// keysMaxAge is the time after which keys are fetched again.
 	keysMaxAge = 10 * time.Minute
-	// keysMinAge is the minimum time between two fetches for unknown key ids.
-	keysMinAge = time.Second
+	// keysMinFetchInterval is the minimum time between two fetches for unknown key ids.
+	keysMinFetchInterval = time.Second
 )
 
 // publicKey is one key of a JWKS document.
@@ -37,8 +37,8 @@ type keyCache struct {
 }
 
 type keySet struct {
-	keys    []publicKey
-	fetched time.Time
+	keys      []publicKey
+	fetchedAt time.Time
 }
 
 func newKeyCache(client *http.Client) *keyCache {
@@ -50,9 +50,9 @@ func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, e
 	c.mu.Lock()
 	set, ok := c.sets[endpoint]
 	c.mu.Unlock()
-	age := time.Since(set.fetched)
+	age := time.Since(set.fetchedAt)
 	hasKey := id == "" || slices.ContainsFunc(set.keys, func(k publicKey) bool { return k.id == id })
-	if ok && age < keysMaxAge && (hasKey || age < keysMinAge) {
+	if ok && age < keysMaxAge && (hasKey || age < keysMinFetchInterval) {
 		return set.keys, nil
 	}
 	keys, err := c.fetch(ctx, endpoint)
@@ -61,7 +61,7 @@ func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sets[endpoint] = keySet{keys: keys, fetched: time.Now()}
+	c.sets[endpoint] = keySet{keys: keys, fetchedAt: time.Now()}
 	return keys, nil
 }
 
@@ -86,7 +86,7 @@ func (c *keyCache) fetch(ctx context.Context, endpoint string) ([]publicKey, err
 	}
 	var keys []publicKey
 	for _, k := range doc.Keys {
-		if key, ok := k.public(); ok {
+		if key, ok := k.publicKey(); ok {
 			keys = append(keys, publicKey{id: k.KeyID, algorithm: k.Algorithm, key: key})
 		}
 	}
@@ -105,20 +105,20 @@ type jwk struct {
 	Y         string `json:"y"`
 }
 
-// public returns the public key. It returns false for kinds of keys that load balancers do not use.
-func (k jwk) public() (any, bool) {
+// publicKey returns the public key. It returns false for kinds of keys that load balancers do not use.
+func (k jwk) publicKey() (any, bool) {
 	switch k.Type {
 	case "RSA":
-		n, okN := number(k.N)
-		e, okE := number(k.E)
+		n, okN := decodeBigInt(k.N)
+		e, okE := decodeBigInt(k.E)
 		if !okN || !okE || !e.IsInt64() || e.Int64() > 1<<31-1 {
 			return nil, false
 		}
 		return &rsa.PublicKey{N: n, E: int(e.Int64())}, true
 	case "EC":
 		curves := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
-		x, okX := number(k.X)
-		y, okY := number(k.Y)
+		x, okX := decodeBigInt(k.X)
+		y, okY := decodeBigInt(k.Y)
 		curve, okC := curves[k.Curve]
 		if !okX || !okY || !okC {
 			return nil, false
@@ -137,7 +137,7 @@ func (k jwk) public() (any, bool) {
 	return nil, false
 }
 
-func number(text string) (*big.Int, bool) {
+func decodeBigInt(text string) (*big.Int, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	return new(big.Int).SetBytes(raw), err == nil && len(raw) > 0
 }

@@ -16,7 +16,7 @@ import (
 // maxLambdaBody is the maximum size of a request or response body of a function in bytes.
 const maxLambdaBody = 1 << 20
 
-// lambdaEvent is the event with which functions receive a request.
+// newLambdaEvent is the event with which functions receive a request.
 type lambdaEvent struct {
 	RequestContext struct {
 		ELB struct {
@@ -44,14 +44,14 @@ type lambdaResponse struct {
 
 var errBodyTooLarge = errors.New("the body is too large for a function")
 
-// invoke sends the request to a function and answers with its response. target is path and
+// invokeLambda sends the request to a function and answers with its response. target is path and
 // query after transforms.
-func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *target, target string) {
+func (x *exchange) invokeLambda(ctx context.Context, g *targetGroup, v *targetGroupView, t *target, target string) {
 	if x.r.Header.Get("Upgrade") != "" {
 		x.answer(http.StatusBadRequest)
 		return
 	}
-	event, err := x.lambdaEvent(g.arn, v.attr.multiValue, target)
+	event, err := x.newLambdaEvent(g.arn, v.attr.multiValueHeaders, target)
 	if errors.Is(err, errBodyTooLarge) {
 		x.answer(http.StatusRequestEntityTooLarge)
 		return
@@ -60,7 +60,7 @@ func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *
 		x.answer(http.StatusBadRequest)
 		return
 	}
-	raw, err := x.plane.opt.Invoke(ctx, t.key.id, event)
+	raw, err := x.plane.opt.InvokeLambda(ctx, t.key.id, event)
 	var out lambdaResponse
 	if err != nil || json.Unmarshal(raw, &out) != nil || out.Status < 100 || out.Status > 999 {
 		x.answer(http.StatusBadGateway)
@@ -78,7 +78,7 @@ func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *
 		return
 	}
 	h := x.w.Header()
-	if v.attr.multiValue {
+	if v.attr.multiValueHeaders {
 		for name, values := range out.MultiHeaders {
 			for _, value := range values {
 				h.Add(name, value)
@@ -91,13 +91,13 @@ func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *
 	}
 	h.Del("Connection")
 	h.Del("Transfer-Encoding")
-	x.finish(out.Status, string(body))
+	x.sendAnswer(out.Status, string(body))
 }
 
-// lambdaEvent returns the event of the request. Query parameters stay encoded, and header names
+// newLambdaEvent returns the event of the request. Query parameters stay encoded, and header names
 // are in lower case. Of repeated parameters and headers only the last value is sent, unless
 // multi is set.
-func (x *exchange) lambdaEvent(group string, multi bool, target string) ([]byte, error) {
+func (x *exchange) newLambdaEvent(group string, multi bool, target string) ([]byte, error) {
 	path, query, _ := strings.Cut(target, "?")
 	e := lambdaEvent{Method: x.r.Method, Path: path}
 	e.RequestContext.ELB.TargetGroup = group
@@ -112,11 +112,11 @@ func (x *exchange) lambdaEvent(group string, multi bool, target string) ([]byte,
 	for _, name := range claimHeaders {
 		headers.Del(name)
 	}
-	maps.Copy(headers, x.claims)
+	maps.Copy(headers, x.claimHeaders)
 	headers.Set("Host", x.r.Host)
-	x.setForwarded(headers, x.r.Header)
+	x.setForwardedHeaders(headers, x.r.Header)
 	x.setTLSHeaders(headers)
-	e.Body, e.Base64 = lambdaBody(body, headers)
+	e.Body, e.Base64 = encodeLambdaBody(body, headers)
 
 	allHeaders, allParams := map[string][]string{}, map[string][]string{}
 	for name, values := range headers {
@@ -150,8 +150,8 @@ func lastValues(all map[string][]string) map[string]string {
 	return out
 }
 
-// lambdaBody returns a text body unchanged, and encodes other bodies as base64.
-func lambdaBody(body []byte, h http.Header) (text string, encoded bool) {
+// encodeLambdaBody returns a text body unchanged, and encodes other bodies as base64.
+func encodeLambdaBody(body []byte, h http.Header) (text string, encoded bool) {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	isText := strings.HasPrefix(kind, "text/") ||

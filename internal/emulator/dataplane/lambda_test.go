@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lambdaPlane serves a Lambda function. seen returns the event of the latest call.
-func lambdaPlane(t *testing.T, attributes map[string]string, respond func() (string, error)) (p *Plane, seen func() map[string]any) {
+// startLambdaPlane serves a Lambda function. seen returns the event of the latest call.
+func startLambdaPlane(t *testing.T, attributes map[string]string, respond func() (string, error)) (p *Plane, seen func() map[string]any) {
 	t.Helper()
 	events := make(chan []byte, 10)
 	p = startPlane(t, func(o *Options) {
-		o.Invoke = func(_ context.Context, function string, event []byte) ([]byte, error) {
+		o.InvokeLambda = func(_ context.Context, function string, event []byte) ([]byte, error) {
 			if function != "arn:function" {
 				return nil, errors.New("unknown function " + function)
 			}
@@ -25,8 +25,8 @@ func lambdaPlane(t *testing.T, attributes map[string]string, respond func() (str
 			return []byte(out), err
 		}
 	})
-	g := TargetGroup{ARN: "g", Lambda: true, Attributes: attributes, Targets: []Target{{ID: "arn:function", State: StateHealthy}}}
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, g))
+	g := TargetGroup{ARN: "g", IsLambda: true, Attributes: attributes, Targets: []Target{{ID: "arn:function", State: StateHealthy}}}
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	return p, func() map[string]any {
 		var e map[string]any
 		if err := json.Unmarshal(<-events, &e); err != nil {
@@ -37,10 +37,10 @@ func lambdaPlane(t *testing.T, attributes map[string]string, respond func() (str
 }
 
 func TestLambdaTarget(t *testing.T) {
-	p, seen := lambdaPlane(t, nil, func() (string, error) {
+	p, seen := startLambdaPlane(t, nil, func() (string, error) {
 		return `{"statusCode":201,"statusDescription":"201 Created","headers":{"X-A":"1"},"body":"aGVsbG8=","isBase64Encoded":true}`, nil
 	})
-	req := request(t, http.MethodPost, "http://"+where(t, p)+"/a%2Fb?q=%41&q=2", strings.NewReader(`{"x":1}`))
+	req := newTestRequest(t, http.MethodPost, "http://"+firstListenerAddress(t, p)+"/a%2Fb?q=%41&q=2", strings.NewReader(`{"x":1}`))
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	req.Host = "x.org"
 	got := send(t, client, req)
@@ -64,10 +64,10 @@ func TestLambdaTarget(t *testing.T) {
 }
 
 func TestLambdaWithRepeatedHeaders(t *testing.T) {
-	p, seen := lambdaPlane(t, map[string]string{"lambda.multi_value_headers.enabled": "true"}, func() (string, error) {
+	p, seen := startLambdaPlane(t, map[string]string{"lambda.multi_value_headers.enabled": "true"}, func() (string, error) {
 		return `{"statusCode":200,"multiValueHeaders":{"Set-Cookie":["a=1","b=2"]},"body":"ok"}`, nil
 	})
-	req := request(t, http.MethodPost, "http://"+where(t, p)+"/?q=1&q=2", strings.NewReader("\x00"))
+	req := newTestRequest(t, http.MethodPost, "http://"+firstListenerAddress(t, p)+"/?q=1&q=2", strings.NewReader("\x00"))
 	req.Header["X-B"] = []string{"1", "2"}
 	got := send(t, client, req)
 	if len(got.Cookies()) != 2 || got.body != "ok" {
@@ -88,7 +88,7 @@ func TestLambdaWithRepeatedHeaders(t *testing.T) {
 
 func TestLambdaFailures(t *testing.T) {
 	answer, fault := "", error(nil)
-	p, _ := lambdaPlane(t, nil, func() (string, error) { return answer, fault })
+	p, _ := startLambdaPlane(t, nil, func() (string, error) { return answer, fault })
 	for name, c := range map[string]struct {
 		answer string
 		fault  error
@@ -103,10 +103,10 @@ func TestLambdaFailures(t *testing.T) {
 			t.Errorf("%s: want 502, got %d", name, got.StatusCode)
 		}
 	}
-	if got := send(t, client, request(t, http.MethodPost, "http://"+where(t, p)+"/", strings.NewReader(strings.Repeat("x", maxLambdaBody+1)))); got.StatusCode != 413 {
+	if got := send(t, client, newTestRequest(t, http.MethodPost, "http://"+firstListenerAddress(t, p)+"/", strings.NewReader(strings.Repeat("x", maxLambdaBody+1)))); got.StatusCode != 413 {
 		t.Errorf("large body: want 413, got %d", got.StatusCode)
 	}
-	if got := raw(t, where(t, p), "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+	if got := sendRaw(t, firstListenerAddress(t, p), "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
 		t.Errorf("upgrade: %q", got)
 	}
 }

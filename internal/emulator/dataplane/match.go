@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
-// Facts has the parts of a request that conditions of rules compare.
-type Facts struct {
+// RequestFacts has the parts of a request that conditions of rules compare.
+type RequestFacts struct {
 	// Host is the Host header as sent, with or without a port.
 	Host string
 	// Path is the path as sent: not decoded, not cleaned, without query.
@@ -27,10 +27,10 @@ type Facts struct {
 }
 
 // Matcher has the compiled conditions of a rule.
-type Matcher struct{ tests []func(Facts) bool }
+type Matcher struct{ tests []func(RequestFacts) bool }
 
 // Match reports whether all conditions are true. It returns true if there are no conditions.
-func (m *Matcher) Match(f Facts) bool {
+func (m *Matcher) Match(f RequestFacts) bool {
 	for _, holds := range m.tests {
 		if !holds(f) {
 			return false
@@ -41,7 +41,7 @@ func (m *Matcher) Match(f Facts) bool {
 
 // Match reports whether the rule's conditions are true for a request. The result depends only on the arguments. An
 // error contains the regular expression that does not compile.
-func Match(rule Rule, f Facts) (bool, error) {
+func Match(rule Rule, f RequestFacts) (bool, error) {
 	m, err := Compile(rule.Conditions)
 	if err != nil {
 		return false, err
@@ -62,29 +62,29 @@ func Compile(conditions []Condition) (*Matcher, error) {
 	return m, nil
 }
 
-func compileCondition(c Condition) (func(Facts) bool, error) {
+func compileCondition(c Condition) (func(RequestFacts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
-		matches, err := compileTexts(c.Values, c.Regexes, foldCase)
+		matches, err := compilePatterns(c.Values, c.Regexes, ignoreCase)
 		// The host includes the port if the client sends one: reports show conditions that match only without a
 		// port, and regular expressions that must contain the port.
-		return func(f Facts) bool { return matches(f.Host) }, err
+		return func(f RequestFacts) bool { return matches(f.Host) }, err
 	case PathPattern:
-		matches, err := compileTexts(c.Values, c.Regexes, keepCase)
-		return func(f Facts) bool { return matches(f.Path) }, err
+		matches, err := compilePatterns(c.Values, c.Regexes, matchCase)
+		return func(f RequestFacts) bool { return matches(f.Path) }, err
 	case HTTPHeader:
-		matches, err := compileTexts(c.Values, c.Regexes, foldCase)
+		matches, err := compilePatterns(c.Values, c.Regexes, ignoreCase)
 		name := http.CanonicalHeaderKey(c.Name)
-		return func(f Facts) bool { return slices.ContainsFunc(f.Header[name], matches) }, err
+		return func(f RequestFacts) bool { return slices.ContainsFunc(f.Header[name], matches) }, err
 	case Method:
 		values := slices.Clone(c.Values)
-		return func(f Facts) bool { return slices.Contains(values, f.Method) }, nil
+		return func(f RequestFacts) bool { return slices.Contains(values, f.Method) }, nil
 	case QueryString:
 		values := slices.Clone(c.Values)
-		return func(f Facts) bool { return matchQuery(values, f.Query) }, nil
+		return func(f RequestFacts) bool { return matchQuery(values, f.Query) }, nil
 	case SourceIP:
 		values := slices.Clone(c.Values)
-		return func(f Facts) bool {
+		return func(f RequestFacts) bool {
 			source := f.Source.Unmap()
 			return slices.ContainsFunc(values, func(p netip.Prefix) bool { return p.Contains(source) })
 		}, nil
@@ -99,12 +99,12 @@ func compileCondition(c Condition) (func(Facts) bool, error) {
 type caseRule bool
 
 const (
-	keepCase caseRule = false
-	foldCase caseRule = true
+	matchCase  caseRule = false
+	ignoreCase caseRule = true
 )
 
-// compileTexts returns a test that is true if any glob or expression matches.
-func compileTexts(globs, expressions []string, fold caseRule) (func(string) bool, error) {
+// compilePatterns returns a test that is true if any glob or expression matches.
+func compilePatterns(globs, expressions []string, fold caseRule) (func(string) bool, error) {
 	globs = slices.Clone(globs)
 	if fold {
 		for i := range globs {

@@ -57,13 +57,13 @@ func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
 
 // trustStore verifies client certificates.
 type trustStore struct {
-	roots        *x509.CertPool
-	revoked      map[string]bool // issuer and serial number
-	ignoreExpiry bool
+	roots          *x509.CertPool
+	revokedSerials map[string]bool // issuer and serial number
+	ignoreExpiry   bool
 }
 
 func newTrustStore(m MutualTLS) (*trustStore, error) {
-	s := &trustStore{roots: x509.NewCertPool(), revoked: map[string]bool{}, ignoreExpiry: m.IgnoreExpiry}
+	s := &trustStore{roots: x509.NewCertPool(), revokedSerials: map[string]bool{}, ignoreExpiry: m.IgnoreExpiry}
 	if !s.roots.AppendCertsFromPEM(m.CABundle) {
 		return nil, errors.New("the trust store has no certificate")
 	}
@@ -77,7 +77,7 @@ func newTrustStore(m MutualTLS) (*trustStore, error) {
 			return nil, fmt.Errorf("revocation list %d: %w", i+1, err)
 		}
 		for _, e := range list.RevokedCertificateEntries {
-			s.revoked[string(list.RawIssuer)+e.SerialNumber.String()] = true
+			s.revokedSerials[string(list.RawIssuer)+e.SerialNumber.String()] = true
 		}
 	}
 	return s, nil
@@ -102,16 +102,16 @@ func (s *trustStore) verify(sent []*x509.Certificate, now time.Time) error {
 		return err
 	}
 	for _, chain := range chains {
-		if len(chain) <= maxChainDepth && !s.hasRevoked(chain) {
+		if len(chain) <= maxChainDepth && !s.hasRevokedCertificate(chain) {
 			return nil
 		}
 	}
 	return errors.New("the client certificate is revoked or its chain too long")
 }
 
-func (s *trustStore) hasRevoked(chain []*x509.Certificate) bool {
+func (s *trustStore) hasRevokedCertificate(chain []*x509.Certificate) bool {
 	for _, c := range chain {
-		if s.revoked[string(c.RawIssuer)+c.SerialNumber.String()] {
+		if s.revokedSerials[string(c.RawIssuer)+c.SerialNumber.String()] {
 			return true
 		}
 	}
@@ -130,14 +130,14 @@ func (x *exchange) setTLSHeaders(out http.Header) {
 		return
 	}
 	set := func(name, value string) { out.Set(l.attr.requestHeader(name), value) }
-	if x.route.lb.attr.tlsHeaders {
-		set(headerTLSVersion, versionNames[s.Version])
-		set(headerTLSCipher, opensslNames[s.CipherSuite])
+	if x.route.lb.attr.addTLSHeaders {
+		set(headerTLSVersion, tlsVersionNames[s.Version])
+		set(headerTLSCipher, cipherSuiteNames[s.CipherSuite])
 	}
-	if l.mutual == nil || len(s.PeerCertificates) == 0 {
+	if l.mutualTLS == nil || len(s.PeerCertificates) == 0 {
 		return
 	}
-	if l.mutual.Mode == Passthrough {
+	if l.mutualTLS.Mode == Passthrough {
 		set(headerClientCert, escapePEM(s.PeerCertificates...))
 		return
 	}

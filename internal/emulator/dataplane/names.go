@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// nameView has the nodes and target groups that determine the addresses of a DNS name. It is immutable.
-type nameView struct {
-	nodes []nodeName
-	// zonal is set for the DNS name of a single node.
-	zonal bool
-	// groups are the target groups that a Network Load Balancer forwards to.
-	groups    []*targetGroup
-	crossZone bool
+// dnsNameView has the nodes and target groups that determine the addresses of a DNS name. It is immutable.
+type dnsNameView struct {
+	nodes []nodeAddresses
+	// isZonal is set for the DNS name of a single node.
+	isZonal bool
+	// targetGroups are the target groups that a Network Load Balancer forwards to.
+	targetGroups []*targetGroup
+	crossZone    bool
 }
 
-type nodeName struct {
-	zone    string
-	address netip.Addr // of this machine
-	at      netip.Addr // in the emulated network
-	ipv6    netip.Addr // in the emulated network; invalid if the node has none
+type nodeAddresses struct {
+	zone         string
+	localAddress netip.Addr // of this machine
+	vpcAddress   netip.Addr // in the emulated network
+	ipv6         netip.Addr // in the emulated network; invalid if the node has none
 }
 
 // Resolve returns the addresses of this machine for the DNS name of a load balancer or accelerator, and false for an
@@ -39,9 +39,9 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	}
 	all, healthy := []netip.Addr{}, []netip.Addr{}
 	for _, n := range view.nodes {
-		all = append(all, n.address)
-		if view.zonal || view.healthy(n.zone) {
-			healthy = append(healthy, n.address)
+		all = append(all, n.localAddress)
+		if view.isZonal || view.isZoneHealthy(n.zone) {
+			healthy = append(healthy, n.localAddress)
 		}
 	}
 	if len(healthy) == 0 {
@@ -50,14 +50,14 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	return healthy, true
 }
 
-// healthy reports whether each target group with targets has enough healthy targets in the zone.
-func (v nameView) healthy(zone string) bool {
-	for _, g := range v.groups {
+// isZoneHealthy reports whether each target group with targets has enough healthy targets in the zone.
+func (v dnsNameView) isZoneHealthy(zone string) bool {
+	for _, g := range v.targetGroups {
 		view := g.view.Load()
 		cross := view.mayCrossZones(receivingNode{zone: zone, crossZone: v.crossZone})
 		healthy, usable, registered := 0, 0, 0
 		for _, m := range view.members {
-			if !m.inService() {
+			if !m.isInService() {
 				continue
 			}
 			registered++
@@ -69,7 +69,7 @@ func (v nameView) healthy(zone string) bool {
 				healthy++
 			}
 		}
-		if registered > 0 && (healthy < max(view.attr.dnsHealthy, 1) || healthy*100 < view.attr.dnsHealthyPart*usable) {
+		if registered > 0 && (healthy < max(view.attr.dnsMinHealthy, 1) || healthy*100 < view.attr.dnsMinHealthyPercent*usable) {
 			return false
 		}
 	}
@@ -78,34 +78,34 @@ func (v nameView) healthy(zone string) bool {
 
 // applyNames publishes the DNS names of a configuration, including the zonal names of Network Load Balancers.
 func (p *Plane) applyNames(cfg Config) {
-	names := map[string]nameView{}
+	names := map[string]dnsNameView{}
 	for _, lb := range cfg.LoadBalancers {
 		if lb.DNSName == "" {
 			continue
 		}
 		name := strings.ToLower(lb.DNSName)
 		attr, _ := parseLBAttributes("", lb) // compile reports invalid attributes
-		view := nameView{crossZone: attr.crossZone}
+		view := dnsNameView{crossZone: attr.crossZone}
 		for _, n := range lb.Nodes {
-			node := nodeName{zone: n.Zone, address: p.opt.Bind(netip.AddrPortFrom(n.Address, 0)).Addr(), at: n.Address}
-			if lb.Network {
+			node := nodeAddresses{zone: n.Zone, localAddress: p.opt.BindAddress(netip.AddrPortFrom(n.Address, 0)).Addr(), vpcAddress: n.Address}
+			if lb.IsNetwork {
 				node.ipv6 = n.IPv6
 			}
 			view.nodes = append(view.nodes, node)
-			if lb.Network {
-				names[n.Zone+"."+name] = nameView{nodes: []nodeName{node}, zonal: true}
+			if lb.IsNetwork {
+				names[n.Zone+"."+name] = dnsNameView{nodes: []nodeAddresses{node}, isZonal: true}
 			}
 		}
-		if lb.Network {
-			view.groups = p.forwarded(lb)
+		if lb.IsNetwork {
+			view.targetGroups = p.forwardedTargetGroups(lb)
 		}
 		names[name] = view
 	}
 	for _, a := range cfg.Accelerators {
-		view := nameView{}
+		view := dnsNameView{}
 		for _, s := range a.Addresses {
 			if s.Local.Is4() {
-				view.nodes = append(view.nodes, nodeName{address: p.opt.Bind(netip.AddrPortFrom(s.Local, 0)).Addr()})
+				view.nodes = append(view.nodes, nodeAddresses{localAddress: p.opt.BindAddress(netip.AddrPortFrom(s.Local, 0)).Addr()})
 			}
 		}
 		for _, name := range a.DNSNames {
@@ -115,17 +115,17 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwarded returns the target groups to which the listeners of a load balancer forward. It omits target groups with
-// weight 0, which do not affect the health of zones.
-func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
+// forwardedTargetGroups returns the target groups to which the listeners of a load balancer forward. It omits target groups
+// with weight 0, which do not affect the health of zones.
+func (p *Plane) forwardedTargetGroups(lb LoadBalancer) []*targetGroup {
 	var out []*targetGroup
 	for _, l := range lb.Listeners {
-		f, ok := l.Default.Then.(Forward)
+		f, ok := l.DefaultRule.Action.(Forward)
 		if !ok {
 			continue
 		}
-		for _, w := range f.Groups {
-			if g := p.groups[w.ARN]; g != nil && w.Weight > 0 && !slices.Contains(out, g) {
+		for _, w := range f.TargetGroups {
+			if g := p.targetGroups[w.ARN]; g != nil && w.Weight > 0 && !slices.Contains(out, g) {
 				out = append(out, g)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestResolve(t *testing.T) {
+func TestDNSNamesResolveToNodes(t *testing.T) {
 	p := startPlane(t)
 	if _, ok := p.Resolve("web-1.elb.amazonaws.com"); ok {
 		t.Error("a name resolves before any configuration")

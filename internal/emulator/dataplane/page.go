@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// serverName is the Server header of AWS's load balancers.
-const serverName = "awselb/2.0"
+// serverHeaderValue is the Server header of AWS's load balancers.
+const serverHeaderValue = "awselb/2.0"
 
 // statusTexts has the reason phrases in pages that differ from the phrases of net/http.
 var statusTexts = map[int]string{
@@ -20,8 +20,8 @@ var statusTexts = map[int]string{
 	561:                           "Unauthorized",
 }
 
-// page returns the HTML page of an answer of the load balancer itself.
-func page(status int) string {
+// statusPage returns the HTML page of an answer of the load balancer itself.
+func statusPage(status int) string {
 	title := strconv.Itoa(status)
 	text, ok := statusTexts[status]
 	if !ok {
@@ -38,21 +38,21 @@ func page(status int) string {
 // instead.
 func (x *exchange) answer(status int) {
 	h := x.w.Header()
-	if x.grpc && status != 464 && status >= 500 {
+	if x.isGRPC && status != 464 && status >= 500 {
 		h.Set("Content-Type", "application/grpc")
 		h.Set("Grpc-Status", "14")
-		x.finish(status, "")
+		x.sendAnswer(status, "")
 		return
 	}
 	h.Set("Content-Type", "text/html")
-	x.finish(status, page(status))
+	x.sendAnswer(status, statusPage(status))
 }
 
-// finish sends an answer of the load balancer itself.
-func (x *exchange) finish(status int, body string) {
+// sendAnswer sends an answer of the load balancer itself.
+func (x *exchange) sendAnswer(status int, body string) {
 	h := x.w.Header()
-	if !x.route.listener.attr.hideServer {
-		h.Set("Server", serverName)
+	if !x.route.listener.attr.hideServerHeader {
+		h.Set("Server", serverHeaderValue)
 	}
 	x.addResponseHeaders(h)
 	h.Set("Content-Length", strconv.Itoa(len(body)))

@@ -13,22 +13,22 @@ import (
 func TestPermitDropsPackets(t *testing.T) {
 	b := startBackend(t, "b")
 	node := netip.MustParseAddr("10.250.1.5")
-	var got results
+	var got healthResults
 	p := startPlane(t, func(o *Options) {
-		o.Health = got.add
+		o.ReportHealth = got.add
 		o.ConnectTimeout = brief
-		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
-		o.Permit = func(pk Packet) bool {
-			if pk.From == node {
-				return pk.To != b.addr
+		o.ClientAddress = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
+		o.IsPermitted = func(pk Packet) bool {
+			if pk.Source == node {
+				return pk.Destination != b.addr
 			}
-			return pk.From == netip.MustParseAddr("203.0.113.9") && pk.To == netip.AddrPortFrom(node, 80)
+			return pk.Source == netip.MustParseAddr("203.0.113.9") && pk.Destination == netip.AddrPortFrom(node, 80)
 		}
 	})
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, checkedTargetGroup("g", b))
 	cfg.TargetGroups[0].HealthCheck.Timeout = brief
 	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners,
-		Listener{ARN: "closed", Port: 81, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}})
+		Listener{ARN: "closed", Port: 81, Protocol: HTTP, DefaultRule: Rule{Action: FixedResponse{Status: 200}}})
 	apply(t, p, cfg)
 	eventually(t, "unhealthy", func() bool { return len(got.list()) == 1 })
 	if r := got.list()[0]; r.State != StateUnhealthy || r.Reason != "Target.Timeout" {
@@ -38,7 +38,7 @@ func TestPermitDropsPackets(t *testing.T) {
 		t.Errorf("target out of reach: want 504, got %d", r.StatusCode)
 	}
 
-	conn, err := net.Dial("tcp", p.Endpoints()[1].Real.String())
+	conn, err := net.Dial("tcp", p.Endpoints()[1].LocalAddress.String())
 	if err != nil {
 		t.Fatal(err)
 	}

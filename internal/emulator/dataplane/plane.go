@@ -17,42 +17,42 @@ import (
 
 // Options connect the data plane to its environment. The zero value is valid.
 type Options struct {
-	// Health receives the results of health checks, from any goroutine and without a
+	// ReportHealth receives the results of health checks, from any goroutine and without a
 	// lock held. It may call Apply, but Close waits for it.
-	Health func(HealthResult)
-	// Access receives an entry for each finished request. It must not block.
-	Access func(AccessEntry)
-	// Bind returns the local address of a listener on a VPC address. The default keeps
+	ReportHealth func(HealthResult)
+	// LogAccess receives an entry for each finished request. It must not block.
+	LogAccess func(AccessEntry)
+	// BindAddress returns the local address of a listener on a VPC address. The default keeps
 	// the port and uses Loopback of the address. Port 0 takes a free port, which
 	// Endpoints returns.
-	Bind func(netip.AddrPort) netip.AddrPort
-	// Dial returns the local address of a target. The default keeps the port and uses
+	BindAddress func(netip.AddrPort) netip.AddrPort
+	// DialAddress returns the local address of a target. The default keeps the port and uses
 	// Loopback of the address.
-	Dial func(netip.AddrPort) netip.AddrPort
-	// Client returns the address that conditions and headers see for a TCP peer. The
+	DialAddress func(netip.AddrPort) netip.AddrPort
+	// ClientAddress returns the address that conditions and headers see for a TCP peer. The
 	// default is the peer's address.
-	Client func(netip.Addr) netip.Addr
-	// Permit reports whether packets pass between two addresses of the emulated network: from a client to a listener
+	ClientAddress func(netip.Addr) netip.Addr
+	// IsPermitted reports whether packets pass between two addresses of the emulated network: from a client to a listener
 	// and from a node to a target. It emulates security groups. Other packets are dropped, not rejected. By default
 	// all packets pass.
-	Permit func(Packet) bool
+	IsPermitted func(Packet) bool
 	// UDPIdleTimeout is the time without packets after which a Network Load Balancer
 	// ends a flow of datagrams, 120 s by default.
 	UDPIdleTimeout time.Duration
 	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the idle timeouts of connections and UDP flows of
 	// accelerators, 340 s and 30 s by default.
 	AcceleratorIdleTimeout, AcceleratorUDPIdleTimeout time.Duration
-	// Invoke calls a function with the event of a request and returns its response, in the formats of Lambda and
+	// InvokeLambda calls a function with the event of a request and returns its response, in the formats of Lambda and
 	// load balancers. Without it, requests to functions get the status 502.
-	Invoke func(ctx context.Context, function string, event []byte) ([]byte, error)
+	InvokeLambda func(ctx context.Context, function string, event []byte) ([]byte, error)
 	// PortOffset is added to ports that this process may not bind. Defaults
 	// to 8000.
 	PortOffset uint16
 	// ConnectTimeout is the timeout of connections to targets, 10 s by default.
 	ConnectTimeout time.Duration
-	// Identity is the client for identity providers and JWKS documents. The default verifies certificates and has a
+	// IdentityClient is the client for identity providers and JWKS documents. The default verifies certificates and has a
 	// timeout of 10 s.
-	Identity *http.Client
+	IdentityClient *http.Client
 	// Log receives messages for the operator of the emulator. Default: nothing is
 	// logged.
 	Log *slog.Logger
@@ -60,24 +60,24 @@ type Options struct {
 
 // Plane is a running data plane.
 type Plane struct {
-	opt     Options
-	life    lifetime
-	secrets *secrets
-	signer  *signer
-	keys    *keyCache
-	calls   calls
-	names   atomic.Pointer[map[string]nameView]
-	sockets atomic.Pointer[map[socketKey]netip.AddrPort]
-	handed  handovers
-	seed    maphash.Seed
+	opt              Options
+	lifetime         lifetime
+	cookieCipher     *cookieCipher
+	signer           *signer
+	keys             *keyCache
+	calls            calls
+	names            atomic.Pointer[map[string]dnsNameView]
+	sockets          atomic.Pointer[map[socketKey]netip.AddrPort]
+	forwardedClients forwardedClients
+	hashSeed         maphash.Seed
 
-	mu              sync.Mutex
-	closed          bool
-	groups          map[string]*targetGroup
-	listenerSockets map[netip.AddrPort]*listenerSocket
-	streams         map[netip.AddrPort]*stream
-	listenSockets   map[listenAddress]*listenSocket
-	work            sync.WaitGroup
+	mu               sync.Mutex
+	closed           bool
+	targetGroups     map[string]*targetGroup
+	listenerSockets  map[netip.AddrPort]*listenerSocket
+	networkListeners map[netip.AddrPort]*networkListener
+	anycastSockets   map[anycastListenAddress]*anycastSocket
+	goroutines       sync.WaitGroup
 }
 
 // New returns a data plane that serves nothing until Apply is called.
@@ -85,28 +85,28 @@ func New(opt Options) *Plane {
 	loopback := func(at netip.AddrPort) netip.AddrPort {
 		return netip.AddrPortFrom(Loopback(at.Addr()), at.Port())
 	}
-	if opt.Bind == nil {
-		opt.Bind = loopback
+	if opt.BindAddress == nil {
+		opt.BindAddress = loopback
 	}
-	if opt.Dial == nil {
-		opt.Dial = loopback
+	if opt.DialAddress == nil {
+		opt.DialAddress = loopback
 	}
-	if opt.Client == nil {
-		opt.Client = func(a netip.Addr) netip.Addr { return a }
+	if opt.ClientAddress == nil {
+		opt.ClientAddress = func(a netip.Addr) netip.Addr { return a }
 	}
-	if opt.Permit == nil {
-		opt.Permit = func(Packet) bool { return true }
+	if opt.IsPermitted == nil {
+		opt.IsPermitted = func(Packet) bool { return true }
 	}
-	if opt.Health == nil {
-		opt.Health = func(HealthResult) {}
+	if opt.ReportHealth == nil {
+		opt.ReportHealth = func(HealthResult) {}
 	}
 	if opt.UDPIdleTimeout == 0 {
 		opt.UDPIdleTimeout = 120 * time.Second
 	}
 	opt.AcceleratorIdleTimeout = cmp.Or(opt.AcceleratorIdleTimeout, 340*time.Second)
 	opt.AcceleratorUDPIdleTimeout = cmp.Or(opt.AcceleratorUDPIdleTimeout, 30*time.Second)
-	if opt.Invoke == nil {
-		opt.Invoke = func(context.Context, string, []byte) ([]byte, error) {
+	if opt.InvokeLambda == nil {
+		opt.InvokeLambda = func(context.Context, string, []byte) ([]byte, error) {
 			return nil, errors.New("no Lambda invoker is configured")
 		}
 	}
@@ -116,23 +116,23 @@ func New(opt Options) *Plane {
 	if opt.ConnectTimeout == 0 {
 		opt.ConnectTimeout = 10 * time.Second
 	}
-	if opt.Identity == nil {
-		opt.Identity = &http.Client{Timeout: 10 * time.Second}
+	if opt.IdentityClient == nil {
+		opt.IdentityClient = &http.Client{Timeout: 10 * time.Second}
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Plane{
-		opt:             opt,
-		life:            newLifetime(),
-		secrets:         newSecrets(),
-		signer:          newSigner(),
-		keys:            newKeyCache(opt.Identity),
-		groups:          map[string]*targetGroup{},
-		listenerSockets: map[netip.AddrPort]*listenerSocket{},
-		streams:         map[netip.AddrPort]*stream{},
-		listenSockets:   map[listenAddress]*listenSocket{},
-		seed:            maphash.MakeSeed(),
+		opt:              opt,
+		lifetime:         newLifetime(),
+		cookieCipher:     newCookieCipher(),
+		signer:           newSigner(),
+		keys:             newKeyCache(opt.IdentityClient),
+		targetGroups:     map[string]*targetGroup{},
+		listenerSockets:  map[netip.AddrPort]*listenerSocket{},
+		networkListeners: map[netip.AddrPort]*networkListener{},
+		anycastSockets:   map[anycastListenAddress]*anycastSocket{},
+		hashSeed:         maphash.MakeSeed(),
 	}
 }
 
@@ -145,27 +145,27 @@ func (p *Plane) Apply(cfg Config) error {
 	if p.closed {
 		return errors.New("the data plane is closed")
 	}
-	errs := p.applyGroups(cfg)
+	errs := p.applyTargetGroups(cfg)
 	wanted, compileErrs := p.compile(cfg)
 	errs = append(errs, compileErrs...)
 	p.superviseChecks(cfg)
 	p.applyNames(cfg)
 
 	for at, f := range p.listenerSockets {
-		if r, keep := wanted[at]; !keep || r.lb.network {
+		if r, keep := wanted[at]; !keep || r.lb.isNetwork {
 			delete(p.listenerSockets, at)
-			f.close(&p.work)
+			f.close(&p.goroutines)
 		}
 	}
-	for at, s := range p.streams {
-		if r, keep := wanted[at]; !keep || !r.lb.network {
-			delete(p.streams, at)
+	for at, s := range p.networkListeners {
+		if r, keep := wanted[at]; !keep || !r.lb.isNetwork {
+			delete(p.networkListeners, at)
 			s.close()
 		}
 	}
 	for _, at := range sortedAddrPorts(wanted) {
-		if wanted[at].lb.network {
-			if err := p.applyStream(at, wanted[at]); err != nil {
+		if wanted[at].lb.isNetwork {
+			if err := p.applyNetworkListener(at, wanted[at]); err != nil {
 				errs = append(errs, fmt.Errorf("listener %s: %w", wanted[at].listener.arn, err))
 			}
 			continue
@@ -174,7 +174,7 @@ func (p *Plane) Apply(cfg Config) error {
 			f.setRoute(wanted[at])
 			continue
 		}
-		f, err := p.open(at, wanted[at])
+		f, err := p.openListenerSocket(at, wanted[at])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("listener %s: %w", wanted[at].listener.arn, err))
 			continue
@@ -182,7 +182,7 @@ func (p *Plane) Apply(cfg Config) error {
 		p.listenerSockets[at] = f
 	}
 	p.publishSockets()
-	return errors.Join(append(errs, acceleratorSockets{p}.applyAccelerators(cfg)...)...)
+	return errors.Join(append(errs, acceleratorSocketManager{p}.applyAccelerators(cfg)...)...)
 }
 
 // Endpoint is the local address of a listener of a node.
@@ -190,10 +190,10 @@ type Endpoint struct {
 	LoadBalancer string // ARN
 	Listener     string // ARN
 	Zone         string
-	// Node is the VPC address and the listener's port.
-	Node netip.AddrPort
-	// Real is the address of the socket.
-	Real netip.AddrPort
+	// NodeAddress is the VPC address and the listener's port.
+	NodeAddress netip.AddrPort
+	// LocalAddress is the address of the socket.
+	LocalAddress netip.AddrPort
 	// UDP is set for a UDP socket; otherwise the protocol is TCP.
 	UDP bool
 }
@@ -204,17 +204,17 @@ func (p *Plane) Endpoints() []Endpoint {
 	defer p.mu.Unlock()
 	var all []Endpoint
 	for _, at := range sortedAddrPorts(p.listenerSockets) {
-		all = append(all, p.listenerSockets[at].route.Load().endpoint(at, p.listenerSockets[at].real))
+		all = append(all, p.listenerSockets[at].route.Load().endpoint(at, p.listenerSockets[at].localAddress))
 	}
-	for _, at := range sortedAddrPorts(p.streams) {
-		all = append(all, p.streams[at].endpoints(at)...)
+	for _, at := range sortedAddrPorts(p.networkListeners) {
+		all = append(all, p.networkListeners[at].endpoints(at)...)
 	}
-	slices.SortStableFunc(all, func(a, b Endpoint) int { return a.Node.Compare(b.Node) })
+	slices.SortStableFunc(all, func(a, b Endpoint) int { return a.NodeAddress.Compare(b.NodeAddress) })
 	return all
 }
 
 func (r *route) endpoint(at, real netip.AddrPort) Endpoint {
-	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, Node: at, Real: real}
+	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, NodeAddress: at, LocalAddress: real}
 }
 
 // socketKey is a listener on a node's address, for connections or for datagrams.
@@ -226,13 +226,13 @@ type socketKey struct {
 // publishSockets records the local addresses of listeners, for connections from one
 // load balancer to another and from accelerators.
 func (p *Plane) publishSockets() {
-	sockets := make(map[socketKey]netip.AddrPort, len(p.listenerSockets)+len(p.streams))
+	sockets := make(map[socketKey]netip.AddrPort, len(p.listenerSockets)+len(p.networkListeners))
 	for at, f := range p.listenerSockets {
-		sockets[socketKey{at, false}] = f.real
+		sockets[socketKey{at, false}] = f.localAddress
 	}
-	for at, s := range p.streams {
+	for at, s := range p.networkListeners {
 		for _, e := range s.endpoints(at) {
-			sockets[socketKey{at, e.UDP}] = e.Real
+			sockets[socketKey{at, e.UDP}] = e.LocalAddress
 		}
 	}
 	p.sockets.Store(&sockets)
@@ -251,11 +251,11 @@ func (p *Plane) realAddress(at netip.AddrPort, udp bool) netip.AddrPort {
 	if real, ok := p.socketAt(at, udp); ok {
 		return real
 	}
-	return p.opt.Dial(at)
+	return p.opt.DialAddress(at)
 }
 
-// Close ends all connections, requests and health checks. After it returns, no listener is open and Options.Health
-// is not called.
+// Close ends all connections, requests and health checks. After it returns, no listener is open and Options.ReportHealth is
+// not called.
 func (p *Plane) Close() {
 	p.mu.Lock()
 	if p.closed {
@@ -263,22 +263,22 @@ func (p *Plane) Close() {
 		return
 	}
 	p.closed = true
-	p.life.end()
-	p.calls.cancel(errClosed, nil)
+	p.lifetime.end()
+	p.calls.cancel(errPlaneClosed, nil)
 	for _, f := range p.listenerSockets {
-		f.close(&p.work)
+		f.close(&p.goroutines)
 	}
-	for _, s := range p.streams {
+	for _, s := range p.networkListeners {
 		s.close()
 	}
-	for _, e := range p.listenSockets {
-		e.stop()
+	for _, e := range p.anycastSockets {
+		e.stopAccepting()
 	}
-	for _, g := range p.groups {
+	for _, g := range p.targetGroups {
 		g.close()
 	}
 	p.mu.Unlock()
-	p.work.Wait()
+	p.goroutines.Wait()
 }
 
 func sortedAddrPorts[V any](m map[netip.AddrPort]V) []netip.AddrPort {

@@ -18,16 +18,16 @@ import (
 
 func TestEndpointsFollowApply(t *testing.T) {
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: FixedResponse{Status: 200}}})
 	cfg.LoadBalancers[0].Nodes = append(cfg.LoadBalancers[0].Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
 	apply(t, p, cfg)
 	type short struct{ Listener, Zone, Node string }
 	list := func() []short {
 		var out []short
 		for _, e := range p.Endpoints() {
-			out = append(out, short{e.Listener, e.Zone, e.Node.String()})
-			if e.Real.Addr() != Loopback(e.Node.Addr()) || e.Real.Port() == 0 {
-				t.Errorf("%s listens on %s", e.Node, e.Real)
+			out = append(out, short{e.Listener, e.Zone, e.NodeAddress.String()})
+			if e.LocalAddress.Addr() != Loopback(e.NodeAddress.Addr()) || e.LocalAddress.Port() == 0 {
+				t.Errorf("%s listens on %s", e.NodeAddress, e.LocalAddress)
 			}
 		}
 		return out
@@ -41,7 +41,7 @@ func TestEndpointsFollowApply(t *testing.T) {
 	if diff := cmp.Diff(before, p.Endpoints(), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
 		t.Errorf("applying again moved sockets (-want +got):\n%s", diff)
 	}
-	gone := before[1].Real.String()
+	gone := before[1].LocalAddress.String()
 	cfg.LoadBalancers[0].Nodes = cfg.LoadBalancers[0].Nodes[:1]
 	apply(t, p, cfg)
 	if diff := cmp.Diff(want[:1], list()); diff != "" {
@@ -68,12 +68,12 @@ func TestPortOffsetReplacesPrivilegedPort(t *testing.T) {
 		}
 		return net.Listen(network, "127.0.0.1:0")
 	}
-	ln, err := listen(netip.MustParseAddrPort("127.1.2.3:80"), 8000, forbidden)
+	ln, err := listenTCP(netip.MustParseAddrPort("127.1.2.3:80"), 8000, forbidden)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = ln.Close()
-	if _, err := listen(netip.MustParseAddrPort("127.1.2.3:2000"), 8000, forbidden); err == nil {
+	if _, err := listenTCP(netip.MustParseAddrPort("127.1.2.3:2000"), 8000, forbidden); err == nil {
 		t.Error("only ports below 1024 are shifted")
 	}
 }
@@ -83,9 +83,9 @@ func TestPortOffsetReplacesPrivilegedPort(t *testing.T) {
 func TestConnectionsSurviveChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("a")}}, groupOf("a", a), groupOf("b", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("a")}}, targetGroupOf("a", a), targetGroupOf("b", b))
 	apply(t, p, cfg)
-	conn, err := net.Dial("tcp", where(t, p))
+	conn, err := net.Dial("tcp", firstListenerAddress(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +103,14 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 		if resp.StatusCode != 200 {
 			return resp.Status
 		}
-		return reply{resp, string(body)}.echo(t).Name
+		return reply{resp, string(body)}.parseEcho(t).Name
 	}
 	var got []string
 	got = append(got, say())
-	cfg.LoadBalancers[0].Listeners[0].Default.Then = to("b")
+	cfg.LoadBalancers[0].Listeners[0].DefaultRule.Action = forwardTo("b")
 	apply(t, p, cfg)
 	got = append(got, say())
-	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners, Listener{ARN: "second", Port: 81, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}})
+	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners, Listener{ARN: "second", Port: 81, Protocol: HTTP, DefaultRule: Rule{Action: FixedResponse{Status: 200}}})
 	apply(t, p, cfg)
 	got = append(got, say())
 	cfg.LoadBalancers[0].Listeners = cfg.LoadBalancers[0].Listeners[:1]
@@ -160,9 +160,9 @@ func keepSending(t *testing.T, at string) (sent *atomic.Int64, stop func()) {
 func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a, b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", a, b))
 	apply(t, p, cfg)
-	sent, stop := keepSending(t, "http://"+where(t, p)+"/")
+	sent, stop := keepSending(t, "http://"+firstListenerAddress(t, p)+"/")
 	for i := range 40 {
 		lb := &cfg.LoadBalancers[0]
 		lb.Listeners = lb.Listeners[:1]
@@ -171,11 +171,11 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 		case 0:
 			cfg.TargetGroups[0].Targets[i/4%2].State = StateDraining
 		case 1:
-			lb.Listeners = append(lb.Listeners, Listener{ARN: "other", Port: 81, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}})
+			lb.Listeners = append(lb.Listeners, Listener{ARN: "other", Port: 81, Protocol: HTTP, DefaultRule: Rule{Action: FixedResponse{Status: 200}}})
 		case 2:
 			lb.Attributes = map[string]string{"routing.http.xff_client_port.enabled": "true"}
 		case 3:
-			lb.Listeners[0].Rules = []Rule{{Priority: i + 1, Conditions: []Condition{PathPattern{Values: []string{"/"}}}, Then: to("g")}}
+			lb.Listeners[0].Rules = []Rule{{Priority: i + 1, Conditions: []Condition{PathPattern{Values: []string{"/"}}}, Action: forwardTo("g")}}
 		}
 		apply(t, p, cfg)
 		next := sent.Load() + 8
@@ -189,10 +189,10 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 func TestNoRequestFailsWhileARuleChangesItsTargetGroup(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a))
-	cfg.TargetGroups = append(cfg.TargetGroups, groupOf("h", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", a))
+	cfg.TargetGroups = append(cfg.TargetGroups, targetGroupOf("h", b))
 	apply(t, p, cfg)
-	_, stop := keepSending(t, "http://"+where(t, p)+"/")
+	_, stop := keepSending(t, "http://"+firstListenerAddress(t, p)+"/")
 	for i := range 400 {
 		used := i % 2
 		for g := range cfg.TargetGroups {
@@ -201,7 +201,7 @@ func TestNoRequestFailsWhileARuleChangesItsTargetGroup(t *testing.T) {
 				cfg.TargetGroups[g].Targets[0].State = StateUnused
 			}
 		}
-		cfg.LoadBalancers[0].Listeners[0].Default.Then = to([]string{"g", "h"}[used])
+		cfg.LoadBalancers[0].Listeners[0].DefaultRule.Action = forwardTo([]string{"g", "h"}[used])
 		apply(t, p, cfg)
 	}
 	stop()
@@ -209,10 +209,10 @@ func TestNoRequestFailsWhileARuleChangesItsTargetGroup(t *testing.T) {
 
 func TestOldConnectionsAreClosed(t *testing.T) {
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: FixedResponse{Status: 200}}})
 	cfg.LoadBalancers[0].Attributes = map[string]string{"client_keep_alive.seconds": "0"}
 	apply(t, p, cfg)
-	if got := raw(t, where(t, p), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(got, "\r\nConnection: close\r\n") {
+	if got := sendRaw(t, firstListenerAddress(t, p), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(got, "\r\nConnection: close\r\n") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -220,16 +220,16 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 func TestProtocolOfListenerChanges(t *testing.T) {
 	ca := newIssuer(t)
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: FixedResponse{Status: 200}}})
 	apply(t, p, cfg)
 	if got := get(t, p, "x", "/"); got.StatusCode != 200 {
 		t.Errorf("HTTP: %d", got.StatusCode)
 	}
-	l := https(ca, t)
-	l.ARN, l.Port, l.Default = "listener", 80, Rule{Then: FixedResponse{Status: 201}}
+	l := httpsListener(ca, t)
+	l.ARN, l.Port, l.DefaultRule = "listener", 80, Rule{Action: FixedResponse{Status: 201}}
 	cfg.LoadBalancers[0].Listeners[0] = l
 	apply(t, p, cfg)
-	if got := send(t, browser(t, true), request(t, "GET", "https://"+where(t, p)+"/", nil)); got.StatusCode != 201 {
+	if got := send(t, httpsClient(t, true), newTestRequest(t, "GET", "https://"+firstListenerAddress(t, p)+"/", nil)); got.StatusCode != 201 {
 		t.Errorf("HTTPS: %d", got.StatusCode)
 	}
 }
@@ -242,23 +242,23 @@ func TestApplyReportsUnsupportedConfiguration(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	port := taken.Addr().(*net.TCPAddr).AddrPort().Port()
 	p := startPlane(t, func(o *Options) {
-		free := o.Bind
-		o.Bind = func(at netip.AddrPort) netip.AddrPort {
+		free := o.BindAddress
+		o.BindAddress = func(at netip.AddrPort) netip.AddrPort {
 			if at.Port() == port {
 				return netip.AddrPortFrom(Loopback(at.Addr()), port)
 			}
 			return free(at)
 		}
 	})
-	cfg := one(Listener{ARN: "good", Default: Rule{Then: FixedResponse{Status: 200}}, Rules: []Rule{
-		{ARN: "bad-rule", Priority: 1, Conditions: []Condition{PathPattern{Regexes: []string{"("}}}, Then: FixedResponse{Status: 500}},
+	cfg := albConfig(Listener{ARN: "good", DefaultRule: Rule{Action: FixedResponse{Status: 200}}, Rules: []Rule{
+		{ARN: "bad-rule", Priority: 1, Conditions: []Condition{PathPattern{Regexes: []string{"("}}}, Action: FixedResponse{Status: 500}},
 		{ARN: "no-outcome", Priority: 2},
 	}})
 	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners,
-		Listener{ARN: "taken", Port: port, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}},
-		Listener{ARN: "tcp", Port: 5, Protocol: "TCP", Default: Rule{Then: FixedResponse{Status: 200}}},
-		Listener{ARN: "no-certificate", Port: 6, Protocol: HTTPS, Default: Rule{Then: FixedResponse{Status: 200}}},
-		Listener{ARN: "no-policy", Port: 7, Protocol: HTTPS, SSLPolicy: "x", Default: Rule{Then: FixedResponse{Status: 200}}},
+		Listener{ARN: "taken", Port: port, Protocol: HTTP, DefaultRule: Rule{Action: FixedResponse{Status: 200}}},
+		Listener{ARN: "tcp", Port: 5, Protocol: "TCP", DefaultRule: Rule{Action: FixedResponse{Status: 200}}},
+		Listener{ARN: "no-certificate", Port: 6, Protocol: HTTPS, DefaultRule: Rule{Action: FixedResponse{Status: 200}}},
+		Listener{ARN: "no-policy", Port: 7, Protocol: HTTPS, SSLPolicy: "x", DefaultRule: Rule{Action: FixedResponse{Status: 200}}},
 	)
 	err = p.Apply(cfg)
 	for _, want := range []string{"bad-rule", "no-outcome", "taken", "tcp", "no-certificate", "no-policy"} {
@@ -299,10 +299,10 @@ func TestTargetFailures(t *testing.T) {
 	at := broken.Addr().(*net.TCPAddr).AddrPort()
 	bad := TargetGroup{ARN: "broken", Protocol: HTTP, HealthCheck: HealthCheck{Disabled: true},
 		Targets: []Target{{ID: "x", Address: at.Addr(), Port: at.Port()}}}
-	apply(t, p, one(Listener{
-		Default: Rule{Then: to("refused")},
-		Rules:   []Rule{{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/broken"}}}, Then: to("broken")}},
-	}, groupOf("refused", refused), bad))
+	apply(t, p, albConfig(Listener{
+		DefaultRule: Rule{Action: forwardTo("refused")},
+		Rules:       []Rule{{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/broken"}}}, Action: forwardTo("broken")}},
+	}, targetGroupOf("refused", refused), bad))
 	if got := get(t, p, "x", "/"); got.StatusCode != 502 || len(got.body) != 122 {
 		t.Errorf("refused: %d %q", got.StatusCode, got.body)
 	}
@@ -312,7 +312,7 @@ func TestTargetFailures(t *testing.T) {
 		"headers too large":        "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 40<<10) + "\r\n\r\n",
 	} {
 		answers <- text
-		req := request(t, http.MethodPost, "http://"+where(t, p)+"/broken", strings.NewReader("x"))
+		req := newTestRequest(t, http.MethodPost, "http://"+firstListenerAddress(t, p)+"/broken", strings.NewReader("x"))
 		if got := send(t, client, req); got.StatusCode != 502 {
 			t.Errorf("%s: want 502, got %d", name, got.StatusCode)
 		}
@@ -331,7 +331,7 @@ func TestSilentTargetIsTimedOut(t *testing.T) {
 		}
 	})
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", b))
 	cfg.LoadBalancers[0].Attributes = map[string]string{"idle_timeout.timeout_seconds": "1"}
 	apply(t, p, cfg)
 	var both sync.WaitGroup
@@ -339,7 +339,7 @@ func TestSilentTargetIsTimedOut(t *testing.T) {
 		// A connection is closed without a response if its request arrives after the idle timeout.
 		var got string
 		for got == "" {
-			got = raw(t, where(t, p), request)
+			got = sendRaw(t, firstListenerAddress(t, p), request)
 		}
 		if !strings.HasPrefix(got, "HTTP/1.1 504 ") && !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || !strings.Contains(got, body) {
 			t.Errorf("%q is answered by %q", request, got)
@@ -362,17 +362,17 @@ func TestRemovedTargetEndsItsRequests(t *testing.T) {
 	var mu sync.Mutex
 	var log []AccessEntry
 	p := startPlane(t, func(o *Options) {
-		o.Access = func(e AccessEntry) {
+		o.LogAccess = func(e AccessEntry) {
 			mu.Lock()
 			defer mu.Unlock()
 			log = append(log, e)
 		}
 	})
-	cfg := one(Listener{Default: Rule{ARN: "rule", Then: to("g")}}, groupOf("g", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{ARN: "rule", Action: forwardTo("g")}}, targetGroupOf("g", b))
 	apply(t, p, cfg)
 	status := make(chan int, 1)
 	go func() {
-		resp, err := http.Get("http://" + where(t, p) + "/")
+		resp, err := http.Get("http://" + firstListenerAddress(t, p) + "/")
 		if err != nil {
 			status <- 0
 			return
@@ -411,9 +411,9 @@ func TestClientThatLeavesIsLogged(t *testing.T) {
 		}
 	})
 	entries := make(chan AccessEntry, 1)
-	p := startPlane(t, func(o *Options) { o.Access = func(e AccessEntry) { entries <- e } })
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b)))
-	conn, err := net.Dial("tcp", where(t, p))
+	p := startPlane(t, func(o *Options) { o.LogAccess = func(e AccessEntry) { entries <- e } })
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", b)))
+	conn, err := net.Dial("tcp", firstListenerAddress(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,8 +428,8 @@ func TestClientThatLeavesIsLogged(t *testing.T) {
 func TestHeaderAttributes(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	cfg := one(Listener{
-		Default: Rule{Then: to("g")},
+	cfg := albConfig(Listener{
+		DefaultRule: Rule{Action: forwardTo("g")},
 		Attributes: map[string]string{
 			"routing.http.response.server.enabled":                                "false",
 			"routing.http.response.strict_transport_security.header_value":        "max-age=1",
@@ -437,8 +437,8 @@ func TestHeaderAttributes(t *testing.T) {
 			"routing.http.response.x_frame_options.header_value":                  "DENY",
 			"routing.http.response.access_control_allow_credentials.header_value": "",
 		},
-		Rules: []Rule{{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/fixed"}}}, Then: FixedResponse{Status: 200}}},
-	}, groupOf("g", b))
+		Rules: []Rule{{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/fixed"}}}, Action: FixedResponse{Status: 200}}},
+	}, targetGroupOf("g", b))
 	cfg.LoadBalancers[0].Attributes = map[string]string{
 		"routing.http.preserve_host_header.enabled":       "true",
 		"routing.http.drop_invalid_header_fields.enabled": "true",
@@ -452,11 +452,11 @@ func TestHeaderAttributes(t *testing.T) {
 			t.Errorf("%s: %v", target, got.Header)
 		}
 	}
-	req := request(t, http.MethodGet, "http://"+where(t, p)+"/", nil)
+	req := newTestRequest(t, http.MethodGet, "http://"+firstListenerAddress(t, p)+"/", nil)
 	req.Host = "X.org:81"
 	req.Header["Bad_name"] = []string{"x"}
 	req.Header.Set("Good-Name", "x")
-	e := send(t, client, req).echo(t)
+	e := send(t, client, req).parseEcho(t)
 	if e.Host != "X.org:81" || e.Header.Get("Good-Name") != "x" || e.Header["Bad_name"] != nil || !strings.Contains(e.Header.Get("X-Forwarded-For"), ":") {
 		t.Errorf("request arrived as %+v", e)
 	}
@@ -464,11 +464,11 @@ func TestHeaderAttributes(t *testing.T) {
 
 func TestSourceAddressCondition(t *testing.T) {
 	p := startPlane(t, func(o *Options) {
-		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
+		o.ClientAddress = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
 	})
-	apply(t, p, one(Listener{
-		Default: Rule{Then: FixedResponse{Status: 403}},
-		Rules:   []Rule{{Priority: 1, Conditions: []Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}, Then: FixedResponse{Status: 200}}},
+	apply(t, p, albConfig(Listener{
+		DefaultRule: Rule{Action: FixedResponse{Status: 403}},
+		Rules:       []Rule{{Priority: 1, Conditions: []Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}, Action: FixedResponse{Status: 200}}},
 	}))
 	if got := get(t, p, "x", "/"); got.StatusCode != 200 {
 		t.Errorf("got %d", got.StatusCode)

@@ -46,9 +46,9 @@ func (m codeMatcher) has(code int) bool {
 }
 
 // probe checks the target once, on a new connection.
-func (c *checker) probe(v *groupView) probeResult {
+func (c *checker) probe(v *targetGroupView) probeResult {
 	h := v.cfg.HealthCheck
-	ctx, cancel := context.WithTimeout(c.life, h.Timeout)
+	ctx, cancel := context.WithTimeout(c.lifetime, h.Timeout)
 	defer cancel()
 	if h.Protocol == TCP {
 		if c.checkTCP(ctx, v) == nil {
@@ -56,12 +56,12 @@ func (c *checker) probe(v *groupView) probeResult {
 		}
 		return probeResult{"Target.FailedHealthChecks", "Health checks failed"}
 	}
-	code, err := c.request(ctx, v)
+	code, err := c.requestStatus(ctx, v)
 	var netErr net.Error
 	switch {
 	case err == nil && v.matcher.has(code):
 		return probeResult{}
-	case c.source.network: // a Network Load Balancer reports no details
+	case c.source.isNetwork: // a Network Load Balancer reports no details
 		return probeResult{"Target.FailedHealthChecks", "Health checks failed"}
 	case err == nil:
 		return probeResult{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
@@ -77,8 +77,8 @@ func (c *checker) probe(v *groupView) probeResult {
 func (c *checker) nextAddress(h HealthCheck) netip.AddrPort {
 	at := c.target.addr
 	if n := len(c.target.nodes); n > 0 {
-		at = netip.AddrPortFrom(c.target.nodes[c.probes%n].Address, at.Port())
-		c.probes++
+		at = netip.AddrPortFrom(c.target.nodes[c.probeCount%n].Address, at.Port())
+		c.probeCount++
 	}
 	if h.Port != 0 {
 		at = netip.AddrPortFrom(at.Addr(), h.Port)
@@ -88,12 +88,12 @@ func (c *checker) nextAddress(h HealthCheck) netip.AddrPort {
 
 // dial connects to the target, and sends the proxy protocol's header if the target group
 // requires it.
-func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (net.Conn, error) {
-	conn, err := c.plane.dialTarget(ctx, "tcp", origin{node: c.source.node.Addr()}, at)
+func (c *checker) dial(ctx context.Context, v *targetGroupView, at netip.AddrPort) (net.Conn, error) {
+	conn, err := c.plane.dialTarget(ctx, "tcp", packetSource{node: c.source.node.Addr()}, at)
 	if err != nil || !v.attr.proxyProtocol {
 		return conn, err
 	}
-	if _, err := conn.Write(proxyLocal()); err != nil {
+	if _, err := conn.Write(proxyLocalHeader()); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (ne
 }
 
 // checkTCP performs a TCP health check.
-func (c *checker) checkTCP(ctx context.Context, v *groupView) error {
+func (c *checker) checkTCP(ctx context.Context, v *targetGroupView) error {
 	conn, err := c.dial(ctx, v, c.nextAddress(v.cfg.HealthCheck))
 	if err != nil {
 		return err
@@ -109,14 +109,14 @@ func (c *checker) checkTCP(ctx context.Context, v *groupView) error {
 	return conn.Close()
 }
 
-// request sends the request of a health check and returns the code to compare: the HTTP status, or for gRPC the
+// requestStatus sends the request of a health check and returns the code to compare: the HTTP status, or for gRPC the
 // status of the call.
-func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
+func (c *checker) requestStatus(ctx context.Context, v *targetGroupView) (int, error) {
 	tg, h := v.cfg, v.cfg.HealthCheck
 	at := c.nextAddress(h)
 	version := tg.ProtocolVersion
-	secure := targetTLS()
-	if c.source.network {
+	secure := targetTLSConfig()
+	if c.source.isNetwork {
 		secure.MaxVersion = tls.VersionTLS12 // targets that accept only TLS 1.3 fail
 	}
 	tr := &http.Transport{
@@ -138,7 +138,7 @@ func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
 		return 0, err
 	}
 	req.Header.Set("User-Agent", "ELB-HealthChecker/2.0")
-	if c.source.network {
+	if c.source.isNetwork {
 		req.Host = c.source.node.String()
 	}
 	if version == GRPC {
@@ -169,7 +169,7 @@ func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
 	return code, nil
 }
 
-// targetTLS accepts any certificate: load balancers do not verify targets.
-func targetTLS() *tls.Config {
+// targetTLSConfig accepts any certificate: load balancers do not verify targets.
+func targetTLSConfig() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}
 }

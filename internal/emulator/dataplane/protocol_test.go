@@ -40,18 +40,18 @@ func startGRPC(t *testing.T) (Target, *health.Server) {
 	return Target{ID: "grpc", Address: at.Addr(), Port: at.Port(), State: StateInitial}, h
 }
 
-func TestGRPC(t *testing.T) {
+func TestGRPCIsForwardedAndChecked(t *testing.T) {
 	target, service := startGRPC(t)
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
 	g := TargetGroup{ARN: "g", Protocol: HTTP, ProtocolVersion: GRPC, Targets: []Target{target},
 		HealthCheck: HealthCheck{Interval: 10 * time.Millisecond}}
-	l := https(newIssuer(t), t)
-	l.Rules = []Rule{{Priority: 1, Conditions: []Condition{HTTPHeader{Name: "kind", Values: []string{"empty"}}}, Then: to("none")}}
-	apply(t, p, one(l, g, TargetGroup{ARN: "none", Protocol: HTTP, ProtocolVersion: GRPC}))
+	l := httpsListener(newIssuer(t), t)
+	l.Rules = []Rule{{Priority: 1, Conditions: []Condition{HTTPHeader{Name: "kind", Values: []string{"empty"}}}, Action: forwardTo("none")}}
+	apply(t, p, albConfig(l, g, TargetGroup{ARN: "none", Protocol: HTTP, ProtocolVersion: GRPC}))
 	eventually(t, "healthy by the status unimplemented", func() bool { return len(got.list()) == 1 && got.list()[0].State == StateHealthy })
 
-	conn, err := grpc.NewClient("passthrough:///"+where(t, p), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
+	conn, err := grpc.NewClient("passthrough:///"+firstListenerAddress(t, p), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,18 +104,18 @@ func TestProtocolVersions(t *testing.T) {
 		{GRPC, true, "POST", true, 200, "HTTP/2.0"},
 	} {
 		p := startPlane(t)
-		g := groupOf("g", b)
+		g := targetGroupOf("g", b)
 		g.ProtocolVersion = c.version
-		apply(t, p, one(https(ca, t), g))
-		req := request(t, c.method, "https://"+where(t, p)+"/", nil)
+		apply(t, p, albConfig(httpsListener(ca, t), g))
+		req := newTestRequest(t, c.method, "https://"+firstListenerAddress(t, p)+"/", nil)
 		if c.grpc {
 			req.Header.Set("Content-Type", "application/grpc")
 		}
-		got := send(t, browser(t, c.http2), req)
+		got := send(t, httpsClient(t, c.http2), req)
 		if got.StatusCode != c.want {
 			t.Errorf("%+v: got %d", c, got.StatusCode)
-		} else if c.want == 200 && got.echo(t).Proto != c.proto {
-			t.Errorf("%+v: target saw %s", c, got.echo(t).Proto)
+		} else if c.want == 200 && got.parseEcho(t).Proto != c.proto {
+			t.Errorf("%+v: target saw %s", c, got.parseEcho(t).Proto)
 		}
 	}
 }
@@ -132,13 +132,13 @@ func TestHTTPSTargets(t *testing.T) {
 		srv := &http.Server{Handler: b}
 		go func() { _ = srv.Serve(ln) }()
 		defer func() { _ = srv.Close() }()
-		var got results
-		p := startPlane(t, func(o *Options) { o.Health = got.add })
-		g := checked("g", b)
+		var got healthResults
+		p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+		g := checkedTargetGroup("g", b)
 		g.Protocol, g.ProtocolVersion = HTTPS, version
-		apply(t, p, one(https(ca, t), g))
+		apply(t, p, albConfig(httpsListener(ca, t), g))
 		eventually(t, "healthy", func() bool { return len(got.list()) == 1 && got.list()[0].State == StateHealthy })
-		if e := send(t, browser(t, true), request(t, "GET", "https://"+where(t, p)+"/", nil)).echo(t); e.Proto != want {
+		if e := send(t, httpsClient(t, true), newTestRequest(t, "GET", "https://"+firstListenerAddress(t, p)+"/", nil)).parseEcho(t); e.Proto != want {
 			t.Errorf("%s: target saw %s", version, e.Proto)
 		}
 	}
@@ -158,9 +158,9 @@ func TestWebSocketUpgrade(t *testing.T) {
 		}
 	})
 	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b))
+	cfg := albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", b))
 	apply(t, p, cfg)
-	conn, err := net.Dial("tcp", where(t, p))
+	conn, err := net.Dial("tcp", firstListenerAddress(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWebSocketUpgrade(t *testing.T) {
 func TestRefusedRequests(t *testing.T) {
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b)))
+	apply(t, p, albConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, targetGroupOf("g", b)))
 	many := strings.Repeat("1.1.1.1, ", 30) + "1.1.1.1"
 	for name, c := range map[string]struct {
 		text string
@@ -210,7 +210,7 @@ func TestRefusedRequests(t *testing.T) {
 		"strange transfer encoding": {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", "501"},
 		"unknown version":           {"GET / HTTP/3.7\r\nHost: x\r\n\r\n", "505"},
 	} {
-		got := raw(t, where(t, p), c.text)
+		got := sendRaw(t, firstListenerAddress(t, p), c.text)
 		status, _, _ := strings.Cut(strings.TrimPrefix(got, "HTTP/1.1 "), " ")
 		if status != c.want || !strings.Contains(got, "Server: awselb/2.0\r\n") || !strings.Contains(got, "<center><h1>"+c.want) {
 			t.Errorf("%s: want AWS's %s, got %q", name, c.want, got)

@@ -43,8 +43,8 @@ func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	return proxyFrame(proxyVersionProxy, family|transport, addresses)
 }
 
-// proxyLocal returns the header of the load balancer's own connections, such as health checks.
-func proxyLocal() []byte { return proxyFrame(proxyVersionLocal, 0, nil) }
+// proxyLocalHeader returns the header of the load balancer's own connections, such as health checks.
+func proxyLocalHeader() []byte { return proxyFrame(proxyVersionLocal, 0, nil) }
 
 // proxyFrame adds length and checksum to a header. The checksum is computed with zeros in its place.
 func proxyFrame(version, family byte, addresses []byte) []byte {

@@ -2,13 +2,13 @@ package dataplane
 
 import "encoding/hex"
 
-// quicServerBytes is the length of the server ID in connection IDs.
-const quicServerBytes = 8
+// quicServerIDBytes is the length of the server ID in connection IDs.
+const quicServerIDBytes = 8
 
-// serverID converts a server ID from its form in the configuration, 0x and 16 hexadecimal
+// parseQUICServerID converts a server ID from its form in the configuration, 0x and 16 hexadecimal
 // digits, to its bytes in packets; "" if there is none.
-func serverID(s string) string {
-	if len(s) != 2+2*quicServerBytes {
+func parseQUICServerID(s string) string {
+	if len(s) != 2+2*quicServerIDBytes {
 		return ""
 	}
 	raw, err := hex.DecodeString(s[2:])
@@ -18,9 +18,9 @@ func serverID(s string) string {
 	return string(raw)
 }
 
-// quicServer reads the server ID out of a packet's destination connection ID: the eight bytes after its first byte.
+// readQUICServerID reads the server ID out of a packet's destination connection ID: the eight bytes after its first byte.
 // It returns an empty text if the ID is too short.
-func quicServer(packet []byte) string {
+func readQUICServerID(packet []byte) string {
 	const longHeader = 0x80
 	if len(packet) == 0 {
 		return ""
@@ -33,8 +33,8 @@ func quicServer(packet []byte) string {
 		}
 		id = packet[before : before+int(packet[5])]
 	}
-	if len(id) < 1+quicServerBytes {
+	if len(id) < 1+quicServerIDBytes {
 		return ""
 	}
-	return string(id[1 : 1+quicServerBytes])
+	return string(id[1 : 1+quicServerIDBytes])
 }

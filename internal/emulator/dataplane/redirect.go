@@ -13,7 +13,7 @@ func (x *exchange) redirect(to Redirect) {
 	if status == 0 {
 		status = http.StatusFound
 	}
-	x.w.Header().Set("Location", location(to, requestParts{
+	x.w.Header().Set("Location", redirectLocation(to, placeholderValues{
 		protocol: strings.ToLower(string(x.route.listener.protocol)),
 		host:     hostForURL(x.r.Host),
 		port:     strconv.Itoa(int(x.route.listener.port)),
@@ -23,12 +23,12 @@ func (x *exchange) redirect(to Redirect) {
 	x.answer(status)
 }
 
-// requestParts are the values of the placeholders in a redirect.
-type requestParts struct{ protocol, host, port, path, query string }
+// placeholderValues are the values of the placeholders in a redirect.
+type placeholderValues struct{ protocol, host, port, path, query string }
 
-// location returns the Location header of a redirect. It always has a port, and nothing is
+// redirectLocation returns the Location header of a redirect. It always has a port, and nothing is
 // percent-encoded.
-func location(to Redirect, from requestParts) string {
+func redirectLocation(to Redirect, from placeholderValues) string {
 	fill := strings.NewReplacer(
 		"#{protocol}", from.protocol, "#{host}", from.host, "#{port}", from.port,
 		"#{path}", from.path, "#{query}", from.query,

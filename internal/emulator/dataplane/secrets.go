@@ -7,11 +7,11 @@ import (
 	"encoding/base64"
 )
 
-// secrets encrypts the cookies and states that clients store for the load balancer. Each data plane has a new key,
-// so they are valid only for one data plane.
-type secrets struct{ box cipher.AEAD }
+// cookieCipher encrypts the cookies and states that clients store for the load balancer. Each data plane has a new key, so
+// they are valid only for one data plane.
+type cookieCipher struct{ aead cipher.AEAD }
 
-func newSecrets() *secrets {
+func newCookieCipher() *cookieCipher {
 	var key [32]byte
 	_, _ = rand.Read(key[:]) // never fails
 	block, err := aes.NewCipher(key[:])
@@ -22,20 +22,20 @@ func newSecrets() *secrets {
 	if err != nil {
 		panic(err) // AES has the block size that GCM needs
 	}
-	return &secrets{box: box}
+	return &cookieCipher{aead: box}
 }
 
 // seal encrypts a text. It can be opened for the same purpose only.
-func (s *secrets) seal(purpose string, text []byte) string {
-	return base64.RawURLEncoding.EncodeToString(s.box.Seal(nil, nil, text, []byte(purpose)))
+func (s *cookieCipher) seal(purpose string, text []byte) string {
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose)))
 }
 
 // open decrypts a text. It returns false if the text was not sealed by these secrets for the purpose.
-func (s *secrets) open(purpose, sealed string) ([]byte, bool) {
+func (s *cookieCipher) open(purpose, sealed string) ([]byte, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {
 		return nil, false
 	}
-	text, err := s.box.Open(nil, nil, raw, []byte(purpose))
+	text, err := s.aead.Open(nil, nil, raw, []byte(purpose))
 	return text, err == nil
 }

@@ -36,28 +36,28 @@ type exchange struct {
 	client netip.AddrPort // address for conditions and headers
 	path   string         // as sent
 	query  string         // as sent
-	grpc   bool
+	isGRPC bool
 
-	// claims are headers that authentication adds for the target.
-	claims  http.Header
-	entry   AccessEntry
-	started time.Time
+	// claimHeaders are headers that authentication adds for the target.
+	claimHeaders http.Header
+	accessEntry  AccessEntry
+	startTime    time.Time
 }
 
 // serve handles one request.
 func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
-		plane: f.plane, socket: f, route: f.route.Load(), r: r, started: time.Now(),
-		w: &statusWriter{ResponseWriter: w}, claims: http.Header{},
+		plane: f.plane, socket: f, route: f.route.Load(), r: r, startTime: time.Now(),
+		w: &statusWriter{ResponseWriter: w}, claimHeaders: http.Header{},
 	}
 	x.client = f.plane.clientAddress(r.RemoteAddr)
 	x.path, x.query, _ = strings.Cut(requestTarget(r), "?")
-	x.grpc = r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
-	x.entry = AccessEntry{
+	x.isGRPC = r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	x.accessEntry = AccessEntry{
 		LoadBalancer: x.route.lb.arn, Listener: x.route.listener.arn, Client: x.client,
 		Method: r.Method, Host: r.Host, URI: r.RequestURI,
 	}
-	defer x.log()
+	defer x.logAccess()
 	x.limitConnection()
 	if status := x.rejectStatus(); status != 0 {
 		w.Header().Set("Connection", "close")
@@ -74,26 +74,26 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 // applyRules performs the actions of the first matching rule.
 func (x *exchange) applyRules() {
 	r := x.r
-	facts := Facts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
+	facts := RequestFacts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
 	rules := x.route.listener.rules
 	for i := range rules {
 		if !rules[i].matcher.Match(facts) {
 			continue
 		}
 		x.rule = &rules[i]
-		x.entry.Rule = x.rule.arn
+		x.accessEntry.Rule = x.rule.arn
 		break
 	}
 	if x.rule == nil {
 		x.answer(http.StatusInternalServerError) // the default rule did not compile
 		return
 	}
-	for _, a := range x.rule.authenticate {
+	for _, a := range x.rule.authenticators {
 		if !x.authenticate(a) {
 			return
 		}
 	}
-	switch then := x.rule.then.(type) {
+	switch then := x.rule.action.(type) {
 	case FixedResponse:
 		x.answerFixed(then)
 	case Redirect:
@@ -103,16 +103,16 @@ func (x *exchange) applyRules() {
 	}
 }
 
-// routeReplaced reports whether the route was replaced since the request arrived, and switches to the new one.
-// Target groups change before the routes to them, so a target group of the old route may no longer be in use.
-func (x *exchange) routeReplaced() bool {
+// switchToCurrentRoute reports whether the route was replaced since the request arrived, and switches to the new one. Target
+// groups change before the routes to them, so a target group of the old route may no longer be in use.
+func (x *exchange) switchToCurrentRoute() bool {
 	x.plane.mu.Lock() // wait until a change that is being applied is complete
 	current := x.socket.route.Load()
 	x.plane.mu.Unlock()
 	if current == x.route {
 		return false
 	}
-	x.route, x.rule, x.entry.Listener = current, nil, current.listener.arn
+	x.route, x.rule, x.accessEntry.Listener = current, nil, current.listener.arn
 	return true
 }
 
@@ -182,7 +182,7 @@ func (x *exchange) limitConnection() {
 	if !ok {
 		return
 	}
-	if c.requests.Add(1) >= maxRequestsPerConn || x.started.Sub(c.since) > x.route.lb.attr.clientKeepAlive {
+	if c.requests.Add(1) >= maxRequestsPerConn || x.startTime.Sub(c.openedAt) > x.route.lb.attr.clientKeepAlive {
 		x.w.Header().Set("Connection", "close")
 	}
 }
@@ -197,18 +197,18 @@ func (x *exchange) answerFixed(f FixedResponse) {
 	default:
 		x.w.Header()["Content-Type"] = nil // net/http would guess one
 	}
-	x.finish(f.Status, f.Body)
+	x.sendAnswer(f.Status, f.Body)
 }
 
-func (x *exchange) log() {
-	if x.plane.opt.Access == nil {
+func (x *exchange) logAccess() {
+	if x.plane.opt.LogAccess == nil {
 		return
 	}
-	if x.entry.Status == 0 {
-		x.entry.Status = x.w.status
+	if x.accessEntry.Status == 0 {
+		x.accessEntry.Status = x.w.status
 	}
-	x.entry.Took = time.Since(x.started)
-	x.plane.opt.Access(x.entry)
+	x.accessEntry.Took = time.Since(x.startTime)
+	x.plane.opt.LogAccess(x.accessEntry)
 }
 
 // clientAddress reads a connection's remote address.

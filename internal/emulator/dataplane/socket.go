@@ -18,44 +18,44 @@ import (
 // exists. Requests use the current route. The settings of connections (TLS, timeouts) belong to a generation of the
 // server, which is replaced when one of them changes.
 type listenerSocket struct {
-	plane *Plane
-	real  netip.AddrPort
-	ln    net.Listener
-	route atomic.Pointer[route]
+	plane        *Plane
+	localAddress netip.AddrPort
+	ln           net.Listener
+	route        atomic.Pointer[route]
 
-	mu      sync.Mutex
-	closed  bool
-	current *generation
+	mu                sync.Mutex
+	closed            bool
+	currentGeneration *serverGeneration
 }
 
-// generation serves the connections that were accepted with the same serverKey.
-type generation struct {
-	key  serverKey
-	feed *connFeed
-	srv  *http.Server
+// serverGeneration serves the connections that were accepted with the same serverKey.
+type serverGeneration struct {
+	key      serverKey
+	listener *channelListener
+	srv      *http.Server
 }
 
 // serverKey has the settings that cannot change during the lifetime of a net/http server.
 type serverKey struct {
-	protocol Protocol
-	idle     time.Duration
+	protocol    Protocol
+	idleTimeout time.Duration
 }
 
-// open opens the socket for a VPC address and starts to accept connections.
-func (p *Plane) open(at netip.AddrPort, r *route) (*listenerSocket, error) {
-	ln, err := listen(p.opt.Bind(at), p.opt.PortOffset, net.Listen)
+// openListenerSocket opens the socket for a VPC address and starts to accept connections.
+func (p *Plane) openListenerSocket(at netip.AddrPort, r *route) (*listenerSocket, error) {
+	ln, err := listenTCP(p.opt.BindAddress(at), p.opt.PortOffset, net.Listen)
 	if err != nil {
 		return nil, err
 	}
-	f := &listenerSocket{plane: p, ln: ln, real: ln.Addr().(*net.TCPAddr).AddrPort()}
+	f := &listenerSocket{plane: p, ln: ln, localAddress: ln.Addr().(*net.TCPAddr).AddrPort()}
 	f.setRoute(r)
-	p.work.Go(f.accept)
+	p.goroutines.Go(f.accept)
 	return f, nil
 }
 
-// listen binds an address. If this process may not bind the port, it binds the port plus
+// listenTCP binds an address. If this process may not bind the port, it binds the port plus
 // the offset.
-func listen(at netip.AddrPort, offset uint16, bind func(network, address string) (net.Listener, error)) (net.Listener, error) {
+func listenTCP(at netip.AddrPort, offset uint16, bind func(network, address string) (net.Listener, error)) (net.Listener, error) {
 	ln, err := bind("tcp", at.String())
 	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {
 		return bind("tcp", netip.AddrPortFrom(at.Addr(), at.Port()+offset).String())
@@ -68,46 +68,46 @@ func (f *listenerSocket) setRoute(r *route) {
 	f.route.Store(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := serverKey{protocol: r.listener.protocol, idle: r.lb.attr.idleTimeout}
-	if f.closed || f.current != nil && f.current.key == key {
+	key := serverKey{protocol: r.listener.protocol, idleTimeout: r.lb.attr.idleTimeout}
+	if f.closed || f.currentGeneration != nil && f.currentGeneration.key == key {
 		return
 	}
-	if f.current != nil {
-		old := f.current
-		f.plane.work.Go(func() { old.retire(f.plane.life) })
+	if f.currentGeneration != nil {
+		old := f.currentGeneration
+		f.plane.goroutines.Go(func() { old.drain(f.plane.lifetime) })
 	}
-	f.current = f.start(key)
+	f.currentGeneration = f.startGeneration(key)
 }
 
-func (f *listenerSocket) start(key serverKey) *generation {
-	g := &generation{key: key, feed: newConnFeed(f.ln.Addr())}
+func (f *listenerSocket) startGeneration(key serverKey) *serverGeneration {
+	g := &serverGeneration{key: key, listener: newChannelListener(f.ln.Addr())}
 	g.srv = &http.Server{
 		Handler:           http.HandlerFunc(f.serve),
-		ReadHeaderTimeout: key.idle,
-		IdleTimeout:       key.idle,
+		ReadHeaderTimeout: key.idleTimeout,
+		IdleTimeout:       key.idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(f.plane.opt.Log.Handler(), slog.LevelDebug),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 128},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, clientConnKey{}, &clientConn{since: time.Now()})
+			return context.WithValue(ctx, clientConnKey{}, &clientConn{openedAt: time.Now()})
 		},
 	}
-	f.plane.work.Go(func() {
-		defer func() { _ = g.feed.Close() }()
+	f.plane.goroutines.Go(func() {
+		defer func() { _ = g.listener.Close() }()
 		if key.protocol == HTTPS {
 			g.srv.TLSConfig = &tls.Config{GetConfigForClient: f.tlsConfig}
-			_ = g.srv.ServeTLS(g.feed, "", "")
+			_ = g.srv.ServeTLS(g.listener, "", "")
 			return
 		}
-		_ = g.srv.Serve(g.feed)
+		_ = g.srv.Serve(g.listener)
 	})
 	return g
 }
 
-// retire waits until requests are finished, at most for the idle timeout, and then closes all
+// drain waits until requests are finished, at most for the idle timeout, and then closes all
 // connections.
-func (g *generation) retire(life lifetime) {
-	ctx, cancel := context.WithTimeout(life, g.key.idle)
+func (g *serverGeneration) drain(life lifetime) {
+	ctx, cancel := context.WithTimeout(life, g.key.idleTimeout)
 	defer cancel()
 	if g.srv.Shutdown(ctx) != nil {
 		_ = g.srv.Close()
@@ -125,19 +125,19 @@ func (f *listenerSocket) accept() {
 		}
 		client := f.plane.clientAddress(conn.RemoteAddr().String())
 		if !f.route.Load().admits(f.plane, client.Addr(), false) {
-			f.plane.work.Go(func() { f.plane.ignore(conn) })
+			f.plane.goroutines.Go(func() { f.plane.discardUntilClosed(conn) })
 			continue
 		}
-		conn = &cannedConn{Conn: conn}
+		conn = &earlyErrorConn{Conn: conn}
 		for {
 			f.mu.Lock()
-			g, closed := f.current, f.closed
+			g, closed := f.currentGeneration, f.closed
 			f.mu.Unlock()
 			if closed {
 				_ = conn.Close()
 				break
 			}
-			if g.feed.put(conn) {
+			if g.listener.put(conn) {
 				break
 			}
 		}
@@ -148,14 +148,14 @@ func (f *listenerSocket) accept() {
 func (f *listenerSocket) close(work *sync.WaitGroup) {
 	f.mu.Lock()
 	f.closed = true
-	g := f.current
+	g := f.currentGeneration
 	f.mu.Unlock()
 	_ = f.ln.Close()
 	if f.plane.closed {
 		_ = g.srv.Close()
 		return
 	}
-	work.Go(func() { g.retire(f.plane.life) })
+	work.Go(func() { g.drain(f.plane.lifetime) })
 }
 
 // tlsConfig returns the configuration of a handshake, from the current route.
@@ -169,26 +169,26 @@ func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 
 // clientConn is a client's connection with its age and count of requests.
 type clientConn struct {
-	since    time.Time
+	openedAt time.Time
 	requests atomic.Int64
 }
 
 type clientConnKey struct{}
 
-// connFeed is a net.Listener whose connections come from listenerSocket.accept.
-type connFeed struct {
+// channelListener is a net.Listener whose connections come from listenerSocket.accept.
+type channelListener struct {
 	addr  net.Addr
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func newConnFeed(addr net.Addr) *connFeed {
-	return &connFeed{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+func newChannelListener(addr net.Addr) *channelListener {
+	return &channelListener{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
 // put passes a connection to the server. It returns false if the feed is closed.
-func (f *connFeed) put(c net.Conn) bool {
+func (f *channelListener) put(c net.Conn) bool {
 	select {
 	case <-f.done:
 		return false
@@ -202,7 +202,7 @@ func (f *connFeed) put(c net.Conn) bool {
 	}
 }
 
-func (f *connFeed) Accept() (net.Conn, error) {
+func (f *channelListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.conns:
 		return c, nil
@@ -211,9 +211,9 @@ func (f *connFeed) Accept() (net.Conn, error) {
 	}
 }
 
-func (f *connFeed) Close() error {
+func (f *channelListener) Close() error {
 	f.once.Do(func() { close(f.done) })
 	return nil
 }
 
-func (f *connFeed) Addr() net.Addr { return f.addr }
+func (f *channelListener) Addr() net.Addr { return f.addr }

@@ -93,8 +93,8 @@ func parseSSLPolicy(name string) (sslPolicy, error) {
 	return p, nil
 }
 
-// opensslNames are the names of cipher suites in headers for targets.
-var opensslNames = map[uint16]string{
+// cipherSuiteNames are the names of cipher suites in headers for targets.
+var cipherSuiteNames = map[uint16]string{
 	tls.TLS_AES_128_GCM_SHA256:                  "TLS_AES_128_GCM_SHA256",
 	tls.TLS_AES_256_GCM_SHA384:                  "TLS_AES_256_GCM_SHA384",
 	tls.TLS_CHACHA20_POLY1305_SHA256:            "TLS_CHACHA20_POLY1305_SHA256",
@@ -115,6 +115,6 @@ var opensslNames = map[uint16]string{
 	tls.TLS_RSA_WITH_AES_256_CBC_SHA:            "AES256-SHA",
 }
 
-var versionNames = map[uint16]string{
+var tlsVersionNames = map[uint16]string{
 	tls.VersionTLS10: "TLSv1", tls.VersionTLS11: "TLSv1.1", tls.VersionTLS12: "TLSv1.2", tls.VersionTLS13: "TLSv1.3",
 }

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// stream is one listener of a Network Load Balancer on one node. It has a socket for connections, one for datagrams,
+// networkListener is one listener of a Network Load Balancer on one node. It has a socket for connections, one for datagrams,
 // or both on the same port. New connections and flows use the current route; existing connections and flows keep
 // their target.
-type stream struct {
+type networkListener struct {
 	plane *Plane
 	route atomic.Pointer[route]
 
@@ -22,18 +22,18 @@ type stream struct {
 	udp *udpSocket
 }
 
-// compileStream prepares a listener of a Network Load Balancer. It returns nil
+// compileNetworkListener prepares a listener of a Network Load Balancer. It returns nil
 // if the listener cannot be served.
-func compileStream(l Listener, _ lbAttributes) (*listenerView, []error) {
+func compileNetworkListener(l Listener, _ lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)
 	lv := &listenerView{arn: l.ARN, port: l.Port, protocol: l.Protocol, attr: attr}
-	if !l.Protocol.network() {
+	if !l.Protocol.isNetworkProtocol() {
 		return nil, append(errs, fmt.Errorf("%s: protocol %q is not supported by Network Load Balancers", of, l.Protocol))
 	}
-	forward, ok := l.Default.Then.(Forward)
+	forward, ok := l.DefaultRule.Action.(Forward)
 	if !ok {
-		return nil, append(errs, fmt.Errorf("%s: rule action %T is not supported", of, l.Default.Then))
+		return nil, append(errs, fmt.Errorf("%s: rule action %T is not supported", of, l.DefaultRule.Action))
 	}
 	lv.forward = forward
 	if l.Protocol == TLS {
@@ -44,57 +44,57 @@ func compileStream(l Listener, _ lbAttributes) (*listenerView, []error) {
 	return lv, errs
 }
 
-// applyStream sets the route of a listener, and opens and closes sockets according to its
+// applyNetworkListener sets the route of a listener, and opens and closes sockets according to its
 // protocol.
-func (p *Plane) applyStream(at netip.AddrPort, r *route) error {
-	s := p.streams[at]
+func (p *Plane) applyNetworkListener(at netip.AddrPort, r *route) error {
+	s := p.networkListeners[at]
 	if s == nil {
-		s = &stream{plane: p}
-		p.streams[at] = s
+		s = &networkListener{plane: p}
+		p.networkListeners[at] = s
 	}
 	s.route.Store(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tcp != nil && !r.listener.protocol.stream() {
+	if s.tcp != nil && !r.listener.protocol.hasConnections() {
 		s.tcp.close()
 		s.tcp = nil
 	}
-	if s.udp != nil && !r.listener.protocol.datagrams() {
+	if s.udp != nil && !r.listener.protocol.hasDatagrams() {
 		s.udp.close()
 		s.udp = nil
 	}
-	real := p.bind(at)
-	if s.tcp == nil && r.listener.protocol.stream() {
-		ln, err := listen(samePort(real, s.udp != nil, s.udp.real), p.opt.PortOffset, net.Listen)
+	real := p.bindAddress(at)
+	if s.tcp == nil && r.listener.protocol.hasConnections() {
+		ln, err := listenTCP(withPortOfOpenSocket(real, s.udp != nil, s.udp.localAddress), p.opt.PortOffset, net.Listen)
 		if err != nil {
 			return err
 		}
-		s.tcp = &tcpSocket{stream: s, ln: ln, life: newLifetime()}
-		p.work.Go(s.tcp.accept)
+		s.tcp = &tcpSocket{listener: s, ln: ln, lifetime: newLifetime()}
+		p.goroutines.Go(s.tcp.accept)
 	}
-	if s.udp == nil && r.listener.protocol.datagrams() {
-		conn, err := listenUDP(samePort(real, s.tcp != nil, s.tcp.real), p.opt.PortOffset)
+	if s.udp == nil && r.listener.protocol.hasDatagrams() {
+		conn, err := listenUDP(withPortOfOpenSocket(real, s.tcp != nil, s.tcp.localAddress), p.opt.PortOffset)
 		if err != nil {
 			return err
 		}
-		s.udp = &udpSocket{stream: s, conn: conn, life: newLifetime(), flows: map[udpKey]*udpFlow{}}
-		p.work.Go(s.udp.read)
+		s.udp = &udpSocket{listener: s, conn: conn, lifetime: newLifetime(), flows: map[udpKey]*udpFlow{}}
+		p.goroutines.Go(s.udp.forwardDatagrams)
 	}
 	return nil
 }
 
-// bind returns the local address of a listener: Options.Bind for IPv4, and a free port of ::1 for IPv6, because
-// Linux has only one IPv6 loopback address.
-func (p *Plane) bind(at netip.AddrPort) netip.AddrPort {
+// bindAddress returns the local address of a listener: Options.BindAddress for IPv4, and a free port of ::1 for IPv6,
+// because Linux has only one IPv6 loopback address.
+func (p *Plane) bindAddress(at netip.AddrPort) netip.AddrPort {
 	if at.Addr().Is6() {
 		return netip.AddrPortFrom(netip.IPv6Loopback(), 0)
 	}
-	return p.opt.Bind(at)
+	return p.opt.BindAddress(at)
 }
 
-// samePort returns the address for a second socket of a listener: if a free port was requested, it has the port of
+// withPortOfOpenSocket returns the address for a second socket of a listener: if a free port was requested, it has the port of
 // the first socket.
-func samePort(want netip.AddrPort, open bool, other func() netip.AddrPort) netip.AddrPort {
+func withPortOfOpenSocket(want netip.AddrPort, open bool, other func() netip.AddrPort) netip.AddrPort {
 	if want.Port() == 0 && open {
 		return netip.AddrPortFrom(want.Addr(), other().Port())
 	}
@@ -111,16 +111,16 @@ func listenUDP(at netip.AddrPort, offset uint16) (*net.UDPConn, error) {
 }
 
 // endpoints lists the open sockets.
-func (s *stream) endpoints(at netip.AddrPort) []Endpoint {
+func (s *networkListener) endpoints(at netip.AddrPort) []Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.route.Load()
 	var all []Endpoint
 	if s.tcp != nil {
-		all = append(all, r.endpoint(at, s.tcp.real()))
+		all = append(all, r.endpoint(at, s.tcp.localAddress()))
 	}
 	if s.udp != nil {
-		e := r.endpoint(at, s.udp.real())
+		e := r.endpoint(at, s.udp.localAddress())
 		e.UDP = true
 		all = append(all, e)
 	}
@@ -128,7 +128,7 @@ func (s *stream) endpoints(at netip.AddrPort) []Endpoint {
 }
 
 // close ends the listener with its connections and flows.
-func (s *stream) close() {
+func (s *networkListener) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tcp != nil {

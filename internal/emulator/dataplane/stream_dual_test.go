@@ -13,9 +13,9 @@ import (
 // nodeIPv6 is the IPv6 address of the load balancer node in dual.
 var nodeIPv6 = netip.MustParseAddr("2001:db8::5")
 
-// dual returns the configuration of network with a dual-stack load balancer.
-func dual(l Listener, groups ...TargetGroup) Config {
-	cfg := network(l, groups...)
+// dualStackConfig returns the configuration of network with a dual-stack load balancer.
+func dualStackConfig(l Listener, groups ...TargetGroup) Config {
+	cfg := nlbConfig(l, groups...)
 	cfg.LoadBalancers[0].Nodes[0].IPv6 = nodeIPv6
 	return cfg
 }
@@ -30,12 +30,12 @@ func skipWithoutIPv6(t *testing.T) {
 	_ = ln.Close()
 }
 
-// socket returns the local address of the listener at an address of the node.
-func socket(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
+// listenerLocalAddress returns the local address of the listener at an address of the node.
+func listenerLocalAddress(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
 	t.Helper()
 	for _, e := range p.Endpoints() {
-		if e.Node.Addr() == at && e.UDP == udp {
-			return e.Real
+		if e.NodeAddress.Addr() == at && e.UDP == udp {
+			return e.LocalAddress
 		}
 	}
 	t.Fatalf("no socket at %s is open", at)
@@ -44,26 +44,26 @@ func socket(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
 
 func TestDualStackListenerServesIPv6(t *testing.T) {
 	skipWithoutIPv6(t)
-	a := startPeer(t, "a", "127.0.0.1")
-	startDatagrams(t, "a", a.addr.String())
-	g := streamGroup("g", TCPUDP, a)
+	a := startTCPTarget(t, "a", "127.0.0.1")
+	startUDPTarget(t, "a", a.addr.String())
+	g := streamTargetGroup("g", TCPUDP, a)
 	g.Attributes["preserve_client_ip.enabled"] = "true"
 	p := startPlane(t)
-	apply(t, p, dual(Listener{Protocol: TCPUDP, Default: Rule{Then: to("g")}}, g))
+	apply(t, p, dualStackConfig(Listener{Protocol: TCPUDP, DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	if e := p.Endpoints(); len(e) != 4 {
 		t.Fatalf("sockets %+v", e)
 	}
 	// The client address of an IPv6 client cannot be preserved for an IPv4 target: the target sees the address of
 	// the node.
-	_, seen := connect(t, socket(t, p, nodeIPv6, false).String()).greeting(t)
-	_, datagram, rest := dialUDP(t, socket(t, p, nodeIPv6, true), "").ask("x", conditionTimeout)
+	_, seen := dialTCP(t, listenerLocalAddress(t, p, nodeIPv6, false).String()).readGreeting(t)
+	_, datagram, rest := dialUDP(t, listenerLocalAddress(t, p, nodeIPv6, true), "").sendAndReceive("x", conditionTimeout)
 	if d := cmp.Diff([]string{"127.250.1.5", "127.250.1.5", "x"}, []string{seen, datagram, rest}); d != "" {
 		t.Errorf("an IPv6 client (-want +got):\n%s", d)
 	}
-	if _, seen = connect(t, where(t, p)).greeting(t); seen != "127.0.0.1" {
+	if _, seen = dialTCP(t, firstListenerAddress(t, p)).readGreeting(t); seen != "127.0.0.1" {
 		t.Errorf("the address of an IPv4 client became %s", seen)
 	}
-	apply(t, p, network(Listener{Protocol: TCPUDP, Default: Rule{Then: to("g")}}, g))
+	apply(t, p, nlbConfig(Listener{Protocol: TCPUDP, DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	if e := p.Endpoints(); len(e) != 2 {
 		t.Errorf("without IPv6 the sockets are %+v", e)
 	}
@@ -71,15 +71,15 @@ func TestDualStackListenerServesIPv6(t *testing.T) {
 
 func TestIPv6TargetSeesIPv6Client(t *testing.T) {
 	skipWithoutIPv6(t)
-	g := streamGroup("g", TCP, startPeer(t, "six", "::1"))
+	g := streamTargetGroup("g", TCP, startTCPTarget(t, "six", "::1"))
 	g.Attributes["preserve_client_ip.enabled"] = "true"
 	p := startPlane(t)
-	apply(t, p, dual(Listener{Default: Rule{Then: to("g")}}, g))
-	name, seen := connect(t, socket(t, p, nodeIPv6, false).String()).greeting(t)
+	apply(t, p, dualStackConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	name, seen := dialTCP(t, listenerLocalAddress(t, p, nodeIPv6, false).String()).readGreeting(t)
 	if name != "six" || seen != "::1" {
 		t.Errorf("%s sees %s", name, seen)
 	}
-	if name, _ := connect(t, where(t, p)).greeting(t); name != "six" {
+	if name, _ := dialTCP(t, firstListenerAddress(t, p)).readGreeting(t); name != "six" {
 		t.Errorf("an IPv4 client reached %q", name)
 	}
 }
@@ -91,16 +91,16 @@ func TestProxyProtocolHasIPv6ClientAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = ln.Close() }()
-	g := streamGroup("g", TCP, &peer{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
+	g := streamTargetGroup("g", TCP, &testTarget{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
 	g.Attributes["proxy_protocol_v2.enabled"] = "true"
 	p := startPlane(t)
-	apply(t, p, dual(Listener{Default: Rule{Then: to("g")}}, g))
-	client := connect(t, socket(t, p, nodeIPv6, false).String())
+	apply(t, p, dualStackConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	client := dialTCP(t, listenerLocalAddress(t, p, nodeIPv6, false).String())
 	conn, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command, family, from, dest := readProxy(t, newTestConn(t, conn))
+	command, family, from, dest := readProxyHeader(t, newTestConn(t, conn))
 	want := []any{byte(0x21), byte(0x21), client.LocalAddr().String(), "[2001:db8::5]:80"}
 	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
 		t.Errorf("header (-want +got):\n%s", d)
@@ -108,20 +108,20 @@ func TestProxyProtocolHasIPv6ClientAddress(t *testing.T) {
 }
 
 func TestDNSNameOmitsUnhealthyZones(t *testing.T) {
-	peers := []*peer{startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1"), startPeer(t, "c", "127.0.0.1")}
+	peers := []*testTarget{startTCPTarget(t, "a", "127.0.0.1"), startTCPTarget(t, "b", "127.0.0.1"), startTCPTarget(t, "c", "127.0.0.1")}
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	peers[1].addr = gone.Addr().(*net.TCPAddr).AddrPort()
 	_ = gone.Close()
-	g := streamGroup("g", TCP, peers...)
+	g := streamTargetGroup("g", TCP, peers...)
 	g.HealthCheck = HealthCheck{Protocol: TCP, Interval: 10 * time.Millisecond, HealthyThreshold: 2, UnhealthyThreshold: 2}
 	for i := range g.Targets {
 		g.Targets[i].State = StateInitial
 	}
 	g.Targets[2].Zone = "b"
-	cfg := network(Listener{Default: Rule{Then: to("g")}}, g)
+	cfg := nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g)
 	cfg.LoadBalancers[0].DNSName = "net"
 	cfg.LoadBalancers[0].Nodes = append(cfg.LoadBalancers[0].Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
 	p := startPlane(t)
@@ -147,11 +147,11 @@ func TestDNSNameOmitsUnhealthyZones(t *testing.T) {
 }
 
 func TestTargetGroupWithWeightZeroMakesNoZoneUnhealthy(t *testing.T) {
-	g := streamGroup("g", TCP, startPeer(t, "b", "127.0.0.1"))
+	g := streamTargetGroup("g", TCP, startTCPTarget(t, "b", "127.0.0.1"))
 	g.Targets[0].Zone = "b"
-	next := streamGroup("next", TCP, startPeer(t, "c", "127.0.0.1"))
+	next := streamTargetGroup("next", TCP, startTCPTarget(t, "c", "127.0.0.1"))
 	next.Targets[0].State, next.HealthCheck = StateInitial, HealthCheck{Protocol: TCP, Interval: time.Hour}
-	cfg := network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{ARN: "g", Weight: 1}, {ARN: "next"}}}}}, g, next)
+	cfg := nlbConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{ARN: "g", Weight: 1}, {ARN: "next"}}}}}, g, next)
 	cfg.LoadBalancers[0].DNSName = "net"
 	cfg.LoadBalancers[0].Nodes = append(cfg.LoadBalancers[0].Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
 	p := startPlane(t)
@@ -163,29 +163,29 @@ func TestTargetGroupWithWeightZeroMakesNoZoneUnhealthy(t *testing.T) {
 }
 
 func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
-	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
-	old, next := streamGroup("old", UDP, a), streamGroup("next", UDP, b)
+	a, b := startUDPTarget(t, "a", "127.0.0.1:0"), startUDPTarget(t, "b", "127.0.0.1:0")
+	old, next := streamTargetGroup("old", UDP, a), streamTargetGroup("next", UDP, b)
 	p := startPlane(t)
-	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("old")}}, old))
-	c := dialUDP(t, udpEndpoint(t, p), "")
-	if name, _, _ := c.ask("x", conditionTimeout); name != "a" {
+	apply(t, p, nlbConfig(Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("old")}}, old))
+	c := dialUDP(t, firstUDPAddress(t, p), "")
+	if name, _, _ := c.sendAndReceive("x", conditionTimeout); name != "a" {
 		t.Fatalf("%q answered", name)
 	}
-	listener := Listener{Protocol: UDP, Default: Rule{Then: to("next")}}
-	apply(t, p, network(listener, old, next))
-	if name, _, _ := c.ask("x", conditionTimeout); name != "a" {
+	listener := Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("next")}}
+	apply(t, p, nlbConfig(listener, old, next))
+	if name, _, _ := c.sendAndReceive("x", conditionTimeout); name != "a" {
 		t.Errorf("the flow moved to %q before its target group was gone", name)
 	}
-	apply(t, p, network(listener, next))
+	apply(t, p, nlbConfig(listener, next))
 	eventually(t, "b answers", func() bool {
-		name, _, _ := c.ask("x", brief)
+		name, _, _ := c.sendAndReceive("x", brief)
 		return name == "b"
 	})
 	// Connections stay open after the rule changes its target group.
-	one, two := startPeer(t, "one", "127.0.0.1"), startPeer(t, "two", "127.0.0.1")
-	apply(t, p, network(Listener{Default: Rule{Then: to("kept")}}, streamGroup("kept", TCP, one)))
-	l := connect(t, where(t, p))
-	l.greeting(t)
-	apply(t, p, network(Listener{Default: Rule{Then: to("other")}}, streamGroup("other", TCP, two)))
-	l.echoes(t, "after its target group has gone")
+	one, two := startTCPTarget(t, "one", "127.0.0.1"), startTCPTarget(t, "two", "127.0.0.1")
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("kept")}}, streamTargetGroup("kept", TCP, one)))
+	l := dialTCP(t, firstListenerAddress(t, p))
+	l.readGreeting(t)
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("other")}}, streamTargetGroup("other", TCP, two)))
+	l.checkEcho(t, "after its target group has gone")
 }

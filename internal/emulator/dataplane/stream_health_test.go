@@ -15,10 +15,10 @@ import (
 )
 
 func TestNetworkHealthChecks(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	g := streamGroup("g", TCP, a)
+	a := startTCPTarget(t, "a", "127.0.0.1")
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	g := streamTargetGroup("g", TCP, a)
 	g.Attributes["target_health_state.unhealthy.connection_termination.enabled"] = "true"
 	g.HealthCheck = HealthCheck{Interval: 50 * time.Millisecond, Timeout: conditionTimeout, HealthyThreshold: 3, UnhealthyThreshold: 2}
 	g.Targets[0].State = StateInitial
@@ -30,11 +30,11 @@ func TestNetworkHealthChecks(t *testing.T) {
 			w.WriteHeader(404)
 		}
 	})
-	h := streamGroup("h", TCP)
+	h := streamTargetGroup("h", TCP)
 	h.Targets = []Target{web.target()}
 	h.Targets[0].State = StateInitial
 	h.HealthCheck = HealthCheck{Protocol: HTTP, Path: "/ready", Interval: 50 * time.Millisecond, Timeout: conditionTimeout, UnhealthyThreshold: 2}
-	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"g", 1}, {"h", 0}}}}}, g, h))
 	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
 	verdicts := map[string]string{}
 	for _, r := range got.list() {
@@ -43,15 +43,15 @@ func TestNetworkHealthChecks(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"g": "healthy ", "h": "unhealthy Target.FailedHealthChecks"}, verdicts); d != "" {
 		t.Errorf("verdicts (-want +got):\n%s", d)
 	}
-	l := connect(t, where(t, p))
-	l.greeting(t)
+	l := dialTCP(t, firstListenerAddress(t, p))
+	l.readGreeting(t)
 	// At a port on which nothing listens, health checks fail. The target becomes unhealthy, and its connections are
 	// reset.
 	g.HealthCheck.Port = 1
-	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
-	l.wantReset(t)
-	again := connect(t, where(t, p)) // all targets are unhealthy: fail open
-	again.greeting(t)
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"g", 1}, {"h", 0}}}}}, g, h))
+	l.checkReset(t)
+	again := dialTCP(t, firstListenerAddress(t, p)) // all targets are unhealthy: fail open
+	again.readGreeting(t)
 }
 
 func TestNetworkHealthChecksOverHTTPS(t *testing.T) {
@@ -69,27 +69,27 @@ func TestNetworkHealthChecksOverHTTPS(t *testing.T) {
 		at := ln.Addr().(*net.TCPAddr).AddrPort()
 		return Target{ID: fmt.Sprintf("from %x", from), Address: at.Addr(), Port: at.Port(), State: StateInitial}
 	}
-	g := streamGroup("g", TLS)
+	g := streamTargetGroup("g", TLS)
 	g.Targets = []Target{target(tls.VersionTLS12), target(tls.VersionTLS13)}
 	g.HealthCheck = HealthCheck{Protocol: HTTPS, Matcher: "200-499", Interval: 50 * time.Millisecond, Timeout: conditionTimeout, HealthyThreshold: 2, UnhealthyThreshold: 2}
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
-	verdicts := map[string]State{}
+	verdicts := map[string]TargetState{}
 	for _, r := range got.list() {
 		verdicts[r.ID] = r.State
 	}
-	if d := cmp.Diff(map[string]State{"from 303": StateHealthy, "from 304": StateUnhealthy}, verdicts); d != "" {
+	if d := cmp.Diff(map[string]TargetState{"from 303": StateHealthy, "from 304": StateUnhealthy}, verdicts); d != "" {
 		t.Errorf("verdicts (-want +got):\n%s", d)
 	}
 }
 
 func TestZonesOfNetworkLoadBalancers(t *testing.T) {
-	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
-	g := streamGroup("g", TCP, a, b)
+	a, b := startTCPTarget(t, "a", "127.0.0.1"), startTCPTarget(t, "b", "127.0.0.1")
+	g := streamTargetGroup("g", TCP, a, b)
 	g.Targets[1].Zone = "b"
-	cfg := network(Listener{Default: Rule{Then: to("g")}}, g)
+	cfg := nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g)
 	lb := &cfg.LoadBalancers[0]
 	lb.DNSName = "Net-1.elb.us-west-2.amazonaws.com"
 	lb.Nodes = append(lb.Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
@@ -99,7 +99,7 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 		all, _ := p.Resolve(name)
 		return fmt.Sprint(all)
 	}
-	if got := countGreetings(t, p, 20); got["b"] != 0 {
+	if got := countByTarget(t, p, 20); got["b"] != 0 {
 		t.Errorf("the node of zone a used %v", got)
 	}
 	for name, want := range map[string]string{
@@ -112,13 +112,13 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 	}
 	lb.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
 	apply(t, p, cfg)
-	if got := countGreetings(t, p, 60); len(got) != 2 {
+	if got := countByTarget(t, p, 60); len(got) != 2 {
 		t.Errorf("across zones the node used %v", got)
 	}
 	lb.Attributes = nil
 	cfg.TargetGroups[0].Targets = cfg.TargetGroups[0].Targets[1:]
 	apply(t, p, cfg)
-	wantRefused(t, where(t, p))
+	checkRefused(t, firstListenerAddress(t, p))
 	if got := resolve("net-1.elb.us-west-2.amazonaws.com"); got != "[127.250.2.5]" {
 		t.Errorf("with targets in zone b alone the name is %s", got)
 	}
@@ -126,12 +126,14 @@ func TestZonesOfNetworkLoadBalancers(t *testing.T) {
 
 func TestMinimumHealthyTargetsPercentage(t *testing.T) {
 	at := receivingNode{zone: "a"}
-	one := func(zone string, s State) member {
-		return member{target: &target{state: s}, zone: zone, declared: s}
+	one := func(zone string, s TargetState) member {
+		return member{target: &target{state: s}, zone: zone, configuredState: s}
 	}
-	with := func(attr tgAttributes, members ...member) *groupView { return &groupView{attr: attr, members: members} }
+	with := func(attr tgAttributes, members ...member) *targetGroupView {
+		return &targetGroupView{attr: attr, members: members}
+	}
 	for name, tt := range map[string]struct {
-		view *groupView
+		view *targetGroupView
 		want int
 	}{
 		"healthy ones of the zone":     {with(tgAttributes{}, one("a", StateHealthy), one("a", StateUnhealthy), one("b", StateHealthy)), 1},
@@ -140,7 +142,7 @@ func TestMinimumHealthyTargetsPercentage(t *testing.T) {
 		"across zones":                 {with(tgAttributes{crossZone: "true"}, one("a", StateUnhealthy), one("b", StateHealthy)), 1},
 		"targets of any zone":          {with(tgAttributes{}, one("all", StateHealthy), one("", StateHealthy)), 2},
 		"fewer than the threshold":     {with(tgAttributes{minHealthy: 2}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
-		"less than the share":          {with(tgAttributes{minHealthyPart: 60}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
+		"less than the share":          {with(tgAttributes{minHealthyPercent: 60}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
 		"draining, unused and unknown": {with(tgAttributes{}, one("a", StateDraining), one("a", StateUnused), one("a", StateInitial)), 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readProxy reads a proxy protocol header and verifies its checksum.
-func readProxy(t *testing.T, r io.Reader) (command byte, family byte, from, to string) {
+// readProxyHeader reads a proxy protocol header and verifies its checksum.
+func readProxyHeader(t *testing.T, r io.Reader) (command byte, family byte, from, to string) {
 	t.Helper()
 	head := make([]byte, 16)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -50,13 +50,13 @@ func TestProxyProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = ln.Close() }()
-	g := streamGroup("g", TCP, &peer{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
+	g := streamTargetGroup("g", TCP, &testTarget{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
 	g.Attributes["proxy_protocol_v2.enabled"] = "true"
 	p := startPlane(t, func(o *Options) {
-		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
+		o.ClientAddress = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
 	})
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	client := connect(t, where(t, p))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	client := dialTCP(t, firstListenerAddress(t, p))
 	if _, err := io.WriteString(client.Conn, "payload"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestProxyProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := newTestConn(t, conn)
-	command, family, from, dest := readProxy(t, target)
+	command, family, from, dest := readProxyHeader(t, target)
 	port := client.LocalAddr().(*net.TCPAddr).Port
 	want := []any{byte(0x21), byte(0x11), fmt.Sprintf("203.0.113.9:%d", port), "10.250.1.5:80"}
 	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
@@ -78,11 +78,11 @@ func TestProxyProtocol(t *testing.T) {
 	// Health checks send a header without addresses.
 	g.HealthCheck = HealthCheck{Protocol: TCP, Interval: time.Hour}
 	g.Targets[0].Epoch = "checked"
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	if conn, err = ln.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	if command, family, _, _ := readProxy(t, newTestConn(t, conn)); command != 0x20 || family != 0 {
+	if command, family, _, _ := readProxyHeader(t, newTestConn(t, conn)); command != 0x20 || family != 0 {
 		t.Errorf("header of a health check: %02x %02x", command, family)
 	}
 }

@@ -12,27 +12,27 @@ import (
 
 // tcpSocket accepts the connections of a listener.
 type tcpSocket struct {
-	stream *stream
-	ln     net.Listener
-	life   lifetime
+	listener *networkListener
+	ln       net.Listener
+	lifetime lifetime
 }
 
-func (s *tcpSocket) real() netip.AddrPort { return s.ln.Addr().(*net.TCPAddr).AddrPort() }
+func (s *tcpSocket) localAddress() netip.AddrPort { return s.ln.Addr().(*net.TCPAddr).AddrPort() }
 
 // close stops accepting and resets the connections.
 func (s *tcpSocket) close() {
 	_ = s.ln.Close()
-	s.life.end()
+	s.lifetime.end()
 }
 
 func (s *tcpSocket) accept() {
-	acceptAll(s.ln, func(conn *net.TCPConn) {
-		s.stream.plane.work.Go(func() { s.serve(conn) })
+	acceptConnections(s.ln, func(conn *net.TCPConn) {
+		s.listener.plane.goroutines.Go(func() { s.serve(conn) })
 	})
 }
 
-// acceptAll accepts connections until the listener is closed.
-func acceptAll(ln net.Listener, take func(*net.TCPConn)) {
+// acceptConnections accepts connections until the listener is closed.
+func acceptConnections(ln net.Listener, take func(*net.TCPConn)) {
 	for {
 		conn, err := ln.Accept()
 		if err != nil {
@@ -47,23 +47,23 @@ func acceptAll(ln net.Listener, take func(*net.TCPConn)) {
 
 // serve forwards one connection until it ends.
 func (s *tcpSocket) serve(conn *net.TCPConn) {
-	p := s.stream.plane
-	f := s.stream.newFlow(conn.RemoteAddr().(*net.TCPAddr).AddrPort(), newSalt())
+	p := s.listener.plane
+	f := s.listener.newFlow(conn.RemoteAddr().(*net.TCPAddr).AddrPort(), newSalt())
 	if !f.route.admits(p, f.client.Addr(), false) {
-		p.ignore(conn)
+		p.discardUntilClosed(conn)
 		return
 	}
-	defer f.log()
-	if !f.choose("") {
-		reset(conn)
+	defer f.logAccess()
+	if !f.chooseTarget("") {
+		resetConn(conn)
 		return
 	}
-	ctx, end := p.calls.begin(s.life, f.target)
+	ctx, end := p.calls.begin(s.lifetime, f.target)
 	defer end()
-	stop := context.AfterFunc(ctx, func() { reset(conn) })
+	stop := context.AfterFunc(ctx, func() { resetConn(conn) })
 	defer stop()
 
-	client := duplex(conn)
+	client := duplexConn(conn)
 	if cfg := f.route.listener.tls; cfg != nil {
 		secure := tls.Server(conn, cfg)
 		if err := handshake(ctx, secure); err != nil {
@@ -72,39 +72,39 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 		}
 		client = secure
 	}
-	raw, err := p.dialTarget(ctx, "tcp", f.origin(), f.at)
+	raw, err := p.dialTarget(ctx, "tcp", f.packetSource(), f.targetAddress)
 	if err != nil {
-		reset(conn)
+		resetConn(conn)
 		return
 	}
 	there := raw.(*net.TCPConn)
-	stopThere := context.AfterFunc(ctx, func() { reset(there) })
+	stopThere := context.AfterFunc(ctx, func() { resetConn(there) })
 	defer stopThere()
-	target, err := f.prepare(ctx, there, client)
+	target, err := f.prepareTargetConn(ctx, there, client)
 	if err != nil {
-		reset(conn)
-		reset(there)
+		resetConn(conn)
+		resetConn(there)
 		return
 	}
-	pipe(client, target, f.route.listener.attr.tcpIdle, func() {
-		reset(conn)
-		reset(there)
+	pipe(client, target, f.route.listener.attr.tcpIdleTimeout, func() {
+		resetConn(conn)
+		resetConn(there)
 	})
 }
 
-// prepare sends the proxy protocol header to a target and performs the TLS handshake with it, if the target group
+// prepareTargetConn sends the proxy protocol header to a target and performs the TLS handshake with it, if the target group
 // requires them.
-func (f *flow) prepare(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
+func (f *flow) prepareTargetConn(ctx context.Context, conn *net.TCPConn, client duplexConn) (duplexConn, error) {
 	if f.view.attr.proxyProtocol {
-		if _, err := conn.Write(proxyHeader(f.client, f.route.at, false)); err != nil {
+		if _, err := conn.Write(proxyHeader(f.client, f.route.address, false)); err != nil {
 			return nil, err
 		}
 	}
 	if f.view.cfg.Protocol != TLS {
 		return conn, nil
 	}
-	cfg := targetTLS()
-	cfg.MaxVersion = f.route.listener.targetTLS
+	cfg := targetTLSConfig()
+	cfg.MaxVersion = f.route.listener.maxTargetTLSVersion
 	if secure, ok := client.(*tls.Conn); ok {
 		if chosen := secure.ConnectionState().NegotiatedProtocol; chosen != "" {
 			cfg.NextProtos = []string{chosen}
@@ -121,25 +121,25 @@ func handshake(ctx context.Context, conn *tls.Conn) error {
 	return conn.HandshakeContext(ctx)
 }
 
-// duplex is a connection whose directions can be closed separately.
-type duplex interface {
+// duplexConn is a connection whose directions can be closed separately.
+type duplexConn interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// reset closes a connection so that the peer sees it reset.
-func reset(conn *net.TCPConn) {
+// resetConn closes a connection so that the peer sees it reset.
+func resetConn(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 }
 
 // pipe copies bytes in both directions until both sides have finished. It calls cut after a
 // failure of either side, and if nothing was copied for the idle time.
-func pipe(a, b duplex, idle time.Duration, cut func()) {
+func pipe(a, b duplexConn, idle time.Duration, cut func()) {
 	timer := time.AfterFunc(idle, cut)
 	defer timer.Stop()
 	done := make(chan error, 1)
-	copyOne := func(to, from duplex) error {
+	copyOne := func(to, from duplexConn) error {
 		err := copyDirection(to, from, func() { timer.Reset(idle) })
 		if err != nil {
 			cut()
@@ -155,7 +155,7 @@ func pipe(a, b duplex, idle time.Duration, cut func()) {
 }
 
 // copyDirection copies bytes in one direction, and closes that direction at the end.
-func copyDirection(to, from duplex, moved func()) error {
+func copyDirection(to, from duplexConn, moved func()) error {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)

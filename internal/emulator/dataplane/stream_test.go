@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// peer is a TCP target. It first sends its name and the client address that it sees, then it echoes.
-type peer struct {
+// testTarget is a TCP target. It first sends its name and the client address that it sees, then it echoes.
+type testTarget struct {
 	name string
 	addr netip.AddrPort
 }
 
-func startPeer(t *testing.T, name, host string, wrap ...func(net.Listener) net.Listener) *peer {
+func startTCPTarget(t *testing.T, name, host string, wrap ...func(net.Listener) net.Listener) *testTarget {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -49,11 +49,11 @@ func startPeer(t *testing.T, name, host string, wrap ...func(net.Listener) net.L
 			}()
 		}
 	}()
-	return &peer{name, addr}
+	return &testTarget{name, addr}
 }
 
-// streamGroup returns a target group without health checks.
-func streamGroup(arn string, p Protocol, peers ...*peer) TargetGroup {
+// streamTargetGroup returns a target group without health checks.
+func streamTargetGroup(arn string, p Protocol, peers ...*testTarget) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: p, HealthCheck: HealthCheck{Disabled: true}, Attributes: map[string]string{}}
 	for _, p := range peers {
 		g.Targets = append(g.Targets, Target{
@@ -63,26 +63,26 @@ func streamGroup(arn string, p Protocol, peers ...*peer) TargetGroup {
 	return g
 }
 
-// network returns a configuration with one Network Load Balancer in one availability zone.
-func network(l Listener, groups ...TargetGroup) Config {
+// nlbConfig returns a configuration with one Network Load Balancer in one availability zone.
+func nlbConfig(l Listener, groups ...TargetGroup) Config {
 	if l.Protocol == "" {
 		l.Protocol = TCP
 	}
-	cfg := one(l, groups...)
-	cfg.LoadBalancers[0].Network = true
+	cfg := albConfig(l, groups...)
+	cfg.LoadBalancers[0].IsNetwork = true
 	return cfg
 }
 
-// line is a client connection to the load balancer.
-type line struct {
+// testConn is a client connection to the load balancer.
+type testConn struct {
 	net.Conn
 	*bufio.Reader
 }
 
 // Read reads from the buffered reader. Both embedded types have this method.
-func (l line) Read(b []byte) (int, error) { return l.Reader.Read(b) }
+func (l testConn) Read(b []byte) (int, error) { return l.Reader.Read(b) }
 
-func connect(t *testing.T, at string) line {
+func dialTCP(t *testing.T, at string) testConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
@@ -91,15 +91,15 @@ func connect(t *testing.T, at string) line {
 	return newTestConn(t, conn)
 }
 
-func newTestConn(t *testing.T, conn net.Conn) line {
+func newTestConn(t *testing.T, conn net.Conn) testConn {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(conditionTimeout))
-	return line{conn, bufio.NewReader(conn)}
+	return testConn{conn, bufio.NewReader(conn)}
 }
 
-// greeting reads the name of the target and the client address that the target sees.
-func (l line) greeting(t *testing.T) (name, seen string) {
+// readGreeting reads the name of the target and the client address that the target sees.
+func (l testConn) readGreeting(t *testing.T) (name, seen string) {
 	t.Helper()
 	text, err := l.ReadString('\n')
 	if err != nil {
@@ -109,8 +109,8 @@ func (l line) greeting(t *testing.T) (name, seen string) {
 	return name, seen
 }
 
-// echoes sends a line and checks that the target echoes it, so the connection is still open.
-func (l line) echoes(t *testing.T, text string) {
+// checkEcho sends a line and checks that the target echoes it, so the connection is still open.
+func (l testConn) checkEcho(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(l.Conn, text+"\n"); err != nil {
 		t.Fatal(err)
@@ -120,16 +120,16 @@ func (l line) echoes(t *testing.T, text string) {
 	}
 }
 
-// wantReset checks that the connection is reset.
-func (l line) wantReset(t *testing.T) {
+// checkReset checks that the connection is reset.
+func (l testConn) checkReset(t *testing.T) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, l); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("want a reset, got %v", err)
 	}
 }
 
-// wantRefused checks that a new connection is reset, possibly during connect.
-func wantRefused(t *testing.T, at string) {
+// checkRefused checks that a new connection is reset, possibly during connect.
+func checkRefused(t *testing.T, at string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
 	if errors.Is(err, syscall.ECONNRESET) {
@@ -138,18 +138,18 @@ func wantRefused(t *testing.T, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newTestConn(t, conn).wantReset(t)
+	newTestConn(t, conn).checkReset(t)
 }
 
 func TestTCPPassesThrough(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
+	a := startTCPTarget(t, "a", "127.0.0.1")
 	p := startPlane(t)
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
-	l := connect(t, where(t, p))
-	if name, seen := l.greeting(t); name != "a" || seen != "127.250.1.5" {
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCP, a)))
+	l := dialTCP(t, firstListenerAddress(t, p))
+	if name, seen := l.readGreeting(t); name != "a" || seen != "127.250.1.5" {
 		t.Errorf("target %s saw %s, want the node", name, seen)
 	}
-	l.echoes(t, "hello")
+	l.checkEcho(t, "hello")
 	// A half-close is forwarded, and the data before it still arrives.
 	if _, err := io.WriteString(l.Conn, "last words"); err != nil {
 		t.Fatal(err)
@@ -162,16 +162,16 @@ func TestTCPPassesThrough(t *testing.T) {
 
 func TestTLSPassesThroughTCPListener(t *testing.T) {
 	ca := newIssuer(t)
-	secure := startPeer(t, "secure", "127.0.0.1", func(ln net.Listener) net.Listener {
+	secure := startTCPTarget(t, "secure", "127.0.0.1", func(ln net.Listener) net.Listener {
 		return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{ca.issue(t, 0, "target.example.com")}})
 	})
 	p := startPlane(t)
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, secure)))
-	conn, err := tls.Dial("tcp", where(t, p), &tls.Config{InsecureSkipVerify: true})
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCP, secure)))
+	conn, err := tls.Dial("tcp", firstListenerAddress(t, p), &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	newTestConn(t, conn).greeting(t)
+	newTestConn(t, conn).readGreeting(t)
 	if got := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; got != "target.example.com" {
 		t.Errorf("certificate of %s, want the target's own", got)
 	}
@@ -179,12 +179,12 @@ func TestTLSPassesThroughTCPListener(t *testing.T) {
 
 func TestListenerWithoutTargetsResets(t *testing.T) {
 	p := startPlane(t)
-	gone := startPeer(t, "gone", "127.0.0.1")
+	gone := startTCPTarget(t, "gone", "127.0.0.1")
 	groups := map[string]TargetGroup{
-		"no target":         streamGroup("g", TCP),
-		"draining target":   streamGroup("g", TCP, gone),
-		"target in no zone": streamGroup("g", TCP, gone),
-		"no verdict yet":    streamGroup("g", TCP, gone),
+		"no target":         streamTargetGroup("g", TCP),
+		"draining target":   streamTargetGroup("g", TCP, gone),
+		"target in no zone": streamTargetGroup("g", TCP, gone),
+		"no verdict yet":    streamTargetGroup("g", TCP, gone),
 	}
 	groups["draining target"].Targets[0].State = StateDraining
 	groups["target in no zone"].Targets[0].Zone = "b"
@@ -194,12 +194,12 @@ func TestListenerWithoutTargetsResets(t *testing.T) {
 	groups["no verdict yet"] = fresh
 	for name, g := range groups {
 		t.Run(name, func(t *testing.T) {
-			apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-			wantRefused(t, where(t, p))
+			apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+			checkRefused(t, firstListenerAddress(t, p))
 		})
 	}
-	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 0}, {"h", 0}}}}}, streamGroup("g", TCP, gone), streamGroup("h", TCP, gone)))
-	wantRefused(t, where(t, p))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: Forward{TargetGroups: []WeightedTargetGroup{{"g", 0}, {"h", 0}}}}}, streamTargetGroup("g", TCP, gone), streamTargetGroup("h", TCP, gone)))
+	checkRefused(t, firstListenerAddress(t, p))
 }
 
 func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
@@ -207,20 +207,20 @@ func TestRefusedTargetConnectionResetsTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := &peer{"dead", ln.Addr().(*net.TCPAddr).AddrPort()}
+	dead := &testTarget{"dead", ln.Addr().(*net.TCPAddr).AddrPort()}
 	_ = ln.Close()
 	p := startPlane(t)
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, dead)))
-	wantRefused(t, where(t, p))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCP, dead)))
+	checkRefused(t, firstListenerAddress(t, p))
 }
 
-// countGreetings opens n connections and counts which targets they reach.
-func countGreetings(t *testing.T, p *Plane, n int) map[string]int {
+// countByTarget opens n connections and counts which targets they reach.
+func countByTarget(t *testing.T, p *Plane, n int) map[string]int {
 	t.Helper()
 	got := map[string]int{}
 	for range n {
-		l := connect(t, where(t, p))
-		name, _ := l.greeting(t)
+		l := dialTCP(t, firstListenerAddress(t, p))
+		name, _ := l.readGreeting(t)
 		got[name]++
 		_ = l.Conn.Close()
 	}
@@ -228,74 +228,74 @@ func countGreetings(t *testing.T, p *Plane, n int) map[string]int {
 }
 
 func TestFlowsAreSpreadWithoutStickiness(t *testing.T) {
-	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
-	g := streamGroup("g", TCP, a, b)
+	a, b := startTCPTarget(t, "a", "127.0.0.1"), startTCPTarget(t, "b", "127.0.0.1")
+	g := streamTargetGroup("g", TCP, a, b)
 	p := startPlane(t)
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	if got := countGreetings(t, p, 60); len(got) != 2 {
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	if got := countByTarget(t, p, 60); len(got) != 2 {
 		t.Errorf("60 connections went to %v", got)
 	}
 	g.Attributes["stickiness.enabled"], g.Attributes["stickiness.type"] = "true", "source_ip"
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
-	if got := countGreetings(t, p, 20); len(got) != 1 {
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	if got := countByTarget(t, p, 20); len(got) != 1 {
 		t.Errorf("sticky connections went to %v", got)
 	}
 }
 
-func TestWeightsOfGroups(t *testing.T) {
-	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
-	groups := []TargetGroup{streamGroup("ga", TCP, a), streamGroup("gb", TCP, b)}
+func TestFlowsAreDistributedByWeight(t *testing.T) {
+	a, b := startTCPTarget(t, "a", "127.0.0.1"), startTCPTarget(t, "b", "127.0.0.1")
+	groups := []TargetGroup{streamTargetGroup("ga", TCP, a), streamTargetGroup("gb", TCP, b)}
 	p := startPlane(t)
-	use := func(f Forward) { apply(t, p, network(Listener{Default: Rule{Then: f}}, groups...)) }
-	use(Forward{Groups: []WeightedGroup{{"ga", 1}, {"gb", 0}}})
-	if got := countGreetings(t, p, 20); got["b"] != 0 {
+	use := func(f Forward) { apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: f}}, groups...)) }
+	use(Forward{TargetGroups: []WeightedTargetGroup{{"ga", 1}, {"gb", 0}}})
+	if got := countByTarget(t, p, 20); got["b"] != 0 {
 		t.Errorf("a target group of weight 0 got connections: %v", got)
 	}
-	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}})
-	if got := countGreetings(t, p, 60); len(got) != 2 {
+	use(Forward{TargetGroups: []WeightedTargetGroup{{"ga", 50}, {"gb", 50}}})
+	if got := countByTarget(t, p, 60); len(got) != 2 {
 		t.Errorf("even weights gave %v", got)
 	}
-	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}, StickyFor: time.Hour})
-	if got := countGreetings(t, p, 20); len(got) != 1 {
+	use(Forward{TargetGroups: []WeightedTargetGroup{{"ga", 50}, {"gb", 50}}, StickinessDuration: time.Hour})
+	if got := countByTarget(t, p, 20); len(got) != 1 {
 		t.Errorf("a sticky forward gave %v", got)
 	}
 }
 
 func TestClientAddressIsPreserved(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
-	g := streamGroup("g", TCP, a)
+	a := startTCPTarget(t, "a", "127.0.0.1")
+	g := streamTargetGroup("g", TCP, a)
 	g.Attributes["preserve_client_ip.enabled"] = "true"
 	p := startPlane(t)
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
-	conn, err := d.Dial("tcp", where(t, p))
+	conn, err := d.Dial("tcp", firstListenerAddress(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, seen := newTestConn(t, conn).greeting(t); seen != "127.9.8.7" {
+	if _, seen := newTestConn(t, conn).readGreeting(t); seen != "127.9.8.7" {
 		t.Errorf("the target saw %s", seen)
 	}
 }
 
 func TestHairpinTimesOut(t *testing.T) {
-	a := startPeer(t, "a", "127.9.8.7")
-	g := streamGroup("g", TCP, a)
+	a := startTCPTarget(t, "a", "127.9.8.7")
+	g := streamTargetGroup("g", TCP, a)
 	g.Attributes["preserve_client_ip.enabled"] = "true"
 	p := startPlane(t, func(o *Options) { o.ConnectTimeout = brief })
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, g))
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
-	conn, err := d.Dial("tcp", where(t, p))
+	conn, err := d.Dial("tcp", firstListenerAddress(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	newTestConn(t, conn).wantReset(t)
+	newTestConn(t, conn).checkReset(t)
 }
 
 func TestTLSListener(t *testing.T) {
 	ca := newIssuer(t)
 	offered := make(chan []string, 1)
-	plain := startPeer(t, "plain", "127.0.0.1")
-	secure := startPeer(t, "secure", "127.0.0.1", func(ln net.Listener) net.Listener {
+	plain := startTCPTarget(t, "plain", "127.0.0.1")
+	secure := startTCPTarget(t, "secure", "127.0.0.1", func(ln net.Listener) net.Listener {
 		return tls.NewListener(ln, &tls.Config{
 			Certificates: []tls.Certificate{ca.issue(t, 0, "target")}, NextProtos: []string{"h2", "http/1.1"},
 			GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) { offered <- h.SupportedProtos; return nil, nil },
@@ -308,11 +308,11 @@ func TestTLSListener(t *testing.T) {
 	p := startPlane(t)
 	use := func(alpn string, g TargetGroup) {
 		l := base
-		l.ALPN, l.Default = alpn, Rule{Then: to("g")}
-		apply(t, p, network(l, g))
+		l.ALPN, l.DefaultRule = alpn, Rule{Action: forwardTo("g")}
+		apply(t, p, nlbConfig(l, g))
 	}
 	dial := func(name string, protos ...string) (*tls.Conn, error) {
-		return tls.Dial("tcp", where(t, p), &tls.Config{InsecureSkipVerify: true, ServerName: name, NextProtos: protos})
+		return tls.Dial("tcp", firstListenerAddress(t, p), &tls.Config{InsecureSkipVerify: true, ServerName: name, NextProtos: protos})
 	}
 	tests := map[string]struct {
 		policy, server string
@@ -330,14 +330,14 @@ func TestTLSListener(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			use(tt.policy, streamGroup("g", TCP, plain))
+			use(tt.policy, streamTargetGroup("g", TCP, plain))
 			conn, err := dial(tt.server, tt.offer...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			l := newTestConn(t, conn)
-			l.greeting(t)
-			l.echoes(t, "secret")
+			l.readGreeting(t)
+			l.checkEcho(t, "secret")
 			state := conn.ConnectionState()
 			if d := cmp.Diff([]string{tt.cert, tt.chosen}, []string{state.PeerCertificates[0].DNSNames[0], state.NegotiatedProtocol}); d != "" {
 				t.Errorf("certificate and protocol (-want +got):\n%s", d)
@@ -345,12 +345,12 @@ func TestTLSListener(t *testing.T) {
 		})
 	}
 	t.Run("TLS to the target", func(t *testing.T) {
-		use("HTTP2Preferred", streamGroup("g", TLS, secure))
+		use("HTTP2Preferred", streamTargetGroup("g", TLS, secure))
 		conn, err := dial("first.example.com", "h2")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name, _ := newTestConn(t, conn).greeting(t); name != "secure" {
+		if name, _ := newTestConn(t, conn).readGreeting(t); name != "secure" {
 			t.Errorf("%s answered", name)
 		}
 		if d := cmp.Diff([]string{"h2"}, <-offered); d != "" {
@@ -358,8 +358,8 @@ func TestTLSListener(t *testing.T) {
 		}
 	})
 	t.Run("version below the policy", func(t *testing.T) {
-		use("", streamGroup("g", TCP, plain))
-		_, err := tls.Dial("tcp", where(t, p), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
+		use("", streamTargetGroup("g", TCP, plain))
+		_, err := tls.Dial("tcp", firstListenerAddress(t, p), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
 		if err == nil {
 			t.Error("TLS 1.1 was accepted")
 		}
@@ -367,66 +367,66 @@ func TestTLSListener(t *testing.T) {
 }
 
 func TestFlowsKeepTheirTarget(t *testing.T) {
-	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
+	a, b := startTCPTarget(t, "a", "127.0.0.1"), startTCPTarget(t, "b", "127.0.0.1")
 	p := startPlane(t)
-	old := streamGroup("g", TCP, a)
-	listener := Listener{Default: Rule{Then: to("g")}}
-	apply(t, p, network(listener, old))
-	l := connect(t, where(t, p))
-	l.greeting(t)
+	old := streamTargetGroup("g", TCP, a)
+	listener := Listener{DefaultRule: Rule{Action: forwardTo("g")}}
+	apply(t, p, nlbConfig(listener, old))
+	l := dialTCP(t, firstListenerAddress(t, p))
+	l.readGreeting(t)
 
-	drained := streamGroup("g", TCP, a, b)
+	drained := streamTargetGroup("g", TCP, a, b)
 	drained.Targets[0].State = StateDraining
-	apply(t, p, network(listener, drained))
-	l.echoes(t, "while it drains")
-	if got := countGreetings(t, p, 10); got["a"] != 0 {
+	apply(t, p, nlbConfig(listener, drained))
+	l.checkEcho(t, "while it drains")
+	if got := countByTarget(t, p, 10); got["a"] != 0 {
 		t.Errorf("new flows went to a draining target: %v", got)
 	}
-	apply(t, p, network(listener, streamGroup("g", TCP, b)))
-	l.echoes(t, "after it has left")
+	apply(t, p, nlbConfig(listener, streamTargetGroup("g", TCP, b)))
+	l.checkEcho(t, "after it has left")
 
-	other := connect(t, where(t, p))
-	other.greeting(t)
-	ending := streamGroup("g", TCP, a)
+	other := dialTCP(t, firstListenerAddress(t, p))
+	other.readGreeting(t)
+	ending := streamTargetGroup("g", TCP, a)
 	ending.Attributes["deregistration_delay.connection_termination.enabled"] = "true"
-	apply(t, p, network(listener, ending))
-	other.wantReset(t)
-	l.echoes(t, "which concerns others")
+	apply(t, p, nlbConfig(listener, ending))
+	other.checkReset(t)
+	l.checkEcho(t, "which concerns others")
 
 	apply(t, p, Config{})
-	l.wantReset(t)
+	l.checkReset(t)
 	if n := len(p.Endpoints()); n != 0 {
 		t.Errorf("%d sockets are open", n)
 	}
 }
 
 func TestIdleConnectionsAreReset(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
+	a := startTCPTarget(t, "a", "127.0.0.1")
 	entries := make(chan AccessEntry, 1)
-	p := startPlane(t, func(o *Options) { o.Access = func(e AccessEntry) { entries <- e } })
-	apply(t, p, network(Listener{
-		Default: Rule{Then: to("g")}, Attributes: map[string]string{"tcp.idle_timeout.seconds": "1"},
-	}, streamGroup("g", TCP, a)))
-	connect(t, where(t, p)).wantReset(t)
+	p := startPlane(t, func(o *Options) { o.LogAccess = func(e AccessEntry) { entries <- e } })
+	apply(t, p, nlbConfig(Listener{
+		DefaultRule: Rule{Action: forwardTo("g")}, Attributes: map[string]string{"tcp.idle_timeout.seconds": "1"},
+	}, streamTargetGroup("g", TCP, a)))
+	dialTCP(t, firstListenerAddress(t, p)).checkReset(t)
 	if e := <-entries; e.Target != a.addr {
 		t.Errorf("the connection was to %s", e.Target)
 	}
 }
 
 func TestForbiddenFlowsGetNoAnswer(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
+	a := startTCPTarget(t, "a", "127.0.0.1")
 	seen := make(chan Packet, 1)
 	p := startPlane(t, func(o *Options) {
-		o.Permit = func(pk Packet) bool { seen <- pk; return pk.To.Port() != 80 }
+		o.IsPermitted = func(pk Packet) bool { seen <- pk; return pk.Destination.Port() != 80 }
 	})
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
-	l := connect(t, where(t, p))
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCP, a)))
+	l := dialTCP(t, firstListenerAddress(t, p))
 	_ = l.SetReadDeadline(time.Now().Add(brief))
 	var timeout net.Error
 	if _, err := l.ReadByte(); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("want silence, got %v", err)
 	}
-	want := Packet{From: netip.MustParseAddr("127.0.0.1"), To: netip.MustParseAddrPort("10.250.1.5:80")}
+	want := Packet{Source: netip.MustParseAddr("127.0.0.1"), Destination: netip.MustParseAddrPort("10.250.1.5:80")}
 	if got := <-seen; got != want {
 		t.Errorf("packet %+v, want %+v", got, want)
 	}
@@ -434,40 +434,40 @@ func TestForbiddenFlowsGetNoAnswer(t *testing.T) {
 
 func TestApplicationLoadBalancerBehindNetworkLoadBalancer(t *testing.T) {
 	web := startBackend(t, "web")
-	cfg := one(Listener{ARN: "inner", Port: 8080, Default: Rule{Then: to("web")}}, groupOf("web", web))
-	front := network(Listener{ARN: "outer", Default: Rule{Then: to("alb")}})
+	cfg := albConfig(Listener{ARN: "inner", Port: 8080, DefaultRule: Rule{Action: forwardTo("web")}}, targetGroupOf("web", web))
+	front := nlbConfig(Listener{ARN: "outer", DefaultRule: Rule{Action: forwardTo("alb")}})
 	front.LoadBalancers[0].ARN = "nlb"
 	front.LoadBalancers[0].Nodes[0].Address = netip.MustParseAddr("10.250.3.5")
 	cfg.LoadBalancers = append(cfg.LoadBalancers, front.LoadBalancers...)
 	cfg.TargetGroups = append(cfg.TargetGroups, TargetGroup{
-		ARN: "alb", Protocol: TCP, ALB: true, Targets: []Target{{ID: "lb", Port: 8080, State: StateInitial, Nodes: cfg.LoadBalancers[0].Nodes}},
+		ARN: "alb", Protocol: TCP, IsALB: true, Targets: []Target{{ID: "lb", Port: 8080, State: StateInitial, Nodes: cfg.LoadBalancers[0].Nodes}},
 		HealthCheck: HealthCheck{Protocol: HTTP, Interval: 20 * time.Millisecond, HealthyThreshold: 2},
 	})
-	var got results
-	p := startPlane(t, func(o *Options) { o.Health = got.add })
+	var got healthResults
+	p := startPlane(t, func(o *Options) { o.ReportHealth = got.add })
 	apply(t, p, cfg)
 	eventually(t, "the ALB is healthy", func() bool { return len(got.list()) > 0 && got.list()[len(got.list())-1].State == StateHealthy })
 	var outer string
 	for _, e := range p.Endpoints() {
 		if e.Listener == "outer" {
-			outer = e.Real.String()
+			outer = e.LocalAddress.String()
 		}
 	}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
 	c := &http.Client{Timeout: conditionTimeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: d.DialContext}}
-	e := send(t, c, request(t, http.MethodGet, "http://"+outer+"/path", nil)).echo(t)
+	e := send(t, c, newTestRequest(t, http.MethodGet, "http://"+outer+"/path", nil)).parseEcho(t)
 	if d := cmp.Diff([]string{"web", "/path", "127.9.8.7"}, []string{e.Name, e.URI, e.Header.Get("X-Forwarded-For")}); d != "" {
 		t.Errorf("request at the target (-want +got):\n%s", d)
 	}
 }
 
 func TestFinishedFlowsAreReported(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
+	a := startTCPTarget(t, "a", "127.0.0.1")
 	entries := make(chan AccessEntry, 1)
-	p := startPlane(t, func(o *Options) { o.Access = func(e AccessEntry) { entries <- e } })
-	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
-	l := connect(t, where(t, p))
-	l.greeting(t)
+	p := startPlane(t, func(o *Options) { o.LogAccess = func(e AccessEntry) { entries <- e } })
+	apply(t, p, nlbConfig(Listener{DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCP, a)))
+	l := dialTCP(t, firstListenerAddress(t, p))
+	l.readGreeting(t)
 	_ = l.Conn.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, l)
 	e := <-entries

@@ -12,7 +12,7 @@ func (lv *listenerView) setTLS(l Listener) error {
 	if err != nil {
 		return err
 	}
-	chooser, err := newCertificates(l.Certificates)
+	chooser, err := newCertificateSelector(l.Certificates)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (lv *listenerView) setTLS(l Listener) error {
 			return withoutALPN, nil
 		},
 	}
-	lv.targetTLS = policy.max
+	lv.maxTargetTLSVersion = policy.max
 	return nil
 }
 

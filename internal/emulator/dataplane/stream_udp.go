@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// maxDatagram is the largest payload of UDP over IPv4.
-const maxDatagram = 65507
+// maxDatagramBytes is the largest payload of UDP over IPv4.
+const maxDatagramBytes = 65507
 
 // udpSocket receives the datagrams of a listener and has its flows.
 type udpSocket struct {
-	stream *stream
-	conn   *net.UDPConn
-	life   lifetime
+	listener *networkListener
+	conn     *net.UDPConn
+	lifetime lifetime
 
 	mu    sync.Mutex
 	flows map[udpKey]*udpFlow
@@ -26,38 +26,40 @@ type udpSocket struct {
 // udpKey identifies a flow by its client. It also has the QUIC server ID if the ID selects another target than the
 // client's first datagram.
 type udpKey struct {
-	peer   netip.AddrPort
-	server string
+	peer         netip.AddrPort
+	quicServerID string
 }
 
 // udpFlow is the flow of a client's datagrams to one target.
 type udpFlow struct {
 	*flow
-	conn net.Conn
-	idle *time.Timer
+	conn      net.Conn
+	idleTimer *time.Timer
 	// prefix precedes each datagram: the proxy protocol's header, if any.
 	prefix []byte
 }
 
-func (s *udpSocket) real() netip.AddrPort { return s.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+func (s *udpSocket) localAddress() netip.AddrPort {
+	return s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+}
 
 // close ends the flows, and with them the socket.
 func (s *udpSocket) close() {
 	_ = s.conn.Close()
-	s.life.end()
+	s.lifetime.end()
 }
 
-func (s *udpSocket) read() {
-	readAll(s.conn, func(packet []byte, peer netip.AddrPort) {
+func (s *udpSocket) forwardDatagrams() {
+	readDatagrams(s.conn, func(packet []byte, peer netip.AddrPort) {
 		if f := s.flowOf(peer, packet); f != nil {
 			f.send(packet)
 		}
 	})
 }
 
-// readAll receives datagrams until the socket is closed. take must not keep the packet.
-func readAll(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
-	buf := make([]byte, maxDatagram)
+// readDatagrams receives datagrams until the socket is closed. take must not keep the packet.
+func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
+	buf := make([]byte, maxDatagramBytes)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		if err != nil {
@@ -72,7 +74,7 @@ func readAll(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 
 // readAnswers receives the datagrams of a connected socket until it is closed. take must not keep the packet.
 func readAnswers(conn net.Conn, take func(packet []byte)) {
-	buf := make([]byte, maxDatagram)
+	buf := make([]byte, maxDatagramBytes)
 	for {
 		n, err := conn.Read(buf)
 		if errors.Is(err, syscall.ECONNREFUSED) {
@@ -88,20 +90,20 @@ func readAnswers(conn net.Conn, take func(packet []byte)) {
 // flowOf returns the flow of a datagram, and creates it if there is none. It returns nil if the datagram is dropped.
 func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 	server := ""
-	if s.stream.route.Load().listener.protocol.quic() {
-		server = quicServer(packet)
+	if s.listener.route.Load().listener.protocol.hasQUIC() {
+		server = readQUICServerID(packet)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.flows[udpKey{peer: peer}]
-	if first != nil && (server == "" || first.target.server == server) {
+	if first != nil && (server == "" || first.target.quicServerID == server) {
 		return first
 	}
 	if server != "" {
 		if known := s.flows[udpKey{peer, server}]; known != nil {
 			return known
 		}
-		if f := s.open(udpKey{peer, server}); f != nil {
+		if f := s.startFlow(udpKey{peer, server}); f != nil {
 			return f
 		}
 		// The ID has no server ID: a client chooses its first connection ID at random.
@@ -109,80 +111,80 @@ func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 			return first
 		}
 	}
-	return s.open(udpKey{peer: peer})
+	return s.startFlow(udpKey{peer: peer})
 }
 
-// open starts a flow; the caller holds the lock.
-func (s *udpSocket) open(key udpKey) *udpFlow {
-	p := s.stream.plane
-	f := &udpFlow{flow: s.stream.newFlow(key.peer, 0)}
-	if !f.route.admits(p, f.client.Addr(), true) || !f.choose(key.server) {
+// startFlow starts a flow; the caller holds the lock.
+func (s *udpSocket) startFlow(key udpKey) *udpFlow {
+	p := s.listener.plane
+	f := &udpFlow{flow: s.listener.newFlow(key.peer, 0)}
+	if !f.route.admits(p, f.client.Addr(), true) || !f.chooseTarget(key.quicServerID) {
 		return nil
 	}
-	ctx, end := p.calls.begin(s.life, f.target)
-	conn, err := p.dialTarget(ctx, "udp", f.origin(), f.at)
+	ctx, end := p.calls.begin(s.lifetime, f.target)
+	conn, err := p.dialTarget(ctx, "udp", f.packetSource(), f.targetAddress)
 	if err != nil {
 		end()
 		return nil
 	}
 	f.conn = conn
-	f.idle = time.AfterFunc(p.opt.UDPIdleTimeout, func() { _ = conn.Close() })
+	f.idleTimer = time.AfterFunc(p.opt.UDPIdleTimeout, func() { _ = conn.Close() })
 	if f.view.attr.proxyProtocol {
-		f.prefix = proxyHeader(f.client, f.route.at, true)
+		f.prefix = proxyHeader(f.client, f.route.address, true)
 	}
 	s.flows[key] = f
-	p.work.Go(func() {
+	p.goroutines.Go(func() {
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		defer stop()
 		defer end()
-		s.answer(key, f)
+		s.forwardAnswers(key, f)
 	})
 	return f
 }
 
-// answer forwards the target's datagrams to the client until the flow ends.
-func (s *udpSocket) answer(key udpKey, f *udpFlow) {
+// forwardAnswers forwards the target's datagrams to the client until the flow ends.
+func (s *udpSocket) forwardAnswers(key udpKey, f *udpFlow) {
 	readAnswers(f.conn, func(packet []byte) {
-		s.answered(key, f)
+		s.resetIdleTimer(key, f)
 		_, _ = s.conn.WriteToUDPAddrPort(packet, key.peer)
 	})
-	f.idle.Stop()
+	f.idleTimer.Stop()
 	_ = f.conn.Close()
 	s.mu.Lock()
 	if s.flows[key] == f {
 		delete(s.flows, key)
 	}
 	s.mu.Unlock()
-	f.log()
+	f.logAccess()
 }
 
-// answered resets the idle timer of a flow, unless forget has removed the flow.
-func (s *udpSocket) answered(key udpKey, f *udpFlow) {
+// resetIdleTimer resets the idle timer of a flow, unless removeFlows has removed the flow.
+func (s *udpSocket) resetIdleTimer(key udpKey, f *udpFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flows[key] == f {
-		f.idle.Reset(s.stream.plane.opt.UDPIdleTimeout)
+		f.idleTimer.Reset(s.listener.plane.opt.UDPIdleTimeout)
 	}
 }
 
-// lastAnswers is the time for which a removed flow still forwards answers.
-const lastAnswers = time.Second
+// lateAnswerTime is the time for which a removed flow still forwards answers.
+const lateAnswerTime = time.Second
 
-// forget removes the flows to a target group. Late answers are still forwarded for the time lastAnswers.
-func (s *udpSocket) forget(g *targetGroup) {
+// removeFlows removes the flows to a target group. Late answers are still forwarded for the time lateAnswerTime.
+func (s *udpSocket) removeFlows(g *targetGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, f := range s.flows {
-		if f.group == g {
+		if f.targetGroup == g {
 			delete(s.flows, key)
-			f.idle.Reset(lastAnswers)
+			f.idleTimer.Reset(lateAnswerTime)
 		}
 	}
 }
 
 // send forwards a client's datagram. A datagram that cannot be sent is dropped, as UDP allows.
 func (f *udpFlow) send(packet []byte) {
-	f.idle.Reset(f.plane.opt.UDPIdleTimeout)
+	f.idleTimer.Reset(f.plane.opt.UDPIdleTimeout)
 	if len(f.prefix) > 0 {
 		packet = append(append([]byte{}, f.prefix...), packet...)
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// startDatagrams starts a UDP target that replies to each datagram with its name, the client address that it sees,
+// startUDPTarget starts a UDP target that replies to each datagram with its name, the client address that it sees,
 // and the payload.
-func startDatagrams(t *testing.T, name, at string) *peer {
+func startUDPTarget(t *testing.T, name, at string) *testTarget {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", at)
 	if err != nil {
@@ -23,7 +23,7 @@ func startDatagrams(t *testing.T, name, at string) *peer {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() {
-		buf := make([]byte, maxDatagram)
+		buf := make([]byte, maxDatagramBytes)
 		for {
 			n, from, err := conn.ReadFrom(buf)
 			if err != nil {
@@ -32,16 +32,16 @@ func startDatagrams(t *testing.T, name, at string) *peer {
 			_, _ = conn.WriteTo(fmt.Appendf(nil, "%s %s %s", name, from.(*net.UDPAddr).IP, buf[:n]), from)
 		}
 	}()
-	return &peer{name, conn.LocalAddr().(*net.UDPAddr).AddrPort()}
+	return &testTarget{name, conn.LocalAddr().(*net.UDPAddr).AddrPort()}
 }
 
-// caller is a UDP client with one socket.
-type caller struct {
+// udpClient is a UDP client with one socket.
+type udpClient struct {
 	t    *testing.T
 	conn net.Conn
 }
 
-func dialUDP(t *testing.T, at netip.AddrPort, local string) caller {
+func dialUDP(t *testing.T, at netip.AddrPort, local string) udpClient {
 	t.Helper()
 	d := net.Dialer{}
 	if local != "" {
@@ -52,18 +52,18 @@ func dialUDP(t *testing.T, at netip.AddrPort, local string) caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return caller{t, conn}
+	return udpClient{t, conn}
 }
 
-// ask sends a datagram. It returns the name of the target, the client address that the target sees, and the
+// sendAndReceive sends a datagram. It returns the name of the target, the client address that the target sees, and the
 // payload, or empty strings if no reply arrives in time.
-func (c caller) ask(payload string, wait time.Duration) (name, seen, rest string) {
+func (c udpClient) sendAndReceive(payload string, wait time.Duration) (name, seen, rest string) {
 	c.t.Helper()
 	if _, err := c.conn.Write([]byte(payload)); err != nil {
 		c.t.Fatal(err)
 	}
 	_ = c.conn.SetReadDeadline(time.Now().Add(wait))
-	buf := make([]byte, maxDatagram)
+	buf := make([]byte, maxDatagramBytes)
 	n, err := c.conn.Read(buf)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return "", "", ""
@@ -75,27 +75,27 @@ func (c caller) ask(payload string, wait time.Duration) (name, seen, rest string
 	return parts[0], parts[1], parts[2]
 }
 
-func udpEndpoint(t *testing.T, p *Plane) netip.AddrPort {
+func firstUDPAddress(t *testing.T, p *Plane) netip.AddrPort {
 	t.Helper()
 	for _, e := range p.Endpoints() {
 		if e.UDP {
-			return e.Real
+			return e.LocalAddress
 		}
 	}
 	t.Fatal("no socket for datagrams is open")
 	return netip.AddrPort{}
 }
 
-func TestUDPFlow(t *testing.T) {
-	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+func TestUDPFlowKeepsItsTarget(t *testing.T) {
+	a, b := startUDPTarget(t, "a", "127.0.0.1:0"), startUDPTarget(t, "b", "127.0.0.1:0")
 	p := startPlane(t)
-	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a, b)))
-	at := udpEndpoint(t, p)
+	apply(t, p, nlbConfig(Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", UDP, a, b)))
+	at := firstUDPAddress(t, p)
 	used := map[string]bool{}
 	for range 40 {
 		c := dialUDP(t, at, "127.9.8.7")
-		first, seen, rest := c.ask("one", conditionTimeout)
-		second, _, _ := c.ask("two", conditionTimeout)
+		first, seen, rest := c.sendAndReceive("one", conditionTimeout)
+		second, _, _ := c.sendAndReceive("two", conditionTimeout)
 		if first == "" || first != second || seen != "127.9.8.7" || rest != "one" {
 			t.Fatalf("a flow went to %q, then %q; the target saw %s and %q", first, second, seen, rest)
 		}
@@ -105,87 +105,87 @@ func TestUDPFlow(t *testing.T) {
 		t.Errorf("40 flows went to %v", used)
 	}
 	large := strings.Repeat("x", 20000)
-	if _, _, rest := dialUDP(t, at, "").ask(large, conditionTimeout); rest != large {
+	if _, _, rest := dialUDP(t, at, "").sendAndReceive(large, conditionTimeout); rest != large {
 		t.Errorf("a large datagram came back with %d bytes", len(rest))
 	}
 }
 
 func TestUDPWithoutTargetIsDropped(t *testing.T) {
 	p := startPlane(t)
-	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP)))
-	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", brief); name != "" {
+	apply(t, p, nlbConfig(Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", UDP)))
+	if name, _, _ := dialUDP(t, firstUDPAddress(t, p), "").sendAndReceive("x", brief); name != "" {
 		t.Errorf("%s answered", name)
 	}
 }
 
 func TestUDPFlowEndsWithItsTarget(t *testing.T) {
-	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+	a, b := startUDPTarget(t, "a", "127.0.0.1:0"), startUDPTarget(t, "b", "127.0.0.1:0")
 	p := startPlane(t)
-	listener := Listener{Protocol: UDP, Default: Rule{Then: to("g")}}
-	apply(t, p, network(listener, streamGroup("g", UDP, a)))
-	c := dialUDP(t, udpEndpoint(t, p), "")
+	listener := Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("g")}}
+	apply(t, p, nlbConfig(listener, streamTargetGroup("g", UDP, a)))
+	c := dialUDP(t, firstUDPAddress(t, p), "")
 	wantName := func(want string) {
 		t.Helper()
 		eventually(t, want+" answers", func() bool {
-			name, _, _ := c.ask("x", brief)
+			name, _, _ := c.sendAndReceive("x", brief)
 			return name == want
 		})
 	}
 	wantName("a")
-	draining := streamGroup("g", UDP, a, b)
+	draining := streamTargetGroup("g", UDP, a, b)
 	draining.Targets[0].State = StateDraining
-	apply(t, p, network(listener, draining))
-	if name, _, _ := c.ask("x", conditionTimeout); name != "a" {
+	apply(t, p, nlbConfig(listener, draining))
+	if name, _, _ := c.sendAndReceive("x", conditionTimeout); name != "a" {
 		t.Errorf("a flow moved to %q while its target drains", name)
 	}
-	apply(t, p, network(listener, streamGroup("g", UDP, b)))
+	apply(t, p, nlbConfig(listener, streamTargetGroup("g", UDP, b)))
 	wantName("b")
 }
 
 func TestIdleUDPFlowsAreRemoved(t *testing.T) {
-	a := startDatagrams(t, "a", "127.0.0.1:0")
+	a := startUDPTarget(t, "a", "127.0.0.1:0")
 	entries := make(chan AccessEntry, 1)
 	p := startPlane(t, func(o *Options) {
 		o.UDPIdleTimeout = brief
-		o.Access = func(e AccessEntry) { entries <- e }
+		o.LogAccess = func(e AccessEntry) { entries <- e }
 	})
-	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a)))
-	dialUDP(t, udpEndpoint(t, p), "").ask("x", brief) // the reply may be late, but the flow expires in any case
+	apply(t, p, nlbConfig(Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", UDP, a)))
+	dialUDP(t, firstUDPAddress(t, p), "").sendAndReceive("x", brief) // the reply may be late, but the flow expires in any case
 	if e := <-entries; e.TargetGroup != "g" || e.Target != a.addr {
 		t.Errorf("entry %+v", e)
 	}
 }
 
 func TestTCPAndUDPOnOnePort(t *testing.T) {
-	a := startPeer(t, "a", "127.0.0.1")
-	startDatagrams(t, "a", a.addr.String())
+	a := startTCPTarget(t, "a", "127.0.0.1")
+	startUDPTarget(t, "a", a.addr.String())
 	p := startPlane(t)
-	apply(t, p, network(Listener{Protocol: TCPUDP, Default: Rule{Then: to("g")}}, streamGroup("g", TCPUDP, a)))
+	apply(t, p, nlbConfig(Listener{Protocol: TCPUDP, DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCPUDP, a)))
 	e := p.Endpoints()
-	if len(e) != 2 || e[0].Real != e[1].Real {
+	if len(e) != 2 || e[0].LocalAddress != e[1].LocalAddress {
 		t.Fatalf("sockets %+v", e)
 	}
-	connect(t, where(t, p)).greeting(t)
-	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", conditionTimeout); name != "a" {
+	dialTCP(t, firstListenerAddress(t, p)).readGreeting(t)
+	if name, _, _ := dialUDP(t, firstUDPAddress(t, p), "").sendAndReceive("x", conditionTimeout); name != "a" {
 		t.Errorf("%q answered", name)
 	}
-	apply(t, p, network(Listener{Protocol: TCP, Default: Rule{Then: to("g")}}, streamGroup("g", TCPUDP, a)))
+	apply(t, p, nlbConfig(Listener{Protocol: TCP, DefaultRule: Rule{Action: forwardTo("g")}}, streamTargetGroup("g", TCPUDP, a)))
 	if e := p.Endpoints(); len(e) != 1 || e[0].UDP {
 		t.Errorf("a TCP listener has the sockets %+v", e)
 	}
 }
 
 func TestProxyProtocolOfUDP(t *testing.T) {
-	a := startDatagrams(t, "a", "127.0.0.1:0")
-	g := streamGroup("g", UDP, a)
+	a := startUDPTarget(t, "a", "127.0.0.1:0")
+	g := streamTargetGroup("g", UDP, a)
 	g.Attributes["proxy_protocol_v2.enabled"] = "true"
 	p := startPlane(t)
-	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, g))
-	c := dialUDP(t, udpEndpoint(t, p), "")
+	apply(t, p, nlbConfig(Listener{Protocol: UDP, DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	c := dialUDP(t, firstUDPAddress(t, p), "")
 	for _, payload := range []string{"one", "two"} {
-		_, _, rest := c.ask(payload, conditionTimeout)
+		_, _, rest := c.sendAndReceive(payload, conditionTimeout)
 		r := bytes.NewReader([]byte(rest))
-		command, family, from, dest := readProxy(t, r)
+		command, family, from, dest := readProxyHeader(t, r)
 		left := make([]byte, r.Len())
 		_, _ = r.Read(left)
 		if command != 0x21 || family != 0x12 || from != c.conn.LocalAddr().String() || dest != "10.250.1.5:80" || string(left) != payload {
@@ -195,15 +195,15 @@ func TestProxyProtocolOfUDP(t *testing.T) {
 }
 
 func TestQUICIsRoutedByServerID(t *testing.T) {
-	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+	a, b := startUDPTarget(t, "a", "127.0.0.1:0"), startUDPTarget(t, "b", "127.0.0.1:0")
 	ids := []string{"0x0123456789abcdef", "0xfedcba9876543210"}
-	g := streamGroup("g", QUIC, a, b)
+	g := streamTargetGroup("g", QUIC, a, b)
 	for i := range g.Targets {
 		g.Targets[i].QUICServerID = ids[i]
 	}
 	p := startPlane(t)
-	apply(t, p, network(Listener{Protocol: QUIC, Default: Rule{Then: to("g")}}, g))
-	at := udpEndpoint(t, p)
+	apply(t, p, nlbConfig(Listener{Protocol: QUIC, DefaultRule: Rule{Action: forwardTo("g")}}, g))
+	at := firstUDPAddress(t, p)
 	raw := func(id string) string {
 		text, err := hex.DecodeString(id[2:])
 		if err != nil {
@@ -216,7 +216,7 @@ func TestQUICIsRoutedByServerID(t *testing.T) {
 		long := "\xc0\x00\x00\x00\x01\x0c\x08" + raw(ids[i]) + "abc" + "\x00"
 		for range 5 {
 			for _, packet := range []string{short, long} {
-				if name, _, _ := dialUDP(t, at, "").ask(packet, conditionTimeout); name != want {
+				if name, _, _ := dialUDP(t, at, "").sendAndReceive(packet, conditionTimeout); name != want {
 					t.Errorf("a packet for %s went to %q", want, name)
 				}
 			}
@@ -224,13 +224,13 @@ func TestQUICIsRoutedByServerID(t *testing.T) {
 	}
 	// A client sends a connection ID with the server ID of the other target.
 	c := dialUDP(t, at, "")
-	first, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
-	again, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
+	first, _, _ := c.sendAndReceive("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
+	again, _, _ := c.sendAndReceive("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
 	if first == "" || first != again {
 		t.Errorf("a flow without server ID went to %q, then %q", first, again)
 	}
 	other := map[string]int{"a": 1, "b": 0}[first]
-	if name, _, _ := c.ask("\x40\x08"+raw(ids[other])+"nonce", conditionTimeout); name == first {
+	if name, _, _ := c.sendAndReceive("\x40\x08"+raw(ids[other])+"nonce", conditionTimeout); name == first {
 		t.Errorf("the server ID was ignored")
 	}
 }

@@ -13,15 +13,15 @@ import (
 // is a new view.
 type targetGroup struct {
 	arn  string
-	view atomic.Pointer[groupView]
+	view atomic.Pointer[targetGroupView]
 
-	mu         sync.Mutex
-	roundRobin map[netip.Addr]*atomic.Uint64 // counters, by node
-	carriers   map[netip.Addr]*carrier       // by node
+	mu             sync.Mutex
+	roundRobin     map[netip.Addr]*atomic.Uint64 // counters, by node
+	nodeTransports map[netip.Addr]*nodeTransport // by node
 }
 
-// groupView is an immutable configuration of a target group.
-type groupView struct {
+// targetGroupView is an immutable configuration of a target group.
+type targetGroupView struct {
 	cfg     TargetGroup
 	attr    tgAttributes
 	matcher codeMatcher
@@ -32,8 +32,8 @@ type groupView struct {
 type member struct {
 	*target
 	zone string
-	// declared is the state in the configuration.
-	declared State
+	// configuredState is the state in the configuration.
+	configuredState TargetState
 }
 
 type targetKey struct {
@@ -43,52 +43,52 @@ type targetKey struct {
 
 // target is the running state of one registered target.
 type target struct {
-	key      targetKey
-	epoch    string
-	addr     netip.AddrPort // has only the port if the target is an Application Load Balancer
-	nodes    []Node         // set if the target is an Application Load Balancer
-	server   string         // QUIC server ID, as in packets
-	inflight atomic.Int64
+	key              targetKey
+	epoch            string
+	addr             netip.AddrPort // has only the port if the target is an Application Load Balancer
+	nodes            []Node         // set if the target is an Application Load Balancer
+	quicServerID     string         // QUIC server ID, as in packets
+	inflightRequests atomic.Int64
 
-	mu    sync.Mutex
-	state State // StateInitial, StateHealthy or StateUnhealthy
-	since time.Time
-	stop  func() // stops the health checker; nil if none runs
-	kick  chan struct{}
+	mu         sync.Mutex
+	state      TargetState // StateInitial, StateHealthy or StateUnhealthy
+	stateSince time.Time
+	stop       func() // stops the health checker; nil if none runs
+	wake       chan struct{}
 }
 
 // health returns the state from the latest health check of the target.
-func (t *target) health() State {
+func (t *target) health() TargetState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// healthyFor returns how long the target has been healthy.
-func (t *target) healthyFor(now time.Time) time.Duration {
+// healthyDuration returns how long the target has been healthy.
+func (t *target) healthyDuration(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state != StateHealthy {
 		return 0
 	}
-	return now.Sub(t.since)
+	return now.Sub(t.stateSince)
 }
 
-func (t *target) set(s State, now time.Time) {
+func (t *target) setState(s TargetState, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state != s {
-		t.state, t.since = s, now
+		t.state, t.stateSince = s, now
 	}
 }
 
-// inService reports whether the member may get new requests.
-func (m member) inService() bool {
-	return m.declared != StateDraining && m.declared != StateUnused
+// isInService reports whether the member may get new requests.
+func (m member) isInService() bool {
+	return m.configuredState != StateDraining && m.configuredState != StateUnused
 }
 
-// applyGroups applies the configuration to the target groups.
-func (p *Plane) applyGroups(cfg Config) []error {
+// applyTargetGroups applies the configuration to the target groups.
+func (p *Plane) applyTargetGroups(cfg Config) []error {
 	var errs []error
 	wanted := map[string]bool{}
 	for _, tg := range cfg.TargetGroups {
@@ -97,37 +97,37 @@ func (p *Plane) applyGroups(cfg Config) []error {
 			continue
 		}
 		wanted[tg.ARN] = true
-		g := p.groups[tg.ARN]
+		g := p.targetGroups[tg.ARN]
 		if g == nil {
-			g = &targetGroup{arn: tg.ARN, roundRobin: map[netip.Addr]*atomic.Uint64{}, carriers: map[netip.Addr]*carrier{}}
+			g = &targetGroup{arn: tg.ARN, roundRobin: map[netip.Addr]*atomic.Uint64{}, nodeTransports: map[netip.Addr]*nodeTransport{}}
 		}
 		old := g.view.Load()
-		view, viewErrs := p.newGroupView(tg, old)
+		view, viewErrs := p.newTargetGroupView(tg, old)
 		errs = append(errs, viewErrs...)
 		g.view.Store(view)
-		p.groups[tg.ARN] = g
+		p.targetGroups[tg.ARN] = g
 		if old == nil {
 			continue
 		}
 		if old.cfg.Protocol != tg.Protocol || old.cfg.ProtocolVersion != tg.ProtocolVersion {
-			g.dropCarriers()
+			g.closeNodeTransports()
 		}
 		for _, m := range old.members {
-			if !view.has(m.target) {
+			if !view.hasTarget(m.target) {
 				m.target.stopChecker()
-				if !tg.Protocol.network() || view.attr.resetRemoved && !view.hasKey(m.key) {
-					p.calls.cancel(errRemoved, m.target)
+				if !tg.Protocol.isNetworkProtocol() || view.attr.resetDeregistered && !view.hasKey(m.key) {
+					p.calls.cancel(errTargetRemoved, m.target)
 				}
 			} else if old.cfg.HealthCheck != view.cfg.HealthCheck {
 				m.target.wakeChecker()
 			}
 		}
 	}
-	for arn, g := range p.groups {
+	for arn, g := range p.targetGroups {
 		if !wanted[arn] {
 			g.close()
 			p.closeFlows(g)
-			delete(p.groups, arn)
+			delete(p.targetGroups, arn)
 		}
 	}
 	return errs
@@ -139,25 +139,25 @@ func (p *Plane) applyGroups(cfg Config) []error {
 // TCP connections continue.
 func (p *Plane) closeFlows(g *targetGroup) {
 	v := g.view.Load()
-	if !v.cfg.Protocol.datagrams() || !v.attr.resetRemoved {
+	if !v.cfg.Protocol.hasDatagrams() || !v.attr.resetDeregistered {
 		return
 	}
-	for _, s := range p.streams {
+	for _, s := range p.networkListeners {
 		s.mu.Lock()
 		if s.udp != nil {
-			s.udp.forget(g)
+			s.udp.removeFlows(g)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// newGroupView returns the view of a configuration. It reuses the targets of the old view whose registration has not
+// newTargetGroupView returns the view of a configuration. It reuses the targets of the old view whose registration has not
 // changed.
-func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []error) {
+func (p *Plane) newTargetGroupView(tg TargetGroup, old *targetGroupView) (*targetGroupView, []error) {
 	attr, errs := parseTGAttributes("target group "+tg.ARN, tg)
-	if tg.Lambda {
+	if tg.IsLambda {
 		tg.HealthCheck.Disabled = true
-	} else if tg.Protocol != HTTP && tg.Protocol != HTTPS && !tg.Protocol.network() {
+	} else if tg.Protocol != HTTP && tg.Protocol != HTTPS && !tg.Protocol.isNetworkProtocol() {
 		errs = append(errs, fmt.Errorf("target group %s: protocol %q is not supported by the data plane", tg.ARN, tg.Protocol))
 	}
 	check := tg.HealthCheck.withDefaults(tg)
@@ -166,7 +166,7 @@ func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []erro
 	if err != nil {
 		errs = append(errs, fmt.Errorf("target group %s: %w", tg.ARN, err))
 	}
-	view := &groupView{cfg: tg, attr: attr, matcher: matcher}
+	view := &targetGroupView{cfg: tg, attr: attr, matcher: matcher}
 	known := map[targetKey]*target{}
 	if old != nil {
 		for _, m := range old.members {
@@ -183,31 +183,31 @@ func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []erro
 		seen[key] = true
 		addr := netip.AddrPortFrom(t.Address, t.Port)
 		registration := known[key]
-		if r := registration; r == nil || r.epoch != t.Epoch || r.addr != addr || !slices.Equal(r.nodes, t.Nodes) || r.server != serverID(t.QUICServerID) {
+		if r := registration; r == nil || r.epoch != t.Epoch || r.addr != addr || !slices.Equal(r.nodes, t.Nodes) || r.quicServerID != parseQUICServerID(t.QUICServerID) {
 			state := t.State
 			if state != StateHealthy && state != StateUnhealthy {
 				state = StateInitial
 			}
 			registration = &target{
-				key: key, epoch: t.Epoch, addr: addr, nodes: slices.Clone(t.Nodes), server: serverID(t.QUICServerID),
-				state: state, since: time.Now(), kick: make(chan struct{}, 1),
+				key: key, epoch: t.Epoch, addr: addr, nodes: slices.Clone(t.Nodes), quicServerID: parseQUICServerID(t.QUICServerID),
+				state: state, stateSince: time.Now(), wake: make(chan struct{}, 1),
 			}
 		}
-		view.members = append(view.members, member{target: registration, zone: t.Zone, declared: t.State})
+		view.members = append(view.members, member{target: registration, zone: t.Zone, configuredState: t.State})
 	}
 	return view, errs
 }
 
-func (v *groupView) hasKey(key targetKey) bool {
+func (v *targetGroupView) hasKey(key targetKey) bool {
 	return slices.ContainsFunc(v.members, func(m member) bool { return m.key == key })
 }
 
-func (v *groupView) has(t *target) bool {
+func (v *targetGroupView) hasTarget(t *target) bool {
 	return slices.ContainsFunc(v.members, func(m member) bool { return m.target == t })
 }
 
-// counter returns the round-robin counter of a node.
-func (g *targetGroup) counter(node netip.Addr) *atomic.Uint64 {
+// roundRobinCounter returns the round-robin counter of a node.
+func (g *targetGroup) roundRobinCounter(node netip.Addr) *atomic.Uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.roundRobin[node] == nil {
@@ -222,5 +222,5 @@ func (g *targetGroup) close() {
 	for _, m := range g.view.Load().members {
 		m.target.stopChecker()
 	}
-	g.dropCarriers()
+	g.closeNodeTransports()
 }

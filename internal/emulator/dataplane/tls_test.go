@@ -26,7 +26,7 @@ func pemOf(certs ...*x509.Certificate) []byte {
 func dialTLS(t *testing.T, p *Plane, cfg *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	cfg.InsecureSkipVerify = true
-	conn, err := tls.Dial("tcp", where(t, p), cfg)
+	conn, err := tls.Dial("tcp", firstListenerAddress(t, p), cfg)
 	if err != nil {
 		return tls.ConnectionState{}, err
 	}
@@ -34,15 +34,15 @@ func dialTLS(t *testing.T, p *Plane, cfg *tls.Config) (tls.ConnectionState, erro
 	return conn.ConnectionState(), nil
 }
 
-func https(ca *issuer, t *testing.T) Listener {
+func httpsListener(ca *issuer, t *testing.T) Listener {
 	return Listener{
 		Port: 443, Protocol: HTTPS, Certificates: []Certificate{{ARN: "default", TLS: ca.issue(t, 0, "default.org")}},
-		Default: Rule{Then: to("g")},
+		DefaultRule: Rule{Action: forwardTo("g")},
 	}
 }
 
-// browser returns an HTTPS client with optional client certificates.
-func browser(t *testing.T, http2 bool, certs ...tls.Certificate) *http.Client {
+// httpsClient returns an HTTPS client with optional client certificates.
+func httpsClient(t *testing.T, http2 bool, certs ...tls.Certificate) *http.Client {
 	t.Helper()
 	var protocols http.Protocols
 	protocols.SetHTTP1(!http2)
@@ -58,13 +58,13 @@ func browser(t *testing.T, http2 bool, certs ...tls.Certificate) *http.Client {
 func TestCertificateBySNI(t *testing.T) {
 	ca := newIssuer(t)
 	p := startPlane(t)
-	l := https(ca, t)
-	l.Default = Rule{Then: FixedResponse{Status: 200}}
+	l := httpsListener(ca, t)
+	l.DefaultRule = Rule{Action: FixedResponse{Status: 200}}
 	l.Certificates = append(l.Certificates,
 		Certificate{TLS: ca.issue(t, 2048, "rsa.example.com", "both.example.com")},
 		Certificate{TLS: ca.issue(t, 0, "*.example.com", "both.example.com")},
 	)
-	apply(t, p, one(l))
+	apply(t, p, albConfig(l))
 	for name, want := range map[string]string{
 		"":                 "default.org",
 		"unknown.org":      "default.org",
@@ -95,9 +95,9 @@ func TestCertificateBySNI(t *testing.T) {
 func TestPolicyFollowsApply(t *testing.T) {
 	ca := newIssuer(t)
 	p := startPlane(t)
-	l := https(ca, t)
-	l.Default = Rule{Then: FixedResponse{Status: 200}}
-	cfg := one(l)
+	l := httpsListener(ca, t)
+	l.DefaultRule = Rule{Action: FixedResponse{Status: 200}}
+	cfg := albConfig(l)
 	for _, c := range []struct {
 		policy string
 		want   uint16
@@ -164,19 +164,19 @@ func TestHTTPSForwarding(t *testing.T) {
 	ca := newIssuer(t)
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	cfg := one(https(ca, t), groupOf("g", b))
+	cfg := albConfig(httpsListener(ca, t), targetGroupOf("g", b))
 	cfg.LoadBalancers[0].Attributes = map[string]string{"routing.http.x_amzn_tls_version_and_cipher_suite.enabled": "true"}
 	cfg.LoadBalancers[0].Listeners[0].SSLPolicy = "ELBSecurityPolicy-TLS13-1-2-2021-06"
 	apply(t, p, cfg)
 	for _, http2 := range []bool{false, true} {
-		got := send(t, browser(t, http2), request(t, http.MethodGet, "https://"+where(t, p)+"/x", nil))
-		e := got.echo(t)
+		got := send(t, httpsClient(t, http2), newTestRequest(t, http.MethodGet, "https://"+firstListenerAddress(t, p)+"/x", nil))
+		e := got.parseEcho(t)
 		if e.Proto != "HTTP/1.1" || e.Header.Get("X-Forwarded-Proto") != "https" || e.Header.Get("X-Forwarded-Port") != "443" ||
 			e.Header.Get("X-Amzn-Tls-Version") != "TLSv1.3" || e.Header.Get("X-Amzn-Tls-Cipher-Suite") == "" {
 			t.Errorf("over %s: %+v", got.Proto, e)
 		}
 	}
-	plain := raw(t, where(t, p), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	plain := sendRaw(t, firstListenerAddress(t, p), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	if !strings.HasPrefix(plain, "HTTP/1.1 400 ") || !strings.Contains(plain, "awselb/2.0") {
 		t.Errorf("plain HTTP on a TLS port: %q", plain)
 	}
@@ -198,20 +198,20 @@ func TestMutualTLS(t *testing.T) {
 	}
 	b := startBackend(t, "b")
 	p := startPlane(t)
-	l := https(ca, t)
+	l := httpsListener(ca, t)
 	l.MutualTLS = &MutualTLS{Mode: Verify, CABundle: pemOf(ca.cert), RevocationLists: [][]byte{crl}}
-	cfg := one(l, groupOf("g", b))
+	cfg := albConfig(l, targetGroupOf("g", b))
 	apply(t, p, cfg)
 
-	ask := func(certs ...tls.Certificate) (echoed, error) {
-		req := request(t, http.MethodGet, "https://"+where(t, p)+"/", nil)
+	ask := func(certs ...tls.Certificate) (echoResponse, error) {
+		req := newTestRequest(t, http.MethodGet, "https://"+firstListenerAddress(t, p)+"/", nil)
 		req.Header.Set("X-Amzn-Mtls-Clientcert-Subject", "forged")
-		resp, err := browser(t, false, certs...).Do(req)
+		resp, err := httpsClient(t, false, certs...).Do(req)
 		if err != nil {
-			return echoed{}, err
+			return echoResponse{}, err
 		}
 		_ = resp.Body.Close()
-		return send(t, browser(t, false, certs...), req).echo(t), nil
+		return send(t, httpsClient(t, false, certs...), req).parseEcho(t), nil
 	}
 	if _, err := ask(); err == nil {
 		t.Error("no certificate was accepted")

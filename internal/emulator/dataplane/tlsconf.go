@@ -18,7 +18,7 @@ func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	chooser, err := newCertificates(l.Certificates)
+	chooser, err := newCertificateSelector(l.Certificates)
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +40,10 @@ func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// certificates selects among the certificates of a listener.
-type certificates struct {
-	byDefault *tls.Certificate
-	list      []servingCertificate // best first
+// certificateSelector selects among the certificates of a listener.
+type certificateSelector struct {
+	defaultCertificate *tls.Certificate
+	candidates         []servingCertificate // best first
 }
 
 type servingCertificate struct {
@@ -51,14 +51,14 @@ type servingCertificate struct {
 	domains []string // lower case
 }
 
-func newCertificates(all []Certificate) (*certificates, error) {
+func newCertificateSelector(all []Certificate) (*certificateSelector, error) {
 	if len(all) == 0 {
 		return nil, errors.New("an HTTPS listener needs a certificate")
 	}
-	c := &certificates{}
+	c := &certificateSelector{}
 	for _, one := range all {
 		pair := one.TLS
-		leaf, err := leafOf(&pair)
+		leaf, err := leafCertificate(&pair)
 		if err != nil {
 			return nil, fmt.Errorf("certificate %s: %w", one.ARN, err)
 		}
@@ -76,24 +76,24 @@ func newCertificates(all []Certificate) (*certificates, error) {
 		for i := range domains {
 			domains[i] = strings.ToLower(domains[i])
 		}
-		if c.byDefault == nil {
-			c.byDefault = &pair
+		if c.defaultCertificate == nil {
+			c.defaultCertificate = &pair
 		}
-		c.list = append(c.list, servingCertificate{pair: &pair, domains: domains})
+		c.candidates = append(c.candidates, servingCertificate{pair: &pair, domains: domains})
 	}
-	slices.SortStableFunc(c.list, func(a, b servingCertificate) int { return betterCertificate(a.pair.Leaf, b.pair.Leaf) })
+	slices.SortStableFunc(c.candidates, func(a, b servingCertificate) int { return compareCertificates(a.pair.Leaf, b.pair.Leaf) })
 	return c, nil
 }
 
 // choose returns the best certificate that covers the server name of the client and whose kind of
 // key the client supports; without a match, the default certificate.
-func (c *certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificateSelector) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
-		return c.byDefault, nil
+		return c.defaultCertificate, nil
 	}
 	var fallback *tls.Certificate
-	for _, one := range c.list {
+	for _, one := range c.candidates {
 		if !slices.ContainsFunc(one.domains, func(d string) bool { return coversName(d, name) }) {
 			continue
 		}
@@ -104,7 +104,7 @@ func (c *certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, err
 			fallback = one.pair
 		}
 	}
-	return cmp.Or(fallback, c.byDefault), nil
+	return cmp.Or(fallback, c.defaultCertificate), nil
 }
 
 // coversName reports whether a certificate's name, which may have a wildcard as its first label,
@@ -121,8 +121,8 @@ func coversName(domain, name string) bool {
 	return i > 0 && name[i:] == suffix
 }
 
-// betterCertificate orders certificates by key type, hash, key length and validity, the best first.
-func betterCertificate(a, b *x509.Certificate) int {
+// compareCertificates orders certificates by key type, hash, key length and validity, the best first.
+func compareCertificates(a, b *x509.Certificate) int {
 	return cmp.Or(
 		cmp.Compare(keyRank(b), keyRank(a)),
 		cmp.Compare(hashRank(b), hashRank(a)),

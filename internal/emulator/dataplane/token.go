@@ -34,7 +34,7 @@ func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 		x.answer(http.StatusInternalServerError)
 		return false
 	}
-	if t.verify(keys) != nil || t.check(j, x.started) != nil {
+	if t.verify(keys) != nil || t.checkClaims(j, x.startTime) != nil {
 		x.answer(http.StatusUnauthorized)
 		return false
 	}
@@ -47,9 +47,9 @@ type token struct {
 		Algorithm string `json:"alg"`
 		KeyID     string `json:"kid"`
 	}
-	claims    map[string]any
-	signed    string
-	signature []byte
+	claims     map[string]any
+	signedText string
+	signature  []byte
 }
 
 func parseToken(text string) (token, error) {
@@ -65,7 +65,7 @@ func parseToken(text string) (token, error) {
 		}
 		raw[i] = b
 	}
-	t := token{signed: parts[0] + "." + parts[1], signature: raw[2]}
+	t := token{signedText: parts[0] + "." + parts[1], signature: raw[2]}
 	if err := json.Unmarshal(raw[0], &t.header); err != nil {
 		return token{}, err
 	}
@@ -89,20 +89,20 @@ func (t token) verify(keys []publicKey) error {
 		return fmt.Errorf("algorithm %q", t.header.Algorithm)
 	}
 	h := hash.New()
-	h.Write([]byte(t.signed))
+	h.Write([]byte(t.signedText))
 	sum := h.Sum(nil)
 	for _, k := range keys {
 		if t.header.KeyID != "" && k.id != t.header.KeyID || k.algorithm != "" && k.algorithm != t.header.Algorithm {
 			continue
 		}
-		if signedBy(k.key, t.header.Algorithm[:2], hash, sum, t.signature) {
+		if isSignedBy(k.key, t.header.Algorithm[:2], hash, sum, t.signature) {
 			return nil
 		}
 	}
 	return errors.New("no key matches the signature")
 }
 
-func signedBy(key any, family string, hash crypto.Hash, sum, signature []byte) bool {
+func isSignedBy(key any, family string, hash crypto.Hash, sum, signature []byte) bool {
 	switch key := key.(type) {
 	case *rsa.PublicKey:
 		switch family {
@@ -122,17 +122,17 @@ func signedBy(key any, family string, hash crypto.Hash, sum, signature []byte) b
 	return false
 }
 
-// check returns an error unless the claims satisfy the rule.
-func (t token) check(j JWTValidation, now time.Time) error {
+// checkClaims returns an error unless the claims satisfy the rule.
+func (t token) checkClaims(j JWTValidation, now time.Time) error {
 	if iss, _ := t.claims["iss"].(string); iss != j.Issuer {
 		return errors.New("another issuer")
 	}
-	exp, ok := t.time("exp")
+	exp, ok := t.timeClaim("exp")
 	if !ok || !now.Before(exp.Add(clockSkew)) {
 		return errors.New("expired")
 	}
 	for _, name := range []string{"nbf", "iat"} {
-		if from, ok := t.time(name); ok && now.Add(clockSkew).Before(from) {
+		if from, ok := t.timeClaim(name); ok && now.Add(clockSkew).Before(from) {
 			return fmt.Errorf("%s is in the future", name)
 		}
 	}
@@ -144,7 +144,7 @@ func (t token) check(j JWTValidation, now time.Time) error {
 	return nil
 }
 
-func (t token) time(name string) (time.Time, bool) {
+func (t token) timeClaim(name string) (time.Time, bool) {
 	n, ok := t.claims[name].(float64)
 	return time.Unix(int64(n), 0), ok
 }

@@ -8,13 +8,13 @@ import (
 
 // rewrite is a compiled Transform.
 type rewrite struct {
-	host    bool // otherwise path and query
-	re      *regexp.Regexp
-	replace string
+	rewritesHost bool // otherwise path and query
+	re           *regexp.Regexp
+	replace      string
 }
 
-// groupReference matches references to capture groups.
-var groupReference = regexp.MustCompile(`\$([0-9]+)`)
+// captureGroupReference matches references to capture groups.
+var captureGroupReference = regexp.MustCompile(`\$([0-9]+)`)
 
 func compileTransforms(all []Transform) ([]rewrite, error) {
 	var out []rewrite
@@ -23,7 +23,7 @@ func compileTransforms(all []Transform) ([]rewrite, error) {
 		var expression string
 		switch t := t.(type) {
 		case HostRewrite:
-			r.host, expression, r.replace = true, t.Regex, t.Replace
+			r.rewritesHost, expression, r.replace = true, t.Regex, t.Replace
 		case URLRewrite:
 			expression, r.replace = t.Regex, t.Replace
 		default:
@@ -35,7 +35,7 @@ func compileTransforms(all []Transform) ([]rewrite, error) {
 		}
 		r.re = re
 		// Go reads letters after $1 as part of a name; AWS does not.
-		r.replace = groupReference.ReplaceAllString(r.replace, "$${$1}")
+		r.replace = captureGroupReference.ReplaceAllString(r.replace, "$${$1}")
 		out = append(out, r)
 	}
 	return out, nil
@@ -51,11 +51,11 @@ func (r rewrite) apply(text string) string {
 	return string(out) + text[at[1]:]
 }
 
-// transform applies rewrites to the host and the request target. It returns
+// applyRewrites applies rewrites to the host and the request target. It returns
 // false when the result is not a valid request.
-func transform(all []rewrite, host, target string) (newHost, newTarget string, ok bool) {
+func applyRewrites(all []rewrite, host, target string) (newHost, newTarget string, ok bool) {
 	for _, r := range all {
-		if r.host {
+		if r.rewritesHost {
 			if host = r.apply(host); host == "" || strings.ContainsAny(host, " /?#@\r\n\t") {
 				return "", "", false
 			}

@@ -17,25 +17,25 @@ func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) 
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
 	}
-	if len(p.Addresses) >= s.w.Quota("elastic-ips", 100) {
+	if len(p.Addresses) >= s.store.Quota("elastic-ips", 100) {
 		return nil, store.Errorf(store.Unproven, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeElasticIp)
 	if err != nil {
 		return nil, err
 	}
-	a := &store.Address{AllocationID: s.w.NewID("eipalloc-"), PublicIP: freePublic(p)}
+	a := &store.Address{AllocationID: s.store.NewID("eipalloc-"), PublicIP: freePublicAddress(p)}
 	p.Addresses[a.AllocationID] = a
-	p.Tag(a.AllocationID, tags)
+	p.AddTags(a.AllocationID, tags)
 	return &ec2.AllocateAddressOutput{
 		AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
 		NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"),
 	}, nil
 }
 
-// freePublic finds a free public address in a range that is reserved for benchmarks, so that it is not used on the
+// freePublicAddress finds a free public address in a range that is reserved for benchmarks, so that it is not used on the
 // internet.
-func freePublic(p *store.Partition) netip.Addr {
+func freePublicAddress(p *store.Partition) netip.Addr {
 	taken := map[netip.Addr]bool{}
 	for _, a := range p.Addresses {
 		taken[a.PublicIP] = true
@@ -50,7 +50,7 @@ func freePublic(p *store.Partition) netip.Addr {
 
 // ReleaseAddress releases an elastic IP.
 func (s *networks) ReleaseAddress(c *store.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
-	a, err := find(kindAddress, c.Partition.Addresses, in.AllocationId)
+	a, err := findResource(kindAddress, c.Partition.Addresses, in.AllocationId)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		}
 	}
 	if len(in.PublicIps) > 0 {
-		ids = without(ids, func(id string) bool { return !slices.Contains(in.PublicIps, p.Addresses[id].PublicIP.String()) })
+		ids = withoutMatching(ids, func(id string) bool { return !slices.Contains(in.PublicIps, p.Addresses[id].PublicIP.String()) })
 	}
-	ids, err := selectBy(ids, in.Filters, filters[string]{
+	ids, err := filterItems(ids, in.Filters, filters[string]{
 		"allocation-id":        func(id string) []string { return textValue(id) },
 		"association-id":       func(id string) []string { return textValue(p.Addresses[id].AssociationID) },
 		"public-ip":            func(id string) []string { return textValue(p.Addresses[id].PublicIP.String()) },
 		"network-interface-id": func(id string) []string { return textValue(p.Addresses[id].InterfaceID) },
-		"private-ip-address":   func(id string) []string { return textValue(privateOf(p.Addresses[id])) },
+		"private-ip-address":   func(id string) []string { return textValue(privateAddressText(p.Addresses[id])) },
 		"domain":               func(string) []string { return textValue("vpc") },
 	}, func(id string) map[string]string { return p.Tags[id] })
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		a := p.Addresses[id]
 		item := types.Address{
 			AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
-			AssociationId: store.OptionalText(a.AssociationID), NetworkInterfaceId: store.OptionalText(a.InterfaceID), PrivateIpAddress: store.OptionalText(privateOf(a)),
+			AssociationId: store.OptionalText(a.AssociationID), NetworkInterfaceId: store.OptionalText(a.InterfaceID), PrivateIpAddress: store.OptionalText(privateAddressText(a)),
 			NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"), Tags: s.tagList(p, id),
 		}
 		if eni := p.NetworkInterfaces[a.InterfaceID]; eni != nil {
@@ -104,11 +104,11 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		}
 		out.Addresses = append(out.Addresses, item)
 	}
-	store.Shuffle(s.w, out.Addresses)
+	store.Shuffle(s.store, out.Addresses)
 	return out, nil
 }
 
-func privateOf(a *store.Address) string {
+func privateAddressText(a *store.Address) string {
 	if !a.PrivateIP.IsValid() {
 		return ""
 	}

@@ -13,69 +13,69 @@ import (
 
 // eniRequest is the request for an ENI.
 type eniRequest struct {
-	groups        []string
-	description   string
-	kind          string
-	primary       *string
-	addresses     []string // secondary IPv4 addresses
-	secondary     int      // number of additional free IPv4 addresses of the subnet
-	ipv6          int
-	ipv6Addresses []string
-	prefixes      []string
+	securityGroups []string
+	description    string
+	eniType        string
+	primaryAddress *string
+	addresses      []string // secondary IPv4 addresses
+	secondaryCount int      // number of additional free IPv4 addresses of the subnet
+	ipv6Count      int
+	ipv6Addresses  []string
+	prefixes       []string
 }
 
 // newENI creates an ENI. After an error the state is unchanged.
 func (s *instances) newENI(p *store.Partition, sub *store.Subnet, want eniRequest) (*store.NetworkInterface, *store.Error) {
-	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
+	groups, err := s.checkSecurityGroups(p, sub.VPCID, want.securityGroups)
 	if err != nil {
 		return nil, err
 	}
-	eni := p.NewInterface(sub)
+	eni := p.CreateENI(sub)
 	eni.Groups, eni.Description = groups, want.description
-	if want.kind != "" {
-		eni.Type = want.kind
+	if want.eniType != "" {
+		eni.Type = want.eniType
 	}
-	if err := s.address(p, sub, eni, want); err != nil {
+	if err := s.assignAddresses(p, sub, eni, want); err != nil {
 		p.RemoveENI(eni.ID)
 		return nil, err
 	}
 	return eni, nil
 }
 
-func (s *instances) address(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, want eniRequest) *store.Error {
-	if want.primary != nil {
-		if err := addPrivate(p, sub, eni, []string{*want.primary}); err != nil {
+func (s *instances) assignAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, want eniRequest) *store.Error {
+	if want.primaryAddress != nil {
+		if err := addPrivateAddresses(p, sub, eni, []string{*want.primaryAddress}); err != nil {
 			return err
 		}
-	} else if !sub.IPv6Native() {
+	} else if !sub.IsIPv6Native() {
 		if err := addFreeAddresses(p, sub, eni, 1); err != nil {
 			return err
 		}
 	}
-	if err := addPrivate(p, sub, eni, want.addresses); err != nil {
+	if err := addPrivateAddresses(p, sub, eni, want.addresses); err != nil {
 		return err
 	}
-	if err := addFreeAddresses(p, sub, eni, want.secondary); err != nil {
+	if err := addFreeAddresses(p, sub, eni, want.secondaryCount); err != nil {
 		return err
 	}
 	if err := addPrefixes(p, sub, eni, want.prefixes); err != nil {
 		return err
 	}
-	n := want.ipv6
-	if n == 0 && len(want.ipv6Addresses) == 0 && (sub.AssignIPv6 || sub.IPv6Native()) {
+	n := want.ipv6Count
+	if n == 0 && len(want.ipv6Addresses) == 0 && (sub.AssignIPv6 || sub.IsIPv6Native()) {
 		n = 1
 	}
-	return addIPv6(p, sub, eni, want.ipv6Addresses, n)
+	return addIPv6Addresses(p, sub, eni, want.ipv6Addresses, n)
 }
 
-// addPrivate adds the named private addresses to an ENI.
-func addPrivate(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string) *store.Error {
+// addPrivateAddresses adds the named private addresses to an ENI.
+func addPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string) *store.Error {
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || !a.Is4() {
 			return store.Errorf(store.Unproven, "InvalidParameterValue", "invalid value for parameter address: %s", text)
 		}
-		if err := p.ClaimIPv4(sub, a); err != nil {
+		if err := p.CheckFreeIPv4(sub, a); err != nil {
 			return err
 		}
 		eni.Private = append(eni.Private, store.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
@@ -88,7 +88,7 @@ func addFreeAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkI
 	if n == 0 {
 		return nil
 	}
-	addrs, err := p.TakeIPv4(sub, n)
+	addrs, err := p.FreeIPv4Addresses(sub, n)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func addFreeAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkI
 	return nil
 }
 
-func addIPv6(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string, n int) *store.Error {
+func addIPv6Addresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string, n int) *store.Error {
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
@@ -109,7 +109,7 @@ func addIPv6(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface,
 	if n == 0 {
 		return nil
 	}
-	addrs, err := p.TakeIPv6(sub, n)
+	addrs, err := p.FreeIPv6Addresses(sub, n)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 		switch {
 		case block.Addr().Is4() && block.Bits() == 28 && sub.CIDR.IsValid() && sub.CIDR.Contains(block.Addr()):
 			for a := block.Addr(); block.Contains(a); a = a.Next() {
-				if err := p.ClaimIPv4(sub, a); err != nil {
+				if err := p.CheckFreeIPv4(sub, a); err != nil {
 					return err
 				}
 			}
@@ -146,7 +146,7 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 // error no address is added.
 func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
-	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
+	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivat
 	}
 	sub := p.Subnets[eni.SubnetID]
 	before, prefixes := slices.Clone(eni.Private), slices.Clone(eni.IPv4Prefixes)
-	if err := s.assign(p, sub, eni, in); err != nil {
+	if err := s.assignPrivateAddresses(p, sub, eni, in); err != nil {
 		eni.Private, eni.IPv4Prefixes = before, prefixes
 		if err.Code == "InvalidIPAddress.InUse" {
 			err.Code = "InvalidParameterValue" // the code of this operation
@@ -172,13 +172,13 @@ func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivat
 	return out, nil
 }
 
-func (s *instances) assign(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *store.Error {
+func (s *instances) assignPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *store.Error {
 	if aws.ToBool(in.AllowReassignment) {
 		for _, text := range in.PrivateIpAddresses {
 			removeFromOtherENIs(p, eni, text)
 		}
 	}
-	if err := addPrivate(p, sub, eni, in.PrivateIpAddresses); err != nil {
+	if err := addPrivateAddresses(p, sub, eni, in.PrivateIpAddresses); err != nil {
 		return err
 	}
 	if err := addFreeAddresses(p, sub, eni, int(aws.ToInt32(in.SecondaryPrivateIpAddressCount))); err != nil {
@@ -201,7 +201,7 @@ func (s *instances) assign(p *store.Partition, sub *store.Subnet, eni *store.Net
 func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, text string) {
 	for _, eni := range p.NetworkInterfaces {
 		if eni != keep && eni.SubnetID == keep.SubnetID {
-			eni.Private = without(eni.Private, func(a store.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })
+			eni.Private = withoutMatching(eni.Private, func(a store.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })
 		}
 	}
 }
@@ -212,7 +212,7 @@ func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Err
 		block := netip.PrefixFrom(store.IPv4At(sub.CIDR, n), 28)
 		free := true
 		for a := block.Addr(); free && block.Contains(a); a = a.Next() {
-			free = p.ClaimIPv4(sub, a) == nil
+			free = p.CheckFreeIPv4(sub, a) == nil
 		}
 		if free {
 			return block, nil
@@ -223,7 +223,7 @@ func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Err
 
 // UnassignPrivateIpAddresses removes secondary addresses.
 func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
-	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
+	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
@@ -241,20 +241,20 @@ func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPr
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
 		}
 	}
-	eni.Private = without(eni.Private, func(a store.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })
-	eni.IPv4Prefixes = without(eni.IPv4Prefixes, func(b netip.Prefix) bool { return slices.Contains(in.Ipv4Prefixes, b.String()) })
+	eni.Private = withoutMatching(eni.Private, func(a store.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })
+	eni.IPv4Prefixes = withoutMatching(eni.IPv4Prefixes, func(b netip.Prefix) bool { return slices.Contains(in.Ipv4Prefixes, b.String()) })
 	return &ec2.UnassignPrivateIpAddressesOutput{}, nil
 }
 
 // AssignIpv6Addresses adds IPv6 addresses.
 func (s *instances) AssignIpv6Addresses(c *store.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
 	p := c.Partition
-	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
+	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
 	before := slices.Clone(eni.IPv6)
-	if err := addIPv6(p, p.Subnets[eni.SubnetID], eni, in.Ipv6Addresses, int(aws.ToInt32(in.Ipv6AddressCount))); err != nil {
+	if err := addIPv6Addresses(p, p.Subnets[eni.SubnetID], eni, in.Ipv6Addresses, int(aws.ToInt32(in.Ipv6AddressCount))); err != nil {
 		eni.IPv6 = before
 		return nil, err
 	}

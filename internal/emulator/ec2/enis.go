@@ -13,10 +13,10 @@ import (
 // CreateNetworkInterface creates an ENI with its addresses.
 func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
-	if eni := createdBefore(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
-		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.networkInterface(p, eni)), ClientToken: in.ClientToken}, nil
+	if eni := resourceByToken(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
+		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.describeENI(p, eni)), ClientToken: in.ClientToken}, nil
 	}
-	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	sub, err := findResource(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -25,13 +25,13 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 		return nil, err
 	}
 	want := eniRequest{
-		groups: in.Groups, description: aws.ToString(in.Description), kind: string(in.InterfaceType),
-		primary: in.PrivateIpAddress, secondary: int(aws.ToInt32(in.SecondaryPrivateIpAddressCount)),
-		ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
+		securityGroups: in.Groups, description: aws.ToString(in.Description), eniType: string(in.InterfaceType),
+		primaryAddress: in.PrivateIpAddress, secondaryCount: int(aws.ToInt32(in.SecondaryPrivateIpAddressCount)),
+		ipv6Count: int(aws.ToInt32(in.Ipv6AddressCount)),
 	}
 	for _, a := range in.PrivateIpAddresses {
 		if aws.ToBool(a.Primary) {
-			want.primary = a.PrivateIpAddress
+			want.primaryAddress = a.PrivateIpAddress
 		} else {
 			want.addresses = append(want.addresses, aws.ToString(a.PrivateIpAddress))
 		}
@@ -49,26 +49,26 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	if err != nil {
 		return nil, err
 	}
-	p.Tag(eni.ID, tags)
+	p.AddTags(eni.ID, tags)
 	recordToken(c, in.ClientToken, eni.ID)
-	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.networkInterface(p, eni)), ClientToken: in.ClientToken}, nil
+	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.describeENI(p, eni)), ClientToken: in.ClientToken}, nil
 }
 
-// checkGroups checks the security groups of an ENI in a VPC, and returns their ids. Without ids in the request it
+// checkSecurityGroups checks the security groups of an ENI in a VPC, and returns their ids. Without ids in the request it
 // returns the default security group.
-func (s *instances) checkGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
+func (s *instances) checkSecurityGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
 			return []string{g.ID}, nil
 		}
 		return nil, nil
 	}
-	if len(ids) > s.w.Quota("security-groups-per-interface", 5) {
+	if len(ids) > s.store.Quota("security-groups-per-interface", 5) {
 		return nil, store.Errorf(store.Unproven, "SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
 	}
 	var out []string
 	for _, id := range ids {
-		g, err := find(kindGroup, p.SecurityGroups, aws.String(id))
+		g, err := findResource(kindSecurityGroup, p.SecurityGroups, aws.String(id))
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (s *instances) checkGroups(p *store.Partition, vpcID string, ids []string) 
 
 // DeleteNetworkInterface removes an ENI that is not attached.
 func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
-	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
+	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkI
 	}
 	for _, a := range c.Partition.Addresses {
 		if a.InterfaceID == eni.ID {
-			a.Release()
+			a.Disassociate()
 		}
 	}
 	c.Partition.RemoveENI(eni.ID)
@@ -111,11 +111,11 @@ func managedByServiceError(eni *store.NetworkInterface) *store.Error {
 // AttachNetworkInterface attaches an ENI to an instance in the same zone.
 func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
 	p := c.Partition
-	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
+	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
-	i, err := find(kindInstance, p.Instances, in.InstanceId)
+	i, err := findResource(kindInstance, p.Instances, in.InstanceId)
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +133,13 @@ func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkI
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
 		}
 	}
-	s.attach(c, eni, i, *in.DeviceIndex, false)
+	s.attachENI(c, eni, i, *in.DeviceIndex, false)
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(eni.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
-func (s *instances) attach(c *store.Call, eni *store.NetworkInterface, i *store.Instance, index int32, deleteOnEnd bool) {
+func (s *instances) attachENI(c *store.Call, eni *store.NetworkInterface, i *store.Instance, index int32, deleteOnEnd bool) {
 	eni.Attachment = &store.Attachment{
-		ID: s.w.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,
+		ID: s.store.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,
 		DeviceIndex: index, AttachTime: c.Now, DeleteOnEnd: deleteOnEnd,
 	}
 	i.Interfaces = append(i.Interfaces, eni.ID)
@@ -161,15 +161,15 @@ func (s *instances) DetachNetworkInterface(c *store.Call, in *ec2.DetachNetworkI
 		if eni.Attachment.DeviceIndex == 0 {
 			return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
 		}
-		detach(c.Partition, eni)
+		detachENI(c.Partition, eni)
 		return &ec2.DetachNetworkInterfaceOutput{}, nil
 	}
 	return nil, store.Errorf(store.Unproven, "InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
 }
 
-func detach(p *store.Partition, eni *store.NetworkInterface) {
+func detachENI(p *store.Partition, eni *store.NetworkInterface) {
 	if i := p.Instances[eni.Attachment.InstanceID]; i != nil {
-		i.Interfaces = without(i.Interfaces, func(id string) bool { return id == eni.ID })
+		i.Interfaces = withoutMatching(i.Interfaces, func(id string) bool { return id == eni.ID })
 	}
 	eni.Attachment = nil
 }
@@ -177,7 +177,7 @@ func detach(p *store.Partition, eni *store.NetworkInterface) {
 // ModifyNetworkInterfaceAttribute sets security groups, description or the
 // source/destination check.
 func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
-	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
+	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.Modif
 		return nil, managedByServiceError(eni)
 	}
 	if len(in.Groups) > 0 {
-		if eni.Groups, err = s.checkGroups(c.Partition, eni.VPCID, in.Groups); err != nil {
+		if eni.Groups, err = s.checkSecurityGroups(c.Partition, eni.VPCID, in.Groups); err != nil {
 			return nil, err
 		}
 	}

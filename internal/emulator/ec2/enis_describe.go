@@ -11,14 +11,14 @@ import (
 // DescribeNetworkInterfaces lists ENIs, including those of services.
 func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindInterface, p.NetworkInterfaces,
-		query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken}, s.eniFilters(c))
+	items, next, err := describe(s.core, c, kindENI, p.NetworkInterfaces,
+		describeQuery{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken}, s.eniFilters(c))
 	if err != nil {
 		return nil, err
 	}
 	out := &ec2.DescribeNetworkInterfacesOutput{NextToken: next, NetworkInterfaces: []types.NetworkInterface{}}
 	for _, eni := range items {
-		out.NetworkInterfaces = append(out.NetworkInterfaces, s.networkInterface(p, eni))
+		out.NetworkInterfaces = append(out.NetworkInterfaces, s.describeENI(p, eni))
 	}
 	return out, nil
 }
@@ -56,7 +56,7 @@ func (s *instances) eniFilters(c *store.Call) filters[*store.NetworkInterface] {
 		"attachment.instance-id":       attachment(func(a *store.Attachment) string { return a.InstanceID }),
 		"attachment.instance-owner-id": attachment(func(a *store.Attachment) string { return a.InstanceOwner }),
 		"attachment.attachment-id":     attachment(func(a *store.Attachment) string { return a.ID }),
-		"attachment.device-index":      attachment(func(a *store.Attachment) string { return number(&a.DeviceIndex) }),
+		"attachment.device-index":      attachment(func(a *store.Attachment) string { return formatNumber(&a.DeviceIndex) }),
 		"attachment.status":            attachment(func(*store.Attachment) string { return "attached" }),
 		"addresses.private-ip-address": private,
 		"private-ip-address": func(e *eni) []string {
@@ -89,16 +89,16 @@ func eniStatus(e *store.NetworkInterface) types.NetworkInterfaceStatus {
 	return types.NetworkInterfaceStatusAvailable
 }
 
-func (s *instances) networkInterface(p *store.Partition, e *store.NetworkInterface) types.NetworkInterface {
+func (s *instances) describeENI(p *store.Partition, e *store.NetworkInterface) types.NetworkInterface {
 	out := types.NetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		AvailabilityZone: aws.String(e.Zone), Description: aws.String(e.Description),
 		InterfaceType: types.NetworkInterfaceType(e.Type), MacAddress: aws.String(e.MAC),
-		Status: eniStatus(e), Groups: s.groupIdentifiers(p, e.Groups),
+		Status: eniStatus(e), Groups: s.securityGroupIdentifiers(p, e.Groups),
 		OwnerId: aws.String(e.Owner), RequesterId: store.OptionalText(e.RequesterID), RequesterManaged: aws.Bool(e.RequesterManaged),
 		SourceDestCheck: aws.Bool(e.SourceDestCheck), TagSet: s.tagList(p, e.ID),
 	}
-	if z := p.ZoneNamed(e.Zone); z != nil {
+	if z := p.ZoneByName(e.Zone); z != nil {
 		out.AvailabilityZoneId = aws.String(z.ID)
 	}
 	if a := e.Attachment; a != nil {
@@ -140,7 +140,7 @@ func (s *instances) networkInterface(p *store.Partition, e *store.NetworkInterfa
 	return out
 }
 
-func (s *instances) groupIdentifiers(p *store.Partition, ids []string) []types.GroupIdentifier {
+func (s *instances) securityGroupIdentifiers(p *store.Partition, ids []string) []types.GroupIdentifier {
 	out := make([]types.GroupIdentifier, 0, len(ids))
 	for _, id := range ids {
 		item := types.GroupIdentifier{GroupId: aws.String(id)}
@@ -149,5 +149,5 @@ func (s *instances) groupIdentifiers(p *store.Partition, ids []string) []types.G
 		}
 		out = append(out, item)
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }

@@ -18,9 +18,9 @@ const maxFilterValues = 200
 // resource. A filter matches if one of its values matches a value of the resource.
 type filters[T any] map[string]func(T) []string
 
-// selectBy returns the items that match all filters of a request. tags returns the tags of
+// filterItems returns the items that match all filters of a request. tags returns the tags of
 // an item; it is nil for resources without tags.
-func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *store.Error) {
+func filterItems[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *store.Error) {
 	values := 0
 	for _, f := range asked {
 		name := aws.ToString(f.Name)
@@ -47,8 +47,8 @@ func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags fun
 
 func matchesAll[T any](item T, asked []types.Filter, known filters[T], tags func(T) map[string]string) bool {
 	for _, f := range asked {
-		if !slices.ContainsFunc(valuesFor(item, *f.Name, known, tags), func(have string) bool {
-			return slices.ContainsFunc(f.Values, func(want string) bool { return wildcard(want, have) })
+		if !slices.ContainsFunc(filterValues(item, *f.Name, known, tags), func(have string) bool {
+			return slices.ContainsFunc(f.Values, func(want string) bool { return matchesWildcard(want, have) })
 		}) {
 			return false
 		}
@@ -56,7 +56,7 @@ func matchesAll[T any](item T, asked []types.Filter, known filters[T], tags func
 	return true
 }
 
-func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[string]string) []string {
+func filterValues[T any](item T, name string, known filters[T], tags func(T) map[string]string) []string {
 	if values, ok := known[name]; ok {
 		return values(item)
 	}
@@ -78,14 +78,14 @@ func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[st
 	return out
 }
 
-// wildcard reports whether a filter value matches a text. In the value, "*" matches any characters, "?" any single
+// matchesWildcard reports whether a filter value matches a text. In the value, "*" matches any characters, "?" any single
 // character, and a backslash escapes them.
-func wildcard(pattern, s string) bool {
+func matchesWildcard(pattern, s string) bool {
 	for pattern != "" {
 		switch pattern[0] {
 		case '*':
 			for i := 0; i <= len(s); i++ {
-				if wildcard(pattern[1:], s[i:]) {
+				if matchesWildcard(pattern[1:], s[i:]) {
 					return true
 				}
 			}

@@ -15,53 +15,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// cloud is an emulator with an EC2 client of one account.
-type cloud struct {
+// harness is an emulator with an EC2 client of one account.
+type harness struct {
 	*ec2.Client
 	t  *testing.T
 	em *emulator.Emulator
 }
 
-func newCloud(t *testing.T) cloud {
+func newHarness(t *testing.T) harness {
 	o := emulator.Options{Seed: 1}
 	awsmodel.WatchAnswers(t, &o)
 	em := emulator.New(o)
-	return cloud{t: t, em: em, Client: ec2.NewFromConfig(aws.Config{
+	return harness{t: t, em: em, Client: ec2.NewFromConfig(aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA111122223333", "secret", ""),
 	})}
 }
 
-// partition calls f with the partition while the emulator state is locked.
-func (c cloud) partition(f func(p *store.Partition)) {
+// withPartition calls f with the partition while the emulator state is locked.
+func (c harness) withPartition(f func(p *store.Partition)) {
 	c.em.Store().Lock()
 	defer c.em.Store().Unlock()
 	f(c.em.Store().Partition("111122223333", "us-west-2"))
 }
 
-func (c cloud) vpc(block string) string {
+func (c harness) createVPC(block string) string {
 	c.t.Helper()
 	out, err := c.CreateVpc(c.t.Context(), &ec2.CreateVpcInput{CidrBlock: &block, AmazonProvidedIpv6CidrBlock: aws.Bool(true)})
 	return *must(c.t, out, err).Vpc.VpcId
 }
 
-func (c cloud) subnet(vpc, block, zone string, tags ...string) string {
+func (c harness) createSubnet(vpc, block, zone string, tags ...string) string {
 	c.t.Helper()
 	out, err := c.CreateSubnet(c.t.Context(), &ec2.CreateSubnetInput{
-		VpcId: &vpc, CidrBlock: &block, AvailabilityZone: &zone, TagSpecifications: tagSpec(types.ResourceTypeSubnet, tags...),
+		VpcId: &vpc, CidrBlock: &block, AvailabilityZone: &zone, TagSpecifications: tagSpecifications(types.ResourceTypeSubnet, tags...),
 	})
 	return *must(c.t, out, err).Subnet.SubnetId
 }
 
-func (c cloud) group(vpc, name string, tags ...string) string {
+func (c harness) createSecurityGroup(vpc, name string, tags ...string) string {
 	c.t.Helper()
 	out, err := c.CreateSecurityGroup(c.t.Context(), &ec2.CreateSecurityGroupInput{
-		VpcId: &vpc, GroupName: &name, Description: aws.String("a group"), TagSpecifications: tagSpec(types.ResourceTypeSecurityGroup, tags...),
+		VpcId: &vpc, GroupName: &name, Description: aws.String("a group"), TagSpecifications: tagSpecifications(types.ResourceTypeSecurityGroup, tags...),
 	})
 	return *must(c.t, out, err).GroupId
 }
 
-func (c cloud) launch(subnet string, n int32, groups ...string) []types.Instance {
+func (c harness) launchInstances(subnet string, n int32, groups ...string) []types.Instance {
 	c.t.Helper()
 	out, err := c.RunInstances(c.t.Context(), &ec2.RunInstancesInput{
 		ImageId: aws.String("ami-1"), MinCount: &n, MaxCount: &n, InstanceType: types.InstanceTypeM5Large,
@@ -70,7 +70,7 @@ func (c cloud) launch(subnet string, n int32, groups ...string) []types.Instance
 	return must(c.t, out, err).Instances
 }
 
-func tagSpec(kind types.ResourceType, tags ...string) []types.TagSpecification {
+func tagSpecifications(kind types.ResourceType, tags ...string) []types.TagSpecification {
 	if len(tags) == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func tagList(tags ...string) []types.Tag {
 	return list
 }
 
-func filter(name string, values ...string) types.Filter {
+func newFilter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
 
@@ -97,8 +97,8 @@ func must[T any](t *testing.T, out T, err error) T {
 	return out
 }
 
-// code returns the code of an AWS error, "" for no error.
-func code(err error) string {
+// errorCode returns the code of an AWS error, "" for no error.
+func errorCode(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -108,9 +108,9 @@ func code(err error) string {
 	return err.Error()
 }
 
-func wantCode(t *testing.T, want string, err error) {
+func checkCode(t *testing.T, want string, err error) {
 	t.Helper()
-	if got := code(err); got != want {
+	if got := errorCode(err); got != want {
 		t.Errorf("want %q, got %v", want, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// image is the only machine image that exists.
-var image = types.Image{
+// machineImage is the only machine image that exists.
+var machineImage = types.Image{
 	ImageId: aws.String("ami-0123456789abcdef0"), Name: aws.String("fulcrum-node"), Description: aws.String("A node that runs nothing"),
 	State: types.ImageStateAvailable, Architecture: types.ArchitectureValuesX8664, OwnerId: aws.String("amazon"),
 	ImageOwnerAlias: aws.String("amazon"), ImageType: types.ImageTypeValuesMachine, Public: aws.Bool(true),
@@ -22,11 +22,11 @@ var image = types.Image{
 // DescribeImages lists the only image, and ignores the owners in the request.
 func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
-		if id != *image.ImageId {
+		if id != *machineImage.ImageId {
 			return nil, store.Errorf(store.Unproven, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 		}
 	}
-	images, err := selectBy([]types.Image{image}, in.Filters, filters[types.Image]{
+	images, err := filterItems([]types.Image{machineImage}, in.Filters, filters[types.Image]{
 		"image-id":            func(i types.Image) []string { return textValue(*i.ImageId) },
 		"name":                func(i types.Image) []string { return textValue(*i.Name) },
 		"state":               func(i types.Image) []string { return textValue(string(i.State)) },

@@ -41,7 +41,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 	if err != nil {
 		return nil, err
 	}
-	reservation := s.w.NewID("r-")
+	reservation := s.store.NewID("r-")
 	var fresh []*store.Instance
 	for n := range high {
 		eni, err := s.newENI(p, sub, want)
@@ -57,7 +57,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 			return nil, err
 		}
 		i := &store.Instance{
-			ID: s.w.NewID("i-"), ReservationID: reservation, Type: cmp.Or(string(in.InstanceType), "m1.small"),
+			ID: s.store.NewID("i-"), ReservationID: reservation, Type: cmp.Or(string(in.InstanceType), "m1.small"),
 			ImageID: aws.ToString(in.ImageId), SubnetID: sub.ID, VPCID: sub.VPCID, Zone: sub.Zone,
 			KeyName: aws.ToString(in.KeyName), Launched: c.Now, LaunchIndex: int32(n),
 			HTTPTokens: "optional", HopLimit: 1, ClientToken: aws.ToString(in.ClientToken),
@@ -71,9 +71,9 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 		}
 		p.StartInstanceTransition(i, store.InstancePending, store.InstanceRunning)
 		p.Instances[i.ID] = i
-		s.attach(c, eni, i, 0, true)
-		p.Tag(i.ID, tags)
-		p.Tag(eni.ID, eniTags)
+		s.attachENI(c, eni, i, 0, true)
+		p.AddTags(i.ID, tags)
+		p.AddTags(eni.ID, eniTags)
 		fresh = append(fresh, i)
 	}
 	return s.runInstancesOutput(c, fresh), nil
@@ -98,7 +98,7 @@ func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*store.Subnet, eniRequest, *store.Error) {
 	p := c.Partition
 	subnet, want := in.SubnetId, eniRequest{
-		groups: in.SecurityGroupIds, primary: in.PrivateIpAddress, ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
+		securityGroups: in.SecurityGroupIds, primaryAddress: in.PrivateIpAddress, ipv6Count: int(aws.ToInt32(in.Ipv6AddressCount)),
 	}
 	switch {
 	case len(in.NetworkInterfaces) > 1:
@@ -112,19 +112,19 @@ func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*st
 			return nil, want, store.Errorf(store.Unproven, "InvalidParameterValue", "The first network interface must have device index 0")
 		}
 		subnet = spec.SubnetId
-		want.groups, want.primary = spec.Groups, spec.PrivateIpAddress
+		want.securityGroups, want.primaryAddress = spec.Groups, spec.PrivateIpAddress
 		want.description = aws.ToString(spec.Description)
-		want.secondary = int(aws.ToInt32(spec.SecondaryPrivateIpAddressCount))
+		want.secondaryCount = int(aws.ToInt32(spec.SecondaryPrivateIpAddressCount))
 	}
 	for _, name := range in.SecurityGroups {
-		g, err := s.findGroup(c, nil, aws.String(name))
+		g, err := s.findSecurityGroup(c, nil, aws.String(name))
 		if err != nil {
 			return nil, want, err
 		}
-		want.groups = append(want.groups, g.ID)
+		want.securityGroups = append(want.securityGroups, g.ID)
 	}
 	if subnet != nil {
-		sub, err := find(kindSubnet, p.Subnets, subnet)
+		sub, err := findResource(kindSubnet, p.Subnets, subnet)
 		return sub, want, err
 	}
 	var zone string
@@ -142,9 +142,9 @@ func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*st
 func (s *instances) runInstancesOutput(c *store.Call, list []*store.Instance) *ec2.RunInstancesOutput {
 	out := &ec2.RunInstancesOutput{ReservationId: aws.String(list[0].ReservationID), OwnerId: aws.String(c.Account)}
 	for _, i := range list {
-		item := s.instance(c.Partition, i)
+		item := s.describeInstance(c.Partition, i)
 		if i.Since.Equal(c.Now) {
-			item.State = instanceState(i.From) // AWS always returns pending for a launch
+			item.State = newInstanceState(i.From) // AWS always returns pending for a launch
 		}
 		out.Instances = append(out.Instances, item)
 	}
@@ -188,7 +188,7 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 				continue
 			}
 			deleted := eni.Attachment.DeleteOnEnd
-			detach(p, eni)
+			detachENI(p, eni)
 			if deleted {
 				p.RemoveENI(eniID)
 			}
@@ -217,21 +217,21 @@ func (s *instances) startTransition(c *store.Call, ids []string, from, through, 
 	for _, id := range ids {
 		i := p.Instances[id]
 		before := p.InstanceState(i)
-		change := types.InstanceStateChange{InstanceId: aws.String(id), PreviousState: instanceState(before), CurrentState: instanceState(before)}
+		change := types.InstanceStateChange{InstanceId: aws.String(id), PreviousState: newInstanceState(before), CurrentState: newInstanceState(before)}
 		if before != through && before != to {
 			p.StartInstanceTransition(i, through, to)
-			change.CurrentState = instanceState(through)
+			change.CurrentState = newInstanceState(through)
 		}
 		out = append(out, change)
 	}
 	return out, nil
 }
 
-var stateCodes = map[string]int32{
+var instanceStateCodes = map[string]int32{
 	store.InstancePending: 0, store.InstanceRunning: 16, store.InstanceShuttingDown: 32,
 	store.InstanceTerminated: 48, store.InstanceStopping: 64, store.InstanceStopped: 80,
 }
 
-func instanceState(name string) *types.InstanceState {
-	return &types.InstanceState{Code: aws.Int32(stateCodes[name]), Name: types.InstanceStateName(name)}
+func newInstanceState(name string) *types.InstanceState {
+	return &types.InstanceState{Code: aws.Int32(instanceStateCodes[name]), Name: types.InstanceStateName(name)}
 }

@@ -14,7 +14,7 @@ import (
 func (s *instances) DescribeInstances(c *store.Call, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInstance, p.Instances,
-		query{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken}, s.instanceFilters(c))
+		describeQuery{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken}, s.instanceFilters(c))
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (s *instances) DescribeInstances(c *store.Call, in *ec2.DescribeInstancesIn
 			at = len(out.Reservations)
 			out.Reservations = append(out.Reservations, types.Reservation{ReservationId: aws.String(i.ReservationID), OwnerId: aws.String(c.Account)})
 		}
-		out.Reservations[at].Instances = append(out.Reservations[at].Instances, s.instance(p, i))
+		out.Reservations[at].Instances = append(out.Reservations[at].Instances, s.describeInstance(p, i))
 	}
 	return out, nil
 }
@@ -36,15 +36,18 @@ func (s *instances) instanceFilters(c *store.Call) filters[*store.Instance] {
 	known := filters[*inst]{
 		"instance-id":         func(i *inst) []string { return textValue(i.ID) },
 		"instance-state-name": func(i *inst) []string { return textValue(p.InstanceState(i)) },
-		"instance-state-code": func(i *inst) []string { code := stateCodes[p.InstanceState(i)]; return textValue(number(&code)) },
-		"instance-type":       func(i *inst) []string { return textValue(i.Type) },
-		"image-id":            func(i *inst) []string { return textValue(i.ImageID) },
-		"vpc-id":              func(i *inst) []string { return textValue(i.VPCID) },
-		"subnet-id":           func(i *inst) []string { return textValue(i.SubnetID) },
-		"availability-zone":   func(i *inst) []string { return textValue(i.Zone) },
-		"private-dns-name":    func(i *inst) []string { return textValue(i.PrivateDNS) },
-		"reservation-id":      func(i *inst) []string { return textValue(i.ReservationID) },
-		"owner-id":            func(*inst) []string { return textValue(c.Account) },
+		"instance-state-code": func(i *inst) []string {
+			code := instanceStateCodes[p.InstanceState(i)]
+			return textValue(formatNumber(&code))
+		},
+		"instance-type":     func(i *inst) []string { return textValue(i.Type) },
+		"image-id":          func(i *inst) []string { return textValue(i.ImageID) },
+		"vpc-id":            func(i *inst) []string { return textValue(i.VPCID) },
+		"subnet-id":         func(i *inst) []string { return textValue(i.SubnetID) },
+		"availability-zone": func(i *inst) []string { return textValue(i.Zone) },
+		"private-dns-name":  func(i *inst) []string { return textValue(i.PrivateDNS) },
+		"reservation-id":    func(i *inst) []string { return textValue(i.ReservationID) },
+		"owner-id":          func(*inst) []string { return textValue(c.Account) },
 		"private-ip-address": func(i *inst) []string {
 			if len(i.Interfaces) == 0 {
 				return nil
@@ -76,10 +79,10 @@ func primaryAddress(e *store.NetworkInterface) string {
 	return e.Private[0].Addr.String()
 }
 
-func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instance {
+func (s *instances) describeInstance(p *store.Partition, i *store.Instance) types.Instance {
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: aws.String(i.ImageID), InstanceType: types.InstanceType(i.Type),
-		State: instanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
+		State: newInstanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
 		KeyName: store.OptionalText(i.KeyName), ClientToken: store.OptionalText(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
 		Placement:       &types.Placement{AvailabilityZone: aws.String(i.Zone), Tenancy: types.TenancyDefault},
 		MetadataOptions: metadataOptions(i), Tags: s.tagList(p, i.ID),
@@ -97,12 +100,12 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 		}
 		if n == 0 {
 			out.PrivateIpAddress = store.OptionalText(primaryAddress(e))
-			out.SecurityGroups = s.groupIdentifiers(p, e.Groups)
+			out.SecurityGroups = s.securityGroupIdentifiers(p, e.Groups)
 			if len(e.IPv6) > 0 {
 				out.Ipv6Address = aws.String(e.IPv6[0].String())
 			}
 		}
-		out.NetworkInterfaces = append(out.NetworkInterfaces, s.instanceENI(p, e))
+		out.NetworkInterfaces = append(out.NetworkInterfaces, s.describeInstanceENI(p, e))
 	}
 	return out
 }
@@ -114,12 +117,12 @@ func metadataOptions(i *store.Instance) *types.InstanceMetadataOptionsResponse {
 	}
 }
 
-func (s *instances) instanceENI(p *store.Partition, e *store.NetworkInterface) types.InstanceNetworkInterface {
+func (s *instances) describeInstanceENI(p *store.Partition, e *store.NetworkInterface) types.InstanceNetworkInterface {
 	out := types.InstanceNetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),
 		OwnerId: aws.String(e.Owner), Status: eniStatus(e), SourceDestCheck: aws.Bool(e.SourceDestCheck),
-		Groups: s.groupIdentifiers(p, e.Groups), PrivateIpAddress: store.OptionalText(primaryAddress(e)),
+		Groups: s.securityGroupIdentifiers(p, e.Groups), PrivateIpAddress: store.OptionalText(primaryAddress(e)),
 	}
 	if a := e.Attachment; a != nil {
 		out.Attachment = &types.InstanceNetworkInterfaceAttachment{

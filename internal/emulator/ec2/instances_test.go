@@ -17,14 +17,14 @@ import (
 
 func TestInstanceLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, ctx := newCloud(t), t.Context()
-		c.partition(func(p *store.Partition) {
+		c, ctx := newHarness(t), t.Context()
+		c.withPartition(func(p *store.Partition) {
 			p.Store().Config.Delays.Instance = 10 * time.Second
 			p.Store().Config.Delays.TerminatedVisible = time.Hour
 		})
-		vpc := c.vpc("10.0.0.0/16")
-		subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2b"), c.group(vpc, "nodes")
-		i := c.launch(subnet, 1, g)[0]
+		vpc := c.createVPC("10.0.0.0/16")
+		subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2b"), c.createSecurityGroup(vpc, "nodes")
+		i := c.launchInstances(subnet, 1, g)[0]
 		id := *i.InstanceId
 		state := func() string {
 			out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
@@ -48,26 +48,26 @@ func TestInstanceLifecycle(t *testing.T) {
 		}
 		step("stopping", 0)
 		_, err = c.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
-		wantCode(t, "IncorrectInstanceState", err)
+		checkCode(t, "IncorrectInstanceState", err)
 		step("stopped", 10*time.Second)
 		_, err = c.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
-		wantCode(t, "", err)
+		checkCode(t, "", err)
 		step("running", 10*time.Second)
 		_, err = c.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-		wantCode(t, "", err)
+		checkCode(t, "", err)
 		step("shutting-down", 0)
 		step("terminated", 10*time.Second)
 		time.Sleep(time.Hour)
 		_, err = c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-		wantCode(t, "InvalidInstanceID.NotFound", err)
+		checkCode(t, "InvalidInstanceID.NotFound", err)
 	})
 }
 
 func TestInstanceNetwork(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2b"), c.group(vpc, "nodes")
-	launched := c.launch(subnet, 2, g)
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2b"), c.createSecurityGroup(vpc, "nodes")
+	launched := c.launchInstances(subnet, 2, g)
 	var got []string
 	for _, i := range launched {
 		eni := i.NetworkInterfaces[0]
@@ -97,7 +97,7 @@ func TestInstanceNetwork(t *testing.T) {
 		{"instance-state-name", "stopped", 0}, {"vpc-id", vpc, 2}, {"subnet-id", subnet, 2}, {"availability-zone", "us-west-2a", 0},
 		{"network-interface.group-id", g, 2}, {"network-interface.addresses.private-ip-address", "10.0.0.5", 1},
 	} {
-		if got := count(filter(tc.name, tc.value)); got != tc.want {
+		if got := count(newFilter(tc.name, tc.value)); got != tc.want {
 			t.Errorf("%s=%s: want %d, got %d", tc.name, tc.value, tc.want, got)
 		}
 	}
@@ -108,9 +108,9 @@ func TestInstanceNetwork(t *testing.T) {
 }
 
 func TestRunInstancesRefusals(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	subnet, far := c.subnet(vpc, "10.0.0.0/28", "us-west-2a"), c.group(c.vpc("10.1.0.0/16"), "far")
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet, far := c.createSubnet(vpc, "10.0.0.0/28", "us-west-2a"), c.createSecurityGroup(c.createVPC("10.1.0.0/16"), "far")
 	run := func(change func(*ec2.RunInstancesInput)) error {
 		in := &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &subnet}
 		change(in)
@@ -129,8 +129,8 @@ func TestRunInstancesRefusals(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wantCode(t, tc.want, run(tc.change))
-			c.partition(func(p *store.Partition) {
+			checkCode(t, tc.want, run(tc.change))
+			c.withPartition(func(p *store.Partition) {
 				if len(p.Instances) != 0 || len(p.NetworkInterfaces) != 0 {
 					t.Errorf("not deleted: %d instances, %d ENIs", len(p.Instances), len(p.NetworkInterfaces))
 				}
@@ -138,15 +138,15 @@ func TestRunInstancesRefusals(t *testing.T) {
 		})
 	}
 	token := func(in *ec2.RunInstancesInput) { in.ClientToken = aws.String("once") }
-	wantCode(t, "", run(token))
-	wantCode(t, "", run(token))
-	c.partition(func(p *store.Partition) {
+	checkCode(t, "", run(token))
+	checkCode(t, "", run(token))
+	c.withPartition(func(p *store.Partition) {
 		if len(p.Instances) != 1 {
 			t.Errorf("one token launched %d instances", len(p.Instances))
 		}
 	})
-	wantCode(t, "", run(func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(50) }))
-	c.partition(func(p *store.Partition) {
+	checkCode(t, "", run(func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(50) }))
+	c.withPartition(func(p *store.Partition) {
 		if len(p.Instances) != 11 {
 			t.Errorf("want as many as the subnet holds, got %d instances", len(p.Instances))
 		}
@@ -156,17 +156,17 @@ func TestRunInstancesRefusals(t *testing.T) {
 		t.Error("no image")
 	}
 	_, err = c.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{"ami-0"}})
-	wantCode(t, "InvalidAMIID.NotFound", err)
+	checkCode(t, "InvalidAMIID.NotFound", err)
 }
 
 func TestInterfaces(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "pods")
-	node := *c.launch(subnet, 1)[0].InstanceId
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a"), c.createSecurityGroup(vpc, "pods")
+	node := *c.launchInstances(subnet, 1)[0].InstanceId
 	created, err := c.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{
 		SubnetId: &subnet, Groups: []string{g}, Description: aws.String("aws-K8S-" + node), SecondaryPrivateIpAddressCount: aws.Int32(2),
-		TagSpecifications: tagSpec(types.ResourceTypeNetworkInterface, "node.k8s.amazonaws.com/instance_id", node),
+		TagSpecifications: tagSpecifications(types.ResourceTypeNetworkInterface, "node.k8s.amazonaws.com/instance_id", node),
 	})
 	eni := *must(t, created, err).NetworkInterface.NetworkInterfaceId
 	if s := created.NetworkInterface.Status; s != types.NetworkInterfaceStatusAvailable {
@@ -175,22 +175,22 @@ func TestInterfaces(t *testing.T) {
 	attached, err := c.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni, InstanceId: &node, DeviceIndex: aws.Int32(1)})
 	attachment := must(t, attached, err).AttachmentId
 	_, err = c.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni, InstanceId: &node, DeviceIndex: aws.Int32(2)})
-	wantCode(t, "InvalidParameterValue", err)
+	checkCode(t, "InvalidParameterValue", err)
 	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &eni})
-	wantCode(t, "InvalidParameterValue", err)
+	checkCode(t, "InvalidParameterValue", err)
 
 	assign := func(ips ...string) error {
 		_, err := c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: ips})
 		return err
 	}
-	wantCode(t, "", assign("10.0.0.50", "10.0.0.51"))
-	wantCode(t, "InvalidParameterValue", assign("10.0.0.52", "10.0.0.4"))
-	wantCode(t, "InvalidParameterValue", assign("10.0.0.255"))
-	wantCode(t, "InvalidParameterValue", assign("10.0.1.1"))
+	checkCode(t, "", assign("10.0.0.50", "10.0.0.51"))
+	checkCode(t, "InvalidParameterValue", assign("10.0.0.52", "10.0.0.4"))
+	checkCode(t, "InvalidParameterValue", assign("10.0.0.255"))
+	checkCode(t, "InvalidParameterValue", assign("10.0.1.1"))
 	_, err = c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, Ipv4Prefixes: []string{"10.0.0.64/28"}})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, SecondaryPrivateIpAddressCount: aws.Int32(300)})
-	wantCode(t, "InsufficientFreeAddressesInSubnet", err)
+	checkCode(t, "InsufficientFreeAddressesInSubnet", err)
 
 	read := func(filters ...types.Filter) []string {
 		out, err := c.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
@@ -207,61 +207,61 @@ func TestInterfaces(t *testing.T) {
 	}
 	want := []string{"10.0.0.5", "10.0.0.6", "10.0.0.7", "10.0.0.50", "10.0.0.51", "10.0.0.64/28"}
 	for name, f := range map[string]types.Filter{
-		"a secondary address": filter("addresses.private-ip-address", "10.0.0.51"),
-		"group":               filter("group-id", g),
-		"description":         filter("description", "aws-K8S-*"),
-		"tag":                 filter("tag:node.k8s.amazonaws.com/instance_id", node),
+		"a secondary address": newFilter("addresses.private-ip-address", "10.0.0.51"),
+		"group":               newFilter("group-id", g),
+		"description":         newFilter("description", "aws-K8S-*"),
+		"tag":                 newFilter("tag:node.k8s.amazonaws.com/instance_id", node),
 	} {
 		if diff := cmp.Diff(want, read(f)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if got := read(filter("attachment.instance-id", node), filter("attachment.device-index", "1"), filter("status", "in-use")); len(got) != len(want) {
+	if got := read(newFilter("attachment.instance-id", node), newFilter("attachment.device-index", "1"), newFilter("status", "in-use")); len(got) != len(want) {
 		t.Errorf("by attachment: %v", got)
 	}
 
 	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.5"}})
-	wantCode(t, "InvalidParameterValue", err) // the primary address
+	checkCode(t, "InvalidParameterValue", err) // the primary address
 	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.50"}})
-	wantCode(t, "", err)
-	wantCode(t, "", assign("10.0.0.50"))
+	checkCode(t, "", err)
+	checkCode(t, "", assign("10.0.0.50"))
 
 	_, err = c.AssignIpv6Addresses(ctx, &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: &eni, Ipv6AddressCount: aws.Int32(1)})
-	wantCode(t, "InvalidParameterValue", err) // the subnet has no IPv6 block
+	checkCode(t, "InvalidParameterValue", err) // the subnet has no IPv6 block
 
 	_, err = c.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, PrivateIpAddress: aws.String("10.0.0.4")})
-	wantCode(t, "InvalidIPAddress.InUse", err)
+	checkCode(t, "InvalidIPAddress.InUse", err)
 
-	other := c.group(vpc, "other")
+	other := c.createSecurityGroup(vpc, "other")
 	_, err = c.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: []string{other}})
-	wantCode(t, "", err)
-	if got := read(filter("group-id", other)); len(got) == 0 {
+	checkCode(t, "", err)
+	if got := read(newFilter("group-id", other)); len(got) == 0 {
 		t.Error("security groups did not change")
 	}
 	_, err = c.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: attachment})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &eni})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 }
 
 func TestSecurityGroupQuotaOfENI(t *testing.T) {
-	c := newCloud(t)
-	vpc := c.vpc("10.0.0.0/16")
-	subnet := c.subnet(vpc, "10.0.0.0/24", "us-west-2a")
+	c := newHarness(t)
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a")
 	var groups []string
 	for i := range 6 {
-		groups = append(groups, c.group(vpc, fmt.Sprint("g", i)))
+		groups = append(groups, c.createSecurityGroup(vpc, fmt.Sprint("g", i)))
 	}
 	_, err := c.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, Groups: groups})
-	wantCode(t, "SecurityGroupsPerInterfaceLimitExceeded", err)
+	checkCode(t, "SecurityGroupsPerInterfaceLimitExceeded", err)
 }
 
 func TestENIsOfServicesCannotBeChangedByUsers(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "lb")
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a"), c.createSecurityGroup(vpc, "lb")
 	var id string
-	c.partition(func(p *store.Partition) {
+	c.withPartition(func(p *store.Partition) {
 		eni, err := p.CreateServiceENI("ELB app/web/0123456789abcdef", "amazon-elb", subnet, []string{g})
 		if err != nil {
 			t.Fatal(err)
@@ -269,15 +269,15 @@ func TestENIsOfServicesCannotBeChangedByUsers(t *testing.T) {
 		id = eni.ID
 	})
 	out, err := c.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{
-		Filters: []types.Filter{filter("requester-managed", "true"), filter("attachment.instance-owner-id", "amazon-elb"), filter("description", "ELB app/*")},
+		Filters: []types.Filter{newFilter("requester-managed", "true"), newFilter("attachment.instance-owner-id", "amazon-elb"), newFilter("description", "ELB app/*")},
 	})
 	e := must(t, out, err).NetworkInterfaces[0]
 	if *e.NetworkInterfaceId != id || *e.RequesterId != "amazon-elb" || *e.PrivateIpAddress != "10.0.0.4" || *e.Groups[0].GroupId != g {
 		t.Errorf("%+v", e)
 	}
 	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
-	wantCode(t, "AuthFailure", err)
-	c.partition(func(p *store.Partition) {
+	checkCode(t, "AuthFailure", err)
+	c.withPartition(func(p *store.Partition) {
 		if broken := p.Store().Check(); len(broken) != 0 {
 			t.Error(broken)
 		}

@@ -13,80 +13,80 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// kind is a type of resource with an identifier.
-type kind struct {
+// resourceKind is a type of resource with an identifier.
+type resourceKind struct {
 	prefix       string // prefix of identifiers, with the hyphen
 	resourceType string // the type in tags and ARNs
-	// code and malformed are the stems of the error codes: code + ".NotFound", malformed + ".Malformed".
-	code, malformed string
-	// noun is the name in messages, as in "The subnet ID 'x' does not exist".
-	noun string
-	// min and max are the bounds of MaxResults.
-	min, max int
+	// codeStem and malformed are the stems of the error codes: code + ".NotFound", malformed + ".Malformed".
+	codeStem, malformedStem string
+	// displayName is the name in messages, as in "The subnet ID 'x' does not exist".
+	displayName string
+	// minResults and max are the bounds of MaxResults.
+	minResults, maxResults int
 }
 
 var (
-	kindVPC           = kind{"vpc-", "vpc", "InvalidVpcID", "InvalidVpcID", "vpc ID", 5, 1000}
-	kindSubnet        = kind{"subnet-", "subnet", "InvalidSubnetID", "InvalidSubnetID", "subnet ID", 5, 1000}
-	kindGroup         = kind{"sg-", "security-group", "InvalidGroup", "InvalidGroupId", "security group", 5, 1000}
-	kindGroupRule     = kind{"sgr-", "security-group-rule", "InvalidSecurityGroupRuleId", "InvalidSecurityGroupRuleId", "security group rule ID", 5, 1000}
-	kindInstance      = kind{"i-", "instance", "InvalidInstanceID", "InvalidInstanceID", "instance ID", 5, 1000}
-	kindInterface     = kind{"eni-", "network-interface", "InvalidNetworkInterfaceID", "InvalidNetworkInterfaceId", "networkInterface ID", 5, 1000}
-	kindRouteTable    = kind{"rtb-", "route-table", "InvalidRouteTableID", "InvalidRouteTableId", "routeTable ID", 5, 100}
-	kindGateway       = kind{"igw-", "internet-gateway", "InvalidInternetGatewayID", "InvalidInternetGatewayId", "internetGateway ID", 5, 1000}
-	kindAddress       = kind{"eipalloc-", "elastic-ip", "InvalidAllocationID", "InvalidAllocationID", "allocation ID", 5, 1000}
-	kindPrefixList    = kind{"pl-", "prefix-list", "InvalidPrefixListID", "InvalidPrefixListId", "prefix list ID", 1, 100}
-	kindPool          = kind{"ipam-pool-", "ipam-pool", "InvalidIpamPoolId", "InvalidIpamPoolId", "ipam pool ID", 5, 1000}
-	kindCoIP          = kind{"ipv4pool-coip-", "coip-pool", "InvalidPoolID", "InvalidPoolID", "pool ID", 5, 1000}
-	kindTag           = kind{max: 1000, min: 5}
-	idDigits          = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
-	kindsByIdentifier = []kind{kindVPC, kindSubnet, kindGroup, kindGroupRule, kindInstance, kindInterface, kindRouteTable, kindGateway, kindAddress, kindPrefixList, kindPool, kindCoIP}
+	kindVPC               = resourceKind{"vpc-", "vpc", "InvalidVpcID", "InvalidVpcID", "vpc ID", 5, 1000}
+	kindSubnet            = resourceKind{"subnet-", "subnet", "InvalidSubnetID", "InvalidSubnetID", "subnet ID", 5, 1000}
+	kindSecurityGroup     = resourceKind{"sg-", "security-group", "InvalidGroup", "InvalidGroupId", "security group", 5, 1000}
+	kindSecurityGroupRule = resourceKind{"sgr-", "security-group-rule", "InvalidSecurityGroupRuleId", "InvalidSecurityGroupRuleId", "security group rule ID", 5, 1000}
+	kindInstance          = resourceKind{"i-", "instance", "InvalidInstanceID", "InvalidInstanceID", "instance ID", 5, 1000}
+	kindENI               = resourceKind{"eni-", "network-interface", "InvalidNetworkInterfaceID", "InvalidNetworkInterfaceId", "networkInterface ID", 5, 1000}
+	kindRouteTable        = resourceKind{"rtb-", "route-table", "InvalidRouteTableID", "InvalidRouteTableId", "routeTable ID", 5, 100}
+	kindGateway           = resourceKind{"igw-", "internet-gateway", "InvalidInternetGatewayID", "InvalidInternetGatewayId", "internetGateway ID", 5, 1000}
+	kindAddress           = resourceKind{"eipalloc-", "elastic-ip", "InvalidAllocationID", "InvalidAllocationID", "allocation ID", 5, 1000}
+	kindPrefixList        = resourceKind{"pl-", "prefix-list", "InvalidPrefixListID", "InvalidPrefixListId", "prefix list ID", 1, 100}
+	kindIPAMPool          = resourceKind{"ipam-pool-", "ipam-pool", "InvalidIpamPoolId", "InvalidIpamPoolId", "ipam pool ID", 5, 1000}
+	kindCoIPPool          = resourceKind{"ipv4pool-coip-", "coip-pool", "InvalidPoolID", "InvalidPoolID", "pool ID", 5, 1000}
+	kindTag               = resourceKind{maxResults: 1000, minResults: 5}
+	idDigitsPattern       = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
+	kindsByIdentifier     = []resourceKind{kindVPC, kindSubnet, kindSecurityGroup, kindSecurityGroupRule, kindInstance, kindENI, kindRouteTable, kindGateway, kindAddress, kindPrefixList, kindIPAMPool, kindCoIPPool}
 )
 
-func (k kind) notFound(ids ...string) *store.Error {
+func (k resourceKind) notFoundError(ids ...string) *store.Error {
 	if len(ids) == 1 {
-		return store.Errorf(store.Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.code+".NotFound", "The %s '%s' does not exist", k.noun, ids[0])
+		return store.Errorf(store.Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.codeStem+".NotFound", "The %s '%s' does not exist", k.displayName, ids[0])
 	}
-	return store.Errorf(store.Unproven, k.code+".NotFound", "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
+	return store.Errorf(store.Unproven, k.codeStem+".NotFound", "The %ss '%s' do not exist", k.displayName, strings.Join(ids, ", "))
 }
 
-func (k kind) checkID(id string) *store.Error {
+func (k resourceKind) checkID(id string) *store.Error {
 	digits, ok := strings.CutPrefix(id, k.prefix)
-	if !ok || !idDigits.MatchString(digits) {
-		return store.Errorf(store.Unproven, k.malformed+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
+	if !ok || !idDigitsPattern.MatchString(digits) {
+		return store.Errorf(store.Unproven, k.malformedStem+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
 	}
 	return nil
 }
 
-// find returns the resource with an identifier, or an error of its kind.
-func find[T any](k kind, all map[string]*T, id *string) (*T, *store.Error) {
+// findResource returns the resource with an identifier, or an error of its kind.
+func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.displayName, " ", ""))
 	}
 	if err := k.checkID(*id); err != nil {
 		return nil, err
 	}
 	item := all[*id]
 	if item == nil {
-		return nil, k.notFound(*id)
+		return nil, k.notFoundError(*id)
 	}
 	return item, nil
 }
 
-// query has the parameters that all describe operations have.
-type query struct {
-	ids     []string
-	filters []types.Filter
-	max     *int32
-	token   *string
+// describeQuery has the parameters that all describe operations have.
+type describeQuery struct {
+	ids        []string
+	filters    []types.Filter
+	maxResults *int32
+	nextToken  *string
 }
 
 // describe returns a page of the resources of one kind that a query selects by identifiers, which must
 // exist, and filters.
-func describe[T any](s *core, c *store.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
+func describe[T any](s *core, c *store.Call, k resourceKind, all map[string]*T, q describeQuery, known filters[*T]) (items []*T, next *string, err error) {
 	ids := store.SortedKeys(all)
 	if len(q.ids) > 0 {
-		if q.max != nil {
+		if q.maxResults != nil {
 			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
 		}
 		if err := checkIDs(k, all, q.ids); err != nil {
@@ -99,12 +99,12 @@ func describe[T any](s *core, c *store.Call, k kind, all map[string]*T, q query,
 	for name, values := range known {
 		byID[name] = func(id string) []string { return values(all[id]) }
 	}
-	ids, refused := selectBy(ids, q.filters, byID, tags)
+	ids, refused := filterItems(ids, q.filters, byID, tags)
 	if refused != nil {
 		return nil, nil, refused
 	}
 	if len(q.ids) == 0 {
-		if ids, next, refused = page(s.w, k, ids, q.max, q.token); refused != nil {
+		if ids, next, refused = page(s.store, k, ids, q.maxResults, q.nextToken); refused != nil {
 			return nil, nil, refused
 		}
 	}
@@ -112,10 +112,10 @@ func describe[T any](s *core, c *store.Call, k kind, all map[string]*T, q query,
 	for _, id := range ids {
 		items = append(items, all[id])
 	}
-	return store.Shuffle(s.w, items), next, nil
+	return store.Shuffle(s.store, items), next, nil
 }
 
-func checkIDs[T any](k kind, all map[string]*T, ids []string) *store.Error {
+func checkIDs[T any](k resourceKind, all map[string]*T, ids []string) *store.Error {
 	var missing []string
 	for _, id := range ids {
 		if err := k.checkID(id); err != nil {
@@ -126,18 +126,18 @@ func checkIDs[T any](k kind, all map[string]*T, ids []string) *store.Error {
 		}
 	}
 	if len(missing) > 0 {
-		return k.notFound(missing...)
+		return k.notFoundError(missing...)
 	}
 	return nil
 }
 
 // page returns the page of sorted keys after a token, and the next token. The token is the last key of the
 // previous page, so that it stays valid if resources are created or deleted.
-func page(w *store.Store, k kind, keys []string, asked *int32, token *string) (cut []string, next *string, err *store.Error) {
+func page(w *store.Store, k resourceKind, keys []string, asked *int32, token *string) (cut []string, next *string, err *store.Error) {
 	limit := len(keys)
 	if asked != nil {
-		if int(*asked) < k.min || int(*asked) > k.max {
-			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.min, k.max)
+		if int(*asked) < k.minResults || int(*asked) > k.maxResults {
+			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.minResults, k.maxResults)
 		}
 		limit = int(*asked)
 	}
@@ -162,8 +162,8 @@ func page(w *store.Store, k kind, keys []string, asked *int32, token *string) (c
 	return keys, aws.String(base64.StdEncoding.EncodeToString([]byte(keys[limit-1]))), nil
 }
 
-// resourceType returns the type of an identifier, as in tags and ARNs.
-func resourceType(id string) string {
+// resourceTypeOf returns the type of an identifier, as in tags and ARNs.
+func resourceTypeOf(id string) string {
 	prefix := id[:strings.LastIndex(id, "-")+1]
 	for _, k := range kindsByIdentifier {
 		if k.prefix == prefix {
@@ -173,9 +173,9 @@ func resourceType(id string) string {
 	return fmt.Sprintf("unknown (%s)", prefix)
 }
 
-// createdBefore returns the resource that an earlier request with the same client token created, or nil if the
+// resourceByToken returns the resource that an earlier request with the same client token created, or nil if the
 // resource does not exist.
-func createdBefore[T any](c *store.Call, all map[string]*T, token *string) *T {
+func resourceByToken[T any](c *store.Call, all map[string]*T, token *string) *T {
 	if aws.ToString(token) == "" {
 		return nil
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 func TestNewAccountHasADefaultVPC(t *testing.T) {
-	c := newCloud(t)
-	vpcs, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{filter("is-default", "true")}})
+	c := newHarness(t)
+	vpcs, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{newFilter("is-default", "true")}})
 	vpc := must(t, vpcs, err).Vpcs[0]
 	if *vpc.CidrBlock != "172.31.0.0/16" {
 		t.Errorf("block %s", *vpc.CidrBlock)
 	}
-	subnets, err := c.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("default-for-az", "true")}})
+	subnets, err := c.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []types.Filter{newFilter("default-for-az", "true")}})
 	zones := map[string]bool{}
 	for _, s := range must(t, subnets, err).Subnets {
 		zones[*s.AvailabilityZone] = true
@@ -30,15 +30,15 @@ func TestNewAccountHasADefaultVPC(t *testing.T) {
 	if len(zones) != 3 {
 		t.Errorf("zones %v", zones)
 	}
-	tables, err := c.DescribeRouteTables(t.Context(), &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "true")}})
+	tables, err := c.DescribeRouteTables(t.Context(), &ec2.DescribeRouteTablesInput{Filters: []types.Filter{newFilter("association.main", "true")}})
 	if routes := must(t, tables, err).RouteTables[0].Routes; len(routes) != 2 {
 		t.Errorf("routes %+v", routes)
 	}
 }
 
 func TestVPCAndSubnets(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
 	out, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 	v := must(t, out, err).Vpcs[0]
 	if len(v.Ipv6CidrBlockAssociationSet) != 1 || v.State != types.VpcStateAvailable || *v.OwnerId != "111122223333" {
@@ -48,27 +48,27 @@ func TestVPCAndSubnets(t *testing.T) {
 		_, err := c.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: &vpc, CidrBlock: &block, AvailabilityZone: &zone})
 		return err
 	}
-	wantCode(t, "", create("10.0.0.0/24", "us-west-2a"))
-	wantCode(t, "InvalidSubnet.Conflict", create("10.0.0.128/25", "us-west-2b"))
-	wantCode(t, "InvalidSubnet.Range", create("10.1.0.0/24", "us-west-2a"))
-	wantCode(t, "InvalidSubnet.Range", create("10.0.1.0/29", "us-west-2a"))
-	wantCode(t, "InvalidParameterValue", create("10.0.1.0/24", "us-west-2z"))
-	wantCode(t, "InvalidParameterValue", create("nonsense", "us-west-2a"))
+	checkCode(t, "", create("10.0.0.0/24", "us-west-2a"))
+	checkCode(t, "InvalidSubnet.Conflict", create("10.0.0.128/25", "us-west-2b"))
+	checkCode(t, "InvalidSubnet.Range", create("10.1.0.0/24", "us-west-2a"))
+	checkCode(t, "InvalidSubnet.Range", create("10.0.1.0/29", "us-west-2a"))
+	checkCode(t, "InvalidParameterValue", create("10.0.1.0/24", "us-west-2z"))
+	checkCode(t, "InvalidParameterValue", create("nonsense", "us-west-2a"))
 
 	_, err = c.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: aws.String("10.1.0.0/16")})
-	wantCode(t, "", err)
-	wantCode(t, "", create("10.1.0.0/24", "us-west-2a"))
+	checkCode(t, "", err)
+	checkCode(t, "", create("10.1.0.0/24", "us-west-2a"))
 
 	six := *v.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
-	id := c.subnet(vpc, "10.0.2.0/24", "us-west-2b", "Name", "two")
+	id := c.createSubnet(vpc, "10.0.2.0/24", "us-west-2b", "Name", "two")
 	_, err = c.AssociateSubnetCidrBlock(ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &id, Ipv6CidrBlock: &six})
-	wantCode(t, "InvalidSubnet.Range", err) // the block is a /56
+	checkCode(t, "InvalidSubnet.Range", err) // the block is a /56
 	sixtyFour := six[:len(six)-len("/56")] + "/64"
 	_, err = c.AssociateSubnetCidrBlock(ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &id, Ipv6CidrBlock: &sixtyFour})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.ModifySubnetAttribute(ctx, &ec2.ModifySubnetAttributeInput{SubnetId: &id, MapPublicIpOnLaunch: &types.AttributeBooleanValue{Value: aws.Bool(true)}})
-	wantCode(t, "", err)
-	subnets, err := c.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("tag:Name", "t?o"), filter("vpc-id", vpc)}})
+	checkCode(t, "", err)
+	subnets, err := c.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{newFilter("tag:Name", "t?o"), newFilter("vpc-id", vpc)}})
 	s := must(t, subnets, err).Subnets[0]
 	if *s.SubnetId != id || !*s.MapPublicIpOnLaunch || *s.AvailabilityZoneId != "usw2-az2" || *s.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock != sixtyFour {
 		t.Errorf("%+v", s)
@@ -85,23 +85,23 @@ func TestVPCAndSubnets(t *testing.T) {
 		t.Errorf("prefixes %+v", b)
 	}
 	_, err = c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &id})
-	wantCode(t, "DependencyViolation", err)
+	checkCode(t, "DependencyViolation", err)
 	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: first.NetworkInterfaceId})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &vpc, EnableDnsHostnames: &types.AttributeBooleanValue{Value: aws.Bool(true)}})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 
 	_, err = c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &vpc})
-	wantCode(t, "DependencyViolation", err)
-	empty := c.vpc("10.9.0.0/16")
+	checkCode(t, "DependencyViolation", err)
+	empty := c.createVPC("10.9.0.0/16")
 	_, err = c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &empty})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &id})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 }
 
 func TestIdentifiers(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
+	c, ctx := newHarness(t), t.Context()
 	ghost := "0123456789abcdef0"
 	cases := map[string]struct {
 		err  func() error
@@ -164,7 +164,7 @@ func TestIdentifiers(t *testing.T) {
 			return err
 		}, "InvalidNextToken"},
 		"unknown filter": {func() error {
-			_, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []types.Filter{filter("colour", "red")}})
+			_, err := c.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []types.Filter{newFilter("colour", "red")}})
 			return err
 		}, "InvalidParameterValue"},
 		"dry run": {func() error {
@@ -173,20 +173,20 @@ func TestIdentifiers(t *testing.T) {
 		}, "DryRunOperation"},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { wantCode(t, tc.want, tc.err()) })
+		t.Run(name, func(t *testing.T) { checkCode(t, tc.want, tc.err()) })
 	}
 }
 
-func TestPages(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
+func TestDescribeIsPaginated(t *testing.T) {
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
 	var want []string
 	for i := range 7 {
-		want = append(want, c.group(vpc, string(rune('a'+i))))
+		want = append(want, c.createSecurityGroup(vpc, string(rune('a'+i))))
 	}
 	list := func(asked *int32) (got []string, calls int) {
 		pages := ec2.NewDescribeSecurityGroupsPaginator(c, &ec2.DescribeSecurityGroupsInput{
-			MaxResults: asked, Filters: []types.Filter{filter("vpc-id", vpc), filter("description", "a group")},
+			MaxResults: asked, Filters: []types.Filter{newFilter("vpc-id", vpc), newFilter("description", "a group")},
 		})
 		for pages.HasMorePages() {
 			out, err := pages.NextPage(ctx)
@@ -210,15 +210,15 @@ func TestPages(t *testing.T) {
 			t.Errorf("pages of %d: %d calls\n%s", asked, calls, diff)
 		}
 	}
-	c.partition(func(p *store.Partition) { p.Store().Config.PageSize = 2 })
+	c.withPartition(func(p *store.Partition) { p.Store().Config.PageSize = 2 })
 	if got, calls := list(nil); calls != 4 || !cmp.Equal(want, got) {
 		t.Errorf("small pages: %d calls, %v", calls, got)
 	}
 }
 
 func TestZones(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	c.partition(func(p *store.Partition) {
+	c, ctx := newHarness(t), t.Context()
+	c.withPartition(func(p *store.Partition) {
 		p.Zones = append(p.Zones, &store.Zone{
 			Name: "us-west-2-lax-1a", ID: "usw2-lax1-az1", Type: "local-zone", Group: "us-west-2-lax-1",
 			BorderGroup: "us-west-2-lax-1", Parent: "us-west-2a", OptIn: "not-opted-in", State: "available",
@@ -233,14 +233,14 @@ func TestZones(t *testing.T) {
 		"all":        {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true)}, []string{"us-west-2-lax-1a", "us-west-2a", "us-west-2b", "us-west-2c"}, ""},
 		"by id":      {ec2.DescribeAvailabilityZonesInput{ZoneIds: []string{"usw2-az2"}}, []string{"us-west-2b"}, ""},
 		"by name":    {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2c"}}, []string{"us-west-2c"}, ""},
-		"by type":    {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true), Filters: []types.Filter{filter("zone-type", "local-zone")}}, []string{"us-west-2-lax-1a"}, ""},
+		"by type":    {ec2.DescribeAvailabilityZonesInput{AllAvailabilityZones: aws.Bool(true), Filters: []types.Filter{newFilter("zone-type", "local-zone")}}, []string{"us-west-2-lax-1a"}, ""},
 		"no such":    {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2x"}}, nil, "InvalidParameterValue"},
 		"hidden one": {ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-west-2-lax-1a"}}, nil, "InvalidParameterValue"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			out, err := c.DescribeAvailabilityZones(ctx, &tc.in)
-			wantCode(t, tc.code, err)
+			checkCode(t, tc.code, err)
 			if err != nil {
 				return
 			}
@@ -261,10 +261,10 @@ func TestZones(t *testing.T) {
 }
 
 func TestRouting(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	subnet := c.subnet(vpc, "10.0.0.0/24", "us-west-2a")
-	gw, err := c.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{TagSpecifications: tagSpec(types.ResourceTypeInternetGateway, "Name", "out")})
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a")
+	gw, err := c.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{TagSpecifications: tagSpecifications(types.ResourceTypeInternetGateway, "Name", "out")})
 	igw := *must(t, gw, err).InternetGateway.InternetGatewayId
 	table, err := c.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{VpcId: &vpc})
 	rtb := *must(t, table, err).RouteTable.RouteTableId
@@ -272,46 +272,46 @@ func TestRouting(t *testing.T) {
 		_, err := c.CreateRoute(ctx, &ec2.CreateRouteInput{RouteTableId: &rtb, DestinationCidrBlock: &to, GatewayId: &igw})
 		return err
 	}
-	wantCode(t, "InvalidParameterValue", route("0.0.0.0/0")) // the gateway is not attached yet
+	checkCode(t, "InvalidParameterValue", route("0.0.0.0/0")) // the gateway is not attached yet
 	_, err = c.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: &igw, VpcId: &vpc})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: &igw, VpcId: &vpc})
-	wantCode(t, "Resource.AlreadyAssociated", err)
-	wantCode(t, "", route("0.0.0.0/0"))
-	wantCode(t, "RouteAlreadyExists", route("0.0.0.0/0"))
+	checkCode(t, "Resource.AlreadyAssociated", err)
+	checkCode(t, "", route("0.0.0.0/0"))
+	checkCode(t, "RouteAlreadyExists", route("0.0.0.0/0"))
 
-	bySubnet := []types.Filter{filter("association.subnet-id", subnet)}
+	bySubnet := []types.Filter{newFilter("association.subnet-id", subnet)}
 	out, err := c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: bySubnet})
 	if n := len(must(t, out, err).RouteTables); n != 0 {
 		t.Errorf("a subnet of the main table shows up in %d tables", n)
 	}
 	assoc, err := c.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: &rtb, SubnetId: &subnet})
 	association := must(t, assoc, err).AssociationId
-	out, err = c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: append(bySubnet, filter("route.gateway-id", igw))})
+	out, err = c.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: append(bySubnet, newFilter("route.gateway-id", igw))})
 	if got := must(t, out, err).RouteTables; len(got) != 1 || *got[0].RouteTableId != rtb || len(got[0].Routes) != 3 {
 		t.Errorf("%+v", got)
 	}
 	_, err = c.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &rtb})
-	wantCode(t, "DependencyViolation", err)
+	checkCode(t, "DependencyViolation", err)
 	_, err = c.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: association})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &rtb})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 
-	gateways, err := c.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: []types.Filter{filter("attachment.vpc-id", vpc)}})
+	gateways, err := c.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: []types.Filter{newFilter("attachment.vpc-id", vpc)}})
 	if g := must(t, gateways, err).InternetGateways; len(g) != 1 || g[0].Attachments[0].State != "available" {
 		t.Errorf("%+v", g)
 	}
 	_, err = c.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: &igw})
-	wantCode(t, "DependencyViolation", err)
+	checkCode(t, "DependencyViolation", err)
 	_, err = c.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: &igw, VpcId: &vpc})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: &igw})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 }
 
 func TestPrefixListsAndAddresses(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
+	c, ctx := newHarness(t), t.Context()
 	made, err := c.CreateManagedPrefixList(ctx, &ec2.CreateManagedPrefixListInput{
 		PrefixListName: aws.String("office"), AddressFamily: aws.String("IPv4"), MaxEntries: aws.Int32(2),
 		Entries: []types.AddPrefixListEntry{{Cidr: aws.String("203.0.113.0/24"), Description: aws.String("desk")}},
@@ -324,20 +324,20 @@ func TestPrefixListsAndAddresses(t *testing.T) {
 	if e := must(t, entries, err).Entries; len(e) != 1 || *e[0].Cidr != "203.0.113.0/24" || *e[0].Description != "desk" {
 		t.Errorf("%+v", e)
 	}
-	found, err := c.DescribeManagedPrefixLists(ctx, &ec2.DescribeManagedPrefixListsInput{Filters: []types.Filter{filter("prefix-list-name", "off*")}})
+	found, err := c.DescribeManagedPrefixLists(ctx, &ec2.DescribeManagedPrefixListsInput{Filters: []types.Filter{newFilter("prefix-list-name", "off*")}})
 	if n := len(must(t, found, err).PrefixLists); n != 1 {
 		t.Errorf("found %d", n)
 	}
 
 	a, err := c.AllocateAddress(ctx, &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})
 	allocation := must(t, a, err).AllocationId
-	addresses, err := c.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: []types.Filter{filter("public-ip", *a.PublicIp)}})
+	addresses, err := c.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: []types.Filter{newFilter("public-ip", *a.PublicIp)}})
 	if got := must(t, addresses, err).Addresses; len(got) != 1 || *got[0].AllocationId != *allocation || got[0].AssociationId != nil {
 		t.Errorf("%+v", got)
 	}
 	subnets, err := c.DescribeSubnets(ctx, nil)
 	subnet := *must(t, subnets, err).Subnets[0].SubnetId
-	c.partition(func(p *store.Partition) {
+	c.withPartition(func(p *store.Partition) {
 		eni, err := p.CreateServiceENI("ELB net/a/1", "amazon-elb", subnet, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -347,12 +347,12 @@ func TestPrefixListsAndAddresses(t *testing.T) {
 		}
 	})
 	_, err = c.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: allocation})
-	wantCode(t, "InvalidIPAddress.InUse", err)
-	c.partition(func(p *store.Partition) { p.DeleteServiceENI(p.Addresses[*allocation].InterfaceID, 0) })
+	checkCode(t, "InvalidIPAddress.InUse", err)
+	c.withPartition(func(p *store.Partition) { p.DeleteServiceENI(p.Addresses[*allocation].InterfaceID, 0) })
 	_, err = c.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: allocation})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.DeleteManagedPrefixList(ctx, &ec2.DeleteManagedPrefixListInput{PrefixListId: list.PrefixListId})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 
 	pool, err := c.CreateIpamPool(ctx, &ec2.CreateIpamPoolInput{IpamScopeId: aws.String("ipam-scope-1"), AddressFamily: types.AddressFamilyIpv4})
 	id := *must(t, pool, err).IpamPool.IpamPoolId

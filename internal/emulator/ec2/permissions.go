@@ -21,11 +21,11 @@ type ruleKey struct {
 	peer               store.Peer
 }
 
-func keyOf(r store.SecurityGroupRule) ruleKey {
-	return ruleKey{r.Protocol, number(r.From), number(r.To), r.Peer}
+func ruleKeyOf(r store.SecurityGroupRule) ruleKey {
+	return ruleKey{r.Protocol, formatNumber(r.From), formatNumber(r.To), r.Peer}
 }
 
-func number(n *int32) string {
+func formatNumber(n *int32) string {
 	if n == nil {
 		return ""
 	}
@@ -56,10 +56,10 @@ func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, 
 	}
 	seen := map[ruleKey]bool{}
 	for _, r := range rules {
-		if seen[keyOf(r)] {
+		if seen[ruleKeyOf(r)] {
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The same permission must not appear multiple times")
 		}
-		seen[keyOf(r)] = true
+		seen[ruleKeyOf(r)] = true
 	}
 	return rules, nil
 }
@@ -115,7 +115,7 @@ func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm t
 	var out []describedPeer
 	add := func(p store.Peer, description *string) *store.Error {
 		text := aws.ToString(description)
-		if len(text) > 255 || !groupText.MatchString(text) {
+		if len(text) > 255 || !securityGroupTextPattern.MatchString(text) {
 			return store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
 		out = append(out, describedPeer{p, text})
@@ -140,7 +140,7 @@ func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm t
 		}
 	}
 	for _, r := range perm.PrefixListIds {
-		list, err := find(kindPrefixList, c.Partition.PrefixLists, r.PrefixListId)
+		list, err := findResource(kindPrefixList, c.Partition.PrefixLists, r.PrefixListId)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm t
 		}
 	}
 	for _, r := range perm.UserIdGroupPairs {
-		peer, err := s.readGroupPeer(c, g, r)
+		peer, err := s.readSecurityGroupPeer(c, g, r)
 		if err != nil {
 			return nil, err
 		}
@@ -171,14 +171,14 @@ func readCIDR(text string, v4 bool) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// readGroupPeer reads a reference to another security group, possibly one of another
+// readSecurityGroupPeer reads a reference to another security group, possibly one of another
 // account.
-func (s *securityGroups) readGroupPeer(c *store.Call, g *store.SecurityGroup, pair types.UserIdGroupPair) (store.Peer, *store.Error) {
+func (s *securityGroups) readSecurityGroupPeer(c *store.Call, g *store.SecurityGroup, pair types.UserIdGroupPair) (store.Peer, *store.Error) {
 	owner := aws.ToString(pair.UserId)
 	if owner == "" {
 		owner = c.Account
 	}
-	p := s.w.Partition(owner, c.Region)
+	p := s.store.Partition(owner, c.Region)
 	if pair.GroupId == nil && pair.GroupName != nil {
 		for _, other := range p.SecurityGroups {
 			if other.Name == *pair.GroupName && other.VPCID == g.VPCID {
@@ -187,7 +187,7 @@ func (s *securityGroups) readGroupPeer(c *store.Call, g *store.SecurityGroup, pa
 		}
 		return store.Peer{}, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
 	}
-	other, err := find(kindGroup, p.SecurityGroups, pair.GroupId)
+	other, err := findResource(kindSecurityGroup, p.SecurityGroups, pair.GroupId)
 	if err != nil {
 		return store.Peer{}, err
 	}
@@ -197,12 +197,12 @@ func (s *securityGroups) readGroupPeer(c *store.Call, g *store.SecurityGroup, pa
 	return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 }
 
-// permissions returns rules as AWS describes them: one permission for each protocol and ports,
+// describePermissions returns rules as AWS describes them: one permission for each protocol and ports,
 // with all peers.
-func (s *securityGroups) permissions(rules []store.SecurityGroupRule) []types.IpPermission {
+func (s *securityGroups) describePermissions(rules []store.SecurityGroupRule) []types.IpPermission {
 	byPorts := map[string]*types.IpPermission{}
 	for _, r := range rules {
-		key := fmt.Sprintf("%s %s %s", r.Protocol, number(r.From), number(r.To))
+		key := fmt.Sprintf("%s %s %s", r.Protocol, formatNumber(r.From), formatNumber(r.To))
 		perm := byPorts[key]
 		if perm == nil {
 			perm = &types.IpPermission{
@@ -230,11 +230,11 @@ func (s *securityGroups) permissions(rules []store.SecurityGroupRule) []types.Ip
 	for _, key := range store.SortedKeys(byPorts) {
 		out = append(out, *byPorts[key])
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }
 
-// describeRule formats a rule for error messages.
-func describeRule(r store.SecurityGroupRule) string {
+// formatRule formats a rule for error messages.
+func formatRule(r store.SecurityGroupRule) string {
 	peer := r.Peer.Group + r.Peer.PrefixList
 	if r.Peer.CIDR.IsValid() {
 		peer = r.Peer.CIDR.String()

@@ -11,8 +11,8 @@ import (
 // CreateIpamPool creates an IPAM pool without addresses.
 func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
 	p := c.Partition
-	if pool := createdBefore(c, p.IPAMPools, in.ClientToken); pool != nil {
-		return &ec2.CreateIpamPoolOutput{IpamPool: new(s.ipamPool(p, pool))}, nil
+	if pool := resourceByToken(c, p.IPAMPools, in.ClientToken); pool != nil {
+		return &ec2.CreateIpamPoolOutput{IpamPool: new(s.describeIPAMPool(p, pool))}, nil
 	}
 	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
@@ -22,19 +22,19 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 		return nil, err
 	}
 	pool := &store.IPAMPool{
-		ID: s.w.NewID("ipam-pool-"), ScopeID: *in.IpamScopeId, Family: string(in.AddressFamily),
+		ID: s.store.NewID("ipam-pool-"), ScopeID: *in.IpamScopeId, Family: string(in.AddressFamily),
 		Description: aws.ToString(in.Description), Locale: aws.ToString(in.Locale),
 	}
 	p.IPAMPools[pool.ID] = pool
-	p.Tag(pool.ID, tags)
+	p.AddTags(pool.ID, tags)
 	recordToken(c, in.ClientToken, pool.ID)
-	return &ec2.CreateIpamPoolOutput{IpamPool: new(s.ipamPool(p, pool))}, nil
+	return &ec2.CreateIpamPoolOutput{IpamPool: new(s.describeIPAMPool(p, pool))}, nil
 }
 
 // DescribeIpamPools lists pools.
 func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.IPAMPool]{
+	items, next, err := describe(s.core, c, kindIPAMPool, p.IPAMPools, describeQuery{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.IPAMPool]{
 		"ipam-pool-id":   func(x *store.IPAMPool) []string { return textValue(x.ID) },
 		"ipam-scope-id":  func(x *store.IPAMPool) []string { return textValue(x.ScopeID) },
 		"address-family": func(x *store.IPAMPool) []string { return textValue(x.Family) },
@@ -45,15 +45,15 @@ func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInp
 	}
 	out := &ec2.DescribeIpamPoolsOutput{NextToken: next, IpamPools: []types.IpamPool{}}
 	for _, x := range items {
-		out.IpamPools = append(out.IpamPools, s.ipamPool(p, x))
+		out.IpamPools = append(out.IpamPools, s.describeIPAMPool(p, x))
 	}
 	return out, nil
 }
 
-func (s *networks) ipamPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
+func (s *networks) describeIPAMPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
 	return types.IpamPool{
 		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: store.OptionalText(x.Description),
-		IpamPoolArn: aws.String("arn:" + p.AWS().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: store.OptionalText(x.Locale),
+		IpamPoolArn: aws.String("arn:" + p.AWSPartition().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: store.OptionalText(x.Locale),
 		OwnerId: aws.String(p.Account), IpamRegion: aws.String(p.Region), State: types.IpamPoolStateCreateComplete,
 		Tags: s.tagList(p, x.ID),
 	}
@@ -63,7 +63,7 @@ func (s *networks) ipamPool(p *store.Partition, x *store.IPAMPool) types.IpamPoo
 // an Outpost, and no operation of this API creates them.
 func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.CoIPPool]{
+	items, next, err := describe(s.core, c, kindCoIPPool, p.CoIPPools, describeQuery{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.CoIPPool]{
 		"coip-pool.pool-id":                      func(x *store.CoIPPool) []string { return textValue(x.ID) },
 		"coip-pool.local-gateway-route-table-id": func(x *store.CoIPPool) []string { return textValue(x.RouteTableID) },
 	})

@@ -14,8 +14,8 @@ import (
 // CreateManagedPrefixList creates a prefix list that the caller owns.
 func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
 	p := c.Partition
-	if l := createdBefore(c, p.PrefixLists, in.ClientToken); l != nil {
-		return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.prefixList(p, l))}, nil
+	if l := resourceByToken(c, p.PrefixLists, in.ClientToken); l != nil {
+		return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.describePrefixList(p, l))}, nil
 	}
 	list := &store.PrefixList{
 		Name: aws.ToString(in.PrefixListName), Family: aws.ToString(in.AddressFamily),
@@ -41,17 +41,17 @@ func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedP
 	if err != nil {
 		return nil, err
 	}
-	list.ID = s.w.NewID("pl-")
+	list.ID = s.store.NewID("pl-")
 	p.PrefixLists[list.ID] = list
-	p.Tag(list.ID, tags)
+	p.AddTags(list.ID, tags)
 	recordToken(c, in.ClientToken, list.ID)
-	return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.prefixList(p, list))}, nil
+	return &ec2.CreateManagedPrefixListOutput{PrefixList: new(s.describePrefixList(p, list))}, nil
 }
 
 // DeleteManagedPrefixList deletes a prefix list that no rule of a security group uses.
 func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
 	p := c.Partition
-	list, err := find(kindPrefixList, p.PrefixLists, in.PrefixListId)
+	list, err := findResource(kindPrefixList, p.PrefixLists, in.PrefixListId)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedP
 	}
 	delete(p.PrefixLists, list.ID)
 	delete(p.Tags, list.ID)
-	out := s.prefixList(p, list)
+	out := s.describePrefixList(p, list)
 	out.State = types.PrefixListStateDeleteComplete
 	return &ec2.DeleteManagedPrefixListOutput{PrefixList: &out}, nil
 }
@@ -74,7 +74,7 @@ func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedP
 // DescribeManagedPrefixLists lists prefix lists without their entries.
 func (s *networks) DescribeManagedPrefixLists(c *store.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.PrefixList]{
+	items, next, err := describe(s.core, c, kindPrefixList, p.PrefixLists, describeQuery{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.PrefixList]{
 		"owner-id":         func(l *store.PrefixList) []string { return textValue(l.Owner) },
 		"prefix-list-id":   func(l *store.PrefixList) []string { return textValue(l.ID) },
 		"prefix-list-name": func(l *store.PrefixList) []string { return textValue(l.Name) },
@@ -84,14 +84,14 @@ func (s *networks) DescribeManagedPrefixLists(c *store.Call, in *ec2.DescribeMan
 	}
 	out := &ec2.DescribeManagedPrefixListsOutput{NextToken: next, PrefixLists: []types.ManagedPrefixList{}}
 	for _, l := range items {
-		out.PrefixLists = append(out.PrefixLists, s.prefixList(p, l))
+		out.PrefixLists = append(out.PrefixLists, s.describePrefixList(p, l))
 	}
 	return out, nil
 }
 
 // GetManagedPrefixListEntries lists the blocks of a list.
 func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
-	list, err := find(kindPrefixList, c.Partition.PrefixLists, in.PrefixListId)
+	list, err := findResource(kindPrefixList, c.Partition.PrefixLists, in.PrefixListId)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManaged
 	for _, e := range list.Entries {
 		byBlock[e.Block.String()] = e
 	}
-	keys, next, err := page(s.w, kindPrefixList, store.SortedKeys(byBlock), in.MaxResults, in.NextToken)
+	keys, next, err := page(s.store, kindPrefixList, store.SortedKeys(byBlock), in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManaged
 	return out, nil
 }
 
-func (s *networks) prefixList(p *store.Partition, l *store.PrefixList) types.ManagedPrefixList {
+func (s *networks) describePrefixList(p *store.Partition, l *store.PrefixList) types.ManagedPrefixList {
 	return types.ManagedPrefixList{
 		PrefixListId: aws.String(l.ID), PrefixListName: aws.String(l.Name), AddressFamily: aws.String(l.Family),
 		MaxEntries: aws.Int32(l.MaxEntries), Version: aws.Int64(l.Version), OwnerId: aws.String(l.Owner),

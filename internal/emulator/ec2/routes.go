@@ -17,19 +17,19 @@ func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGa
 	if err != nil {
 		return nil, err
 	}
-	g := &store.InternetGateway{ID: s.w.NewID("igw-")}
+	g := &store.InternetGateway{ID: s.store.NewID("igw-")}
 	c.Partition.InternetGateways[g.ID] = g
-	c.Partition.Tag(g.ID, tags)
-	return &ec2.CreateInternetGatewayOutput{InternetGateway: new(s.gateway(c.Partition, g))}, nil
+	c.Partition.AddTags(g.ID, tags)
+	return &ec2.CreateInternetGatewayOutput{InternetGateway: new(s.describeGateway(c.Partition, g))}, nil
 }
 
 // AttachInternetGateway attaches a gateway to a VPC, which can have one.
 func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
-	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
+	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
-	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	v, err := findResource(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGa
 
 // DetachInternetGateway detaches a gateway from its VPC.
 func (s *networks) DetachInternetGateway(c *store.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
-	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
+	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *networks) DetachInternetGateway(c *store.Call, in *ec2.DetachInternetGa
 
 // DeleteInternetGateway removes a detached gateway.
 func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
-	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
+	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGa
 // DescribeInternetGateways lists gateways.
 func (s *networks) DescribeInternetGateways(c *store.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
 	type igw = store.InternetGateway
-	items, next, err := describe(s.core, c, kindGateway, c.Partition.InternetGateways, query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
+	items, next, err := describe(s.core, c, kindGateway, c.Partition.InternetGateways, describeQuery{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
 		"internet-gateway-id": func(g *igw) []string { return textValue(g.ID) },
 		"attachment.vpc-id":   func(g *igw) []string { return textValue(g.VPCID) },
 		"attachment.state": func(g *igw) []string {
@@ -89,12 +89,12 @@ func (s *networks) DescribeInternetGateways(c *store.Call, in *ec2.DescribeInter
 	}
 	out := &ec2.DescribeInternetGatewaysOutput{NextToken: next, InternetGateways: []types.InternetGateway{}}
 	for _, g := range items {
-		out.InternetGateways = append(out.InternetGateways, s.gateway(c.Partition, g))
+		out.InternetGateways = append(out.InternetGateways, s.describeGateway(c.Partition, g))
 	}
 	return out, nil
 }
 
-func (s *networks) gateway(p *store.Partition, g *store.InternetGateway) types.InternetGateway {
+func (s *networks) describeGateway(p *store.Partition, g *store.InternetGateway) types.InternetGateway {
 	out := types.InternetGateway{InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, g.ID)}
 	if g.VPCID != "" {
 		// "available" is the state of an attached internet gateway in the API; the
@@ -106,10 +106,10 @@ func (s *networks) gateway(p *store.Partition, g *store.InternetGateway) types.I
 
 // CreateRouteTable creates a table with the local routes of its VPC.
 func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
-	if t := createdBefore(c, c.Partition.RouteTables, in.ClientToken); t != nil {
-		return &ec2.CreateRouteTableOutput{RouteTable: new(s.routeTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
+	if t := resourceByToken(c, c.Partition.RouteTables, in.ClientToken); t != nil {
+		return &ec2.CreateRouteTableOutput{RouteTable: new(s.describeRouteTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
 	}
-	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	v, err := findResource(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -117,20 +117,20 @@ func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput
 	if err != nil {
 		return nil, err
 	}
-	t := &store.RouteTable{ID: s.w.NewID("rtb-"), VPCID: v.ID}
+	t := &store.RouteTable{ID: s.store.NewID("rtb-"), VPCID: v.ID}
 	for _, a := range slices.Concat(v.CIDRs, v.IPv6) {
 		t.Routes = append(t.Routes, store.Route{Destination: a.Block, Gateway: "local", Origin: "CreateRouteTable"})
 	}
 	c.Partition.RouteTables[t.ID] = t
-	c.Partition.Tag(t.ID, tags)
+	c.Partition.AddTags(t.ID, tags)
 	recordToken(c, in.ClientToken, t.ID)
-	return &ec2.CreateRouteTableOutput{RouteTable: new(s.routeTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
+	return &ec2.CreateRouteTableOutput{RouteTable: new(s.describeRouteTable(c.Partition, t)), ClientToken: in.ClientToken}, nil
 }
 
 // CreateRoute adds a route to a table.
 func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	p := c.Partition
-	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
+	t, err := findResource(kindRouteTable, p.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -153,11 +153,11 @@ func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 	if !r.Destination.IsValid() && r.PrefixList == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
 	}
-	if targets := without([]string{r.Gateway, r.NATGateway, r.Interface, r.Peering, r.TransitGateway, r.EgressOnly}, func(s string) bool { return s == "" }); len(targets) != 1 {
+	if targets := withoutMatching([]string{r.Gateway, r.NATGateway, r.Interface, r.Peering, r.TransitGateway, r.EgressOnly}, func(s string) bool { return s == "" }); len(targets) != 1 {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "Exactly one of the route's targets must be given")
 	}
 	if r.Gateway != "" {
-		g, err := find(kindGateway, p.InternetGateways, in.GatewayId)
+		g, err := findResource(kindGateway, p.InternetGateways, in.GatewayId)
 		if err != nil {
 			return nil, err
 		}
@@ -177,11 +177,11 @@ func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 // AssociateRouteTable associates a route table with a subnet.
 func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
 	p := c.Partition
-	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
+	t, err := findResource(kindRouteTable, p.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
-	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	sub, err := findResource(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTabl
 			return nil, store.Errorf(store.Unproven, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
 		}
 	}
-	a := store.RouteTableAssociation{ID: s.w.NewID("rtbassoc-"), SubnetID: sub.ID}
+	a := store.RouteTableAssociation{ID: s.store.NewID("rtbassoc-"), SubnetID: sub.ID}
 	t.Associations = append(t.Associations, a)
 	return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associatedState()}, nil
 }
@@ -219,7 +219,7 @@ func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRou
 			if a.Main {
 				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "cannot disassociate the main route table association %s", id)
 			}
-			t.Associations = without(t.Associations, func(x store.RouteTableAssociation) bool { return x.ID == id })
+			t.Associations = withoutMatching(t.Associations, func(x store.RouteTableAssociation) bool { return x.ID == id })
 			return &ec2.DisassociateRouteTableOutput{}, nil
 		}
 	}
@@ -228,7 +228,7 @@ func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRou
 
 // DeleteRouteTable deletes a table without associations.
 func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
-	t, err := find(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
+	t, err := findResource(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *networks) DescribeRouteTables(c *store.Call, in *ec2.DescribeRouteTable
 			return out
 		}
 	}
-	items, next, err := describe(s.core, c, kindRouteTable, c.Partition.RouteTables, query{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, filters[*table]{
+	items, next, err := describe(s.core, c, kindRouteTable, c.Partition.RouteTables, describeQuery{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, filters[*table]{
 		"vpc-id":                                 func(t *table) []string { return textValue(t.VPCID) },
 		"route-table-id":                         func(t *table) []string { return textValue(t.ID) },
 		"owner-id":                               func(*table) []string { return textValue(c.Account) },
@@ -284,12 +284,12 @@ func (s *networks) DescribeRouteTables(c *store.Call, in *ec2.DescribeRouteTable
 	}
 	out := &ec2.DescribeRouteTablesOutput{NextToken: next, RouteTables: []types.RouteTable{}}
 	for _, t := range items {
-		out.RouteTables = append(out.RouteTables, s.routeTable(c.Partition, t))
+		out.RouteTables = append(out.RouteTables, s.describeRouteTable(c.Partition, t))
 	}
 	return out, nil
 }
 
-func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.RouteTable {
+func (s *networks) describeRouteTable(p *store.Partition, t *store.RouteTable) types.RouteTable {
 	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
 	for _, r := range t.Routes {
 		line := types.Route{

@@ -12,11 +12,11 @@ import (
 
 // AuthorizeSecurityGroupIngress adds all rules of a request, or none after an error.
 func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
-	g, err := s.findGroup(c, in.GroupId, in.GroupName)
+	g, err := s.findSecurityGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
-	list, err := simplePermission(in.IpPermissions, in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp)
+	list, err := requestedPermissions(in.IpPermissions, in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp)
 	if err != nil {
 		return nil, err
 	}
@@ -24,12 +24,12 @@ func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.Au
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.AuthorizeSecurityGroupIngressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, false)}, nil
+	return &ec2.AuthorizeSecurityGroupIngressOutput{Return: aws.Bool(true), SecurityGroupRules: s.describeRules(c.Partition, g, added, false)}, nil
 }
 
 // AuthorizeSecurityGroupEgress adds all rules of a request, or none after an error.
 func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
-	g, err := s.findGroup(c, in.GroupId, nil)
+	g, err := s.findSecurityGroup(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +37,11 @@ func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.Aut
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, true)}, nil
+	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: s.describeRules(c.Partition, g, added, true)}, nil
 }
 
-// simplePermission returns the permissions of a request, from the list or from the parameters of a single permission.
-func simplePermission(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *store.Error) {
+// requestedPermissions returns the permissions of a request, from the list or from the parameters of a single permission.
+func requestedPermissions(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *store.Error) {
 	if protocol == nil && from == nil && to == nil && cidr == nil {
 		return list, nil
 	}
@@ -61,16 +61,16 @@ func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *
 		return nil, err
 	}
 	for _, r := range add {
-		if slices.ContainsFunc(*have, func(old store.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) }) {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", describeRule(r))
+		if slices.ContainsFunc(*have, func(old store.SecurityGroupRule) bool { return ruleKeyOf(old) == ruleKeyOf(r) }) {
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", formatRule(r))
 		}
 	}
 	if err := s.checkRuleQuota(c.Partition, slices.Concat(*have, add)); err != nil {
 		return nil, err
 	}
 	for i := range add {
-		add[i].ID = s.w.NewID("sgr-")
-		c.Partition.Tag(add[i].ID, tags)
+		add[i].ID = s.store.NewID("sgr-")
+		c.Partition.AddTags(add[i].ID, tags)
 	}
 	*have = slices.Concat(*have, add)
 	return add, nil
@@ -101,7 +101,7 @@ func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.Securi
 			v6++
 		}
 	}
-	if max(v4, v6) > s.w.Quota("rules-per-security-group", 60) {
+	if max(v4, v6) > s.store.Quota("rules-per-security-group", 60) {
 		return store.Errorf(store.Quoted("dan-v/awslambdaproxy#25"), "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
 	}
 	return nil
@@ -109,11 +109,11 @@ func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.Securi
 
 // RevokeSecurityGroupIngress removes rules by their permissions or by identifier.
 func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
-	g, err := s.findGroup(c, in.GroupId, in.GroupName)
+	g, err := s.findSecurityGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
-	list, err := simplePermission(in.IpPermissions, in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp)
+	list, err := requestedPermissions(in.IpPermissions, in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp)
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +121,12 @@ func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.Revok
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.RevokeSecurityGroupIngressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revoked, UnknownIpPermissions: r.unknown}, nil
+	return &ec2.RevokeSecurityGroupIngressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revokedRules, UnknownIpPermissions: r.unknownPermissions}, nil
 }
 
 // RevokeSecurityGroupEgress removes rules by their permissions or by identifier.
 func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
-	g, err := s.findGroup(c, in.GroupId, nil)
+	g, err := s.findSecurityGroup(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -134,23 +134,23 @@ func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.Revoke
 	if err != nil {
 		return nil, err
 	}
-	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revoked, UnknownIpPermissions: r.unknown}, nil
+	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revokedRules, UnknownIpPermissions: r.unknownPermissions}, nil
 }
 
 type revocation struct {
-	revoked []types.RevokedSecurityGroupRule
-	unknown []types.IpPermission
+	revokedRules       []types.RevokedSecurityGroupRule
+	unknownPermissions []types.IpPermission
 }
 
 func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *store.Error) {
 	var out revocation
 	drop := map[string]bool{}
 	for _, id := range ids {
-		if err := kindGroupRule.checkID(id); err != nil {
+		if err := kindSecurityGroupRule.checkID(id); err != nil {
 			return out, err
 		}
 		if !slices.ContainsFunc(*have, func(r store.SecurityGroupRule) bool { return r.ID == id }) {
-			return out, kindGroupRule.notFound(id)
+			return out, kindSecurityGroupRule.notFoundError(id)
 		}
 		drop[id] = true
 	}
@@ -161,7 +161,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 		}
 		var unknown []store.SecurityGroupRule
 		for _, r := range unwanted {
-			i := slices.IndexFunc(*have, func(old store.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
+			i := slices.IndexFunc(*have, func(old store.SecurityGroupRule) bool { return ruleKeyOf(old) == ruleKeyOf(r) })
 			if i < 0 {
 				unknown = append(unknown, r)
 				continue
@@ -171,7 +171,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 		if v := c.Partition.VPCs[g.VPCID]; len(unknown) > 0 && (v == nil || !v.IsDefault) {
 			return out, store.Errorf(store.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
-		out.unknown = s.permissions(unknown)
+		out.unknownPermissions = s.describePermissions(unknown)
 	}
 	var kept []store.SecurityGroupRule
 	for _, r := range *have {
@@ -180,7 +180,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 			continue
 		}
 		delete(c.Partition.Tags, r.ID)
-		out.revoked = append(out.revoked, types.RevokedSecurityGroupRule{
+		out.revokedRules = append(out.revokedRules, types.RevokedSecurityGroupRule{
 			GroupId: aws.String(g.ID), SecurityGroupRuleId: aws.String(r.ID), IsEgress: aws.Bool(egress),
 			IpProtocol: aws.String(r.Protocol), FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
 			CidrIpv4: store.OptionalText(r.CIDR(true)), CidrIpv6: store.OptionalText(r.CIDR(false)), PrefixListId: store.OptionalText(r.Peer.PrefixList),
@@ -193,7 +193,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 
 // UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of existing rules.
 func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
-	g, err := s.findGroup(c, in.GroupId, nil)
+	g, err := s.findSecurityGroup(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Cal
 	for _, d := range in.SecurityGroupRuleDescriptions {
 		id := aws.ToString(d.SecurityGroupRuleId)
 		if !slices.ContainsFunc(g.Ingress, func(r store.SecurityGroupRule) bool { return r.ID == id }) {
-			return nil, kindGroupRule.notFound(id)
+			return nil, kindSecurityGroupRule.notFoundError(id)
 		}
 		texts[id] = aws.ToString(d.Description)
 	}
@@ -211,7 +211,7 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Cal
 			return nil, err
 		}
 		for _, r := range rules {
-			i := slices.IndexFunc(g.Ingress, func(old store.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
+			i := slices.IndexFunc(g.Ingress, func(old store.SecurityGroupRule) bool { return ruleKeyOf(old) == ruleKeyOf(r) })
 			if i < 0 {
 				return nil, store.Errorf(store.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 			}
@@ -230,13 +230,13 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Cal
 func (s *securityGroups) DescribeSecurityGroupRules(c *store.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
 	all := map[string]*types.SecurityGroupRule{}
 	for _, g := range c.Partition.SecurityGroups {
-		for _, list := range [][]types.SecurityGroupRule{s.ruleList(c.Partition, g, g.Ingress, false), s.ruleList(c.Partition, g, g.Egress, true)} {
+		for _, list := range [][]types.SecurityGroupRule{s.describeRules(c.Partition, g, g.Ingress, false), s.describeRules(c.Partition, g, g.Egress, true)} {
 			for _, r := range list {
 				all[*r.SecurityGroupRuleId] = &r
 			}
 		}
 	}
-	items, next, err := describe(s.core, c, kindGroupRule, all, query{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken}, filters[*types.SecurityGroupRule]{
+	items, next, err := describe(s.core, c, kindSecurityGroupRule, all, describeQuery{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken}, filters[*types.SecurityGroupRule]{
 		"group-id":               func(r *types.SecurityGroupRule) []string { return textValue(*r.GroupId) },
 		"security-group-rule-id": func(r *types.SecurityGroupRule) []string { return textValue(*r.SecurityGroupRuleId) },
 	})
@@ -250,7 +250,7 @@ func (s *securityGroups) DescribeSecurityGroupRules(c *store.Call, in *ec2.Descr
 	return out, nil
 }
 
-func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, rules []store.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
+func (s *securityGroups) describeRules(p *store.Partition, g *store.SecurityGroup, rules []store.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
 	out := make([]types.SecurityGroupRule, 0, len(rules))
 	for _, r := range rules {
 		item := types.SecurityGroupRule{

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// groupText matches the names and descriptions that EC2 allows.
-var groupText = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
+// securityGroupTextPattern matches the names and descriptions that EC2 allows.
+var securityGroupTextPattern = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
 
 // CreateSecurityGroup creates a security group that allows all outbound and no inbound traffic.
 func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
@@ -24,13 +24,13 @@ func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecuri
 	if description == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter GroupDescription")
 	}
-	if err := checkGroupName(name); err != nil {
+	if err := checkSecurityGroupName(name); err != nil {
 		return nil, err
 	}
-	if len(description) > 255 || !groupText.MatchString(description) {
+	if len(description) > 255 || !securityGroupTextPattern.MatchString(description) {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
 	}
-	v, err := s.groupVPC(c, in.VpcId)
+	v, err := s.securityGroupVPC(c, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecuri
 			return nil, store.Errorf(store.Quoted("hashicorp/terraform#15428"), "InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
 		}
 	}
-	if len(p.SecurityGroups) >= s.w.Quota("security-groups-per-region", 2500) {
+	if len(p.SecurityGroups) >= s.store.Quota("security-groups-per-region", 2500) {
 		return nil, store.Errorf(store.Unproven, "SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSecurityGroup)
@@ -47,29 +47,29 @@ func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecuri
 		return nil, err
 	}
 	g := p.CreateSecurityGroup(v.ID, name, description)
-	p.Tag(g.ID, tags)
+	p.AddTags(g.ID, tags)
 	return &ec2.CreateSecurityGroupOutput{
 		GroupId: aws.String(g.ID), Tags: s.tagList(p, g.ID),
 		SecurityGroupArn: aws.String(p.ARN("ec2", "security-group/"+g.ID)),
 	}, nil
 }
 
-func checkGroupName(name string) *store.Error {
+func checkSecurityGroupName(name string) *store.Error {
 	switch {
 	case strings.EqualFold(name, "default"):
 		return store.Errorf(store.Unproven, "InvalidGroup.Reserved", "The security group '%s' is reserved", name)
 	case strings.HasPrefix(name, "sg-"):
 		return store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
-	case len(name) > 255 || !groupText.MatchString(name):
+	case len(name) > 255 || !securityGroupTextPattern.MatchString(name):
 		return store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
 	}
 	return nil
 }
 
-// groupVPC finds the VPC of a request for a security group, or the default VPC if the request has none.
-func (s *securityGroups) groupVPC(c *store.Call, id *string) (*store.VPC, *store.Error) {
+// securityGroupVPC finds the VPC of a request for a security group, or the default VPC if the request has none.
+func (s *securityGroups) securityGroupVPC(c *store.Call, id *string) (*store.VPC, *store.Error) {
 	if id != nil {
-		return find(kindVPC, c.Partition.VPCs, id)
+		return findResource(kindVPC, c.Partition.VPCs, id)
 	}
 	if v := c.Partition.DefaultVPC(); v != nil {
 		return v, nil
@@ -77,10 +77,10 @@ func (s *securityGroups) groupVPC(c *store.Call, id *string) (*store.VPC, *store
 	return nil, store.Errorf(store.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// findGroup finds a security group by identifier, or by name in the default VPC.
-func (s *core) findGroup(c *store.Call, id, name *string) (*store.SecurityGroup, *store.Error) {
+// findSecurityGroup finds a security group by identifier, or by name in the default VPC.
+func (s *core) findSecurityGroup(c *store.Call, id, name *string) (*store.SecurityGroup, *store.Error) {
 	if id != nil {
-		return find(kindGroup, c.Partition.SecurityGroups, id)
+		return findResource(kindSecurityGroup, c.Partition.SecurityGroups, id)
 	}
 	if name == nil {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter groupName or groupId")
@@ -97,14 +97,14 @@ func (s *core) findGroup(c *store.Call, id, name *string) (*store.SecurityGroup,
 // DeleteSecurityGroup deletes a security group that no ENI and no rule of another security group uses.
 func (s *securityGroups) DeleteSecurityGroup(c *store.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
-	g, err := s.findGroup(c, in.GroupId, in.GroupName)
+	g, err := s.findSecurityGroup(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
 	if g.Name == "default" {
 		return nil, store.Errorf(store.Unproven, "CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
 	}
-	if len(p.SecurityGroupUsers(g.ID)) > 0 {
+	if len(p.ResourcesUsingSecurityGroup(g.ID)) > 0 {
 		return nil, store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#1671"), "DependencyViolation", "resource %s has a dependent object", g.ID)
 	}
 	for _, r := range append(g.Ingress, g.Egress...) {
@@ -121,7 +121,7 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 	type group = store.SecurityGroup
 	ids := in.GroupIds
 	for _, name := range in.GroupNames {
-		g, err := s.findGroup(c, nil, aws.String(name))
+		g, err := s.findSecurityGroup(c, nil, aws.String(name))
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 	}
 	addRuleFilters(known, "ip-permission.", func(g *group) []store.SecurityGroupRule { return g.Ingress })
 	addRuleFilters(known, "egress.ip-permission.", func(g *group) []store.SecurityGroupRule { return g.Egress })
-	items, next, err := describe(s.core, c, kindGroup, p.SecurityGroups, query{ids, in.Filters, in.MaxResults, in.NextToken}, known)
+	items, next, err := describe(s.core, c, kindSecurityGroup, p.SecurityGroups, describeQuery{ids, in.Filters, in.MaxResults, in.NextToken}, known)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 			GroupId: aws.String(g.ID), GroupName: aws.String(g.Name), Description: aws.String(g.Description),
 			VpcId: aws.String(g.VPCID), OwnerId: aws.String(c.Account),
 			SecurityGroupArn: aws.String(p.ARN("ec2", "security-group/"+g.ID)),
-			IpPermissions:    s.permissions(g.Ingress), IpPermissionsEgress: s.permissions(g.Egress),
+			IpPermissions:    s.describePermissions(g.Ingress), IpPermissionsEgress: s.describePermissions(g.Egress),
 			Tags: s.tagList(p, g.ID),
 		})
 	}
@@ -165,8 +165,8 @@ func addRuleFilters(known filters[*store.SecurityGroup], prefix string, rules fu
 	}
 	add("cidr", func(r store.SecurityGroupRule) string { return r.CIDR(true) })
 	add("ipv6-cidr", func(r store.SecurityGroupRule) string { return r.CIDR(false) })
-	add("from-port", func(r store.SecurityGroupRule) string { return number(r.From) })
-	add("to-port", func(r store.SecurityGroupRule) string { return number(r.To) })
+	add("from-port", func(r store.SecurityGroupRule) string { return formatNumber(r.From) })
+	add("to-port", func(r store.SecurityGroupRule) string { return formatNumber(r.To) })
 	add("protocol", func(r store.SecurityGroupRule) string { return r.Protocol })
 	add("group-id", func(r store.SecurityGroupRule) string { return r.Peer.Group })
 	add("user-id", func(r store.SecurityGroupRule) string { return r.Peer.GroupOwner })

@@ -17,9 +17,9 @@ import (
 )
 
 func TestCreateSecurityGroup(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	c.group(vpc, "taken")
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	c.createSecurityGroup(vpc, "taken")
 	cases := map[string]struct {
 		in   ec2.CreateSecurityGroupInput
 		want string
@@ -31,8 +31,8 @@ func TestCreateSecurityGroup(t *testing.T) {
 		"long name":          {ec2.CreateSecurityGroupInput{GroupName: aws.String(strings.Repeat("a", 256)), Description: aws.String("x")}, "InvalidParameterValue"},
 		"odd description":    {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("naïve")}, "InvalidParameterValue"},
 		"empty description":  {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("")}, "MissingParameter"},
-		"tag of another use": {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpec(types.ResourceTypeVpc, "a", "b")}, "InvalidParameterValue"},
-		"reserved tag":       {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpec(types.ResourceTypeSecurityGroup, "aws:x", "b")}, "InvalidParameterValue"},
+		"tag of another use": {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpecifications(types.ResourceTypeVpc, "a", "b")}, "InvalidParameterValue"},
+		"reserved tag":       {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), TagSpecifications: tagSpecifications(types.ResourceTypeSecurityGroup, "aws:x", "b")}, "InvalidParameterValue"},
 		"no such VPC":        {ec2.CreateSecurityGroupInput{GroupName: aws.String("b"), Description: aws.String("x"), VpcId: aws.String("vpc-0123456789abcdef0")}, "InvalidVpcID.NotFound"},
 	}
 	for name, tc := range cases {
@@ -41,16 +41,16 @@ func TestCreateSecurityGroup(t *testing.T) {
 				tc.in.VpcId = &vpc
 			}
 			_, err := c.CreateSecurityGroup(ctx, &tc.in)
-			wantCode(t, tc.want, err)
+			checkCode(t, tc.want, err)
 		})
 	}
-	c.partition(func(p *store.Partition) { p.Store().Config.Quotas["security-groups-per-region"] = 1 })
+	c.withPartition(func(p *store.Partition) { p.Store().Config.Quotas["security-groups-per-region"] = 1 })
 	_, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("more"), Description: aws.String("x"), VpcId: &vpc})
-	wantCode(t, "SecurityGroupLimitExceeded", err)
+	checkCode(t, "SecurityGroupLimitExceeded", err)
 }
 
-// tcp returns a permission for one port and IPv4 blocks.
-func tcp(port int32, blocks ...string) types.IpPermission {
+// tcpPermission returns a permission for one port and IPv4 blocks.
+func tcpPermission(port int32, blocks ...string) types.IpPermission {
 	perm := types.IpPermission{IpProtocol: aws.String("tcp"), FromPort: &port, ToPort: &port}
 	for _, b := range blocks {
 		perm.IpRanges = append(perm.IpRanges, types.IpRange{CidrIp: aws.String(b), Description: aws.String("")})
@@ -58,26 +58,26 @@ func tcp(port int32, blocks ...string) types.IpPermission {
 	return perm
 }
 
-func fromGroup(port int32, groups ...string) types.IpPermission {
-	perm := tcp(port)
+func securityGroupPermission(port int32, groups ...string) types.IpPermission {
+	perm := tcpPermission(port)
 	for _, g := range groups {
 		perm.UserIdGroupPairs = append(perm.UserIdGroupPairs, types.UserIdGroupPair{GroupId: aws.String(g)})
 	}
 	return perm
 }
 
-func (c cloud) allow(group string, perms ...types.IpPermission) error {
+func (c harness) allowIngress(group string, perms ...types.IpPermission) error {
 	_, err := c.AuthorizeSecurityGroupIngress(c.t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &group, IpPermissions: perms})
 	return err
 }
 
-func (c cloud) revokeIngress(group string, perms ...types.IpPermission) error {
+func (c harness) revokeIngress(group string, perms ...types.IpPermission) error {
 	_, err := c.RevokeSecurityGroupIngress(c.t.Context(), &ec2.RevokeSecurityGroupIngressInput{GroupId: &group, IpPermissions: perms})
 	return err
 }
 
-// rules returns the inbound rules of a security group as sorted lines.
-func (c cloud) rules(group string) []string {
+// ingressRules returns the inbound rules of a security group as sorted lines.
+func (c harness) ingressRules(group string) []string {
 	c.t.Helper()
 	out, err := c.DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
 	var lines []string
@@ -107,16 +107,16 @@ func (c cloud) rules(group string) []string {
 }
 
 func TestAuthorizeCanonicalForm(t *testing.T) {
-	c := newCloud(t)
-	vpc := c.vpc("10.0.0.0/16")
-	g, other := c.group(vpc, "g"), c.group(vpc, "other")
-	six := tcp(443)
+	c := newHarness(t)
+	vpc := c.createVPC("10.0.0.0/16")
+	g, other := c.createSecurityGroup(vpc, "g"), c.createSecurityGroup(vpc, "other")
+	six := tcpPermission(443)
 	six.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: aws.String("2001:DB8:0::1/32"), Description: aws.String("net")}}
-	wantCode(t, "", c.allow(g, tcp(80, "100.68.0.18/18"), six,
+	checkCode(t, "", c.allowIngress(g, tcpPermission(80, "100.68.0.18/18"), six,
 		types.IpPermission{IpProtocol: aws.String("-1"), FromPort: aws.Int32(1), ToPort: aws.Int32(2), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}}},
 		types.IpPermission{IpProtocol: aws.String("17"), FromPort: aws.Int32(53), ToPort: aws.Int32(53), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}},
 		types.IpPermission{IpProtocol: aws.String("icmp"), FromPort: aws.Int32(3), ToPort: aws.Int32(4), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}},
-		fromGroup(8080, other, g)))
+		securityGroupPermission(8080, other, g)))
 	want := []string{
 		"-1 10.0.0.0/8",
 		"icmp 3-4 0.0.0.0/0",
@@ -127,91 +127,91 @@ func TestAuthorizeCanonicalForm(t *testing.T) {
 		"udp 53-53 0.0.0.0/0",
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, c.rules(g)); diff != "" {
+	if diff := cmp.Diff(want, c.ingressRules(g)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestAuthorizeRefusals(t *testing.T) {
-	c := newCloud(t)
-	vpc, far := c.vpc("10.0.0.0/16"), c.vpc("10.1.0.0/16")
-	g, stranger := c.group(vpc, "g"), c.group(far, "stranger")
-	wantCode(t, "", c.allow(g, tcp(80, "10.0.0.0/8")))
-	described := tcp(80, "10.0.0.0/8")
+	c := newHarness(t)
+	vpc, far := c.createVPC("10.0.0.0/16"), c.createVPC("10.1.0.0/16")
+	g, stranger := c.createSecurityGroup(vpc, "g"), c.createSecurityGroup(far, "stranger")
+	checkCode(t, "", c.allowIngress(g, tcpPermission(80, "10.0.0.0/8")))
+	described := tcpPermission(80, "10.0.0.0/8")
 	described.IpRanges[0].Description = aws.String("another description")
-	long := tcp(81, "10.0.0.0/8")
+	long := tcpPermission(81, "10.0.0.0/8")
 	long.IpRanges[0].Description = aws.String(strings.Repeat("x", 256))
-	noPorts := tcp(80, "10.0.0.0/8")
+	noPorts := tcpPermission(80, "10.0.0.0/8")
 	noPorts.ToPort = nil
-	backwards := tcp(80, "10.0.0.0/8")
+	backwards := tcpPermission(80, "10.0.0.0/8")
 	backwards.ToPort = aws.Int32(79)
 	cases := map[string]struct {
 		perms []types.IpPermission
 		want  string
 	}{
-		"exists":                     {[]types.IpPermission{tcp(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
+		"exists":                     {[]types.IpPermission{tcpPermission(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
 		"exists, other description":  {[]types.IpPermission{described}, "InvalidPermission.Duplicate"},
-		"exists after clearing bits": {[]types.IpPermission{tcp(80, "10.1.2.3/8")}, "InvalidPermission.Duplicate"},
-		"twice in one call":          {[]types.IpPermission{tcp(81, "10.0.0.0/8"), tcp(81, "10.9.9.9/8")}, "InvalidParameterValue"},
-		"one of two exists":          {[]types.IpPermission{tcp(81, "10.0.0.0/8"), tcp(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
-		"malformed block":            {[]types.IpPermission{tcp(81, "10.0.0/8")}, "InvalidParameterValue"},
+		"exists after clearing bits": {[]types.IpPermission{tcpPermission(80, "10.1.2.3/8")}, "InvalidPermission.Duplicate"},
+		"twice in one call":          {[]types.IpPermission{tcpPermission(81, "10.0.0.0/8"), tcpPermission(81, "10.9.9.9/8")}, "InvalidParameterValue"},
+		"one of two exists":          {[]types.IpPermission{tcpPermission(81, "10.0.0.0/8"), tcpPermission(80, "10.0.0.0/8")}, "InvalidPermission.Duplicate"},
+		"malformed block":            {[]types.IpPermission{tcpPermission(81, "10.0.0/8")}, "InvalidParameterValue"},
 		"ports missing":              {[]types.IpPermission{noPorts}, "InvalidParameterValue"},
 		"ports backwards":            {[]types.IpPermission{backwards}, "InvalidParameterValue"},
 		"unknown protocol":           {[]types.IpPermission{{IpProtocol: aws.String("xyz"), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}}}}, "InvalidParameterValue"},
-		"no peer":                    {[]types.IpPermission{tcp(81)}, "MissingParameter"},
-		"unknown group":              {[]types.IpPermission{fromGroup(81, "sg-0123456789abcdef0")}, "InvalidGroup.NotFound"},
-		"group of another VPC":       {[]types.IpPermission{fromGroup(81, stranger)}, "InvalidGroup.NotFound"},
+		"no peer":                    {[]types.IpPermission{tcpPermission(81)}, "MissingParameter"},
+		"unknown group":              {[]types.IpPermission{securityGroupPermission(81, "sg-0123456789abcdef0")}, "InvalidGroup.NotFound"},
+		"group of another VPC":       {[]types.IpPermission{securityGroupPermission(81, stranger)}, "InvalidGroup.NotFound"},
 		"long description":           {[]types.IpPermission{long}, "InvalidParameterValue"},
 		"unknown prefix list":        {[]types.IpPermission{{IpProtocol: aws.String("-1"), PrefixListIds: []types.PrefixListId{{PrefixListId: aws.String("pl-0123456789abcdef0")}}}}, "InvalidPrefixListID.NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wantCode(t, tc.want, c.allow(g, tc.perms...))
-			if diff := cmp.Diff([]string{"tcp 80-80 10.0.0.0/8"}, c.rules(g)); diff != "" {
+			checkCode(t, tc.want, c.allowIngress(g, tc.perms...))
+			if diff := cmp.Diff([]string{"tcp 80-80 10.0.0.0/8"}, c.ingressRules(g)); diff != "" {
 				t.Errorf("a rejected call changed the security group:\n%s", diff)
 			}
 		})
 	}
-	err := c.allow(g, tcp(80, "10.0.0.0/8"))
+	err := c.allowIngress(g, tcpPermission(80, "10.0.0.0/8"))
 	if want := `the specified rule "peer: 10.0.0.0/8, TCP, from port: 80, to port: 80, ALLOW" already exists`; !strings.Contains(err.Error(), want) {
 		t.Errorf("want %s, got %v", want, err)
 	}
 }
 
 func TestRuleQuota(t *testing.T) {
-	c := newCloud(t)
-	vpc := c.vpc("10.0.0.0/16")
-	g, other := c.group(vpc, "g"), c.group(vpc, "other")
+	c := newHarness(t)
+	vpc := c.createVPC("10.0.0.0/16")
+	g, other := c.createSecurityGroup(vpc, "g"), c.createSecurityGroup(vpc, "other")
 	var blocks []string
 	for i := range 60 {
 		blocks = append(blocks, fmt.Sprintf("10.0.%d.0/24", i))
 	}
-	wantCode(t, "", c.allow(g, tcp(80, blocks...)))
-	wantCode(t, "RulesPerSecurityGroupLimitExceeded", c.allow(g, tcp(81, "10.0.0.0/8")))
-	wantCode(t, "RulesPerSecurityGroupLimitExceeded", c.allow(g, fromGroup(81, other)))
-	six := tcp(81)
+	checkCode(t, "", c.allowIngress(g, tcpPermission(80, blocks...)))
+	checkCode(t, "RulesPerSecurityGroupLimitExceeded", c.allowIngress(g, tcpPermission(81, "10.0.0.0/8")))
+	checkCode(t, "RulesPerSecurityGroupLimitExceeded", c.allowIngress(g, securityGroupPermission(81, other)))
+	six := tcpPermission(81)
 	six.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: aws.String("::/0")}}
-	wantCode(t, "", c.allow(g, six)) // the quota of IPv6 rules is separate
+	checkCode(t, "", c.allowIngress(g, six)) // the quota of IPv6 rules is separate
 
 	list, err := c.CreateManagedPrefixList(t.Context(), &ec2.CreateManagedPrefixListInput{PrefixListName: aws.String("l"), AddressFamily: aws.String("IPv4"), MaxEntries: aws.Int32(61)})
 	id := must(t, list, err).PrefixList.PrefixListId
-	wantCode(t, "RulesPerSecurityGroupLimitExceeded", c.allow(other, types.IpPermission{IpProtocol: aws.String("-1"), PrefixListIds: []types.PrefixListId{{PrefixListId: id}}}))
+	checkCode(t, "RulesPerSecurityGroupLimitExceeded", c.allowIngress(other, types.IpPermission{IpProtocol: aws.String("-1"), PrefixListIds: []types.PrefixListId{{PrefixListId: id}}}))
 }
 
 func TestRevoke(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	g := c.group(vpc, "g")
-	wantCode(t, "", c.allow(g, tcp(80, "10.0.0.0/8", "11.0.0.0/8"), tcp(81, "10.0.0.0/8")))
-	wantCode(t, "InvalidPermission.NotFound", c.revokeIngress(g, tcp(80, "10.0.0.0/8"), tcp(82, "10.0.0.0/8")))
-	if n := len(c.rules(g)); n != 3 {
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	g := c.createSecurityGroup(vpc, "g")
+	checkCode(t, "", c.allowIngress(g, tcpPermission(80, "10.0.0.0/8", "11.0.0.0/8"), tcpPermission(81, "10.0.0.0/8")))
+	checkCode(t, "InvalidPermission.NotFound", c.revokeIngress(g, tcpPermission(80, "10.0.0.0/8"), tcpPermission(82, "10.0.0.0/8")))
+	if n := len(c.ingressRules(g)); n != 3 {
 		t.Errorf("a rejected call left %d rules of 3", n)
 	}
-	wantCode(t, "", c.revokeIngress(g, tcp(80, "10.1.1.1/8")))
-	if diff := cmp.Diff([]string{"tcp 80-80 11.0.0.0/8", "tcp 81-81 10.0.0.0/8"}, c.rules(g)); diff != "" {
+	checkCode(t, "", c.revokeIngress(g, tcpPermission(80, "10.1.1.1/8")))
+	if diff := cmp.Diff([]string{"tcp 80-80 11.0.0.0/8", "tcp 81-81 10.0.0.0/8"}, c.ingressRules(g)); diff != "" {
 		t.Error(diff)
 	}
-	listed, err := c.DescribeSecurityGroupRules(ctx, &ec2.DescribeSecurityGroupRulesInput{Filters: []types.Filter{filter("group-id", g)}})
+	listed, err := c.DescribeSecurityGroupRules(ctx, &ec2.DescribeSecurityGroupRulesInput{Filters: []types.Filter{newFilter("group-id", g)}})
 	var ids []string
 	for _, r := range must(t, listed, err).SecurityGroupRules {
 		if !*r.IsEgress {
@@ -221,78 +221,78 @@ func TestRevoke(t *testing.T) {
 		}
 	}
 	revoked, err := c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
-	if n := len(must(t, revoked, err).RevokedSecurityGroupRules); n != 2 || len(c.rules(g)) != 0 {
-		t.Errorf("%d revoked, left %v", n, c.rules(g))
+	if n := len(must(t, revoked, err).RevokedSecurityGroupRules); n != 2 || len(c.ingressRules(g)) != 0 {
+		t.Errorf("%d revoked, left %v", n, c.ingressRules(g))
 	}
 	_, err = c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
-	wantCode(t, "InvalidSecurityGroupRuleId.NotFound", err)
+	checkCode(t, "InvalidSecurityGroupRuleId.NotFound", err)
 
 	// In a default VPC, revoking an unknown rule is no error: the response lists the rule.
 	made, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("d"), Description: aws.String("x")})
 	d := *must(t, made, err).GroupId
-	wantCode(t, "", c.allow(d, tcp(80, "10.0.0.0/8")))
-	out, err := c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &d, IpPermissions: []types.IpPermission{tcp(80, "10.0.0.0/8"), tcp(82, "10.0.0.0/8")}})
-	if n := len(must(t, out, err).UnknownIpPermissions); n != 1 || len(c.rules(d)) != 0 {
-		t.Errorf("%d unknown, left %v", n, c.rules(d))
+	checkCode(t, "", c.allowIngress(d, tcpPermission(80, "10.0.0.0/8")))
+	out, err := c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &d, IpPermissions: []types.IpPermission{tcpPermission(80, "10.0.0.0/8"), tcpPermission(82, "10.0.0.0/8")}})
+	if n := len(must(t, out, err).UnknownIpPermissions); n != 1 || len(c.ingressRules(d)) != 0 {
+		t.Errorf("%d unknown, left %v", n, c.ingressRules(d))
 	}
 
 	all := types.IpPermission{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}
 	_, err = c.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &g, IpPermissions: []types.IpPermission{all}})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 	_, err = c.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: &g, IpPermissions: []types.IpPermission{all}})
-	wantCode(t, "", err)
+	checkCode(t, "", err)
 }
 
 func TestRuleDescriptions(t *testing.T) {
-	c := newCloud(t)
-	g := c.group(c.vpc("10.0.0.0/16"), "g")
-	wantCode(t, "", c.allow(g, tcp(80, "10.0.0.0/8")))
-	perm := tcp(80, "10.0.0.0/8")
+	c := newHarness(t)
+	g := c.createSecurityGroup(c.createVPC("10.0.0.0/16"), "g")
+	checkCode(t, "", c.allowIngress(g, tcpPermission(80, "10.0.0.0/8")))
+	perm := tcpPermission(80, "10.0.0.0/8")
 	perm.IpRanges[0].Description = aws.String("office")
 	update := func(p types.IpPermission) error {
 		_, err := c.UpdateSecurityGroupRuleDescriptionsIngress(t.Context(), &ec2.UpdateSecurityGroupRuleDescriptionsIngressInput{GroupId: &g, IpPermissions: []types.IpPermission{p}})
 		return err
 	}
-	wantCode(t, "", update(perm))
-	if diff := cmp.Diff([]string{"tcp 80-80 10.0.0.0/8 office"}, c.rules(g)); diff != "" {
+	checkCode(t, "", update(perm))
+	if diff := cmp.Diff([]string{"tcp 80-80 10.0.0.0/8 office"}, c.ingressRules(g)); diff != "" {
 		t.Error(diff)
 	}
-	wantCode(t, "InvalidPermission.NotFound", update(tcp(81, "10.0.0.0/8")))
+	checkCode(t, "InvalidPermission.NotFound", update(tcpPermission(81, "10.0.0.0/8")))
 }
 
 func TestDeleteSecurityGroup(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	subnet := c.subnet(vpc, "10.0.0.0/24", "us-west-2a")
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	subnet := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a")
 	del := func(id string) error {
 		_, err := c.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &id})
 		return err
 	}
-	a, b, self := c.group(vpc, "a"), c.group(vpc, "b"), c.group(vpc, "self")
-	wantCode(t, "", c.allow(b, fromGroup(80, a)))
-	wantCode(t, "DependencyViolation", del(a))
-	wantCode(t, "", c.revokeIngress(b, fromGroup(80, a)))
-	wantCode(t, "", del(a))
-	wantCode(t, "InvalidGroup.NotFound", del(a))
-	wantCode(t, "", c.allow(self, fromGroup(80, self)))
-	wantCode(t, "", del(self))
+	a, b, self := c.createSecurityGroup(vpc, "a"), c.createSecurityGroup(vpc, "b"), c.createSecurityGroup(vpc, "self")
+	checkCode(t, "", c.allowIngress(b, securityGroupPermission(80, a)))
+	checkCode(t, "DependencyViolation", del(a))
+	checkCode(t, "", c.revokeIngress(b, securityGroupPermission(80, a)))
+	checkCode(t, "", del(a))
+	checkCode(t, "InvalidGroup.NotFound", del(a))
+	checkCode(t, "", c.allowIngress(self, securityGroupPermission(80, self)))
+	checkCode(t, "", del(self))
 
-	i := c.launch(subnet, 1, b)[0]
-	wantCode(t, "DependencyViolation", del(b))
+	i := c.launchInstances(subnet, 1, b)[0]
+	checkCode(t, "DependencyViolation", del(b))
 	_, err := c.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{*i.InstanceId}})
-	wantCode(t, "", err)
-	wantCode(t, "", del(b))
+	checkCode(t, "", err)
+	checkCode(t, "", del(b))
 
-	groups, err := c.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("group-name", "default"), filter("vpc-id", vpc)}})
-	wantCode(t, "CannotDelete", del(*must(t, groups, err).SecurityGroups[0].GroupId))
+	groups, err := c.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{newFilter("group-name", "default"), newFilter("vpc-id", vpc)}})
+	checkCode(t, "CannotDelete", del(*must(t, groups, err).SecurityGroups[0].GroupId))
 }
 
 func TestENIBlocksDeletionOfItsSecurityGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCloud(t)
-		vpc := c.vpc("10.0.0.0/16")
-		subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "g")
-		c.partition(func(p *store.Partition) {
+		c := newHarness(t)
+		vpc := c.createVPC("10.0.0.0/16")
+		subnet, g := c.createSubnet(vpc, "10.0.0.0/24", "us-west-2a"), c.createSecurityGroup(vpc, "g")
+		c.withPartition(func(p *store.Partition) {
 			eni, err := p.CreateServiceENI("ELB app/a/1", "amazon-elb", subnet, []string{g})
 			if err != nil {
 				t.Fatal(err)
@@ -304,32 +304,32 @@ func TestENIBlocksDeletionOfItsSecurityGroup(t *testing.T) {
 			return err
 		}
 		time.Sleep(29 * time.Second)
-		wantCode(t, "DependencyViolation", del())
+		checkCode(t, "DependencyViolation", del())
 		time.Sleep(time.Second)
-		wantCode(t, "", del())
+		checkCode(t, "", del())
 	})
 }
 
 func TestSecurityGroupFilters(t *testing.T) {
-	c := newCloud(t)
-	vpc := c.vpc("10.0.0.0/16")
-	a, b := c.group(vpc, "web-a", "team", "x", "env", "test"), c.group(vpc, "web-b", "team", "y")
-	wantCode(t, "", c.allow(a, tcp(80, "10.0.0.0/8"), fromGroup(81, b)))
+	c := newHarness(t)
+	vpc := c.createVPC("10.0.0.0/16")
+	a, b := c.createSecurityGroup(vpc, "web-a", "team", "x", "env", "test"), c.createSecurityGroup(vpc, "web-b", "team", "y")
+	checkCode(t, "", c.allowIngress(a, tcpPermission(80, "10.0.0.0/8"), securityGroupPermission(81, b)))
 	cases := map[string]struct {
 		filters []types.Filter
 		want    []string
 	}{
-		"name with wildcard":  {[]types.Filter{filter("group-name", "web-*")}, []string{a, b}},
-		"tag":                 {[]types.Filter{filter("tag:team", "x")}, []string{a}},
-		"tag, either value":   {[]types.Filter{filter("tag:team", "x", "y")}, []string{a, b}},
-		"tag, case matters":   {[]types.Filter{filter("tag:Team", "x")}, nil},
-		"key":                 {[]types.Filter{filter("tag-key", "env")}, []string{a}},
-		"both":                {[]types.Filter{filter("tag:team", "*"), filter("tag:env", "test")}, []string{a}},
-		"peer block":          {[]types.Filter{filter("ip-permission.cidr", "10.0.0.0/8")}, []string{a}},
-		"peer group":          {[]types.Filter{filter("ip-permission.group-id", b)}, []string{a}},
-		"escaped wildcard":    {[]types.Filter{filter("group-name", `web-\*`)}, nil},
-		"one character":       {[]types.Filter{filter("group-name", "web-?")}, []string{a, b}},
-		"group of all owners": {[]types.Filter{filter("vpc-id", vpc), filter("group-id", a, b)}, []string{a, b}},
+		"name with wildcard":  {[]types.Filter{newFilter("group-name", "web-*")}, []string{a, b}},
+		"tag":                 {[]types.Filter{newFilter("tag:team", "x")}, []string{a}},
+		"tag, either value":   {[]types.Filter{newFilter("tag:team", "x", "y")}, []string{a, b}},
+		"tag, case matters":   {[]types.Filter{newFilter("tag:Team", "x")}, nil},
+		"key":                 {[]types.Filter{newFilter("tag-key", "env")}, []string{a}},
+		"both":                {[]types.Filter{newFilter("tag:team", "*"), newFilter("tag:env", "test")}, []string{a}},
+		"peer block":          {[]types.Filter{newFilter("ip-permission.cidr", "10.0.0.0/8")}, []string{a}},
+		"peer group":          {[]types.Filter{newFilter("ip-permission.group-id", b)}, []string{a}},
+		"escaped wildcard":    {[]types.Filter{newFilter("group-name", `web-\*`)}, nil},
+		"one character":       {[]types.Filter{newFilter("group-name", "web-?")}, []string{a, b}},
+		"group of all owners": {[]types.Filter{newFilter("vpc-id", vpc), newFilter("group-id", a, b)}, []string{a, b}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func New(w *store.Store) *Service {
 }
 
 // core has the state that all resource types share.
-type core struct{ w *store.Store }
+type core struct{ store *store.Store }
 
 // These types have the operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to
 // instances.
@@ -40,88 +40,88 @@ func (s *Service) Operations() []wire.Operation {
 	with := func(ids string) []string { return append([]string{ids}, describe...) }
 	permissions := []string{"GroupId", "GroupName", "IpPermissions", "IpProtocol", "FromPort", "ToPort", "CidrIp"}
 	return []wire.Operation{
-		op("DescribeAvailabilityZones", s.DescribeAvailabilityZones, "ZoneNames", "ZoneIds", "AllAvailabilityZones", "Filters"),
-		op("DescribeRegions", s.DescribeRegions, "RegionNames", "AllRegions"),
+		newOperation("DescribeAvailabilityZones", s.DescribeAvailabilityZones, "ZoneNames", "ZoneIds", "AllAvailabilityZones", "Filters"),
+		newOperation("DescribeRegions", s.DescribeRegions, "RegionNames", "AllRegions"),
 
-		op("CreateVpc", s.CreateVpc, "CidrBlock", "AmazonProvidedIpv6CidrBlock", "InstanceTenancy", "TagSpecifications"),
-		op("DescribeVpcs", s.DescribeVpcs, with("VpcIds")...),
-		op("DeleteVpc", s.DeleteVpc, "VpcId"),
-		op("AssociateVpcCidrBlock", s.AssociateVpcCidrBlock, "VpcId", "CidrBlock", "AmazonProvidedIpv6CidrBlock"),
-		op("ModifyVpcAttribute", s.ModifyVpcAttribute, "VpcId", "EnableDnsHostnames", "EnableDnsSupport"),
+		newOperation("CreateVpc", s.CreateVpc, "CidrBlock", "AmazonProvidedIpv6CidrBlock", "InstanceTenancy", "TagSpecifications"),
+		newOperation("DescribeVpcs", s.DescribeVpcs, with("VpcIds")...),
+		newOperation("DeleteVpc", s.DeleteVpc, "VpcId"),
+		newOperation("AssociateVpcCidrBlock", s.AssociateVpcCidrBlock, "VpcId", "CidrBlock", "AmazonProvidedIpv6CidrBlock"),
+		newOperation("ModifyVpcAttribute", s.ModifyVpcAttribute, "VpcId", "EnableDnsHostnames", "EnableDnsSupport"),
 
-		op("CreateSubnet", s.CreateSubnet, "VpcId", "CidrBlock", "Ipv6CidrBlock", "Ipv6Native", "AvailabilityZone", "AvailabilityZoneId", "OutpostArn", "TagSpecifications"),
-		op("DescribeSubnets", s.DescribeSubnets, with("SubnetIds")...),
-		op("DeleteSubnet", s.DeleteSubnet, "SubnetId"),
-		op("AssociateSubnetCidrBlock", s.AssociateSubnetCidrBlock, "SubnetId", "Ipv6CidrBlock"),
-		op("ModifySubnetAttribute", s.ModifySubnetAttribute, "SubnetId", "MapPublicIpOnLaunch", "AssignIpv6AddressOnCreation"),
+		newOperation("CreateSubnet", s.CreateSubnet, "VpcId", "CidrBlock", "Ipv6CidrBlock", "Ipv6Native", "AvailabilityZone", "AvailabilityZoneId", "OutpostArn", "TagSpecifications"),
+		newOperation("DescribeSubnets", s.DescribeSubnets, with("SubnetIds")...),
+		newOperation("DeleteSubnet", s.DeleteSubnet, "SubnetId"),
+		newOperation("AssociateSubnetCidrBlock", s.AssociateSubnetCidrBlock, "SubnetId", "Ipv6CidrBlock"),
+		newOperation("ModifySubnetAttribute", s.ModifySubnetAttribute, "SubnetId", "MapPublicIpOnLaunch", "AssignIpv6AddressOnCreation"),
 
-		op("CreateInternetGateway", s.CreateInternetGateway, "TagSpecifications"),
-		op("AttachInternetGateway", s.AttachInternetGateway, "InternetGatewayId", "VpcId"),
-		op("DetachInternetGateway", s.DetachInternetGateway, "InternetGatewayId", "VpcId"),
-		op("DeleteInternetGateway", s.DeleteInternetGateway, "InternetGatewayId"),
-		op("DescribeInternetGateways", s.DescribeInternetGateways, with("InternetGatewayIds")...),
+		newOperation("CreateInternetGateway", s.CreateInternetGateway, "TagSpecifications"),
+		newOperation("AttachInternetGateway", s.AttachInternetGateway, "InternetGatewayId", "VpcId"),
+		newOperation("DetachInternetGateway", s.DetachInternetGateway, "InternetGatewayId", "VpcId"),
+		newOperation("DeleteInternetGateway", s.DeleteInternetGateway, "InternetGatewayId"),
+		newOperation("DescribeInternetGateways", s.DescribeInternetGateways, with("InternetGatewayIds")...),
 
-		op("CreateRouteTable", s.CreateRouteTable, "VpcId", "TagSpecifications", "ClientToken"),
-		op("CreateRoute", s.CreateRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId",
+		newOperation("CreateRouteTable", s.CreateRouteTable, "VpcId", "TagSpecifications", "ClientToken"),
+		newOperation("CreateRoute", s.CreateRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId",
 			"GatewayId", "NatGatewayId", "NetworkInterfaceId", "VpcPeeringConnectionId", "TransitGatewayId", "EgressOnlyInternetGatewayId"),
-		op("AssociateRouteTable", s.AssociateRouteTable, "RouteTableId", "SubnetId"),
-		op("DisassociateRouteTable", s.DisassociateRouteTable, "AssociationId"),
-		op("DeleteRouteTable", s.DeleteRouteTable, "RouteTableId"),
-		op("DescribeRouteTables", s.DescribeRouteTables, with("RouteTableIds")...),
+		newOperation("AssociateRouteTable", s.AssociateRouteTable, "RouteTableId", "SubnetId"),
+		newOperation("DisassociateRouteTable", s.DisassociateRouteTable, "AssociationId"),
+		newOperation("DeleteRouteTable", s.DeleteRouteTable, "RouteTableId"),
+		newOperation("DescribeRouteTables", s.DescribeRouteTables, with("RouteTableIds")...),
 
-		op("CreateSecurityGroup", s.CreateSecurityGroup, "GroupName", "Description", "VpcId", "TagSpecifications"),
-		op("DeleteSecurityGroup", s.DeleteSecurityGroup, "GroupId", "GroupName"),
-		op("DescribeSecurityGroups", s.DescribeSecurityGroups, append([]string{"GroupNames"}, with("GroupIds")...)...),
-		op("AuthorizeSecurityGroupIngress", s.AuthorizeSecurityGroupIngress, append([]string{"TagSpecifications"}, permissions...)...),
-		op("AuthorizeSecurityGroupEgress", s.AuthorizeSecurityGroupEgress, "GroupId", "IpPermissions", "TagSpecifications"),
-		op("RevokeSecurityGroupIngress", s.RevokeSecurityGroupIngress, append([]string{"SecurityGroupRuleIds"}, permissions...)...),
-		op("RevokeSecurityGroupEgress", s.RevokeSecurityGroupEgress, "GroupId", "IpPermissions", "SecurityGroupRuleIds"),
-		op("UpdateSecurityGroupRuleDescriptionsIngress", s.UpdateSecurityGroupRuleDescriptionsIngress, "GroupId", "IpPermissions", "SecurityGroupRuleDescriptions"),
-		op("DescribeSecurityGroupRules", s.DescribeSecurityGroupRules, with("SecurityGroupRuleIds")...),
+		newOperation("CreateSecurityGroup", s.CreateSecurityGroup, "GroupName", "Description", "VpcId", "TagSpecifications"),
+		newOperation("DeleteSecurityGroup", s.DeleteSecurityGroup, "GroupId", "GroupName"),
+		newOperation("DescribeSecurityGroups", s.DescribeSecurityGroups, append([]string{"GroupNames"}, with("GroupIds")...)...),
+		newOperation("AuthorizeSecurityGroupIngress", s.AuthorizeSecurityGroupIngress, append([]string{"TagSpecifications"}, permissions...)...),
+		newOperation("AuthorizeSecurityGroupEgress", s.AuthorizeSecurityGroupEgress, "GroupId", "IpPermissions", "TagSpecifications"),
+		newOperation("RevokeSecurityGroupIngress", s.RevokeSecurityGroupIngress, append([]string{"SecurityGroupRuleIds"}, permissions...)...),
+		newOperation("RevokeSecurityGroupEgress", s.RevokeSecurityGroupEgress, "GroupId", "IpPermissions", "SecurityGroupRuleIds"),
+		newOperation("UpdateSecurityGroupRuleDescriptionsIngress", s.UpdateSecurityGroupRuleDescriptionsIngress, "GroupId", "IpPermissions", "SecurityGroupRuleDescriptions"),
+		newOperation("DescribeSecurityGroupRules", s.DescribeSecurityGroupRules, with("SecurityGroupRuleIds")...),
 
-		op("CreateNetworkInterface", s.CreateNetworkInterface, "SubnetId", "Description", "Groups", "PrivateIpAddress", "PrivateIpAddresses",
+		newOperation("CreateNetworkInterface", s.CreateNetworkInterface, "SubnetId", "Description", "Groups", "PrivateIpAddress", "PrivateIpAddresses",
 			"SecondaryPrivateIpAddressCount", "Ipv6AddressCount", "Ipv6Addresses", "InterfaceType", "Ipv4Prefixes", "Ipv6Prefixes", "TagSpecifications", "ClientToken"),
-		op("DescribeNetworkInterfaces", s.DescribeNetworkInterfaces, with("NetworkInterfaceIds")...),
-		op("DeleteNetworkInterface", s.DeleteNetworkInterface, "NetworkInterfaceId"),
-		op("AttachNetworkInterface", s.AttachNetworkInterface, "NetworkInterfaceId", "InstanceId", "DeviceIndex", "NetworkCardIndex"),
-		op("DetachNetworkInterface", s.DetachNetworkInterface, "AttachmentId", "Force"),
-		op("ModifyNetworkInterfaceAttribute", s.ModifyNetworkInterfaceAttribute, "NetworkInterfaceId", "Groups", "Description", "SourceDestCheck"),
-		op("AssignPrivateIpAddresses", s.AssignPrivateIpAddresses, "NetworkInterfaceId", "PrivateIpAddresses", "SecondaryPrivateIpAddressCount", "AllowReassignment", "Ipv4Prefixes", "Ipv4PrefixCount"),
-		op("UnassignPrivateIpAddresses", s.UnassignPrivateIpAddresses, "NetworkInterfaceId", "PrivateIpAddresses", "Ipv4Prefixes"),
-		op("AssignIpv6Addresses", s.AssignIpv6Addresses, "NetworkInterfaceId", "Ipv6Addresses", "Ipv6AddressCount"),
+		newOperation("DescribeNetworkInterfaces", s.DescribeNetworkInterfaces, with("NetworkInterfaceIds")...),
+		newOperation("DeleteNetworkInterface", s.DeleteNetworkInterface, "NetworkInterfaceId"),
+		newOperation("AttachNetworkInterface", s.AttachNetworkInterface, "NetworkInterfaceId", "InstanceId", "DeviceIndex", "NetworkCardIndex"),
+		newOperation("DetachNetworkInterface", s.DetachNetworkInterface, "AttachmentId", "Force"),
+		newOperation("ModifyNetworkInterfaceAttribute", s.ModifyNetworkInterfaceAttribute, "NetworkInterfaceId", "Groups", "Description", "SourceDestCheck"),
+		newOperation("AssignPrivateIpAddresses", s.AssignPrivateIpAddresses, "NetworkInterfaceId", "PrivateIpAddresses", "SecondaryPrivateIpAddressCount", "AllowReassignment", "Ipv4Prefixes", "Ipv4PrefixCount"),
+		newOperation("UnassignPrivateIpAddresses", s.UnassignPrivateIpAddresses, "NetworkInterfaceId", "PrivateIpAddresses", "Ipv4Prefixes"),
+		newOperation("AssignIpv6Addresses", s.AssignIpv6Addresses, "NetworkInterfaceId", "Ipv6Addresses", "Ipv6AddressCount"),
 
-		op("AllocateAddress", s.AllocateAddress, "Domain", "TagSpecifications"),
-		op("ReleaseAddress", s.ReleaseAddress, "AllocationId"),
-		op("DescribeAddresses", s.DescribeAddresses, "AllocationIds", "PublicIps", "Filters"),
+		newOperation("AllocateAddress", s.AllocateAddress, "Domain", "TagSpecifications"),
+		newOperation("ReleaseAddress", s.ReleaseAddress, "AllocationId"),
+		newOperation("DescribeAddresses", s.DescribeAddresses, "AllocationIds", "PublicIps", "Filters"),
 
-		op("CreateManagedPrefixList", s.CreateManagedPrefixList, "PrefixListName", "AddressFamily", "MaxEntries", "Entries", "TagSpecifications", "ClientToken"),
-		op("DeleteManagedPrefixList", s.DeleteManagedPrefixList, "PrefixListId"),
-		op("DescribeManagedPrefixLists", s.DescribeManagedPrefixLists, with("PrefixListIds")...),
-		op("GetManagedPrefixListEntries", s.GetManagedPrefixListEntries, "PrefixListId", "TargetVersion", "MaxResults", "NextToken"),
+		newOperation("CreateManagedPrefixList", s.CreateManagedPrefixList, "PrefixListName", "AddressFamily", "MaxEntries", "Entries", "TagSpecifications", "ClientToken"),
+		newOperation("DeleteManagedPrefixList", s.DeleteManagedPrefixList, "PrefixListId"),
+		newOperation("DescribeManagedPrefixLists", s.DescribeManagedPrefixLists, with("PrefixListIds")...),
+		newOperation("GetManagedPrefixListEntries", s.GetManagedPrefixListEntries, "PrefixListId", "TargetVersion", "MaxResults", "NextToken"),
 
-		op("CreateIpamPool", s.CreateIpamPool, "IpamScopeId", "AddressFamily", "Description", "Locale", "TagSpecifications", "ClientToken"),
-		op("DescribeIpamPools", s.DescribeIpamPools, with("IpamPoolIds")...),
-		op("DescribeCoipPools", s.DescribeCoipPools, with("PoolIds")...),
+		newOperation("CreateIpamPool", s.CreateIpamPool, "IpamScopeId", "AddressFamily", "Description", "Locale", "TagSpecifications", "ClientToken"),
+		newOperation("DescribeIpamPools", s.DescribeIpamPools, with("IpamPoolIds")...),
+		newOperation("DescribeCoipPools", s.DescribeCoipPools, with("PoolIds")...),
 
-		op("DescribeImages", s.DescribeImages, "ImageIds", "Owners", "Filters", "MaxResults", "NextToken"),
-		op("RunInstances", s.RunInstances, "ImageId", "MinCount", "MaxCount", "InstanceType", "SubnetId", "SecurityGroupIds", "SecurityGroups", "PrivateIpAddress",
+		newOperation("DescribeImages", s.DescribeImages, "ImageIds", "Owners", "Filters", "MaxResults", "NextToken"),
+		newOperation("RunInstances", s.RunInstances, "ImageId", "MinCount", "MaxCount", "InstanceType", "SubnetId", "SecurityGroupIds", "SecurityGroups", "PrivateIpAddress",
 			"Ipv6AddressCount", "KeyName", "TagSpecifications", "ClientToken", "MetadataOptions.HttpTokens", "MetadataOptions.HttpPutResponseHopLimit",
 			"MetadataOptions.HttpEndpoint", "Placement.AvailabilityZone", "NetworkInterfaces.DeviceIndex", "NetworkInterfaces.SubnetId",
 			"NetworkInterfaces.Groups", "NetworkInterfaces.PrivateIpAddress", "NetworkInterfaces.DeleteOnTermination", "NetworkInterfaces.Description",
 			"NetworkInterfaces.SecondaryPrivateIpAddressCount"),
-		op("DescribeInstances", s.DescribeInstances, with("InstanceIds")...),
-		op("StartInstances", s.StartInstances, "InstanceIds"),
-		op("StopInstances", s.StopInstances, "InstanceIds", "Force"),
-		op("TerminateInstances", s.TerminateInstances, "InstanceIds"),
+		newOperation("DescribeInstances", s.DescribeInstances, with("InstanceIds")...),
+		newOperation("StartInstances", s.StartInstances, "InstanceIds"),
+		newOperation("StopInstances", s.StopInstances, "InstanceIds", "Force"),
+		newOperation("TerminateInstances", s.TerminateInstances, "InstanceIds"),
 
-		op("CreateTags", s.CreateTags, "Resources", "Tags"),
-		op("DeleteTags", s.DeleteTags, "Resources", "Tags"),
-		op("DescribeTags", s.DescribeTags, describe...),
+		newOperation("CreateTags", s.CreateTags, "Resources", "Tags"),
+		newOperation("DeleteTags", s.DeleteTags, "Resources", "Tags"),
+		newOperation("DescribeTags", s.DescribeTags, describe...),
 	}
 }
 
-// op returns an operation. It supports DryRun if the input has this member.
-func op[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
+// newOperation returns an operation. It supports DryRun if the input has this member.
+func newOperation[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {
 		members = append([]string{field.Name}, members...)
@@ -135,14 +135,14 @@ func op[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...
 		}
 		c.Partition.RemoveExpired()
 		return fn(c, in)
-	}, wire.Handles(members...))
+	}, wire.HandledMembers(members...))
 }
 
 // TaggedResources implements store.TagSource.
 func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	var out []store.TaggedResource
 	for _, id := range store.SortedKeys(p.Tags) {
-		kind := resourceType(id)
+		kind := resourceTypeOf(id)
 		out = append(out, store.TaggedResource{ARN: p.ARN("ec2", kind+"/"+id), Type: "ec2:" + kind, Tags: p.Tags[id]})
 	}
 	return out

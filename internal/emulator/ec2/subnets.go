@@ -14,7 +14,7 @@ import (
 // CreateSubnet creates a subnet within the CIDR blocks of its VPC.
 func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
 	p := c.Partition
-	v, err := find(kindVPC, p.VPCs, in.VpcId)
+	v, err := findResource(kindVPC, p.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -22,33 +22,33 @@ func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.
 	if err != nil {
 		return nil, err
 	}
-	z, err := zoneOf(p, in.AvailabilityZone, in.AvailabilityZoneId)
+	z, err := findZone(p, in.AvailabilityZone, in.AvailabilityZoneId)
 	if err != nil {
 		return nil, err
 	}
 	sub := &store.Subnet{VPCID: v.ID, Zone: z.Name, ZoneID: z.ID, OutpostARN: aws.ToString(in.OutpostArn)}
 	if !aws.ToBool(in.Ipv6Native) {
-		if sub.CIDR, err = subnetBlock(p, v, in.CidrBlock); err != nil {
+		if sub.CIDR, err = readSubnetBlock(p, v, in.CidrBlock); err != nil {
 			return nil, err
 		}
 	} else if in.CidrBlock != nil || in.Ipv6CidrBlock == nil {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
 	}
 	if in.Ipv6CidrBlock != nil {
-		block, err := subnetIPv6Block(p, v, *in.Ipv6CidrBlock)
+		block, err := readSubnetIPv6Block(p, v, *in.Ipv6CidrBlock)
 		if err != nil {
 			return nil, err
 		}
-		sub.IPv6 = []store.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
+		sub.IPv6 = []store.CIDRAssociation{{ID: s.store.NewID("subnet-cidr-assoc-"), Block: block}}
 	}
-	sub.ID = s.w.NewID("subnet-")
+	sub.ID = s.store.NewID("subnet-")
 	p.Subnets[sub.ID] = sub
-	p.Tag(sub.ID, tags)
-	return &ec2.CreateSubnetOutput{Subnet: s.subnet(p, sub)}, nil
+	p.AddTags(sub.ID, tags)
+	return &ec2.CreateSubnetOutput{Subnet: s.describeSubnet(p, sub)}, nil
 }
 
-// zoneOf finds a zone by name or identifier; it returns the first zone if the request has none.
-func zoneOf(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
+// findZone finds a zone by name or identifier; it returns the first zone if the request has none.
+func findZone(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
 	if name == nil && id == nil {
 		return p.Zones[0], nil
 	}
@@ -60,7 +60,7 @@ func zoneOf(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
 	return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
 }
 
-func subnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Prefix, *store.Error) {
+func readSubnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
 		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter cidrBlock")
 	}
@@ -80,8 +80,8 @@ func subnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Prefix, 
 	return block, nil
 }
 
-// subnetIPv6Block reads a /64 of the VPC that no other subnet has.
-func subnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefix, *store.Error) {
+// readSubnetIPv6Block reads a /64 of the VPC that no other subnet has.
+func readSubnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefix, *store.Error) {
 	block, parse := netip.ParsePrefix(text)
 	if parse != nil || !block.Addr().Is6() {
 		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
@@ -103,26 +103,26 @@ func subnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefi
 // AssociateSubnetCidrBlock adds an IPv6 CIDR block to a subnet that has none.
 func (s *networks) AssociateSubnetCidrBlock(c *store.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
 	p := c.Partition
-	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	sub, err := findResource(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
 	if len(sub.IPv6) > 0 {
 		return nil, store.Errorf(store.Unproven, "InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
 	}
-	block, err := subnetIPv6Block(p, p.VPCs[sub.VPCID], aws.ToString(in.Ipv6CidrBlock))
+	block, err := readSubnetIPv6Block(p, p.VPCs[sub.VPCID], aws.ToString(in.Ipv6CidrBlock))
 	if err != nil {
 		return nil, err
 	}
-	sub.IPv6 = []store.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
+	sub.IPv6 = []store.CIDRAssociation{{ID: s.store.NewID("subnet-cidr-assoc-"), Block: block}}
 	return &ec2.AssociateSubnetCidrBlockOutput{
-		SubnetId: aws.String(sub.ID), Ipv6CidrBlockAssociation: &subnetIPv6(sub)[0],
+		SubnetId: aws.String(sub.ID), Ipv6CidrBlockAssociation: &subnetIPv6Associations(sub)[0],
 	}, nil
 }
 
 // ModifySubnetAttribute sets an attribute.
 func (s *networks) ModifySubnetAttribute(c *store.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
-	sub, err := find(kindSubnet, c.Partition.Subnets, in.SubnetId)
+	sub, err := findResource(kindSubnet, c.Partition.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s *networks) ModifySubnetAttribute(c *store.Call, in *ec2.ModifySubnetAttr
 // DeleteSubnet removes a subnet without ENIs.
 func (s *networks) DeleteSubnet(c *store.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
 	p := c.Partition
-	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	sub, err := findResource(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (s *networks) DeleteSubnet(c *store.Call, in *ec2.DeleteSubnetInput) (*ec2.
 		}
 	}
 	for _, t := range p.RouteTables {
-		t.Associations = without(t.Associations, func(a store.RouteTableAssociation) bool { return a.SubnetID == sub.ID })
+		t.Associations = withoutMatching(t.Associations, func(a store.RouteTableAssociation) bool { return a.SubnetID == sub.ID })
 	}
 	delete(p.Subnets, sub.ID)
 	delete(p.Tags, sub.ID)
@@ -169,14 +169,14 @@ func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) 
 		}
 	}
 	cidr := func(x *sub) []string {
-		if x.IPv6Native() {
+		if x.IsIPv6Native() {
 			return nil
 		}
 		return textValue(x.CIDR.String())
 	}
 	zone := func(x *sub) []string { return textValue(x.Zone) }
 	zoneID := func(x *sub) []string { return textValue(x.ZoneID) }
-	items, next, err := describe(s.core, c, kindSubnet, p.Subnets, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, filters[*sub]{
+	items, next, err := describe(s.core, c, kindSubnet, p.Subnets, describeQuery{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, filters[*sub]{
 		"subnet-id":               func(x *sub) []string { return textValue(x.ID) },
 		"subnet-arn":              func(x *sub) []string { return textValue(p.ARN("ec2", "subnet/"+x.ID)) },
 		"vpc-id":                  func(x *sub) []string { return textValue(x.VPCID) },
@@ -193,7 +193,7 @@ func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) 
 		"default-for-az":          func(x *sub) []string { return boolValue(x.IsDefault) },
 		"defaultForAz":            func(x *sub) []string { return boolValue(x.IsDefault) },
 		"owner-id":                func(*sub) []string { return textValue(c.Account) },
-		"ipv6-native":             func(x *sub) []string { return boolValue(x.IPv6Native()) },
+		"ipv6-native":             func(x *sub) []string { return boolValue(x.IsIPv6Native()) },
 		"ipv6-cidr-block-association.ipv6-cidr-block": ipv6(func(a store.CIDRAssociation) string { return a.Block.String() }),
 		"ipv6-cidr-block-association.association-id":  ipv6(func(a store.CIDRAssociation) string { return a.ID }),
 		"ipv6-cidr-block-association.state":           ipv6(func(store.CIDRAssociation) string { return "associated" }),
@@ -203,22 +203,22 @@ func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) 
 	}
 	out := &ec2.DescribeSubnetsOutput{NextToken: next, Subnets: []types.Subnet{}}
 	for _, x := range items {
-		out.Subnets = append(out.Subnets, *s.subnet(p, x))
+		out.Subnets = append(out.Subnets, *s.describeSubnet(p, x))
 	}
 	return out, nil
 }
 
-func (s *networks) subnet(p *store.Partition, x *store.Subnet) *types.Subnet {
+func (s *networks) describeSubnet(p *store.Partition, x *store.Subnet) *types.Subnet {
 	out := &types.Subnet{
 		SubnetId: aws.String(x.ID), VpcId: aws.String(x.VPCID),
 		AvailabilityZone: aws.String(x.Zone), AvailabilityZoneId: aws.String(x.ZoneID),
-		AvailableIpAddressCount: aws.Int32(int32(p.FreeIPv4(x))), State: types.SubnetStateAvailable,
+		AvailableIpAddressCount: aws.Int32(int32(p.CountFreeIPv4(x))), State: types.SubnetStateAvailable,
 		MapPublicIpOnLaunch: aws.Bool(x.PublicIP), AssignIpv6AddressOnCreation: aws.Bool(x.AssignIPv6),
-		DefaultForAz: aws.Bool(x.IsDefault), Ipv6Native: aws.Bool(x.IPv6Native()), EnableDns64: aws.Bool(false),
+		DefaultForAz: aws.Bool(x.IsDefault), Ipv6Native: aws.Bool(x.IsIPv6Native()), EnableDns64: aws.Bool(false),
 		OwnerId: aws.String(p.Account), SubnetArn: aws.String(p.ARN("ec2", "subnet/"+x.ID)),
-		Ipv6CidrBlockAssociationSet: subnetIPv6(x), Tags: s.tagList(p, x.ID),
+		Ipv6CidrBlockAssociationSet: subnetIPv6Associations(x), Tags: s.tagList(p, x.ID),
 	}
-	if !x.IPv6Native() {
+	if !x.IsIPv6Native() {
 		out.CidrBlock = aws.String(x.CIDR.String())
 	}
 	if x.OutpostARN != "" {
@@ -227,7 +227,7 @@ func (s *networks) subnet(p *store.Partition, x *store.Subnet) *types.Subnet {
 	return out
 }
 
-func subnetIPv6(x *store.Subnet) []types.SubnetIpv6CidrBlockAssociation {
+func subnetIPv6Associations(x *store.Subnet) []types.SubnetIpv6CidrBlockAssociation {
 	var out []types.SubnetIpv6CidrBlockAssociation
 	for _, a := range x.IPv6 {
 		out = append(out, types.SubnetIpv6CidrBlockAssociation{
@@ -238,7 +238,7 @@ func subnetIPv6(x *store.Subnet) []types.SubnetIpv6CidrBlockAssociation {
 	return out
 }
 
-// without returns a new list without the items for which drop is true.
-func without[T any](list []T, drop func(T) bool) []T {
+// withoutMatching returns a new list without the items for which drop is true.
+func withoutMatching[T any](list []T, drop func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), drop)
 }

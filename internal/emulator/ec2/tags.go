@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	maxTags        = 50
-	maxTagKey      = 128
-	maxTagValue    = 256
-	maxTagResource = 1000
+	maxTags            = 50
+	maxTagKeyLength    = 128
+	maxTagValueLength  = 256
+	maxTaggedResources = 1000
 )
 
 // CreateTags sets tags on resources. After an error no tag is set.
@@ -44,7 +44,7 @@ func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 		}
 	}
 	for _, id := range in.Resources {
-		p.Tag(id, add)
+		p.AddTags(id, add)
 	}
 	return &ec2.CreateTagsOutput{}, nil
 }
@@ -83,11 +83,11 @@ func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.D
 		for key, value := range tags {
 			byKey[id+"\x00"+key] = types.TagDescription{
 				Key: aws.String(key), Value: aws.String(value), ResourceId: aws.String(id),
-				ResourceType: types.ResourceType(resourceType(id)),
+				ResourceType: types.ResourceType(resourceTypeOf(id)),
 			}
 		}
 	}
-	keys, err := selectBy(store.SortedKeys(byKey), in.Filters, filters[string]{
+	keys, err := filterItems(store.SortedKeys(byKey), in.Filters, filters[string]{
 		"key":           func(k string) []string { return textValue(*byKey[k].Key) },
 		"value":         func(k string) []string { return []string{*byKey[k].Value} },
 		"resource-id":   func(k string) []string { return textValue(*byKey[k].ResourceId) },
@@ -99,7 +99,7 @@ func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.D
 	if err != nil {
 		return nil, err
 	}
-	keys, next, err := page(s.w, kindTag, keys, in.MaxResults, in.NextToken)
+	keys, next, err := page(s.store, kindTag, keys, in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.D
 	for _, k := range keys {
 		out.Tags = append(out.Tags, byKey[k])
 	}
-	store.Shuffle(s.w, out.Tags)
+	store.Shuffle(s.store, out.Tags)
 	return out, nil
 }
 
@@ -115,11 +115,11 @@ func (s *core) checkTaggable(c *store.Call, ids []string) *store.Error {
 	if len(ids) == 0 {
 		return store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter resourceIdSet")
 	}
-	if len(ids) > maxTagResource {
-		return store.Errorf(store.Unproven, "InvalidParameterValue", "The maximum number of resources is %d", maxTagResource)
+	if len(ids) > maxTaggedResources {
+		return store.Errorf(store.Unproven, "InvalidParameterValue", "The maximum number of resources is %d", maxTaggedResources)
 	}
 	for _, id := range ids {
-		i := slices.IndexFunc(kindsByIdentifier, func(k kind) bool { return strings.HasPrefix(id, k.prefix) })
+		i := slices.IndexFunc(kindsByIdentifier, func(k resourceKind) bool { return strings.HasPrefix(id, k.prefix) })
 		if i < 0 {
 			return store.Errorf(store.Unproven, "InvalidID", "The ID '%s' is not valid", id)
 		}
@@ -127,15 +127,15 @@ func (s *core) checkTaggable(c *store.Call, ids []string) *store.Error {
 		if err := k.checkID(id); err != nil {
 			return err
 		}
-		if !exists(c.Partition, id) {
-			return k.notFound(id)
+		if !resourceExists(c.Partition, id) {
+			return k.notFoundError(id)
 		}
 	}
 	return nil
 }
 
-func exists(p *store.Partition, id string) bool {
-	switch resourceType(id) {
+func resourceExists(p *store.Partition, id string) bool {
+	switch resourceTypeOf(id) {
 	case "vpc":
 		return p.VPCs[id] != nil
 	case "subnet":
@@ -194,10 +194,10 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key cannot be empty")
 		case isReservedTagKey(key):
 			return nil, reservedTagError()
-		case utf8.RuneCountInString(key) > maxTagKey:
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
-		case utf8.RuneCountInString(value) > maxTagValue:
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValue)
+		case utf8.RuneCountInString(key) > maxTagKeyLength:
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKeyLength)
+		case utf8.RuneCountInString(value) > maxTagValueLength:
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValueLength)
 		}
 		if _, twice := out[key]; twice {
 			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
@@ -236,5 +236,5 @@ func (s *core) tagList(p *store.Partition, id string) []types.Tag {
 	for _, key := range store.SortedKeys(tags) {
 		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tags returns the tags of a resource as sorted lines.
-func (c cloud) tags(id string) []string {
+// tagLines returns the tags of a resource as sorted lines.
+func (c harness) tagLines(id string) []string {
 	c.t.Helper()
-	out, err := c.DescribeTags(c.t.Context(), &ec2.DescribeTagsInput{Filters: []types.Filter{filter("resource-id", id)}})
+	out, err := c.DescribeTags(c.t.Context(), &ec2.DescribeTagsInput{Filters: []types.Filter{newFilter("resource-id", id)}})
 	var lines []string
 	for _, tag := range must(c.t, out, err).Tags {
 		lines = append(lines, fmt.Sprintf("%s %s=%s", tag.ResourceType, *tag.Key, *tag.Value))
@@ -25,17 +25,17 @@ func (c cloud) tags(id string) []string {
 }
 
 func TestTags(t *testing.T) {
-	c, ctx := newCloud(t), t.Context()
-	vpc := c.vpc("10.0.0.0/16")
-	a, b := c.group(vpc, "a", "k", "v"), c.group(vpc, "b")
+	c, ctx := newHarness(t), t.Context()
+	vpc := c.createVPC("10.0.0.0/16")
+	a, b := c.createSecurityGroup(vpc, "a", "k", "v"), c.createSecurityGroup(vpc, "b")
 	create := func(ids []string, tags ...string) error {
 		_, err := c.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: tagList(tags...)})
 		return err
 	}
-	wantCode(t, "", create([]string{a, b}, "k", "new", "empty", ""))
+	checkCode(t, "", create([]string{a, b}, "k", "new", "empty", ""))
 	want := []string{"security-group empty=", "security-group k=new"}
 	for _, id := range []string{a, b} {
-		if diff := cmp.Diff(want, c.tags(id)); diff != "" {
+		if diff := cmp.Diff(want, c.tagLines(id)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -43,15 +43,15 @@ func TestTags(t *testing.T) {
 	for i := range 50 {
 		many = append(many, fmt.Sprint("key", i), "x")
 	}
-	wantCode(t, "TagLimitExceeded", create([]string{a}, many...))
-	wantCode(t, "InvalidParameterValue", create([]string{a}, "aws:x", "y"))
-	wantCode(t, "InvalidParameterValue", create([]string{a}, "AWS:x", "y"))
-	wantCode(t, "InvalidParameterValue", create([]string{a}, strings.Repeat("k", 129), "y"))
-	wantCode(t, "InvalidParameterValue", create([]string{a}, "k", strings.Repeat("v", 257)))
-	wantCode(t, "InvalidParameterValue", create([]string{a}, "k", "1", "k", "2"))
-	wantCode(t, "InvalidGroup.NotFound", create([]string{a, "sg-0123456789abcdef0"}, "more", "x"))
-	wantCode(t, "InvalidID", create([]string{"thing"}, "more", "x"))
-	if diff := cmp.Diff(want, c.tags(a)); diff != "" {
+	checkCode(t, "TagLimitExceeded", create([]string{a}, many...))
+	checkCode(t, "InvalidParameterValue", create([]string{a}, "aws:x", "y"))
+	checkCode(t, "InvalidParameterValue", create([]string{a}, "AWS:x", "y"))
+	checkCode(t, "InvalidParameterValue", create([]string{a}, strings.Repeat("k", 129), "y"))
+	checkCode(t, "InvalidParameterValue", create([]string{a}, "k", strings.Repeat("v", 257)))
+	checkCode(t, "InvalidParameterValue", create([]string{a}, "k", "1", "k", "2"))
+	checkCode(t, "InvalidGroup.NotFound", create([]string{a, "sg-0123456789abcdef0"}, "more", "x"))
+	checkCode(t, "InvalidID", create([]string{"thing"}, "more", "x"))
+	if diff := cmp.Diff(want, c.tagLines(a)); diff != "" {
 		t.Errorf("a rejected call changed tags:\n%s", diff)
 	}
 }
@@ -71,15 +71,15 @@ func TestDeleteTags(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := newCloud(t)
-			id := c.group(c.vpc("10.0.0.0/16"), "g", "a", "1", "b", "", "c", "3")
+			c := newHarness(t)
+			id := c.createSecurityGroup(c.createVPC("10.0.0.0/16"), "g", "a", "1", "b", "", "c", "3")
 			_, err := c.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{id}, Tags: tc.del})
-			wantCode(t, "", err)
+			checkCode(t, "", err)
 			var want []string
 			for _, line := range tc.want {
 				want = append(want, "security-group "+line)
 			}
-			if diff := cmp.Diff(want, c.tags(id)); diff != "" {
+			if diff := cmp.Diff(want, c.tagLines(id)); diff != "" {
 				t.Error(diff)
 			}
 		})

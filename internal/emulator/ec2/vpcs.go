@@ -25,10 +25,10 @@ func (s *networks) CreateVpc(c *store.Call, in *ec2.CreateVpcInput) (*ec2.Create
 		v.Tenancy = string(in.InstanceTenancy)
 	}
 	if aws.ToBool(in.AmazonProvidedIpv6CidrBlock) {
-		s.addIPv6(c.Partition, v)
+		s.addIPv6Block(c.Partition, v)
 	}
-	c.Partition.Tag(v.ID, tags)
-	return &ec2.CreateVpcOutput{Vpc: s.vpc(c.Partition, v)}, nil
+	c.Partition.AddTags(v.ID, tags)
+	return &ec2.CreateVpcOutput{Vpc: s.describeVPC(c.Partition, v)}, nil
 }
 
 // readVPCBlock reads an IPv4 block of /16 to /28.
@@ -46,15 +46,15 @@ func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// addIPv6 adds an Amazon-provided IPv6 /56 block to a VPC.
-func (s *networks) addIPv6(p *store.Partition, v *store.VPC) {
+// addIPv6Block adds an Amazon-provided IPv6 /56 block to a VPC.
+func (s *networks) addIPv6Block(p *store.Partition, v *store.VPC) {
 	// The number of the block is unique in the partition.
 	n := 0
 	for _, other := range p.VPCs {
 		n += len(other.IPv6)
 	}
 	block := netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
-	v.IPv6 = append(v.IPv6, store.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	v.IPv6 = append(v.IPv6, store.CIDRAssociation{ID: s.store.NewID("vpc-cidr-assoc-"), Block: block})
 	addLocalRoute(p, v, block)
 }
 
@@ -69,13 +69,13 @@ func addLocalRoute(p *store.Partition, v *store.VPC, block netip.Prefix) {
 
 // AssociateVpcCidrBlock adds an address block.
 func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
-	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	v, err := findResource(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
 	out := &ec2.AssociateVpcCidrBlockOutput{VpcId: aws.String(v.ID)}
 	if aws.ToBool(in.AmazonProvidedIpv6CidrBlock) {
-		s.addIPv6(c.Partition, v)
+		s.addIPv6Block(c.Partition, v)
 		a := ipv6Associations(v, c.Region)
 		out.Ipv6CidrBlockAssociation = &a[len(a)-1]
 		return out, nil
@@ -89,16 +89,16 @@ func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidr
 			return nil, store.Errorf(store.Unproven, "InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
 		}
 	}
-	v.CIDRs = append(v.CIDRs, store.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	v.CIDRs = append(v.CIDRs, store.CIDRAssociation{ID: s.store.NewID("vpc-cidr-assoc-"), Block: block})
 	addLocalRoute(c.Partition, v, block)
-	a := associations(v)
+	a := cidrAssociations(v)
 	out.CidrBlockAssociation = &a[len(a)-1]
 	return out, nil
 }
 
 // ModifyVpcAttribute sets one of the DNS attributes.
 func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
-	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	v, err := findResource(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeI
 // DeleteVpc deletes a VPC that contains only its default resources.
 func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	p := c.Partition
-	v, err := find(kindVPC, p.VPCs, in.VpcId)
+	v, err := findResource(kindVPC, p.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (s *networks) DescribeVpcs(c *store.Call, in *ec2.DescribeVpcsInput) (*ec2.
 	block := func(a store.CIDRAssociation) string { return a.Block.String() }
 	id := func(a store.CIDRAssociation) string { return a.ID }
 	state := func(store.CIDRAssociation) string { return "associated" }
-	items, next, err := describe(s.core, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.VPC]{
+	items, next, err := describe(s.core, c, kindVPC, c.Partition.VPCs, describeQuery{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.VPC]{
 		"vpc-id":                                func(v *store.VPC) []string { return textValue(v.ID) },
 		"cidr":                                  func(v *store.VPC) []string { return textValue(v.CIDRs[0].Block.String()) },
 		"is-default":                            func(v *store.VPC) []string { return boolValue(v.IsDefault) },
@@ -176,22 +176,22 @@ func (s *networks) DescribeVpcs(c *store.Call, in *ec2.DescribeVpcsInput) (*ec2.
 	}
 	out := &ec2.DescribeVpcsOutput{NextToken: next, Vpcs: []types.Vpc{}}
 	for _, v := range items {
-		out.Vpcs = append(out.Vpcs, *s.vpc(c.Partition, v))
+		out.Vpcs = append(out.Vpcs, *s.describeVPC(c.Partition, v))
 	}
 	return out, nil
 }
 
-func (s *networks) vpc(p *store.Partition, v *store.VPC) *types.Vpc {
+func (s *networks) describeVPC(p *store.Partition, v *store.VPC) *types.Vpc {
 	return &types.Vpc{
 		VpcId: aws.String(v.ID), CidrBlock: aws.String(v.CIDRs[0].Block.String()),
-		CidrBlockAssociationSet: associations(v), Ipv6CidrBlockAssociationSet: ipv6Associations(v, p.Region),
+		CidrBlockAssociationSet: cidrAssociations(v), Ipv6CidrBlockAssociationSet: ipv6Associations(v, p.Region),
 		DhcpOptionsId: aws.String("default"), InstanceTenancy: types.Tenancy(v.Tenancy),
 		IsDefault: aws.Bool(v.IsDefault), OwnerId: aws.String(p.Account),
 		State: types.VpcStateAvailable, Tags: s.tagList(p, v.ID),
 	}
 }
 
-func associations(v *store.VPC) []types.VpcCidrBlockAssociation {
+func cidrAssociations(v *store.VPC) []types.VpcCidrBlockAssociation {
 	var out []types.VpcCidrBlockAssociation
 	for _, a := range v.CIDRs {
 		out = append(out, types.VpcCidrBlockAssociation{

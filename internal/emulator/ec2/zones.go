@@ -38,7 +38,7 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 		}
 		zones = named
 	}
-	zones, err := selectBy(zones, in.Filters, filters[*store.Zone]{
+	zones, err := filterItems(zones, in.Filters, filters[*store.Zone]{
 		"zone-name":        func(z *store.Zone) []string { return textValue(z.Name) },
 		"zone-id":          func(z *store.Zone) []string { return textValue(z.ID) },
 		"zone-type":        func(z *store.Zone) []string { return textValue(z.Type) },
@@ -64,7 +64,7 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 		}
 		out.AvailabilityZones = append(out.AvailabilityZones, az)
 	}
-	store.Shuffle(s.w, out.AvailabilityZones)
+	store.Shuffle(s.store, out.AvailabilityZones)
 	return out, nil
 }
 
@@ -73,8 +73,8 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 func (s *networks) DescribeRegions(c *store.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	names := in.RegionNames
 	if len(names) == 0 {
-		names = []string{c.Region, s.w.AWS().Home}
-		if s.w.AWS().Name == "aws" {
+		names = []string{c.Region, s.store.AWSPartition().Home}
+		if s.store.AWSPartition().Name == "aws" {
 			names = append(names, "us-west-2")
 		}
 		names = slices.Compact(slices.Sorted(slices.Values(names)))
@@ -82,7 +82,7 @@ func (s *networks) DescribeRegions(c *store.Call, in *ec2.DescribeRegionsInput) 
 	out := &ec2.DescribeRegionsOutput{}
 	for _, name := range names {
 		out.Regions = append(out.Regions, types.Region{
-			RegionName: aws.String(name), Endpoint: aws.String("ec2." + name + "." + s.w.AWS().Suffix),
+			RegionName: aws.String(name), Endpoint: aws.String("ec2." + name + "." + s.store.AWSPartition().Suffix),
 			OptInStatus: aws.String("opt-in-not-required"),
 		})
 	}

@@ -18,36 +18,36 @@ var (
 
 // actionScope has the load balancer, the listener protocol and the rule to which actions belong.
 type actionScope struct {
-	p        *store.Partition
-	lb       *store.LoadBalancer
-	protocol types.ProtocolEnum // of the listener
-	// replaced is the rule whose actions are replaced, nil for a new rule.
+	partition *store.Partition
+	lb        *store.LoadBalancer
+	protocol  types.ProtocolEnum // of the listener
+	// replacedRule is the rule whose actions are replaced, nil for a new rule.
 	// The actions may keep its client secret.
-	replaced *store.Rule
-	// onDefault is set if these are the default actions of a listener.
-	onDefault bool
+	replacedRule *store.Rule
+	// isDefault is set if these are the default actions of a listener.
+	isDefault bool
 }
 
-// shapeActions checks the constraints of the API model on the actions in the member of that name.
-func (s *shape) shapeActions(member string, actions []types.Action) {
+// validateActions checks the constraints of the API model on the actions in the member of that name.
+func (s *validation) validateActions(member string, actions []types.Action) {
 	for i, a := range actions {
 		at := fmt.Sprintf("%s.%d.member.", member, i+1)
-		s.required(at+"type", a.Type != "")
-		oneOf(s, at+"type", a.Type, a.Type.Values())
-		s.between(at+"order", a.Order, 1, 50000)
+		s.checkPresent(at+"type", a.Type != "")
+		checkEnum(s, at+"type", a.Type, a.Type.Values())
+		s.checkRange(at+"order", a.Order, 1, 50000)
 		if f := a.FixedResponseConfig; f != nil {
-			s.required(at+"fixedResponseConfig.statusCode", f.StatusCode != nil)
-			s.matches(at+"fixedResponseConfig.statusCode", f.StatusCode, statusPattern)
-			s.length(at+"fixedResponseConfig.messageBody", f.MessageBody, 0, 1024)
-			s.length(at+"fixedResponseConfig.contentType", f.ContentType, 0, 32)
+			s.checkPresent(at+"fixedResponseConfig.statusCode", f.StatusCode != nil)
+			s.checkPattern(at+"fixedResponseConfig.statusCode", f.StatusCode, statusPattern)
+			s.checkLength(at+"fixedResponseConfig.messageBody", f.MessageBody, 0, 1024)
+			s.checkLength(at+"fixedResponseConfig.contentType", f.ContentType, 0, 32)
 		}
 		if r := a.RedirectConfig; r != nil {
-			s.required(at+"redirectConfig.statusCode", r.StatusCode != "")
-			oneOf(s, at+"redirectConfig.statusCode", r.StatusCode, r.StatusCode.Values())
-			s.matches(at+"redirectConfig.protocol", r.Protocol, protocolPattern)
-			s.length(at+"redirectConfig.host", r.Host, 1, 128)
-			s.length(at+"redirectConfig.path", r.Path, 1, 128)
-			s.length(at+"redirectConfig.query", r.Query, 0, 128)
+			s.checkPresent(at+"redirectConfig.statusCode", r.StatusCode != "")
+			checkEnum(s, at+"redirectConfig.statusCode", r.StatusCode, r.StatusCode.Values())
+			s.checkPattern(at+"redirectConfig.protocol", r.Protocol, protocolPattern)
+			s.checkLength(at+"redirectConfig.host", r.Host, 1, 128)
+			s.checkLength(at+"redirectConfig.path", r.Path, 1, 128)
+			s.checkLength(at+"redirectConfig.query", r.Query, 0, 128)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (s *shape) shapeActions(member string, actions []types.Action) {
 // checkActions checks the actions of a rule or listener and returns them in AWS's form, but with the client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
-		return nil, invalid(store.Unproven, "An action must be specified")
+		return nil, validationError(store.Unproven, "An action must be specified")
 	}
 	actions, err := orderActions(in)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 			return nil, err
 		}
 		stored := types.Action{Type: a.Type, Order: a.Order}
-		if stored.Order == nil && !sc.onDefault {
+		if stored.Order == nil && !sc.isDefault {
 			stored.Order = new(int32(i + 1))
 		}
 		if err := s.checkAction(sc, a, &stored); err != nil {
@@ -82,7 +82,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 		}
 		out = append(out, stored)
 	}
-	return out, s.checkForwards(sc, out)
+	return out, s.checkForwardTargetGroups(sc, out)
 }
 
 // orderActions returns the actions sorted by their order, which is required if there are several actions.
@@ -93,10 +93,10 @@ func orderActions(in []types.Action) ([]types.Action, error) {
 	seen := map[int32]bool{}
 	for _, a := range in {
 		if a.Order == nil {
-			return nil, invalid(store.Unproven, "An order must be specified for each action when there is more than one action")
+			return nil, validationError(store.Unproven, "An order must be specified for each action when there is more than one action")
 		}
 		if seen[*a.Order] {
-			return nil, invalid(store.Unproven, "The order '%d' was specified for more than one action", *a.Order)
+			return nil, validationError(store.Unproven, "The order '%d' was specified for more than one action", *a.Order)
 		}
 		seen[*a.Order] = true
 	}
@@ -151,9 +151,9 @@ func checkActionConfig(a types.Action) error {
 	for _, g := range configs {
 		switch {
 		case g.set && g.kind != a.Type:
-			return invalid(store.Unproven, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
+			return validationError(store.Unproven, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
 		case !g.set && a.Type == types.ActionTypeEnumForward && g.kind == a.Type:
-			return invalid(store.Unproven, "A target group must be specified for an action of type 'forward'")
+			return validationError(store.Unproven, "A target group must be specified for an action of type 'forward'")
 		case !g.set && g.kind == a.Type:
 			return store.Errorf(store.Quoted("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
 		}

@@ -21,7 +21,7 @@ const (
 	defaultOnUnauthenticated = "authenticate"
 
 	maxExtraParams       = 10
-	maxJWTText           = 256 // characters
+	maxJWTTextLength     = 256 // characters
 	maxJWTClaims         = 10
 	maxJWTValuesPerClaim = 10
 )
@@ -30,15 +30,15 @@ var userPoolPattern = regexp.MustCompile(`^arn:aws[a-z-]*:cognito-idp:([a-z0-9-]
 
 func checkSession(timeout *int64, params map[string]string) error {
 	if timeout != nil && (*timeout < 1 || *timeout > defaultSessionTimeout) {
-		return invalid(store.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, defaultSessionTimeout)
+		return validationError(store.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, defaultSessionTimeout)
 	}
 	if len(params) > maxExtraParams {
-		return invalid(store.Unproven, "You cannot specify more than '%d' authentication request extra parameters", maxExtraParams)
+		return validationError(store.Unproven, "You cannot specify more than '%d' authentication request extra parameters", maxExtraParams)
 	}
 	return nil
 }
 
-func httpsURL(what string, u *string) error {
+func checkHTTPSURL(what string, u *string) error {
 	parsed, err := url.Parse(store.Value(u))
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
 		return store.Errorf(store.Unproven, codeAction, "The %s '%s' must be a valid HTTPS URL", what, store.Value(u))
@@ -61,12 +61,12 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 		{"issuer", o.Issuer}, {"authorization endpoint", o.AuthorizationEndpoint},
 		{"token endpoint", o.TokenEndpoint}, {"user info endpoint", o.UserInfoEndpoint},
 	} {
-		if err := httpsURL(u.what, u.url); err != nil {
+		if err := checkHTTPSURL(u.what, u.url); err != nil {
 			return nil, err
 		}
 	}
 	if store.Value(o.ClientId) == "" {
-		return nil, invalid(store.Unproven, "A client ID must be specified")
+		return nil, validationError(store.Unproven, "A client ID must be specified")
 	}
 	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
@@ -76,12 +76,12 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 		if secret != nil {
 			return nil, store.Errorf(store.Quoted("ansible-collections/amazon.aws#1877"), codeAction, "You cannot both specify a client secret and set UseExistingClientSecret to true")
 		}
-		if secret = existingSecret(sc); secret == nil {
-			return nil, invalid(store.Unproven, "There is no existing client secret to use")
+		if secret = existingClientSecret(sc); secret == nil {
+			return nil, validationError(store.Unproven, "There is no existing client secret to use")
 		}
 	}
 	if store.Value(secret) == "" {
-		return nil, invalid(store.Unproven, "A client secret must be specified")
+		return nil, validationError(store.Unproven, "A client secret must be specified")
 	}
 	return &types.AuthenticateOidcActionConfig{
 		Issuer: new(*o.Issuer), AuthorizationEndpoint: new(*o.AuthorizationEndpoint), TokenEndpoint: new(*o.TokenEndpoint),
@@ -100,12 +100,12 @@ func timeoutOrDefault(t *int64) *int64 {
 	return new(*t)
 }
 
-// existingSecret returns the client secret of the rule that is modified.
-func existingSecret(sc actionScope) *string {
-	if sc.replaced == nil {
+// existingClientSecret returns the client secret of the rule that is modified.
+func existingClientSecret(sc actionScope) *string {
+	if sc.replacedRule == nil {
 		return nil
 	}
-	for _, a := range sc.replaced.Actions {
+	for _, a := range sc.replacedRule.Actions {
 		if a.AuthenticateOidcConfig != nil {
 			return a.AuthenticateOidcConfig.ClientSecret
 		}
@@ -118,11 +118,11 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 	if m == nil {
 		return nil, store.Errorf(store.Unproven, codeAction, "The user pool ARN '%s' is not valid", store.Value(o.UserPoolArn))
 	}
-	if m[1] != sc.p.Region {
-		return nil, store.Errorf(store.Unproven, codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.p.Region)
+	if m[1] != sc.partition.Region {
+		return nil, store.Errorf(store.Unproven, codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.partition.Region)
 	}
 	if store.Value(o.UserPoolClientId) == "" || store.Value(o.UserPoolDomain) == "" {
-		return nil, invalid(store.Unproven, "A user pool client ID and a user pool domain must be specified")
+		return nil, validationError(store.Unproven, "A user pool client ID and a user pool domain must be specified")
 	}
 	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
@@ -137,30 +137,30 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 }
 
 func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConfig, error) {
-	if u, err := url.Parse(store.Value(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > maxJWTText {
-		return nil, invalid(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", store.Value(j.JwksEndpoint), maxJWTText)
+	if u, err := url.Parse(store.Value(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > maxJWTTextLength {
+		return nil, validationError(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", store.Value(j.JwksEndpoint), maxJWTTextLength)
 	}
-	if n := len(store.Value(j.Issuer)); n == 0 || n > maxJWTText {
-		return nil, invalid(store.Unproven, "The issuer must have between 1 and %d characters", maxJWTText)
+	if n := len(store.Value(j.Issuer)); n == 0 || n > maxJWTTextLength {
+		return nil, validationError(store.Unproven, "The issuer must have between 1 and %d characters", maxJWTTextLength)
 	}
 	if len(j.AdditionalClaims) > maxJWTClaims {
-		return nil, invalid(store.Unproven, "You cannot specify more than '%d' additional claims", maxJWTClaims)
+		return nil, validationError(store.Unproven, "You cannot specify more than '%d' additional claims", maxJWTClaims)
 	}
 	out := &types.JwtValidationActionConfig{JwksEndpoint: new(*j.JwksEndpoint), Issuer: new(*j.Issuer)}
 	for _, c := range j.AdditionalClaims {
 		name := store.Value(c.Name)
 		if name == "" || slices.Contains([]string{"exp", "iss", "nbf", "iat"}, name) {
-			return nil, invalid(store.Unproven, "The additional claim '%s' is not allowed", name)
+			return nil, validationError(store.Unproven, "The additional claim '%s' is not allowed", name)
 		}
 		if !slices.Contains(c.Format.Values(), c.Format) {
-			return nil, invalid(store.Unproven, "The format '%s' of the additional claim '%s' is not valid", c.Format, name)
+			return nil, validationError(store.Unproven, "The format '%s' of the additional claim '%s' is not valid", c.Format, name)
 		}
 		if n := len(c.Values); n == 0 || n > maxJWTValuesPerClaim {
-			return nil, invalid(store.Unproven, "The additional claim '%s' must have between 1 and %d values", name, maxJWTValuesPerClaim)
+			return nil, validationError(store.Unproven, "The additional claim '%s' must have between 1 and %d values", name, maxJWTValuesPerClaim)
 		}
 		for _, v := range c.Values {
-			if len(v) > maxJWTText || strings.TrimSpace(v) == "" {
-				return nil, invalid(store.Unproven, "A value of the additional claim '%s' is not valid", name)
+			if len(v) > maxJWTTextLength || strings.TrimSpace(v) == "" {
+				return nil, validationError(store.Unproven, "A value of the additional claim '%s' is not valid", name)
 			}
 		}
 		out.AdditionalClaims = append(out.AdditionalClaims, types.JwtValidationActionAdditionalClaim{

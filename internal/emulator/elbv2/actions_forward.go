@@ -11,28 +11,28 @@ import (
 
 // checkForward checks a forward action and its target groups, and fills in its stored form.
 func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.Action) error {
-	tuples, sticky, err := forwardTuples(a)
+	tuples, sticky, err := targetGroupTuples(a)
 	if err != nil {
 		return err
 	}
-	name := quotaGroupsPerActionALB
+	name := quotaTargetGroupsPerActionALB
 	if !sc.lb.IsALB() {
-		name = quotaGroupsPerActionNLB
+		name = quotaTargetGroupsPerActionNLB
 	}
 	if most := s.quota(name); len(tuples) > most {
 		return store.Errorf(store.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
 	}
-	groups, err := forwardGroups(sc, tuples)
+	groups, err := forwardTargetGroups(sc, tuples)
 	if err != nil {
 		return err
 	}
 	if err := checkWeights(tuples); err != nil {
 		return err
 	}
-	if err := checkGroupStickiness(sc, sticky, groups); err != nil {
+	if err := checkTargetGroupStickiness(sc, sticky, groups); err != nil {
 		return err
 	}
-	if err := checkCompatible(sc, groups); err != nil {
+	if err := checkTargetGroupCompatibility(sc, groups); err != nil {
 		return err
 	}
 	stored.ForwardConfig = &types.ForwardActionConfig{}
@@ -60,37 +60,37 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.A
 	return nil
 }
 
-// forwardTuples returns the target groups of an action, from the forward config or the
+// targetGroupTuples returns the target groups of an action, from the forward config or the
 // top-level target group.
-func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroupStickinessConfig, error) {
+func targetGroupTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroupStickinessConfig, error) {
 	if a.ForwardConfig == nil {
 		return []types.TargetGroupTuple{{TargetGroupArn: a.TargetGroupArn}}, nil, nil
 	}
 	tuples := a.ForwardConfig.TargetGroups
 	if len(tuples) == 0 {
-		return nil, nil, invalid(store.Unproven, "A target group must be specified for an action of type 'forward'")
+		return nil, nil, validationError(store.Unproven, "A target group must be specified for an action of type 'forward'")
 	}
 	if a.TargetGroupArn != nil && (len(tuples) != 1 || store.Value(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
-		return nil, nil, invalid(store.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
+		return nil, nil, validationError(store.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
 	}
 	return tuples, a.ForwardConfig.TargetGroupStickinessConfig, nil
 }
 
-func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*store.TargetGroup, error) {
+func forwardTargetGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*store.TargetGroup, error) {
 	var out []*store.TargetGroup
 	var unknown []string
 	for _, t := range tuples {
 		arn := store.Value(t.TargetGroupArn)
-		if err := kindTargetGroup.check(sc.p.ELB, arn); err != nil {
+		if err := kindTargetGroup.checkARN(sc.partition.ELB, arn); err != nil {
 			return nil, err
 		}
-		g := sc.p.ELB.TargetGroups[arn]
+		g := sc.partition.ELB.TargetGroups[arn]
 		if g == nil {
 			unknown = append(unknown, arn)
 			continue
 		}
 		if slices.Contains(out, g) {
-			return nil, invalid(store.Unproven, "Target group '%s' was specified more than once in one action", arn)
+			return nil, validationError(store.Unproven, "Target group '%s' was specified more than once in one action", arn)
 		}
 		out = append(out, g)
 	}
@@ -104,25 +104,25 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	for _, t := range tuples {
 		if t.Weight == nil {
 			if len(tuples) > 1 {
-				return invalid(store.Unproven, "A weight must be specified for each target group when there is more than one target group")
+				return validationError(store.Unproven, "A weight must be specified for each target group when there is more than one target group")
 			}
 			continue
 		}
 		if *t.Weight < 0 || *t.Weight > 999 {
-			return invalid(store.Unproven, "The weight for each target group must be between 0 and 999, inclusive")
+			return validationError(store.Unproven, "The weight for each target group must be between 0 and 999, inclusive")
 		}
 	}
 	return nil
 }
 
-// checkGroupStickiness checks the target group stickiness of an action. On a network load balancer it has no duration.
-func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
+// checkTargetGroupStickiness checks the target group stickiness of an action. On a network load balancer it has no duration.
+func checkTargetGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && store.Value(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
-		return invalid(store.Unproven, "A duration must be specified to enable target group stickiness")
+		return validationError(store.Unproven, "A duration must be specified to enable target group stickiness")
 	}
 	if sticky != nil && sticky.DurationSeconds != nil && (*sticky.DurationSeconds < 1 || *sticky.DurationSeconds > 604800) {
-		return invalid(store.Unproven, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
+		return validationError(store.Unproven, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
 	}
 	if len(groups) < 2 {
 		return nil
@@ -141,8 +141,9 @@ func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessCon
 	return nil
 }
 
-// checkCompatible checks that VPC, address type and protocols of the target groups are compatible with the listener.
-func checkCompatible(sc actionScope, groups []*store.TargetGroup) error {
+// checkTargetGroupCompatibility checks that VPC, address type and protocols of the target groups are compatible with the
+// listener.
+func checkTargetGroupCompatibility(sc actionScope, groups []*store.TargetGroup) error {
 	var foreign, unfit []string
 	for _, g := range groups {
 		if g.VPC != "" && g.VPC != sc.lb.VPC {
@@ -155,14 +156,14 @@ func checkCompatible(sc actionScope, groups []*store.TargetGroup) error {
 			unfit = append(unfit, g.ARN)
 		}
 		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
-			return invalidConfiguration(store.Unproven, "All target groups of an action must have the same IP address type")
+			return configurationError(store.Unproven, "All target groups of an action must have the same IP address type")
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && sc.lb.Addressing == types.IpAddressTypeIpv4 {
-			return invalidConfiguration(store.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
+			return configurationError(store.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
 		}
 	}
 	if len(foreign) > 0 {
-		return invalid(store.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
+		return validationError(store.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
 	}
 	if len(unfit) > 0 {
 		return store.Errorf(store.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
@@ -192,18 +193,18 @@ func canForward(sc actionScope, g *store.TargetGroup) bool {
 	return slices.Contains(allowed[sc.protocol], g.Protocol)
 }
 
-// checkForwards checks the target groups that the actions would attach to the load balancer.
-func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error {
-	st := sc.p.ELB
+// checkForwardTargetGroups checks the target groups that the actions would attach to the load balancer.
+func (s *listeners) checkForwardTargetGroups(sc actionScope, actions []types.Action) error {
+	st := sc.partition.ELB
 	var taken, versioned []string
 	var joining []*store.TargetGroup
 	unique := map[string]bool{}
-	st.RulesFor(sc.lb.ARN, func(r *store.Rule) {
-		if r != sc.replaced {
-			store.Forwards(r.Actions, func(arn string) { unique[arn] = true })
+	st.EachRuleOf(sc.lb.ARN, func(r *store.Rule) {
+		if r != sc.replacedRule {
+			store.EachForwardedTargetGroup(r.Actions, func(arn string) { unique[arn] = true })
 		}
 	})
-	store.Forwards(actions, func(arn string) {
+	store.EachForwardedTargetGroup(actions, func(arn string) {
 		g := st.TargetGroups[arn]
 		if g.LoadBalancer != "" && g.LoadBalancer != sc.lb.ARN {
 			taken = append(taken, arn)
@@ -244,7 +245,7 @@ func (s *listeners) describeActions(in []types.Action) []types.Action {
 		}
 		if a.ForwardConfig != nil {
 			forward := *a.ForwardConfig
-			forward.TargetGroups = store.Shuffle(s.w, slices.Clone(forward.TargetGroups))
+			forward.TargetGroups = store.Shuffle(s.store, slices.Clone(forward.TargetGroups))
 			a.ForwardConfig = &forward
 		}
 		out = append(out, a)

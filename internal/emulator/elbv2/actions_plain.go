@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	keepProtocol = "#{protocol}"
-	keepHost     = "#{host}"
-	keepPort     = "#{port}"
-	keepPath     = "/#{path}"
-	keepQuery    = "#{query}"
+	placeholderProtocol = "#{protocol}"
+	placeholderHost     = "#{host}"
+	placeholderPort     = "#{port}"
+	placeholderPath     = "/#{path}"
+	placeholderQuery    = "#{query}"
 )
 
 // checkRedirect checks a redirect, and fills in placeholders for missing fields. A redirect
@@ -27,8 +27,8 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		from *string
 		keep string
 	}{
-		{&out.Protocol, r.Protocol, keepProtocol}, {&out.Host, r.Host, keepHost}, {&out.Port, r.Port, keepPort},
-		{&out.Path, r.Path, keepPath}, {&out.Query, r.Query, keepQuery},
+		{&out.Protocol, r.Protocol, placeholderProtocol}, {&out.Host, r.Host, placeholderHost}, {&out.Port, r.Port, placeholderPort},
+		{&out.Path, r.Path, placeholderPath}, {&out.Query, r.Query, placeholderQuery},
 	} {
 		value := f.keep
 		if f.from != nil {
@@ -39,11 +39,11 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 	if !isValidRedirectPath(*out.Path) {
 		return nil, store.Errorf(store.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 	}
-	if n, err := strconv.Atoi(*out.Port); *out.Port != keepPort && (err != nil || n < 1 || n > 65535) {
-		return nil, invalid(store.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, keepPort)
+	if n, err := strconv.Atoi(*out.Port); *out.Port != placeholderPort && (err != nil || n < 1 || n > 65535) {
+		return nil, validationError(store.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, placeholderPort)
 	}
-	sameProtocol := *out.Protocol == keepProtocol || *out.Protocol == string(sc.protocol)
-	if sameProtocol && *out.Host == keepHost && *out.Port == keepPort && *out.Path == keepPath {
+	sameProtocol := *out.Protocol == placeholderProtocol || *out.Protocol == string(sc.protocol)
+	if sameProtocol && *out.Host == placeholderHost && *out.Port == placeholderPort && *out.Path == placeholderPath {
 		return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
 	}
 	if sc.protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
@@ -54,7 +54,7 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 
 // isValidRedirectPath reports whether a path begins with a slash and has each placeholder at most once.
 func isValidRedirectPath(path string) bool {
-	for _, placeholder := range []string{"#{path}", keepHost, keepPort} {
+	for _, placeholder := range []string{"#{path}", placeholderHost, placeholderPort} {
 		if strings.Count(path, placeholder) > 1 {
 			return false
 		}

@@ -18,12 +18,12 @@ func TestEmptyAnswersAreEmptyLists(t *testing.T) {
 	checkEmpty(t, "LoadBalancers", must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers)
 	checkEmpty(t, "TargetGroups", must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t).TargetGroups)
 	checkEmpty(t, "TrustStores", must(r.elb.DescribeTrustStores(r.ctx, &elb.DescribeTrustStoresInput{}))(t).TrustStores)
-	lb, g := r.alb("web"), r.tg("web")
+	lb, g := r.createALB("web"), r.createTargetGroup("web")
 	checkEmpty(t, "Listeners", must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: lb.LoadBalancerArn}))(t).Listeners)
 	health := must(r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn}))(t)
 	checkEmpty(t, "TargetHealthDescriptions", health.TargetHealthDescriptions)
 	checkEmpty(t, "Tags", must(r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{*g.TargetGroupArn}}))(t).TagDescriptions[0].Tags)
-	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
+	l := r.createListener(lb.LoadBalancerArn, 80, fixedResponseActions("404"))
 	checkEmpty(t, "Certificates", must(r.elb.DescribeListenerCertificates(r.ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn}))(t).Certificates)
 }
 
@@ -36,8 +36,8 @@ func checkEmpty[T any](t *testing.T, what string, list []T) {
 
 func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
 	r := newHarness(t)
-	traffic := r.tg("traffic")
-	fixedPort := r.tg("fixed", func(in *elb.CreateTargetGroupInput) { in.HealthCheckPort = aws.String("9000") })
+	traffic := r.createTargetGroup("traffic")
+	fixedPort := r.createTargetGroup("fixed", func(in *elb.CreateTargetGroupInput) { in.HealthCheckPort = aws.String("9000") })
 	for _, tt := range []struct {
 		group types.TargetGroup
 		port  *int32
@@ -55,10 +55,10 @@ func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
 
 func TestOnlyDescribeTargetGroupsHasLoadBalancerARNs(t *testing.T) {
 	r := newHarness(t)
-	if g := r.tg("web"); g.LoadBalancerArns != nil {
+	if g := r.createTargetGroup("web"); g.LoadBalancerArns != nil {
 		t.Errorf("a new target group has load balancers %q", g.LoadBalancerArns)
 	}
-	g := r.tg("web") // returns the existing target group
+	g := r.createTargetGroup("web") // returns the existing target group
 	if g.LoadBalancerArns != nil {
 		t.Errorf("an existing target group has load balancers %q in the answer of a create operation", g.LoadBalancerArns)
 	}
@@ -72,16 +72,16 @@ func TestOnlyDescribeTargetGroupsHasLoadBalancerARNs(t *testing.T) {
 
 func TestTargetGroupsThatDoNotExist(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("web"), r.tg("web")
+	lb, g := r.createALB("web"), r.createTargetGroup("web")
 	_, err := r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{LoadBalancerArn: lb.LoadBalancerArn})
-	wantError(t, err, "TargetGroupNotFound", "One or more target groups not found")
+	checkError(t, err, "TargetGroupNotFound", "One or more target groups not found")
 	_, err = r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"a", "b"}})
-	wantError(t, err, "TargetGroupNotFound", "One or more target groups not found")
+	checkError(t, err, "TargetGroupNotFound", "One or more target groups not found")
 	found := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"a", "web"}}))(t)
 	if len(found.TargetGroups) != 1 {
 		t.Errorf("%d target groups are found by an existing and an unknown name, want 1", len(found.TargetGroups))
 	}
-	r.listener(lb.LoadBalancerArn, 80, forward(g.TargetGroupArn))
+	r.createListener(lb.LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
 	if found = must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{LoadBalancerArn: lb.LoadBalancerArn}))(t); len(found.TargetGroups) != 1 {
 		t.Errorf("the load balancer has %d target groups, want 1", len(found.TargetGroups))
 	}
@@ -89,11 +89,11 @@ func TestTargetGroupsThatDoNotExist(t *testing.T) {
 
 func TestTerminatedInstanceLeavesTargetGroup(t *testing.T) {
 	r := newHarness(t)
-	g := r.tg("web", targetType("instance"))
+	g := r.createTargetGroup("web", withTargetType("instance"))
 	must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("60")}},
 	}))(t)
-	r.listener(r.alb("web").LoadBalancerArn, 80, forward(g.TargetGroupArn))
+	r.createListener(r.createALB("web").LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
 	targets := []types.TargetDescription{{Id: &r.instances[0]}, {Id: &r.instances[1]}}
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: targets}))(t)
 	must(r.ec2.StopInstances(r.ctx, &ec2.StopInstancesInput{InstanceIds: r.instances[1:2]}))(t)
@@ -120,17 +120,17 @@ func TestTerminatedInstanceLeavesTargetGroup(t *testing.T) {
 
 func TestRedirectPaths(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("web")
+	lb := r.createALB("web")
 	for path, ok := range map[string]bool{"x": false, "": true, "/#{path}#{path}": false, "/#{host}/#{path}/#{port}": true} {
 		config := types.RedirectActionConfig{Host: aws.String("other.example.com"), StatusCode: "HTTP_301"}
 		if path != "" {
 			config.Path = &path
 		}
 		l, err := r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
-			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, DefaultActions: redirect(config),
+			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, DefaultActions: redirectActions(config),
 		})
 		if !ok {
-			wantError(t, err, "InvalidLoadBalancerAction", "The Path parameter must be a valid path, should start with a '/', "+
+			checkError(t, err, "InvalidLoadBalancerAction", "The Path parameter must be a valid path, should start with a '/', "+
 				"and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 			continue
 		}
@@ -141,27 +141,27 @@ func TestRedirectPaths(t *testing.T) {
 
 func TestProtocolVersionNeedsHTTPS(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("web")
-	l := r.listener(lb.LoadBalancerArn, 8080, fixed("404"))
-	secure := r.https(lb.LoadBalancerArn, 443, r.certificate(false, "example.com"), fixed("404"))
+	lb := r.createALB("web")
+	l := r.createListener(lb.LoadBalancerArn, 8080, fixedResponseActions("404"))
+	secure := r.createHTTPSListener(lb.LoadBalancerArn, 443, r.importCertificate(false, "example.com"), fixedResponseActions("404"))
 	for i, v := range []string{"GRPC", "HTTP2"} {
-		g := r.tg(strings.ToLower(v), version(v))
+		g := r.createTargetGroup(strings.ToLower(v), withProtocolVersion(v))
 		message := "Listener protocol 'HTTP' is not supported with a target group with the protocol-version '" + v + "'"
 		_, err := r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
-			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, DefaultActions: forward(g.TargetGroupArn),
+			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, DefaultActions: forwardActions(g.TargetGroupArn),
 		})
-		wantError(t, err, "InvalidLoadBalancerAction", message)
-		_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: forward(g.TargetGroupArn)})
-		wantError(t, err, "InvalidLoadBalancerAction", message)
-		r.rule(secure.ListenerArn, int32(i+1), "/a", forward(g.TargetGroupArn))
+		checkError(t, err, "InvalidLoadBalancerAction", message)
+		_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: forwardActions(g.TargetGroupArn)})
+		checkError(t, err, "InvalidLoadBalancerAction", message)
+		r.createRule(secure.ListenerArn, int32(i+1), "/a", forwardActions(g.TargetGroupArn))
 	}
 }
 
 func TestARNsOfAnotherRegion(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("web"), r.tg("web")
-	l := r.listener(lb.LoadBalancerArn, 80, forward(g.TargetGroupArn))
-	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
+	lb, g := r.createALB("web"), r.createTargetGroup("web")
+	l := r.createListener(lb.LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
+	rule := r.createRule(l.ListenerArn, 1, "/a", forwardActions(g.TargetGroupArn))
 	elsewhere := func(arn *string) *string { return aws.String(strings.Replace(*arn, region, "eu-west-1", 1)) }
 	for kind, call := range map[string]func() (string, error){
 		"load balancer": func() (string, error) {
@@ -186,31 +186,31 @@ func TestARNsOfAnotherRegion(t *testing.T) {
 		},
 	} {
 		arn, err := call()
-		wantError(t, err, "ValidationError", "'"+arn+"' is not a valid "+kind+" ARN")
+		checkError(t, err, "ValidationError", "'"+arn+"' is not a valid "+kind+" ARN")
 	}
 	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
-		ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathIs("/b"), Actions: forward(elsewhere(g.TargetGroupArn)),
+		ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathConditions("/b"), Actions: forwardActions(elsewhere(g.TargetGroupArn)),
 	})
-	wantError(t, err, "ValidationError", "is not a valid target group ARN")
+	checkError(t, err, "ValidationError", "is not a valid target group ARN")
 	_, err = r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{ListenerArns: []string{*rule.RuleArn}})
-	wantError(t, err, "ValidationError", "'"+*rule.RuleArn+"' is not a valid listener ARN")
+	checkError(t, err, "ValidationError", "'"+*rule.RuleArn+"' is not a valid listener ARN")
 	r.checkState()
 }
 
 func TestErrorMessages(t *testing.T) {
 	r := newHarness(t)
-	lb, net, g := r.alb("web"), r.nlb("net"), r.tg("web")
-	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
-	secure := r.https(lb.LoadBalancerArn, 443, r.certificate(false, "example.com"), fixed("404"))
+	lb, net, g := r.createALB("web"), r.createNLB("net"), r.createTargetGroup("web")
+	l := r.createListener(lb.LoadBalancerArn, 80, fixedResponseActions("404"))
+	secure := r.createHTTPSListener(lb.LoadBalancerArn, 443, r.importCertificate(false, "example.com"), fixedResponseActions("404"))
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
 	group := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("far"), Description: aws.String("far"), VpcId: &vpc}))(t).GroupId
 	subnet := *must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &vpc, CidrBlock: aws.String("10.9.0.0/20"), AvailabilityZone: aws.String(region + "b")}))(t).Subnet.SubnetId
 	unknown := aws.String(*g.TargetGroupArn)
 	*unknown = (*unknown)[:len(*unknown)-16] + "0123456789abcdef"
-	twice := oidc(1, aws.String("secret"))
+	twice := oidcActions(1, aws.String("secret"))
 	twice[0].AuthenticateOidcConfig.UseExistingClientSecret = aws.Bool(true)
 	rule := func(listener *string, actions []types.Action) error {
-		_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: actions})
+		_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: actions})
 		return err
 	}
 	listener := func(lb *string, p types.ProtocolEnum, actions []types.Action) error {
@@ -225,8 +225,8 @@ func TestErrorMessages(t *testing.T) {
 		err           error
 		code, message string
 	}{
-		"unknown target group of a rule":     {rule(l.ListenerArn, forward(unknown)), "TargetGroupNotFound", "Target groups '" + *unknown + "' not found"},
-		"unknown target group of a listener": {listener(lb.LoadBalancerArn, "HTTP", forward(unknown)), "TargetGroupNotFound", "Target groups '" + *unknown + "' not found"},
+		"unknown target group of a rule":     {rule(l.ListenerArn, forwardActions(unknown)), "TargetGroupNotFound", "Target groups '" + *unknown + "' not found"},
+		"unknown target group of a listener": {listener(lb.LoadBalancerArn, "HTTP", forwardActions(unknown)), "TargetGroupNotFound", "Target groups '" + *unknown + "' not found"},
 		"unknown target group of tags": {
 			func() error {
 				_, err := r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{*unknown}})
@@ -234,31 +234,31 @@ func TestErrorMessages(t *testing.T) {
 			}(), "TargetGroupNotFound", "Target groups '" + *unknown + "' not found",
 		},
 		"redirect to HTTP": {
-			rule(secure.ListenerArn, redirect(types.RedirectActionConfig{Protocol: aws.String("HTTP"), StatusCode: "HTTP_301"})),
+			rule(secure.ListenerArn, redirectActions(types.RedirectActionConfig{Protocol: aws.String("HTTP"), StatusCode: "HTTP_301"})),
 			"InvalidLoadBalancerAction", "You cannot redirect HTTPS to HTTP",
 		},
 		"fixed response on a Network Load Balancer": {
-			listener(net.LoadBalancerArn, "TCP", fixed("404")), "InvalidLoadBalancerAction", "The action type 'fixed-response' is not valid with network load balancer",
+			listener(net.LoadBalancerArn, "TCP", fixedResponseActions("404")), "InvalidLoadBalancerAction", "The action type 'fixed-response' is not valid with network load balancer",
 		},
 		"redirect without configuration": {
 			rule(l.ListenerArn, []types.Action{{Type: types.ActionTypeEnumRedirect}}),
 			"InvalidLoadBalancerAction", "For actions of type 'redirect', you must specify the following fields: 'RedirectConfig'",
 		},
 		"redirect to itself": {
-			rule(l.ListenerArn, redirect(types.RedirectActionConfig{StatusCode: "HTTP_301"})),
+			rule(l.ListenerArn, redirectActions(types.RedirectActionConfig{StatusCode: "HTTP_301"})),
 			"InvalidLoadBalancerAction", "The redirect configuration is not valid because it creates a loop.",
 		},
 		"two client secrets": {
-			rule(secure.ListenerArn, append(twice, ordered(fixed("404"), 2)...)),
+			rule(secure.ListenerArn, append(twice, ordered(fixedResponseActions("404"), 2)...)),
 			"InvalidLoadBalancerAction", "You cannot both specify a client secret and set UseExistingClientSecret to true",
 		},
 		"long redirect path": {
-			rule(l.ListenerArn, redirect(types.RedirectActionConfig{Path: aws.String("/" + strings.Repeat("a", 128)), StatusCode: "HTTP_301"})),
+			rule(l.ListenerArn, redirectActions(types.RedirectActionConfig{Path: aws.String("/" + strings.Repeat("a", 128)), StatusCode: "HTTP_301"})),
 			"ValidationError", "at 'actions.1.member.redirectConfig.path' failed to satisfy constraint: Member must have length less than or equal to 128",
 		},
 		"security group of another VPC": {groups(lb.LoadBalancerArn, group), "InvalidConfigurationRequest", "Security group '" + group + "' does not belong to VPC '" + r.vpc + "'"},
 		"security groups of a Network Load Balancer without": {
-			groups(net.LoadBalancerArn, r.group), "InvalidConfigurationRequest",
+			groups(net.LoadBalancerArn, r.securityGroupID), "InvalidConfigurationRequest",
 			"You cannot set security groups on a Network Load Balancer which was created without any security groups.",
 		},
 		"subnet of another VPC": {
@@ -276,6 +276,6 @@ func TestErrorMessages(t *testing.T) {
 			}(), "ValidationError", "stickiness.type",
 		},
 	} {
-		t.Run(name, func(t *testing.T) { wantError(t, tt.err, tt.code, tt.message) })
+		t.Run(name, func(t *testing.T) { checkError(t, tt.err, tt.code, tt.message) })
 	}
 }

@@ -14,41 +14,41 @@ import (
 // attribute is an attribute of a load balancer, target group or listener, with its initial value and the validation
 // of new values.
 type attribute struct {
-	key     string
-	initial string
-	check   func(key, value string) error
+	key          string
+	initialValue string
+	check        func(key, value string) error
 }
 
 var attributeKeyPattern = regexp.MustCompile(`^[a-zA-Z0-9._]+$`)
 
-// setting is a key and a value in the request of a modify operation.
-type setting struct {
+// attributeSetting is a key and a value in the request of a modify operation.
+type attributeSetting struct {
 	key, value *string
 }
 
-// shapeSettings checks the constraints of the API model on a list of attributes.
-func (s *shape) shapeSettings(in []setting, limit int) {
-	s.count("attributes", len(in), 1, limit)
+// validateAttributes checks the constraints of the API model on a list of attributes.
+func (s *validation) validateAttributes(in []attributeSetting, limit int) {
+	s.checkCount("attributes", len(in), 1, limit)
 	for i, a := range in {
 		at := fmt.Sprintf("attributes.%d.member.", i+1)
-		s.length(at+"key", a.key, 0, 256)
-		s.matches(at+"key", a.key, attributeKeyPattern)
-		s.length(at+"value", a.value, 0, 1024)
+		s.checkLength(at+"key", a.key, 0, 256)
+		s.checkPattern(at+"key", a.key, attributeKeyPattern)
+		s.checkLength(at+"value", a.value, 0, 1024)
 	}
 }
 
 // attributeSchema has the attributes of a kind of resource, and the subset that applies to one resource.
 type attributeSchema struct {
-	title     string // as in messages: "Load balancer", "Target group", "Listener"
-	known     []attribute
-	supported func(key string) bool
-	// refuse returns the error for a key that exists but does not apply to the resource.
-	refuse func(key string) error
+	title       string // as in messages: "Load balancer", "Target group", "Listener"
+	attributes  []attribute
+	isSupported func(key string) bool
+	// unsupportedError returns the error for a key that exists but does not apply to the resource.
+	unsupportedError func(key string) error
 }
 
 // find returns the attribute with a key.
 func (sp attributeSchema) find(key string) (attribute, bool) {
-	for _, a := range sp.known {
+	for _, a := range sp.attributes {
 		if a.key == key {
 			return a, true
 		}
@@ -58,7 +58,7 @@ func (sp attributeSchema) find(key string) (attribute, bool) {
 
 // merge returns a copy of the attributes with the settings applied, or the error of the first
 // invalid setting.
-func (sp attributeSchema) merge(have map[string]string, in []setting) (map[string]string, error) {
+func (sp attributeSchema) merge(have map[string]string, in []attributeSetting) (map[string]string, error) {
 	next := map[string]string{}
 	maps.Copy(next, have)
 	seen := map[string]bool{}
@@ -66,14 +66,14 @@ func (sp attributeSchema) merge(have map[string]string, in []setting) (map[strin
 		key, value := store.Value(a.key), store.Value(a.value)
 		known, ok := sp.find(key)
 		if !ok {
-			return nil, invalid(store.Quoted("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)
+			return nil, validationError(store.Quoted("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)
 		}
 		if seen[key] {
-			return nil, invalid(store.Unproven, "Attribute key '%s' has been specified more than once", key)
+			return nil, validationError(store.Unproven, "Attribute key '%s' has been specified more than once", key)
 		}
 		seen[key] = true
-		if !sp.supported(key) {
-			return nil, sp.refuse(key)
+		if !sp.isSupported(key) {
+			return nil, sp.unsupportedError(key)
 		}
 		if err := known.check(key, value); err != nil {
 			return nil, err
@@ -83,12 +83,12 @@ func (sp attributeSchema) merge(have map[string]string, in []setting) (map[strin
 	return next, nil
 }
 
-// initial returns the attributes of a new resource.
-func (sp attributeSchema) initial() map[string]string {
+// initialValues returns the attributes of a new resource.
+func (sp attributeSchema) initialValues() map[string]string {
 	out := map[string]string{}
-	for _, a := range sp.known {
-		if sp.supported(a.key) {
-			out[a.key] = a.initial
+	for _, a := range sp.attributes {
+		if sp.isSupported(a.key) {
+			out[a.key] = a.initialValue
 		}
 	}
 	return out
@@ -98,7 +98,7 @@ func acceptAnyText(string, string) error { return nil }
 
 func checkBoolean(key, value string) error {
 	if value != "true" && value != "false" {
-		return invalid(store.Unproven, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
+		return validationError(store.Unproven, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func checkNumberIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < low || n > high {
-			return invalid(store.Unproven, "'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
+			return validationError(store.Unproven, "'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
 		}
 		return nil
 	}
@@ -134,7 +134,7 @@ func checkOffOrNumberIn(low, high int) func(key, value string) error {
 func checkOneOf(values ...string) func(key, value string) error {
 	return func(key, value string) error {
 		if !slices.Contains(values, value) {
-			return invalid(store.Unproven, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
+			return validationError(store.Unproven, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
 		}
 		return nil
 	}

@@ -13,17 +13,17 @@ import (
 )
 
 var (
-	acmPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:([a-z0-9-]+):(\d{12}):certificate/[\w-]+$`)
-	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
+	acmARNPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:([a-z0-9-]+):(\d{12}):certificate/[\w-]+$`)
+	iamARNPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
-// isQualified reports whether a certificate is for a fully-qualified domain name, which AWS requires: "such as
+// hasQualifiedName reports whether a certificate is for a fully-qualified domain name, which AWS requires: "such as
 // www.example.com or an apex domain name such as example.com", or such a name with an asterisk as its leftmost
 // label. So a name needs a dot, and "default" and "*" are not valid. AWS does not document which names of a
 // certificate it checks; here one qualified name is enough, because clients ignore the common name if there are
 // alternative names.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/https-listener-certificates.html
-func isQualified(cert *store.Certificate) bool {
+func hasQualifiedName(cert *store.Certificate) bool {
 	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool {
 		first, rest, ok := strings.Cut(name, ".")
 		return ok && first != "" && strings.Trim(rest, ".") != "" && !strings.Contains(rest, "*")
@@ -33,18 +33,18 @@ func isQualified(cert *store.Certificate) bool {
 // checkCertificate returns an error unless a listener may use a certificate. Server certificates of
 // IAM are not checked, because the emulator does not have them.
 func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
-	if iamPattern.MatchString(arn) {
+	if iamARNPattern.MatchString(arn) {
 		return nil
 	}
-	m := acmPattern.FindStringSubmatch(arn)
+	m := acmARNPattern.FindStringSubmatch(arn)
 	if m == nil || m[1] != p.Region {
-		return invalid(store.Unproven, "Certificate ARN '%s' is not valid", arn)
+		return validationError(store.Unproven, "Certificate ARN '%s' is not valid", arn)
 	}
 	cert := p.ACM.Certificates[arn]
 	if cert == nil {
 		return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
-	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !isQualified(cert) || !isSupportedKey(cert.Algorithm) {
+	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !hasQualifiedName(cert) || !isSupportedKey(cert.Algorithm) {
 		return store.Errorf(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
@@ -57,12 +57,12 @@ func isSupportedKey(k acmtypes.KeyAlgorithm) bool {
 	}, k)
 }
 
-// oneCertificate returns the certificate in the list of a request, and whether there is one. It returns an error for
+// certificateOfRequest returns the certificate in the list of a request, and whether there is one. It returns an error for
 // several certificates.
-func oneCertificate(in []types.Certificate) (arn string, given bool, err error) {
+func certificateOfRequest(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
-			return "", false, invalid(store.Unproven, "'IsDefault' cannot be specified for a certificate")
+			return "", false, validationError(store.Unproven, "'IsDefault' cannot be specified for a certificate")
 		}
 	}
 	switch {
@@ -76,9 +76,9 @@ func oneCertificate(in []types.Certificate) (arn string, given bool, err error) 
 
 // AddListenerCertificates adds a certificate to the list for SNI, unless the list has it.
 func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	sh.required("certificates", in.Certificates != nil)
+	var sh validation
+	sh.checkPresent("listenerArn", in.ListenerArn != nil)
+	sh.checkPresent("certificates", in.Certificates != nil)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 		return nil, err
 	}
 	if !isSecure(l.Protocol) {
-		return nil, invalid(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
+		return nil, validationError(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 	}
-	arn, given, err := oneCertificate(in.Certificates)
+	arn, given, err := certificateOfRequest(in.Certificates)
 	if err != nil {
 		return nil, err
 	}
 	if !given {
-		return nil, invalid(store.Unproven, "A certificate must be specified")
+		return nil, validationError(store.Unproven, "A certificate must be specified")
 	}
 	if err := checkCertificate(p, c, arn); err != nil {
 		return nil, err
@@ -120,9 +120,9 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 
 // RemoveListenerCertificates removes certificates from the list for SNI.
 func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	sh.required("certificates", in.Certificates != nil)
+	var sh validation
+	sh.checkPresent("listenerArn", in.ListenerArn != nil)
+	sh.checkPresent("certificates", in.Certificates != nil)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 // DescribeListenerCertificates lists the default certificate and the list for SNI. A certificate in both lists is
 // returned twice.
 func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
-	if err := required("listenerArn", in.ListenerArn != nil); err != nil {
+	if err := requiredError("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
 	}
 	l, err := findListener(c.Partition.ELB, in.ListenerArn)
@@ -165,7 +165,7 @@ func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.Describe
 		}
 		return "list " + *c.CertificateArn
 	}
-	all, next, err := page(s.w, all, key, unordered, in.Marker, in.PageSize)
+	all, next, err := page(s.store, all, key, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}

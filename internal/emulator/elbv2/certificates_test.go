@@ -27,7 +27,7 @@ func TestCertificateNeedsFullyQualifiedDomainName(t *testing.T) {
 		{".com", nil, false},
 		{"www.*.com", nil, false},
 	} {
-		if got := isQualified(&store.Certificate{Domain: c.domain, Names: c.names}); got != c.want {
+		if got := hasQualifiedName(&store.Certificate{Domain: c.domain, Names: c.names}); got != c.want {
 			t.Errorf("%q with names %q: %t, want %t", c.domain, c.names, got, c.want)
 		}
 	}

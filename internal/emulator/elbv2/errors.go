@@ -12,30 +12,30 @@ const (
 	codeTarget        = "InvalidTarget"
 )
 
-func invalid(from store.Source, format string, args ...any) error {
+func validationError(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, codeValidation, format, args...)
 }
 
-func invalidConfiguration(from store.Source, format string, args ...any) error {
+func configurationError(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, codeConfiguration, format, args...)
 }
 
-func loadBalancerNotFound() error {
+func loadBalancerNotFoundError() error {
 	return store.Errorf(store.Unproven, "LoadBalancerNotFound", "One or more load balancers not found")
 }
 
-func targetGroupNotFound() error {
+func targetGroupNotFoundError() error {
 	return store.Errorf(store.Quoted("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
 }
 
-func listenerNotFound() error {
+func listenerNotFoundError() error {
 	return store.Errorf(store.Quoted("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
 }
 
-func ruleNotFound() error {
+func ruleNotFoundError() error {
 	return store.Errorf(store.Unproven, "RuleNotFound", "One or more rules not found")
 }
 
-func trustStoreNotFound() error {
+func trustStoreNotFoundError() error {
 	return store.Errorf(store.Unproven, "TrustStoreNotFound", "One or more trust stores not found")
 }

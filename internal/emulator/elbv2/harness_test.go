@@ -43,10 +43,10 @@ type harness struct {
 	ec2 *ec2.Client
 	acm *acm.Client
 
-	vpc       string
-	subnets   []string // public, zones a, b, c
-	group     string
-	instances []string // one in each subnet
+	vpc             string
+	subnets         []string // public, zones a, b, c
+	securityGroupID string
+	instances       []string // one in each subnet
 }
 
 // newHarness creates a VPC with an internet gateway and an IPv6 block, three subnets, a security group, and an
@@ -70,9 +70,9 @@ func newHarness(t *testing.T) *harness {
 	igw := must(r.ec2.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(t)
 	must(r.ec2.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: &r.vpc}))(t)
 	for i, zone := range []string{"a", "b", "c"} {
-		r.subnets = append(r.subnets, r.subnet(zone, []string{"10.0.0.0/20", "10.0.16.0/20", "10.0.32.0/20"}[i]))
+		r.subnets = append(r.subnets, r.createSubnet(zone, []string{"10.0.0.0/20", "10.0.16.0/20", "10.0.32.0/20"}[i]))
 	}
-	r.group = r.securityGroup("web")
+	r.securityGroupID = r.createSecurityGroup("web")
 	for _, s := range r.subnets {
 		run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
 			ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &s, InstanceType: ec2types.InstanceTypeM5Large,
@@ -83,26 +83,26 @@ func newHarness(t *testing.T) *harness {
 	return r
 }
 
-func (r *harness) subnet(zone, cidr string) string {
+func (r *harness) createSubnet(zone, cidr string) string {
 	r.t.Helper()
 	out := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &r.vpc, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)}))(r.t)
 	return *out.Subnet.SubnetId
 }
 
-func (r *harness) securityGroup(name string) string {
+func (r *harness) createSecurityGroup(name string) string {
 	r.t.Helper()
 	out := must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &name, VpcId: &r.vpc}))(r.t)
 	return *out.GroupId
 }
 
-// alb creates an internet-facing ALB.
-func (r *harness) alb(name string) types.LoadBalancer {
+// createALB creates an internet-facing ALB.
+func (r *harness) createALB(name string) types.LoadBalancer {
 	r.t.Helper()
-	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets[:2], SecurityGroups: []string{r.group}}))(r.t)
+	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets[:2], SecurityGroups: []string{r.securityGroupID}}))(r.t)
 	return out.LoadBalancers[0]
 }
 
-func (r *harness) nlb(name string, groups ...string) types.LoadBalancer {
+func (r *harness) createNLB(name string, groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: &name, Subnets: r.subnets[:2], SecurityGroups: groups, Type: types.LoadBalancerTypeEnumNetwork,
@@ -110,13 +110,13 @@ func (r *harness) nlb(name string, groups ...string) types.LoadBalancer {
 	return out.LoadBalancers[0]
 }
 
-// tg creates a target group of type ip and protocol HTTP. edit changes the request.
-func (r *harness) tg(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
+// createTargetGroup creates a target group of type ip and protocol HTTP. edit changes the request.
+func (r *harness) createTargetGroup(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
-	return must(r.elb.CreateTargetGroup(r.ctx, r.tgInput(name, edit...)))(r.t).TargetGroups[0]
+	return must(r.elb.CreateTargetGroup(r.ctx, r.targetGroupInput(name, edit...)))(r.t).TargetGroups[0]
 }
 
-func (r *harness) tgInput(name string, edit ...func(*elb.CreateTargetGroupInput)) *elb.CreateTargetGroupInput {
+func (r *harness) targetGroupInput(name string, edit ...func(*elb.CreateTargetGroupInput)) *elb.CreateTargetGroupInput {
 	in := &elb.CreateTargetGroupInput{
 		Name: &name, Protocol: types.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: types.TargetTypeEnumIp,
 	}
@@ -126,16 +126,16 @@ func (r *harness) tgInput(name string, edit ...func(*elb.CreateTargetGroupInput)
 	return in
 }
 
-func forward(arn *string) []types.Action {
+func forwardActions(arn *string) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: arn}}
 }
 
-func fixed(status string) []types.Action {
+func fixedResponseActions(status string) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumFixedResponse, FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: &status}}}
 }
 
-// listener creates an HTTP listener.
-func (r *harness) listener(lb *string, port int32, actions []types.Action) types.Listener {
+// createListener creates an HTTP listener.
+func (r *harness) createListener(lb *string, port int32, actions []types.Action) types.Listener {
 	r.t.Helper()
 	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: lb, Port: &port, Protocol: types.ProtocolEnumHttp, DefaultActions: actions,
@@ -143,8 +143,8 @@ func (r *harness) listener(lb *string, port int32, actions []types.Action) types
 	return out.Listeners[0]
 }
 
-// https creates an HTTPS listener with a certificate.
-func (r *harness) https(lb *string, port int32, cert string, actions []types.Action) types.Listener {
+// createHTTPSListener creates an HTTPS listener with a certificate.
+func (r *harness) createHTTPSListener(lb *string, port int32, cert string, actions []types.Action) types.Listener {
 	r.t.Helper()
 	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: lb, Port: &port, Protocol: types.ProtocolEnumHttps, DefaultActions: actions,
@@ -153,18 +153,18 @@ func (r *harness) https(lb *string, port int32, cert string, actions []types.Act
 	return out.Listeners[0]
 }
 
-func pathIs(values ...string) []types.RuleCondition {
+func pathConditions(values ...string) []types.RuleCondition {
 	return []types.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &types.PathPatternConditionConfig{Values: values}}}
 }
 
-func (r *harness) rule(listener *string, priority int32, path string, actions []types.Action) types.Rule {
+func (r *harness) createRule(listener *string, priority int32, path string, actions []types.Action) types.Rule {
 	r.t.Helper()
-	out := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: &priority, Conditions: pathIs(path), Actions: actions}))(r.t)
+	out := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: &priority, Conditions: pathConditions(path), Actions: actions}))(r.t)
 	return out.Rules[0]
 }
 
-// certificate imports a self-signed certificate.
-func (r *harness) certificate(ec bool, names ...string) string {
+// importCertificate imports a self-signed certificate.
+func (r *harness) importCertificate(ec bool, names ...string) string {
 	r.t.Helper()
 	var key any
 	var public any
@@ -212,8 +212,8 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// wantError checks the code of an error and that its message contains a text.
-func wantError(t *testing.T, err error, code, message string) {
+// checkError checks the code of an error and that its message contains a text.
+func checkError(t *testing.T, err error, code, message string) {
 	t.Helper()
 	var api smithy.APIError
 	if !errors.As(err, &api) {

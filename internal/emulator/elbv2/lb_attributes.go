@@ -52,31 +52,31 @@ func loadBalancerAttributes() []attribute {
 	}
 }
 
-// loadBalancerSpace returns the attribute space of a load balancer.
-func loadBalancerSpace(lb *store.LoadBalancer) attributeSchema {
+// loadBalancerAttributeSchema returns the attribute schema of a load balancer.
+func loadBalancerAttributeSchema(lb *store.LoadBalancer) attributeSchema {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
 		attrCrossZone, attrDenyIGW, attrZonalShift,
 	}
 	network := []string{"dns_record.client_routing_policy", attrSecondaryIPs}
 	return attributeSchema{
-		title: "Load balancer",
-		known: loadBalancerAttributes(),
-		supported: func(key string) bool {
+		title:      "Load balancer",
+		attributes: loadBalancerAttributes(),
+		isSupported: func(key string) bool {
 			if slices.Contains(common, key) {
 				return true
 			}
 			return slices.Contains(network, key) != lb.IsALB()
 		},
-		refuse: func(key string) error {
-			return invalidConfiguration(store.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
+		unsupportedError: func(key string) error {
+			return configurationError(store.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
 		},
 	}
 }
 
 // initialLoadBalancerAttributes returns the attributes of a new load balancer.
 func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
-	out := loadBalancerSpace(lb).initial()
+	out := loadBalancerAttributeSchema(lb).initialValues()
 	if lb.IsALB() {
 		out[attrCrossZone] = "true"
 	}
@@ -96,12 +96,12 @@ func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []type
 		}
 		out = append(out, types.LoadBalancerAttribute{Key: new(k), Value: new(lb.Attributes[k])})
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }
 
 // DescribeLoadBalancerAttributes returns all attributes.
 func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
-	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
+	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
@@ -113,14 +113,14 @@ func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.De
 
 // ModifyLoadBalancerAttributes sets attributes. After an error none is set.
 func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
-	settings := make([]setting, len(in.Attributes))
+	settings := make([]attributeSetting, len(in.Attributes))
 	for i, a := range in.Attributes {
-		settings[i] = setting{a.Key, a.Value}
+		settings[i] = attributeSetting{a.Key, a.Value}
 	}
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	sh.required("attributes", in.Attributes != nil)
-	sh.shapeSettings(settings, 20)
+	var sh validation
+	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.checkPresent("attributes", in.Attributes != nil)
+	sh.validateAttributes(settings, 20)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	if err != nil {
 		return nil, err
 	}
-	next, err := loadBalancerSpace(lb).merge(lb.Attributes, settings)
+	next, err := loadBalancerAttributeSchema(lb).merge(lb.Attributes, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 // checkLoadBalancerAttributes checks conditions that involve several attributes, or old and new values.
 func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
-		return invalidConfiguration(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
+		return configurationError(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
 	}
 	for _, log := range []string{"access_logs", "connection_logs", "health_check_logs"} {
 		if next[log+".s3.enabled"] != "true" {
@@ -155,14 +155,14 @@ func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next
 		}
 		bucket := next[log+".s3.bucket"]
 		if bucket == "" {
-			return invalidConfiguration(store.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
+			return configurationError(store.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
 		}
-		if slices.Contains(s.w.Config.ELB.DeniedLogBuckets, bucket) {
-			return invalidConfiguration(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
+		if slices.Contains(s.store.Config.ELB.DeniedLogBuckets, bucket) {
+			return configurationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
 		}
 	}
 	if n, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); n < before {
-		return invalidConfiguration(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
+		return configurationError(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
 	}
 	return nil
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// decreasesPerDay is the maximum number of decreases of a reservation in a day.
-const decreasesPerDay = 2
+// maxDecreasesPerDay is the maximum number of decreases of a reservation in a day.
+const maxDecreasesPerDay = 2
 
 // capacityView has the members that both operations return.
 type capacityView struct {
-	zones     []types.ZonalCapacityReservationState
-	remaining *int32
-	changed   *time.Time
-	minimum   *types.MinimumLoadBalancerCapacity
+	zones              []types.ZonalCapacityReservationState
+	remainingDecreases *int32
+	lastModified       *time.Time
+	minimum            *types.MinimumLoadBalancerCapacity
 }
 
-func (s *loadBalancers) capacity(c *store.Call, lb *store.LoadBalancer) capacityView {
+func (s *loadBalancers) newCapacityView(c *store.Call, lb *store.LoadBalancer) capacityView {
 	r := lb.Capacity
-	remaining := int32(decreasesPerDay)
-	if r.DecreasesDay == day(c.Now) {
+	remaining := int32(maxDecreasesPerDay)
+	if r.DecreasesDay == utcDate(c.Now) {
 		remaining -= r.Decreases
 	}
-	v := capacityView{remaining: &remaining}
+	v := capacityView{remainingDecreases: &remaining}
 	if !r.Changed.IsZero() {
-		v.changed = new(r.Changed)
+		v.lastModified = new(r.Changed)
 	}
 	if r.Units == 0 {
 		return v
@@ -43,31 +43,31 @@ func (s *loadBalancers) capacity(c *store.Call, lb *store.LoadBalancer) capacity
 			AvailabilityZone: new(z.Zone), EffectiveCapacityUnits: new(units), State: &types.CapacityReservationStatus{Code: state},
 		})
 	}
-	store.Shuffle(s.w, v.zones)
+	store.Shuffle(s.store, v.zones)
 	return v
 }
 
-func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+func utcDate(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // DescribeCapacityReservation returns the reserved minimum, if any.
 func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
-	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
+	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
 	if err != nil {
 		return nil, err
 	}
-	v := s.capacity(c, lb)
+	v := s.newCapacityView(c, lb)
 	return &elb.DescribeCapacityReservationOutput{
-		CapacityReservationState: v.zones, DecreaseRequestsRemaining: v.remaining,
-		LastModifiedTime: v.changed, MinimumLoadBalancerCapacity: v.minimum,
+		CapacityReservationState: v.zones, DecreaseRequestsRemaining: v.remainingDecreases,
+		LastModifiedTime: v.lastModified, MinimumLoadBalancerCapacity: v.minimum,
 	}, nil
 }
 
 // ModifyCapacityReservation sets or resets the reserved minimum.
 func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
-	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
+	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	lb, err := findLoadBalancer(c.Partition.ELB, in.LoadBalancerArn)
@@ -77,20 +77,20 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 	set := in.MinimumLoadBalancerCapacity != nil && in.MinimumLoadBalancerCapacity.CapacityUnits != nil
 	reset := store.Value(in.ResetCapacityReservation)
 	if set == reset {
-		return nil, invalid(store.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
+		return nil, validationError(store.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
 	}
 	units := int32(0)
 	if set {
 		units = *in.MinimumLoadBalancerCapacity.CapacityUnits
 		if units < 1 {
-			return nil, invalid(store.Unproven, "The capacity units must be at least '1'")
+			return nil, validationError(store.Unproven, "The capacity units must be at least '1'")
 		}
 	}
 	if most := s.quota(quotaCapacity); int(units) > most {
 		return nil, store.Errorf(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
 	// Not confirmed for AWS, but clients have to handle it.
-	if state, _ := lb.State(c.Now); s.w.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
+	if state, _ := lb.State(c.Now); s.store.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
 		return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}
 	r := lb.Capacity
@@ -98,22 +98,22 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 		return nil, store.Errorf(store.Unproven, "PriorRequestNotComplete", "A prior capacity reservation request for load balancer '%s' is not complete", lb.ARN).WithStatus(429)
 	}
 	if units < r.Units {
-		if r.DecreasesDay != day(c.Now) {
-			r.DecreasesDay, r.Decreases = day(c.Now), 0
+		if r.DecreasesDay != utcDate(c.Now) {
+			r.DecreasesDay, r.Decreases = utcDate(c.Now), 0
 		}
-		if r.Decreases >= decreasesPerDay {
+		if r.Decreases >= maxDecreasesPerDay {
 			return nil, store.Errorf(store.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
 		}
 		r.Decreases++
 	}
 	r.Units, r.Changed, r.Ready = units, c.Now, time.Time{}
 	if units > 0 {
-		r.Ready = c.Now.Add(s.w.Config.ELB.CapacityDelay)
+		r.Ready = c.Now.Add(s.store.Config.ELB.CapacityDelay)
 	}
 	lb.Capacity = r
-	v := s.capacity(c, lb)
+	v := s.newCapacityView(c, lb)
 	return &elb.ModifyCapacityReservationOutput{
-		CapacityReservationState: v.zones, DecreaseRequestsRemaining: v.remaining,
-		LastModifiedTime: v.changed, MinimumLoadBalancerCapacity: v.minimum,
+		CapacityReservationState: v.zones, DecreaseRequestsRemaining: v.remainingDecreases,
+		LastModifiedTime: v.lastModified, MinimumLoadBalancerCapacity: v.minimum,
 	}, nil
 }

@@ -22,7 +22,7 @@ var (
 
 // CreateLoadBalancer creates an ALB or NLB. It returns an existing load balancer with the same name and settings.
 func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
-	if err := s.shapeCreateLoadBalancer(in); err != nil {
+	if err := s.validateCreateLoadBalancer(in); err != nil {
 		return nil, err
 	}
 	p, st := c.Partition, c.Partition.ELB
@@ -30,7 +30,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		Name: *in.Name, Type: cmp.Or(in.Type, types.LoadBalancerTypeEnumApplication),
 		Scheme:     cmp.Or(in.Scheme, types.LoadBalancerSchemeEnumInternetFacing),
 		Addressing: cmp.Or(in.IpAddressType, types.IpAddressTypeIpv4),
-		Created:    c.Now, Active: c.Now.Add(s.w.Config.ELB.ProvisioningDelay),
+		Created:    c.Now, Active: c.Now.Add(s.store.Config.ELB.ProvisioningDelay),
 		CustomerPool: store.Value(in.CustomerOwnedIpv4Pool),
 	}
 	if in.IpamPools != nil {
@@ -40,11 +40,11 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.Type == types.LoadBalancerTypeEnumGateway {
-		return nil, invalid(store.Own, "Load balancers with type 'gateway' are not supported by this emulator")
+		return nil, validationError(store.Own, "Load balancers with type 'gateway' are not supported by this emulator")
 	}
 	want := placement{
 		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings, addressing: lb.Addressing,
-		prefixNAT: in.EnablePrefixForIpv6SourceNat,
+		sourceNATPrefix: in.EnablePrefixForIpv6SourceNat,
 	}
 	zones, err := s.chooseSubnets(p, want)
 	if err != nil {
@@ -67,10 +67,10 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		if other.Name != lb.Name {
 			continue
 		}
-		if !sameLoadBalancer(other, lb) {
+		if !isSameLoadBalancer(other, lb) {
 			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
 		}
-		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, other)}}, nil
+		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.describeLoadBalancer(c, other)}}, nil
 	}
 	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
 		return nil, err
@@ -79,16 +79,16 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.IPAMPool != "" && !lb.IsALB() {
-		return nil, invalidConfiguration(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, configurationError(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
-	if s.w.Config.ELB.Disabled {
+	if s.store.Config.ELB.Disabled {
 		return nil, store.Errorf(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
 	}
 	if err := s.checkLoadBalancerQuota(st, lb); err != nil {
 		return nil, err
 	}
-	s.nameLoadBalancer(p, lb)
-	if err := s.makeNodes(p, lb, lb.Zones); err != nil {
+	s.setLoadBalancerNames(p, lb)
+	if err := s.createNodes(p, lb, lb.Zones); err != nil {
 		return nil, err
 	}
 	assignSourceNAT(p, lb)
@@ -98,43 +98,43 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	}
 	lb.Attributes = initialLoadBalancerAttributes(lb)
 	st.LoadBalancers[lb.ARN] = lb
-	s.w.LinkRole(c.Account, store.LinkedELB)
-	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, lb)}}, nil
+	s.store.AddServiceLinkedRole(c.Account, store.LinkedServiceELB)
+	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.describeLoadBalancer(c, lb)}}, nil
 }
 
-func (s *loadBalancers) shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
-	sh := s.newShape()
-	sh.required("name", in.Name != nil)
-	oneOf(&sh, "type", in.Type, in.Type.Values())
-	oneOf(&sh, "scheme", in.Scheme, in.Scheme.Values())
-	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
-	oneOf(&sh, "enablePrefixForIpv6SourceNat", in.EnablePrefixForIpv6SourceNat, in.EnablePrefixForIpv6SourceNat.Values())
-	sh.length("customerOwnedIpv4Pool", in.CustomerOwnedIpv4Pool, 0, 256)
-	sh.matches("customerOwnedIpv4Pool", in.CustomerOwnedIpv4Pool, coipPoolPattern)
+func (s *loadBalancers) validateCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
+	sh := s.newValidation()
+	sh.checkPresent("name", in.Name != nil)
+	checkEnum(&sh, "type", in.Type, in.Type.Values())
+	checkEnum(&sh, "scheme", in.Scheme, in.Scheme.Values())
+	checkEnum(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	checkEnum(&sh, "enablePrefixForIpv6SourceNat", in.EnablePrefixForIpv6SourceNat, in.EnablePrefixForIpv6SourceNat.Values())
+	sh.checkLength("customerOwnedIpv4Pool", in.CustomerOwnedIpv4Pool, 0, 256)
+	sh.checkPattern("customerOwnedIpv4Pool", in.CustomerOwnedIpv4Pool, coipPoolPattern)
 	if in.IpamPools != nil {
-		sh.length("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, 0, 1000)
-		sh.matches("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, ipamPoolPattern)
+		sh.checkLength("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, 0, 1000)
+		sh.checkPattern("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, ipamPoolPattern)
 	}
-	sh.shapeTags(in.Tags)
+	sh.validateTags(in.Tags)
 	return sh.err()
 }
 
 func checkLoadBalancerName(name string) error {
 	switch {
 	case len(name) > 32:
-		return invalid(store.Quoted("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
+		return validationError(store.Quoted("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return invalid(store.Unproven, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
+		return validationError(store.Unproven, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return invalid(store.Unproven, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
+		return validationError(store.Unproven, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
 	case strings.HasPrefix(name, "internal-"):
-		return invalid(store.Unproven, "The load balancer name '%s' cannot begin with 'internal-'", name)
+		return validationError(store.Unproven, "The load balancer name '%s' cannot begin with 'internal-'", name)
 	}
 	return nil
 }
 
-// sameLoadBalancer reports whether an existing load balancer has the settings of a create operation.
-func sameLoadBalancer(have, want *store.LoadBalancer) bool {
+// isSameLoadBalancer reports whether an existing load balancer has the settings of a create operation.
+func isSameLoadBalancer(have, want *store.LoadBalancer) bool {
 	requestedZones := func(lb *store.LoadBalancer) []store.LoadBalancerZone {
 		out := slices.Clone(lb.Zones)
 		for i := range out {
@@ -182,23 +182,23 @@ func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer
 			n += len(other.Zones)
 		}
 	}
-	if most := s.quota(quotaInterfacesNLB); n > most {
-		return invalidConfiguration(store.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
+	if most := s.quota(quotaENIsNLB); n > most {
+		return configurationError(store.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
 	}
 	return nil
 }
 
-// nameLoadBalancer sets the ARN, the DNS name and the hosted zone.
-func (s *loadBalancers) nameLoadBalancer(p *store.Partition, lb *store.LoadBalancer) {
-	lb.ID = s.w.Hex(16)
+// setLoadBalancerNames sets the ARN, the DNS name and the hosted zone.
+func (s *loadBalancers) setLoadBalancerNames(p *store.Partition, lb *store.LoadBalancer) {
+	lb.ID = s.store.RandomHex(16)
 	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
 	if lb.IsALB() {
-		lb.DNSName = fmt.Sprintf("%s-%s.%s.elb.%s", lb.Name, s.w.Decimal(10), p.Region, p.AWS().Suffix)
+		lb.DNSName = fmt.Sprintf("%s-%s.%s.elb.%s", lb.Name, s.store.RandomDecimal(10), p.Region, p.AWSPartition().Suffix)
 		if lb.Scheme == types.LoadBalancerSchemeEnumInternal {
 			lb.DNSName = "internal-" + lb.DNSName
 		}
 	} else {
-		lb.DNSName = fmt.Sprintf("%s-%s.elb.%s.%s", lb.Name, lb.ID, p.Region, p.AWS().Suffix)
+		lb.DNSName = fmt.Sprintf("%s-%s.elb.%s.%s", lb.Name, lb.ID, p.Region, p.AWSPartition().Suffix)
 	}
 	lb.HostedZone = hostedZone(p.Region, lb.IsALB())
 }

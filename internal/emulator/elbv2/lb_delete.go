@@ -9,12 +9,12 @@ import (
 // DeleteLoadBalancer deletes a load balancer with its listeners, rules and associations, but not its target groups.
 // It also succeeds if no load balancer has the ARN. The ENIs are deleted after a configured delay.
 func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
-	if err := required("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
+	if err := requiredError("loadBalancerArn", in.LoadBalancerArn != nil); err != nil {
 		return nil, err
 	}
 	arn := *in.LoadBalancerArn
 	p, st := c.Partition, c.Partition.ELB
-	if err := kindLoadBalancer.check(st, arn); err != nil {
+	if err := kindLoadBalancer.checkARN(st, arn); err != nil {
 		return nil, err
 	}
 	lb := st.LoadBalancers[arn]
@@ -25,19 +25,19 @@ func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBala
 		return nil, store.Errorf(store.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
-		p.RemoveEnded(g, c.Now)
+		p.RemoveEndedTargets(g, c.Now)
 		for _, t := range g.Targets {
-			if t.ID == arn && !t.Draining() {
+			if t.ID == arn && !t.IsDraining() {
 				return nil, store.Errorf(store.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
 			}
 		}
 	}
 	for _, l := range listenersOf(st, arn) {
-		dropListener(st, l)
+		removeListener(st, l)
 	}
 	st.Reattach(arn, c.Now)
 	for _, z := range lb.Zones {
-		p.DeleteServiceENI(z.ENI, s.w.Config.Delays.InterfaceLinger)
+		p.DeleteServiceENI(z.ENI, s.store.Config.Delays.InterfaceLinger)
 	}
 	delete(st.LoadBalancers, arn)
 	delete(p.WAFv2.Associations, arn)

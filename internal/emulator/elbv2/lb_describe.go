@@ -10,17 +10,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// namesPerCall is the maximum number of names or ARNs in a request.
-const namesPerCall = 20
+// maxNamesPerCall is the maximum number of names or ARNs in a request.
+const maxNamesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.
 func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
 	st := c.Partition.ELB
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
-		return nil, invalid(store.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
+		return nil, validationError(store.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
 	}
-	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > namesPerCall {
-		return nil, invalid(store.Unproven, "Cannot have more than %d load balancers described", namesPerCall)
+	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > maxNamesPerCall {
+		return nil, validationError(store.Unproven, "Cannot have more than %d load balancers described", maxNamesPerCall)
 	}
 	found, err := findAll(st, kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoa
 	case len(in.Names) > 0:
 		var missing []string
 		for _, name := range withoutDuplicates(in.Names) {
-			if lb := loadBalancerNamed(st, name); lb != nil {
+			if lb := loadBalancerByName(st, name); lb != nil {
 				found = append(found, lb)
 			} else {
 				missing = append(missing, name)
@@ -40,20 +40,20 @@ func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoa
 			return nil, store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
 		}
 	case len(in.LoadBalancerArns) == 0:
-		found = mapValues(st.LoadBalancers)
+		found = sortedValues(st.LoadBalancers)
 	}
-	found, next, err := page(s.w, found, func(lb *store.LoadBalancer) string { return lb.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.store, found, func(lb *store.LoadBalancer) string { return lb.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
 	out := &elb.DescribeLoadBalancersOutput{NextMarker: next}
 	for _, lb := range found {
-		out.LoadBalancers = append(out.LoadBalancers, s.loadBalancer(c, lb))
+		out.LoadBalancers = append(out.LoadBalancers, s.describeLoadBalancer(c, lb))
 	}
 	return out, nil
 }
 
-func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
+func loadBalancerByName(st *store.ELBState, name string) *store.LoadBalancer {
 	for _, lb := range st.LoadBalancers {
 		if lb.Name == name {
 			return lb
@@ -62,14 +62,14 @@ func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
 	return nil
 }
 
-// loadBalancer returns a load balancer as AWS describes it.
-func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
+// describeLoadBalancer returns a load balancer as AWS describes it.
+func (s *loadBalancers) describeLoadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{
 		LoadBalancerArn: new(lb.ARN), LoadBalancerName: new(lb.Name), DNSName: new(lb.DNSName),
 		CanonicalHostedZoneId: new(lb.HostedZone), CreatedTime: new(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
-		IpAddressType: lb.Addressing, VpcId: new(lb.VPC), AvailabilityZones: s.zones(lb),
-		SecurityGroups: store.Shuffle(s.w, slices.Clone(lb.SecurityGroups)),
+		IpAddressType: lb.Addressing, VpcId: new(lb.VPC), AvailabilityZones: s.describeZones(lb),
+		SecurityGroups: store.Shuffle(s.store, slices.Clone(lb.SecurityGroups)),
 		State:          &types.LoadBalancerState{Code: state, Reason: store.OptionalText(reason)},
 		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: store.OptionalText(lb.CustomerPool),
 		EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
@@ -80,7 +80,7 @@ func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) type
 	return out
 }
 
-func (s *loadBalancers) zones(lb *store.LoadBalancer) []types.AvailabilityZone {
+func (s *loadBalancers) describeZones(lb *store.LoadBalancer) []types.AvailabilityZone {
 	out := make([]types.AvailabilityZone, 0, len(lb.Zones))
 	for _, z := range lb.Zones {
 		az := types.AvailabilityZone{ZoneName: new(z.Zone), SubnetId: new(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}
@@ -95,5 +95,5 @@ func (s *loadBalancers) zones(lb *store.LoadBalancer) []types.AvailabilityZone {
 		}
 		out = append(out, az)
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-const requester = "amazon-elb"
+const eniRequester = "amazon-elb"
 
-// makeNodes creates an ENI in each of the zones. After an error it has created none.
-func (s *loadBalancers) makeNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
+// createNodes creates an ENI in each of the zones. After an error it has created none.
+func (s *loadBalancers) createNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for i := range zones {
-		if err := s.makeNode(p, lb, &zones[i]); err != nil {
+		if err := s.createNode(p, lb, &zones[i]); err != nil {
 			for j := range i {
 				p.DeleteServiceENI(zones[j].ENI, 0)
 			}
@@ -24,10 +24,10 @@ func (s *loadBalancers) makeNodes(p *store.Partition, lb *store.LoadBalancer, zo
 	return nil
 }
 
-func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *store.LoadBalancerZone) error {
-	want := store.ServiceInterface{
+func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z *store.LoadBalancerZone) error {
+	want := store.ServiceENIOptions{
 		Description: fmt.Sprintf("ELB %s/%s/%s", shortType(lb), lb.Name, lb.ID),
-		Requester:   requester, SubnetID: z.Subnet, Groups: lb.SecurityGroups,
+		Requester:   eniRequester, SubnetID: z.Subnet, Groups: lb.SecurityGroups,
 		IPv6: lb.Addressing != types.IpAddressTypeIpv4,
 	}
 	if !lb.IsALB() {
@@ -35,16 +35,16 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	}
 	if z.PrivateIPv4 != "" {
 		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checked before
-		if p.ClaimIPv4(p.Subnets[z.Subnet], want.Address) != nil {
+		if p.CheckFreeIPv4(p.Subnets[z.Subnet], want.Address) != nil {
 			// AWS only checks this during provisioning.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.PrivateIPv4)
 			want.Address = netip.Addr{}
 		}
 	}
-	eni, refusal := p.CreateServiceInterface(want)
+	eni, refusal := p.CreateServiceENIWithOptions(want)
 	if refusal != nil {
-		return store.Errorf(refusal.From, "InvalidSubnet", "%s", refusal.Message)
+		return store.Errorf(refusal.Source, "InvalidSubnet", "%s", refusal.Message)
 	}
 	z.ENI = eni.ID
 	if len(eni.Private) > 0 {
@@ -82,7 +82,7 @@ func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer,
 			fresh = append(fresh, z)
 		}
 	}
-	if err := s.makeNodes(p, lb, fresh); err != nil {
+	if err := s.createNodes(p, lb, fresh); err != nil {
 		return err
 	}
 	made := map[string]store.LoadBalancerZone{}
@@ -106,7 +106,7 @@ func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer,
 	}
 	for _, z := range lb.Zones {
 		if _, gone := kept[z.Subnet]; gone {
-			p.DeleteServiceENI(z.ENI, s.w.Config.Delays.InterfaceLinger)
+			p.DeleteServiceENI(z.ENI, s.store.Config.Delays.InterfaceLinger)
 		}
 	}
 	lb.Zones = next
@@ -132,16 +132,16 @@ func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalanc
 				changes = append(changes, func() { eni.IPv6 = []netip.Addr{a} })
 			}
 		case len(eni.IPv6) == 0:
-			free, refusal := p.TakeIPv6(sub, 1)
+			free, refusal := p.FreeIPv6Addresses(sub, 1)
 			if refusal != nil {
-				return store.Errorf(refusal.From, "InvalidSubnet", "%s", refusal.Message)
+				return store.Errorf(refusal.Source, "InvalidSubnet", "%s", refusal.Message)
 			}
 			changes = append(changes, func() { eni.IPv6 = free })
 		}
 		if missing := 1 + atoi(lb.Attributes[attrSecondaryIPs]) - len(eni.Private); !lb.IsALB() && missing > 0 {
-			free, refusal := p.TakeIPv4(sub, missing)
+			free, refusal := p.FreeIPv4Addresses(sub, missing)
 			if refusal != nil {
-				return invalidConfiguration(refusal.From, "%s", refusal.Message)
+				return configurationError(refusal.Source, "%s", refusal.Message)
 			}
 			changes = append(changes, func() {
 				for _, a := range free {

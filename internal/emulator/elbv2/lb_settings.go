@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// groupsPerLoadBalancer is the maximum number of security groups.
-const groupsPerLoadBalancer = 5
+// maxSecurityGroups is the maximum number of security groups.
+const maxSecurityGroups = 5
 
 // checkSecurityGroups returns an error unless a load balancer in the VPC can have the security groups.
 func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error {
@@ -20,11 +20,11 @@ func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error 
 			return store.Errorf(store.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
-			return invalidConfiguration(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
+			return configurationError(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
 		}
 	}
-	if len(groups) > groupsPerLoadBalancer {
-		return invalidConfiguration(store.Unproven, "You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
+	if len(groups) > maxSecurityGroups {
+		return configurationError(store.Unproven, "You cannot specify more than '%d' security groups", maxSecurityGroups)
 	}
 	return nil
 }
@@ -32,10 +32,10 @@ func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error 
 // SetSecurityGroups replaces the security groups of a load balancer and of the ENIs of its nodes.
 func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
 	enforce := in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	sh.required("securityGroups", in.SecurityGroups != nil)
-	oneOf(&sh, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic", enforce, enforce.Values())
+	var sh validation
+	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.checkPresent("securityGroups", in.SecurityGroups != nil)
+	checkEnum(&sh, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic", enforce, enforce.Values())
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 		return nil, err
 	}
 	if !lb.IsALB() && !lb.BornWithGroups {
-		return nil, invalidConfiguration(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
+		return nil, configurationError(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
-		return nil, invalidConfiguration(store.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
+		return nil, configurationError(store.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
 	}
 	groups := withoutDuplicates(in.SecurityGroups)
 	if len(groups) == 0 {
-		return nil, invalidConfiguration(store.Unproven, "At least one security group must be specified")
+		return nil, configurationError(store.Unproven, "At least one security group must be specified")
 	}
 	if err := checkSecurityGroups(p, lb.VPC, groups); err != nil {
 		return nil, err
@@ -65,17 +65,17 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 		p.SetENISecurityGroups(z.ENI, groups)
 	}
 	return &elb.SetSecurityGroupsOutput{
-		SecurityGroupIds: store.Shuffle(s.w, slices.Clone(groups)),
+		SecurityGroupIds: store.Shuffle(s.store, slices.Clone(groups)),
 		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: types.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(lb.EnforcePrivateLink),
 	}, nil
 }
 
 // SetIpAddressType changes the IP address type to IPv4 or one of the dual-stack types.
 func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	sh.required("ipAddressType", in.IpAddressType != "")
-	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	var sh validation
+	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.checkPresent("ipAddressType", in.IpAddressType != "")
+	checkEnum(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBStat
 	if want == types.IpAddressTypeIpv4 {
 		for _, g := range st.TargetGroups {
 			if g.LoadBalancer == lb.ARN && g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-				return invalidConfiguration(store.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
+				return configurationError(store.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
 			}
 		}
 		return nil
@@ -113,7 +113,7 @@ func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBStat
 	for _, l := range listenersOf(st, lb.ARN) {
 		udp := l.Protocol == types.ProtocolEnumUdp || l.Protocol == types.ProtocolEnumTcpUdp
 		if udp && prefix != types.EnablePrefixForIpv6SourceNatEnumOn || isQUIC(l.Protocol) {
-			return invalidConfiguration(store.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
+			return configurationError(store.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
 		}
 	}
 	return nil
@@ -125,14 +125,14 @@ func isQUIC(p types.ProtocolEnum) bool {
 
 // ModifyIpPools sets or removes the pool of public IPv4 addresses of an ALB.
 func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	var sh validation
+	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
 	if in.IpamPools != nil {
-		sh.length("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, 0, 1000)
-		sh.matches("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, ipamPoolPattern)
+		sh.checkLength("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, 0, 1000)
+		sh.checkPattern("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, ipamPoolPattern)
 	}
 	for _, r := range in.RemoveIpamPools {
-		oneOf(&sh, "removeIpamPools", r, r.Values())
+		checkEnum(&sh, "removeIpamPools", r, r.Values())
 	}
 	if err := sh.err(); err != nil {
 		return nil, err
@@ -142,11 +142,11 @@ func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput)
 		return nil, err
 	}
 	if !lb.IsALB() {
-		return nil, invalidConfiguration(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, configurationError(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	set := in.IpamPools != nil && in.IpamPools.Ipv4IpamPoolId != nil
 	if set && len(in.RemoveIpamPools) > 0 {
-		return nil, invalid(store.Unproven, "You cannot set and remove an IPAM pool in one call")
+		return nil, validationError(store.Unproven, "You cannot set and remove an IPAM pool in one call")
 	}
 	if set {
 		lb.IPAMPool = *in.IpamPools.Ipv4IpamPoolId

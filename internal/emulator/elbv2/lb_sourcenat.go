@@ -19,19 +19,19 @@ const (
 
 // checkSourceNAT checks the IPv6 prefixes for source NAT of an NLB.
 func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
-	if want.prefixNAT != "" && want.lb.IsALB() {
-		return invalidConfiguration(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
+	if want.sourceNATPrefix != "" && want.lb.IsALB() {
+		return configurationError(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
 	}
-	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
-		return invalidConfiguration(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
+	if want.sourceNATPrefix == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
+		return configurationError(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
 	}
-	on := cmp.Or(want.prefixNAT, want.lb.PrefixForSourceNAT) == types.EnablePrefixForIpv6SourceNatEnumOn
+	on := cmp.Or(want.sourceNATPrefix, want.lb.PrefixForSourceNAT) == types.EnablePrefixForIpv6SourceNatEnumOn
 	for _, z := range zones {
 		if z.SourceNATIPv6Prefix == "" {
 			continue
 		}
 		if !on {
-			return invalidConfiguration(store.Unproven, "A source NAT prefix can only be specified for subnet '%s' when 'EnablePrefixForIpv6SourceNat' is 'on'", z.Subnet)
+			return configurationError(store.Unproven, "A source NAT prefix can only be specified for subnet '%s' when 'EnablePrefixForIpv6SourceNat' is 'on'", z.Subnet)
 		}
 		if z.SourceNATIPv6Prefix == autoAssigned {
 			continue
@@ -39,17 +39,17 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
 		sub := p.Subnets[z.Subnet]
 		if err != nil || block.Bits() != natPrefixBits || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
-			return invalidConfiguration(store.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
+			return configurationError(store.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
 		}
-		if natPrefixes(p, want.lb)[block.Masked()] {
-			return invalidConfiguration(store.Unproven, "The source NAT prefix '%s' is in use by another load balancer", z.SourceNATIPv6Prefix)
+		if usedNATPrefixes(p, want.lb)[block.Masked()] {
+			return configurationError(store.Unproven, "The source NAT prefix '%s' is in use by another load balancer", z.SourceNATIPv6Prefix)
 		}
 	}
 	return nil
 }
 
-// natPrefixes returns the prefixes for source NAT that other load balancers use.
-func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]bool {
+// usedNATPrefixes returns the prefixes for source NAT that other load balancers use.
+func usedNATPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]bool {
 	taken := map[netip.Prefix]bool{}
 	for _, lb := range p.ELB.LoadBalancers {
 		if lb.ARN == but.ARN {
@@ -68,7 +68,7 @@ func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]b
 // the current prefix, else a free prefix of the subnet. Without source NAT it removes the prefixes.
 func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
-	taken := natPrefixes(p, lb)
+	taken := usedNATPrefixes(p, lb)
 	for i := range lb.Zones {
 		z := &lb.Zones[i]
 		sub := p.Subnets[z.Subnet]
@@ -104,7 +104,7 @@ func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.Loa
 			continue
 		}
 		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && !ownsENI(lb, holder) {
-			return invalidConfiguration(store.Unproven, "The IPv6 address '%s' is in use", z.IPv6)
+			return configurationError(store.Unproven, "The IPv6 address '%s' is in use", z.IPv6)
 		}
 	}
 	return nil

@@ -12,26 +12,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// freeAddresses is the minimum number of free IPv4 addresses in a subnet.
-const freeAddresses = 8
+// minFreeAddresses is the minimum number of free IPv4 addresses in a subnet.
+const minFreeAddresses = 8
 
 const zoneTypeAvailability = "availability-zone"
 
 // placement has the subnets and address settings in a request for a new or existing load
 // balancer.
 type placement struct {
-	lb         *store.LoadBalancer
-	subnets    []string
-	mappings   []types.SubnetMapping
-	addressing types.IpAddressType
-	prefixNAT  types.EnablePrefixForIpv6SourceNatEnum
+	lb              *store.LoadBalancer
+	subnets         []string
+	mappings        []types.SubnetMapping
+	addressing      types.IpAddressType
+	sourceNATPrefix types.EnablePrefixForIpv6SourceNatEnum
 }
 
 // chooseSubnets returns the zones of the subnets in a request, sorted by zone.
 // It checks the number of subnets and that they exist.
 func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]store.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
-		return nil, invalid(store.Unproven, "You must specify either subnets or subnet mappings")
+		return nil, validationError(store.Unproven, "You must specify either subnets or subnet mappings")
 	}
 	mappings := want.mappings
 	for _, id := range want.subnets {
@@ -46,7 +46,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 			unknown = append(unknown, store.Value(m.SubnetId))
 			continue
 		}
-		if z := p.ZoneNamed(sub.Zone); sub.OutpostARN != "" || z != nil && z.Type != zoneTypeAvailability {
+		if z := p.ZoneByName(sub.Zone); sub.OutpostARN != "" || z != nil && z.Type != zoneTypeAvailability {
 			ordinary = false
 		}
 		zones = append(zones, store.LoadBalancerZone{
@@ -55,7 +55,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 		})
 	}
 	if want.lb.IsALB() && ordinary && len(mappings) < 2 {
-		return nil, invalid(store.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
+		return nil, validationError(store.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
 	}
 	if len(unknown) == 1 {
 		return nil, store.Errorf(store.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
@@ -66,7 +66,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	slices.SortFunc(zones, func(a, b store.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
 	for i := 1; i < len(zones); i++ {
 		if zones[i].Zone == zones[i-1].Zone {
-			return nil, invalidConfiguration(store.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return nil, configurationError(store.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
 	}
 	return zones, nil
@@ -78,7 +78,7 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
-			return invalidConfiguration(store.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
+			return configurationError(store.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
 		}
 	}
 	for _, z := range zones {
@@ -87,8 +87,8 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 		if kept {
 			continue
 		}
-		if sub.IPv6Native() || z.PrivateIPv4 == "" && p.FreeIPv4(sub) < freeAddresses {
-			return store.Errorf(store.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
+		if sub.IsIPv6Native() || z.PrivateIPv4 == "" && p.CountFreeIPv4(sub) < minFreeAddresses {
+			return store.Errorf(store.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, minFreeAddresses)
 		}
 	}
 	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
@@ -115,37 +115,37 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 		if z.Allocation != "" {
 			elastic++
 			if lb.IsALB() {
-				return invalidConfiguration(store.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
+				return configurationError(store.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
 			}
 			if internal {
-				return invalidConfiguration(store.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
+				return configurationError(store.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
 			}
 			if z.PrivateIPv4 != "" {
-				return invalidConfiguration(store.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
+				return configurationError(store.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
 			}
 		}
 		if z.PrivateIPv4 != "" {
 			private++
 			if lb.IsALB() || !internal {
-				return invalidConfiguration(store.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
+				return configurationError(store.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
 			}
 			a, err := netip.ParseAddr(z.PrivateIPv4)
 			if err != nil || !a.Is4() || !sub.CIDR.Contains(a) {
-				return invalidConfiguration(store.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
+				return configurationError(store.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
 			}
 		}
 		if z.IPv6 != "" {
 			a, err := netip.ParseAddr(z.IPv6)
 			if lb.IsALB() || addressing != types.IpAddressTypeDualstack || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-				return invalidConfiguration(store.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
+				return configurationError(store.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
 			}
 		}
 	}
 	if elastic > 0 && elastic < len(zones) {
-		return invalidConfiguration(store.Unproven, "You must specify an allocation ID for all subnets or for none")
+		return configurationError(store.Unproven, "You must specify an allocation ID for all subnets or for none")
 	}
 	if private > 0 && private < len(zones) {
-		return invalidConfiguration(store.Unproven, "You must specify a private IPv4 address for all subnets or for none")
+		return configurationError(store.Unproven, "You must specify a private IPv4 address for all subnets or for none")
 	}
 	seen := map[string]bool{}
 	for _, z := range zones {
@@ -176,7 +176,7 @@ func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAd
 		}
 	}
 	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
-		return invalidConfiguration(store.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
+		return configurationError(store.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
 	}
 	return nil
 }
@@ -187,8 +187,8 @@ func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer
 		return nil
 	}
 	for _, z := range zones {
-		zone := p.ZoneNamed(z.Zone)
-		if slices.Contains(s.w.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
+		zone := p.ZoneByName(z.Zone)
+		if slices.Contains(s.store.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
 			return store.Errorf(store.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
 		}
 	}
@@ -197,10 +197,10 @@ func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer
 
 // SetSubnets replaces the subnets, and with them the nodes of changed zones.
 func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
-	var sh shape
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
-	oneOf(&sh, "enablePrefixForIpv6SourceNat", in.EnablePrefixForIpv6SourceNat, in.EnablePrefixForIpv6SourceNat.Values())
+	var sh validation
+	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
+	checkEnum(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	checkEnum(&sh, "enablePrefixForIpv6SourceNat", in.EnablePrefixForIpv6SourceNat, in.EnablePrefixForIpv6SourceNat.Values())
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	}
 	want := placement{
 		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings,
-		addressing: cmp.Or(in.IpAddressType, lb.Addressing), prefixNAT: in.EnablePrefixForIpv6SourceNat,
+		addressing: cmp.Or(in.IpAddressType, lb.Addressing), sourceNATPrefix: in.EnablePrefixForIpv6SourceNat,
 	}
 	zones, err := s.chooseSubnets(p, want)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	if c.Now.Before(lb.Capacity.Ready) {
 		return nil, store.Errorf(store.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
 	}
-	if err := s.checkMoves(lb, zones); err != nil {
+	if err := s.checkZoneChanges(lb, zones); err != nil {
 		return nil, err
 	}
 	if err := s.checkENIQuota(st, lb, max(len(zones)-len(lb.Zones), 0)); err != nil {
@@ -249,13 +249,13 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	lb.PrefixForSourceNAT = prefix
 	assignSourceNAT(p, lb)
 	return &elb.SetSubnetsOutput{
-		AvailabilityZones: s.zones(lb), IpAddressType: lb.Addressing, EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
+		AvailabilityZones: s.describeZones(lb), IpAddressType: lb.Addressing, EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
 	}, nil
 }
 
-// checkMoves returns an error if a request changes the subnet or the addresses of a zone in which an NLB already has
+// checkZoneChanges returns an error if a request changes the subnet or the addresses of a zone in which an NLB already has
 // a node.
-func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
+func (s *loadBalancers) checkZoneChanges(lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
 	}
@@ -265,11 +265,11 @@ func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBal
 				continue
 			}
 			if have.Subnet != z.Subnet {
-				return invalidConfiguration(store.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
+				return configurationError(store.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
 			}
 			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
 				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {
-				return invalidConfiguration(store.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
+				return configurationError(store.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
 			}
 		}
 	}

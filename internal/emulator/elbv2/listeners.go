@@ -23,10 +23,10 @@ func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 	return out
 }
 
-// dropListener removes a listener with its rules. The caller must then call Reattach.
-func dropListener(st *store.ELBState, l *store.Listener) {
+// removeListener removes a listener with its rules. The caller must then call Reattach.
+func removeListener(st *store.ELBState, l *store.Listener) {
 	for _, r := range rulesOf(st, l.ARN) {
-		st.DropRule(r)
+		st.RemoveRule(r)
 	}
 	delete(st.Listeners, l.ARN)
 }
@@ -34,13 +34,13 @@ func dropListener(st *store.ELBState, l *store.Listener) {
 // CreateListener creates a listener with its default rule. It returns an existing listener with the same port and
 // settings.
 func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
-	sh := s.newShape()
-	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
-	sh.required("defaultActions", in.DefaultActions != nil)
-	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
-	sh.between("port", in.Port, 1, 65535)
-	sh.shapeActions("defaultActions", in.DefaultActions)
-	sh.shapeTags(in.Tags)
+	sh := s.newValidation()
+	sh.checkPresent("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.checkPresent("defaultActions", in.DefaultActions != nil)
+	checkEnum(&sh, "protocol", in.Protocol, in.Protocol.Values())
+	sh.checkRange("port", in.Port, 1, 65535)
+	sh.validateActions("defaultActions", in.DefaultActions)
+	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -50,10 +50,10 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 		return nil, err
 	}
 	if in.Port == nil {
-		return nil, invalid(store.Unproven, "A listener port must be specified")
+		return nil, validationError(store.Unproven, "A listener port must be specified")
 	}
 	if in.Protocol == "" {
-		return nil, invalid(store.Unproven, "A listener protocol must be specified")
+		return nil, validationError(store.Unproven, "A listener protocol must be specified")
 	}
 	l := &store.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
 	if err := s.setSecurity(c, p, lb, l, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
@@ -62,7 +62,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	if l.Tags, err = newTags(in.Tags); err != nil {
 		return nil, err
 	}
-	sc := actionScope{p: p, lb: lb, protocol: l.Protocol, onDefault: true}
+	sc := actionScope{partition: p, lb: lb, protocol: l.Protocol, isDefault: true}
 	actions, err := s.checkActions(sc, in.DefaultActions)
 	if err != nil {
 		return nil, err
@@ -71,27 +71,27 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 		if other.Port != l.Port {
 			continue
 		}
-		if !sameListener(st, other, l, actions) {
+		if !isSameListener(st, other, l, actions) {
 			return nil, store.Errorf(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
-		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, other)}}, nil
+		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.describeListener(st, other)}}, nil
 	}
 	if err := s.checkListenerQuota(st, lb, l); err != nil {
 		return nil, err
 	}
-	l.ID = s.w.Hex(16)
+	l.ID = s.store.RandomHex(16)
 	l.ARN = newARN(p, fmt.Sprintf("listener/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID))
-	l.Attributes = listenerSpace(lb, l).initial()
-	rule := &store.Rule{ARN: s.ruleARN(p, lb, l), Listener: l.ARN, Actions: actions, Tags: map[string]string{}}
+	l.Attributes = listenerAttributeSchema(lb, l).initialValues()
+	rule := &store.Rule{ARN: s.newRuleARN(p, lb, l), Listener: l.ARN, Actions: actions, Tags: map[string]string{}}
 	l.DefaultRule = rule.ARN
 	st.Listeners[l.ARN] = l
 	st.AddRule(rule)
 	st.Reattach(lb.ARN, c.Now)
-	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
+	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
-// sameListener reports whether an existing listener has the settings of a create operation.
-func sameListener(st *store.ELBState, have, want *store.Listener, actions []types.Action) bool {
+// isSameListener reports whether an existing listener has the settings of a create operation.
+func isSameListener(st *store.ELBState, have, want *store.Listener, actions []types.Action) bool {
 	mutual := func(l *store.Listener) types.MutualAuthenticationAttributes {
 		if l.Mutual == nil {
 			return types.MutualAuthenticationAttributes{}
@@ -117,11 +117,11 @@ func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalance
 
 // ModifyListener changes the settings in the request and keeps all others.
 func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
-	sh.between("port", in.Port, 1, 65535)
-	sh.shapeActions("defaultActions", in.DefaultActions)
+	var sh validation
+	sh.checkPresent("listenerArn", in.ListenerArn != nil)
+	checkEnum(&sh, "protocol", in.Protocol, in.Protocol.Values())
+	sh.checkRange("port", in.Port, 1, 65535)
+	sh.validateActions("defaultActions", in.DefaultActions)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -152,11 +152,11 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 		if err := s.recheckRules(p, lb, &next, in.DefaultActions != nil); err != nil {
 			return nil, err
 		}
-		next.Attributes = retainAttributes(listenerSpace(lb, &next), l.Attributes)
+		next.Attributes = retainAttributes(listenerAttributeSchema(lb, &next), l.Attributes)
 	}
 	actions := rule.Actions
 	if in.DefaultActions != nil {
-		sc := actionScope{p: p, lb: lb, protocol: next.Protocol, replaced: rule, onDefault: true}
+		sc := actionScope{partition: p, lb: lb, protocol: next.Protocol, replacedRule: rule, isDefault: true}
 		if actions, err = s.checkActions(sc, in.DefaultActions); err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	*l = next
 	rule.Actions = actions
 	st.Reattach(lb.ARN, c.Now)
-	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
+	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
 // recheckRules checks the actions of all rules that are kept when the protocol of the listener changes.
@@ -173,7 +173,7 @@ func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *
 		if r.IsDefault() && newDefault {
 			continue
 		}
-		sc := actionScope{p: p, lb: lb, protocol: l.Protocol, replaced: r, onDefault: r.IsDefault()}
+		sc := actionScope{partition: p, lb: lb, protocol: l.Protocol, replacedRule: r, isDefault: r.IsDefault()}
 		if _, err := s.checkActions(sc, r.Actions); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *
 
 // DeleteListener deletes a listener with its rules.
 func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
-	if err := required("listenerArn", in.ListenerArn != nil); err != nil {
+	if err := requiredError("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
 	}
 	p, st := c.Partition, c.Partition.ELB
@@ -192,12 +192,12 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 		return nil, err
 	}
 	for _, g := range st.TargetGroups {
-		p.RemoveEnded(g, c.Now)
-		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
+		p.RemoveEndedTargets(g, c.Now)
+		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.IsDraining() {
 			return nil, store.Errorf(store.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}
 	}
-	dropListener(st, l)
+	removeListener(st, l)
 	st.Reattach(l.LoadBalancer, c.Now)
 	return &elb.DeleteListenerOutput{}, nil
 }
@@ -206,7 +206,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
 	st := c.Partition.ELB
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
-		return nil, invalid(store.Unproven, "You must specify either listener ARNs or a load balancer ARN")
+		return nil, validationError(store.Unproven, "You must specify either listener ARNs or a load balancer ARN")
 	}
 	var found []*store.Listener
 	if in.LoadBalancerArn != nil {
@@ -221,19 +221,19 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 			return nil, err
 		}
 	}
-	found, next, err := page(s.w, found, func(l *store.Listener) string { return l.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.store, found, func(l *store.Listener) string { return l.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
 	out := &elb.DescribeListenersOutput{NextMarker: next}
 	for _, l := range found {
-		out.Listeners = append(out.Listeners, s.listener(st, l))
+		out.Listeners = append(out.Listeners, s.describeListener(st, l))
 	}
 	return out, nil
 }
 
-// listener returns a listener as AWS describes it.
-func (s *listeners) listener(st *store.ELBState, l *store.Listener) types.Listener {
+// describeListener returns a listener as AWS describes it.
+func (s *listeners) describeListener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: new(l.ARN), LoadBalancerArn: new(l.LoadBalancer), Port: new(l.Port), Protocol: l.Protocol,
 		SslPolicy: store.OptionalText(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),

@@ -13,23 +13,23 @@ import (
 
 const attrTCPIdle = "tcp.idle_timeout.seconds"
 
-func responseHeader(name string) string {
+func responseHeaderKey(name string) string {
 	return "routing.http.response." + name + ".header_value"
 }
 
-func requestHeader(name string) string {
+func requestHeaderKey(name string) string {
 	return "routing.http.request." + name + ".header_name"
 }
 
-// requestHeaders returns the headers about TLS that a listener can rename.
-func requestHeaders() []attribute {
+// requestHeaderAttributes returns the headers about TLS that a listener can rename.
+func requestHeaderAttributes() []attribute {
 	var out []attribute
 	for _, n := range []string{
 		"x_amzn_mtls_clientcert_serial_number", "x_amzn_mtls_clientcert_issuer", "x_amzn_mtls_clientcert_subject",
 		"x_amzn_mtls_clientcert_validity", "x_amzn_mtls_clientcert_leaf", "x_amzn_mtls_clientcert",
 		"x_amzn_tls_version", "x_amzn_tls_cipher_suite",
 	} {
-		out = append(out, attribute{requestHeader(n), "", acceptAnyText})
+		out = append(out, attribute{requestHeaderKey(n), "", acceptAnyText})
 	}
 	return out
 }
@@ -39,17 +39,17 @@ func listenerAttributes() []attribute {
 	return append([]attribute{
 		{attrTCPIdle, "350", checkNumberIn(60, 6000)},
 		{"routing.http.response.server.enabled", "true", checkBoolean},
-		{responseHeader("strict_transport_security"), "", acceptAnyText},
-		{responseHeader("access_control_allow_origin"), "", acceptAnyText},
-		{responseHeader("access_control_allow_methods"), "", checkAllowMethods},
-		{responseHeader("access_control_allow_headers"), "", acceptAnyText},
-		{responseHeader("access_control_allow_credentials"), "", checkOneOf("", "true")},
-		{responseHeader("access_control_expose_headers"), "", acceptAnyText},
-		{responseHeader("access_control_max_age"), "", checkMaxAge},
-		{responseHeader("content_security_policy"), "", acceptAnyText},
-		{responseHeader("x_content_type_options"), "", checkOneOf("", "nosniff")},
-		{responseHeader("x_frame_options"), "", checkFrameOptions},
-	}, requestHeaders()...)
+		{responseHeaderKey("strict_transport_security"), "", acceptAnyText},
+		{responseHeaderKey("access_control_allow_origin"), "", acceptAnyText},
+		{responseHeaderKey("access_control_allow_methods"), "", checkAllowMethods},
+		{responseHeaderKey("access_control_allow_headers"), "", acceptAnyText},
+		{responseHeaderKey("access_control_allow_credentials"), "", checkOneOf("", "true")},
+		{responseHeaderKey("access_control_expose_headers"), "", acceptAnyText},
+		{responseHeaderKey("access_control_max_age"), "", checkMaxAge},
+		{responseHeaderKey("content_security_policy"), "", acceptAnyText},
+		{responseHeaderKey("x_content_type_options"), "", checkOneOf("", "nosniff")},
+		{responseHeaderKey("x_frame_options"), "", checkFrameOptions},
+	}, requestHeaderAttributes()...)
 }
 
 func checkAllowMethods(key, value string) error {
@@ -66,7 +66,7 @@ func checkAllowMethods(key, value string) error {
 
 func checkMaxAge(key, value string) error {
 	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 86400) {
-		return invalid(store.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
+		return validationError(store.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
 	}
 	return nil
 }
@@ -79,30 +79,30 @@ func checkFrameOptions(key, value string) error {
 	return checkOneOf("", "DENY", "SAMEORIGIN")(key, value)
 }
 
-// listenerSpace returns the attribute space of a listener.
-func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSchema {
+// listenerAttributeSchema returns the attribute schema of a listener.
+func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attributeSchema {
 	return attributeSchema{
-		title: "Listener",
-		known: listenerAttributes(),
-		supported: func(key string) bool {
+		title:      "Listener",
+		attributes: listenerAttributes(),
+		isSupported: func(key string) bool {
 			if key == attrTCPIdle {
 				return l.Protocol == types.ProtocolEnumTcp || l.Protocol == types.ProtocolEnumTcpUdp
 			}
 			if !lb.IsALB() {
 				return false
 			}
-			tlsOnly := slices.ContainsFunc(requestHeaders(), func(a attribute) bool { return a.key == key })
+			tlsOnly := slices.ContainsFunc(requestHeaderAttributes(), func(a attribute) bool { return a.key == key })
 			return !tlsOnly || l.Protocol == types.ProtocolEnumHttps
 		},
-		refuse: func(key string) error {
-			return invalidConfiguration(store.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
+		unsupportedError: func(key string) error {
+			return configurationError(store.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
 		},
 	}
 }
 
 // retainAttributes returns the attributes of a space. Attributes that the resource already has keep their values.
 func retainAttributes(sp attributeSchema, have map[string]string) map[string]string {
-	out := sp.initial()
+	out := sp.initialValues()
 	for k := range out {
 		if v, ok := have[k]; ok {
 			out[k] = v
@@ -116,12 +116,12 @@ func (s *listeners) listenerAttributeList(l *store.Listener) []types.ListenerAtt
 	for _, k := range store.SortedKeys(l.Attributes) {
 		out = append(out, types.ListenerAttribute{Key: new(k), Value: new(l.Attributes[k])})
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }
 
 // DescribeListenerAttributes returns all attributes.
 func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
-	if err := required("listenerArn", in.ListenerArn != nil); err != nil {
+	if err := requiredError("listenerArn", in.ListenerArn != nil); err != nil {
 		return nil, err
 	}
 	l, err := findListener(c.Partition.ELB, in.ListenerArn)
@@ -133,14 +133,14 @@ func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeLi
 
 // ModifyListenerAttributes sets attributes. After an error none is set.
 func (s *listeners) ModifyListenerAttributes(c *store.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
-	settings := make([]setting, len(in.Attributes))
+	settings := make([]attributeSetting, len(in.Attributes))
 	for i, a := range in.Attributes {
-		settings[i] = setting{a.Key, a.Value}
+		settings[i] = attributeSetting{a.Key, a.Value}
 	}
-	var sh shape
-	sh.required("listenerArn", in.ListenerArn != nil)
-	sh.required("attributes", in.Attributes != nil)
-	sh.shapeSettings(settings, 1<<20)
+	var sh validation
+	sh.checkPresent("listenerArn", in.ListenerArn != nil)
+	sh.checkPresent("attributes", in.Attributes != nil)
+	sh.validateAttributes(settings, 1<<20)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (s *listeners) ModifyListenerAttributes(c *store.Call, in *elb.ModifyListen
 	if err != nil {
 		return nil, err
 	}
-	next, err := listenerSpace(st.LoadBalancers[l.LoadBalancer], l).merge(l.Attributes, settings)
+	next, err := listenerAttributeSchema(st.LoadBalancers[l.LoadBalancer], l).merge(l.Attributes, settings)
 	if err != nil {
 		return nil, err
 	}

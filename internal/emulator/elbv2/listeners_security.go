@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	mutualOff         = "off"
-	mutualPassthrough = "passthrough"
-	mutualVerify      = "verify"
+	mutualTLSOff         = "off"
+	mutualTLSPassthrough = "passthrough"
+	mutualTLSVerify      = "verify"
 )
 
 // isSecure reports whether a protocol uses certificates.
@@ -22,10 +22,10 @@ func isSecure(p types.ProtocolEnum) bool {
 
 // securitySettings are the members of a request that concern TLS.
 type securitySettings struct {
-	policy       *string
-	alpn         []string
-	certificates []types.Certificate
-	mutual       *types.MutualAuthenticationAttributes
+	policy               *string
+	alpn                 []string
+	certificates         []types.Certificate
+	mutualAuthentication *types.MutualAuthenticationAttributes
 }
 
 // setSecurity checks the protocol of a listener and the TLS settings of a request, and
@@ -37,12 +37,12 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 	if !isSecure(l.Protocol) {
 		switch {
 		case len(in.certificates) > 0:
-			return invalid(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
+			return validationError(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 		case store.Value(in.policy) != "":
-			return invalid(store.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
+			return validationError(store.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
 		}
 	}
-	arn, given, err := oneCertificate(in.certificates)
+	arn, given, err := certificateOfRequest(in.certificates)
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 	}
 	if isSecure(l.Protocol) {
 		if l.Certificate == "" {
-			return invalid(store.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
+			return validationError(store.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
 		}
 		if store.Value(in.policy) != "" {
 			l.SSLPolicy = *in.policy
 		}
 		if l.SSLPolicy == "" {
-			l.SSLPolicy = policyDefault
+			l.SSLPolicy = sslPolicyDefault
 		}
 		if !isSSLPolicy(l.SSLPolicy) {
 			return store.Errorf(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
@@ -69,28 +69,28 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 	if err := setALPN(lb, l, in.alpn); err != nil {
 		return err
 	}
-	return s.setMutualAuthentication(c, p, lb, l, in.mutual)
+	return s.setMutualAuthentication(c, p, lb, l, in.mutualAuthentication)
 }
 
 // checkListenerProtocol returns an error unless the load balancer supports a protocol.
 func checkListenerProtocol(lb *store.LoadBalancer, p types.ProtocolEnum) error {
 	if lb.IsALB() {
 		if !isHTTP(p) {
-			return invalid(store.Quoted("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
+			return validationError(store.Quoted("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
 		}
 		return nil
 	}
 	if isHTTP(p) || p == types.ProtocolEnumGeneve {
-		return invalid(store.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
+		return validationError(store.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
 	}
 	if isQUIC(p) && len(lb.SecurityGroups) > 0 {
-		return invalidConfiguration(store.Unproven, "%s listeners are not supported on load balancers with security groups", p)
+		return configurationError(store.Unproven, "%s listeners are not supported on load balancers with security groups", p)
 	}
 	if lb.Addressing == types.IpAddressTypeIpv4 {
 		return nil
 	}
 	if isQUIC(p) || isUDP(p) && lb.PrefixForSourceNAT != types.EnablePrefixForIpv6SourceNatEnumOn {
-		return invalidConfiguration(store.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
+		return configurationError(store.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
 	}
 	return nil
 }
@@ -100,11 +100,11 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 		return nil
 	}
 	if l.Protocol != types.ProtocolEnumTls {
-		return invalid(store.Unproven, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
+		return validationError(store.Unproven, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
 	}
 	known := []string{"HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"}
 	if len(alpn) > 1 {
-		return invalid(store.Unproven, "You can specify only one ALPN policy")
+		return validationError(store.Unproven, "You can specify only one ALPN policy")
 	}
 	if !slices.Contains(known, alpn[0]) {
 		return store.Errorf(store.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
@@ -118,30 +118,30 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
-			return invalid(store.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
+			return validationError(store.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
 		}
 		return nil
 	}
 	if in == nil {
 		if l.Mutual == nil {
-			l.Mutual = &types.MutualAuthenticationAttributes{Mode: new(mutualOff)}
+			l.Mutual = &types.MutualAuthenticationAttributes{Mode: new(mutualTLSOff)}
 		}
 		return nil
 	}
 	mode := store.Value(in.Mode)
-	if !slices.Contains([]string{mutualOff, mutualPassthrough, mutualVerify}, mode) {
-		return invalid(store.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
+	if !slices.Contains([]string{mutualTLSOff, mutualTLSPassthrough, mutualTLSVerify}, mode) {
+		return validationError(store.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
 	}
-	if mode != mutualVerify {
+	if mode != mutualTLSVerify {
 		if store.Value(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
 			in.AdvertiseTrustStoreCaNames == types.AdvertiseTrustStoreCaNamesEnumOn {
-			return invalid(store.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
+			return validationError(store.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
 		}
 		l.Mutual = &types.MutualAuthenticationAttributes{Mode: new(mode)}
 		return nil
 	}
 	if store.Value(in.TrustStoreArn) == "" {
-		return invalid(store.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
+		return validationError(store.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
 	}
 	trusted, err := findTrustStore(p.ELB, in.TrustStoreArn)
 	if err != nil {
@@ -150,15 +150,15 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 	if c.Now.Before(trusted.Active) {
 		return store.Errorf(store.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", trusted.ARN)
 	}
-	if l.Mutual == nil || store.Value(l.Mutual.Mode) != mutualVerify {
+	if l.Mutual == nil || store.Value(l.Mutual.Mode) != mutualTLSVerify {
 		n := 0
 		for _, other := range listenersOf(p.ELB, lb.ARN) {
-			if other.Mutual != nil && store.Value(other.Mutual.Mode) == mutualVerify {
+			if other.Mutual != nil && store.Value(other.Mutual.Mode) == mutualTLSVerify {
 				n++
 			}
 		}
 		if most := s.quota(quotaVerifyListeners); n >= most {
-			return invalidConfiguration(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return configurationError(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{

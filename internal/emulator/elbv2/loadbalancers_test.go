@@ -15,8 +15,8 @@ import (
 
 func TestCreateLoadBalancerRefusals(t *testing.T) {
 	r := newHarness(t)
-	twin := r.subnet("a", "10.0.64.0/20")
-	tiny := r.subnet("b", "10.0.80.0/28")
+	twin := r.createSubnet("a", "10.0.64.0/20")
+	tiny := r.createSubnet("b", "10.0.80.0/28")
 	other := must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t)
 	foreign := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{
 		VpcId: other.Vpc.VpcId, CidrBlock: aws.String("10.9.0.0/20"), AvailabilityZone: aws.String(region + "b"),
@@ -92,7 +92,7 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 			in := &elb.CreateLoadBalancerInput{Name: aws.String("lb"), Subnets: r.subnets[:2]}
 			tt.edit(in)
 			_, err := r.elb.CreateLoadBalancer(r.ctx, in)
-			wantError(t, err, tt.code, tt.message)
+			checkError(t, err, tt.code, tt.message)
 		})
 	}
 	all := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t)
@@ -104,7 +104,7 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 
 func TestLoadBalancerReadsBack(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("Web")
+	lb := r.createALB("Web")
 	if lb.State.Code != types.LoadBalancerStateEnumProvisioning {
 		t.Errorf("a new load balancer is %s", lb.State.Code)
 	}
@@ -118,22 +118,22 @@ func TestLoadBalancerReadsBack(t *testing.T) {
 	}
 	want := []any{
 		types.LoadBalancerTypeEnumApplication, types.LoadBalancerSchemeEnumInternetFacing, types.IpAddressTypeIpv4,
-		r.vpc, []string{r.group}, "Z1H1FL5HABSF5", 2,
+		r.vpc, []string{r.securityGroupID}, "Z1H1FL5HABSF5", 2,
 	}
 	have := []any{got.Type, got.Scheme, got.IpAddressType, *got.VpcId, got.SecurityGroups, *got.CanonicalHostedZoneId, len(got.AvailabilityZones)}
 	if d := cmp.Diff(want, have); d != "" {
 		t.Errorf("read back (-want +got):\n%s", d)
 	}
-	again := r.alb("Web")
+	again := r.createALB("Web")
 	if *again.LoadBalancerArn != *lb.LoadBalancerArn {
 		t.Error("creating it again made another one")
 	}
-	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("Web"), Subnets: r.subnets, SecurityGroups: []string{r.group}})
-	wantError(t, err, "DuplicateLoadBalancerName", "exists, but with different settings")
+	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("Web"), Subnets: r.subnets, SecurityGroups: []string{r.securityGroupID}})
+	checkError(t, err, "DuplicateLoadBalancerName", "exists, but with different settings")
 	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{Names: []string{"nobody"}})
-	wantError(t, err, "LoadBalancerNotFound", "[nobody]")
+	checkError(t, err, "LoadBalancerNotFound", "[nobody]")
 	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{"arn:nonsense"}})
-	wantError(t, err, "ValidationError", "'arn:nonsense' is not a valid load balancer ARN")
+	checkError(t, err, "ValidationError", "'arn:nonsense' is not a valid load balancer ARN")
 	r.checkState()
 }
 
@@ -142,13 +142,13 @@ func TestLoadBalancerGetsDefaultSecurityGroup(t *testing.T) {
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("plain"), Subnets: r.subnets[:2], Scheme: types.LoadBalancerSchemeEnumInternal,
 	}))(t).LoadBalancers[0]
-	if len(out.SecurityGroups) != 1 || out.SecurityGroups[0] == r.group {
+	if len(out.SecurityGroups) != 1 || out.SecurityGroups[0] == r.securityGroupID {
 		t.Errorf("groups %v", out.SecurityGroups)
 	}
 	if !strings.HasPrefix(*out.DNSName, "internal-plain-") {
 		t.Errorf("DNS name %s", *out.DNSName)
 	}
-	if groups := r.nlb("net").SecurityGroups; len(groups) != 0 {
+	if groups := r.createNLB("net").SecurityGroups; len(groups) != 0 {
 		t.Errorf("NLB got security groups %v", groups)
 	}
 }
@@ -156,17 +156,17 @@ func TestLoadBalancerGetsDefaultSecurityGroup(t *testing.T) {
 func TestLoadBalancerQuota(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Quotas["application-load-balancers"] = 1
-	r.alb("one")
+	r.createALB("one")
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("two"), Subnets: r.subnets[:2]})
-	wantError(t, err, "TooManyLoadBalancers", "")
-	r.nlb("other-type")
+	checkError(t, err, "TooManyLoadBalancers", "")
+	r.createNLB("other-type")
 }
 
 func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 	r := newHarness(t)
 	r.em.Store().Config.Delays.InterfaceLinger = 30 * time.Second
-	lb := r.alb("web")
-	r.listener(lb.LoadBalancerArn, 80, fixed("404"))
+	lb := r.createALB("web")
+	r.createListener(lb.LoadBalancerArn, 80, fixedResponseActions("404"))
 	enis := must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{}))(t).NetworkInterfaces
 	n := 0
 	for _, e := range enis {
@@ -177,14 +177,14 @@ func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d ENIs of the load balancer, want 2", n)
 	}
-	drop := &ec2.DeleteSecurityGroupInput{GroupId: &r.group}
+	drop := &ec2.DeleteSecurityGroupInput{GroupId: &r.securityGroupID}
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, drop)
-	wantError(t, err, "DependencyViolation", "")
+	checkError(t, err, "DependencyViolation", "")
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t)
 	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{*lb.LoadBalancerArn}})
-	wantError(t, err, "LoadBalancerNotFound", "One or more load balancers not found")
+	checkError(t, err, "LoadBalancerNotFound", "One or more load balancers not found")
 	_, err = r.ec2.DeleteSecurityGroup(r.ctx, drop)
-	wantError(t, err, "DependencyViolation", "")
+	checkError(t, err, "DependencyViolation", "")
 	r.clock.Advance(30 * time.Second)
 	must(r.ec2.DeleteSecurityGroup(r.ctx, drop))(t)
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t) // an unknown ARN is no error
@@ -193,7 +193,7 @@ func TestENIsOutliveDeletedLoadBalancer(t *testing.T) {
 
 func TestDeletionProtection(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("web")
+	lb := r.createALB("web")
 	protect := func(v string) {
 		t.Helper()
 		must(r.elb.ModifyLoadBalancerAttributes(r.ctx, &elb.ModifyLoadBalancerAttributesInput{
@@ -203,14 +203,14 @@ func TestDeletionProtection(t *testing.T) {
 	}
 	protect("true")
 	_, err := r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn})
-	wantError(t, err, "OperationNotPermitted", "deletion protection is enabled")
+	checkError(t, err, "OperationNotPermitted", "deletion protection is enabled")
 	protect("false")
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t)
 }
 
 func TestLoadBalancerAttributes(t *testing.T) {
 	r := newHarness(t)
-	app, net := r.alb("app"), r.nlb("net")
+	app, net := r.createALB("app"), r.createNLB("net")
 	list := func(arn *string) map[string]string {
 		m := map[string]string{}
 		for _, a := range must(r.elb.DescribeLoadBalancerAttributes(r.ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: arn}))(t).Attributes {
@@ -256,7 +256,7 @@ func TestLoadBalancerAttributes(t *testing.T) {
 				in = append(in, types.LoadBalancerAttribute{Key: &tt.set[i], Value: &tt.set[i+1]})
 			}
 			_, err := r.elb.ModifyLoadBalancerAttributes(r.ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: tt.arn, Attributes: in})
-			wantError(t, err, tt.code, tt.message)
+			checkError(t, err, tt.code, tt.message)
 		})
 	}
 	if d := cmp.Diff(have, list(app.LoadBalancerArn)); d != "" {
@@ -266,29 +266,29 @@ func TestLoadBalancerAttributes(t *testing.T) {
 
 func TestSetSecurityGroups(t *testing.T) {
 	r := newHarness(t)
-	second := r.securityGroup("second")
-	app, bare, dressed := r.alb("app"), r.nlb("bare"), r.nlb("dressed", r.group)
+	second := r.createSecurityGroup("second")
+	app, bare, dressed := r.createALB("app"), r.createNLB("bare"), r.createNLB("dressed", r.securityGroupID)
 	set := func(arn *string, groups ...string) error {
 		_, err := r.elb.SetSecurityGroups(r.ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: arn, SecurityGroups: append([]string{}, groups...)})
 		return err
 	}
-	wantError(t, set(bare.LoadBalancerArn, second), "InvalidConfigurationRequest", "")
-	wantError(t, set(app.LoadBalancerArn), "InvalidConfigurationRequest", "At least one")
-	wantError(t, set(app.LoadBalancerArn, "sg-0123456789abcdef0"), "InvalidSecurityGroup", "")
+	checkError(t, set(bare.LoadBalancerArn, second), "InvalidConfigurationRequest", "")
+	checkError(t, set(app.LoadBalancerArn), "InvalidConfigurationRequest", "At least one")
+	checkError(t, set(app.LoadBalancerArn, "sg-0123456789abcdef0"), "InvalidSecurityGroup", "")
 	for _, arn := range []*string{app.LoadBalancerArn, dressed.LoadBalancerArn} {
 		if err := set(arn, second); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.group}))(t) // no ENI has this security group any more
+	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.securityGroupID}))(t) // no ENI has this security group any more
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &second})
-	wantError(t, err, "DependencyViolation", "")
+	checkError(t, err, "DependencyViolation", "")
 	r.checkState()
 }
 
 func TestSetSubnetsAndAddressing(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("app")
+	lb := r.createALB("app")
 	out := must(r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{LoadBalancerArn: lb.LoadBalancerArn, Subnets: r.subnets[1:]}))(t)
 	var got []string
 	for _, z := range out.AvailabilityZones {
@@ -299,15 +299,15 @@ func TestSetSubnetsAndAddressing(t *testing.T) {
 		t.Errorf("subnets (-want +got):\n%s", d)
 	}
 	_, err := r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{LoadBalancerArn: lb.LoadBalancerArn, Subnets: r.subnets[:1]})
-	wantError(t, err, "ValidationError", "At least two subnets")
+	checkError(t, err, "ValidationError", "At least two subnets")
 	_, err = r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: lb.LoadBalancerArn, IpAddressType: types.IpAddressTypeDualstack})
-	wantError(t, err, "InvalidSubnet", "IPv6")
+	checkError(t, err, "InvalidSubnet", "IPv6")
 	r.checkState()
 }
 
 func TestCapacityReservation(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("app")
+	lb := r.createALB("app")
 	modify := func(units int32) error {
 		in := &elb.ModifyCapacityReservationInput{LoadBalancerArn: lb.LoadBalancerArn}
 		if units == 0 {
@@ -319,15 +319,15 @@ func TestCapacityReservation(t *testing.T) {
 		return err
 	}
 	_, err := r.elb.ModifyCapacityReservation(r.ctx, &elb.ModifyCapacityReservationInput{LoadBalancerArn: lb.LoadBalancerArn})
-	wantError(t, err, "ValidationError", "")
-	wantError(t, modify(20000), "CapacityUnitsLimitExceeded", "")
-	wantError(t, modify(200), "OperationNotPermitted", "not active")
+	checkError(t, err, "ValidationError", "")
+	checkError(t, modify(20000), "CapacityUnitsLimitExceeded", "")
+	checkError(t, modify(200), "OperationNotPermitted", "not active")
 	r.clock.Advance(time.Minute)
 	r.em.Store().Config.ELB.CapacityDelay = time.Minute
 	if err := modify(200); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, modify(300), "PriorRequestNotComplete", "")
+	checkError(t, modify(300), "PriorRequestNotComplete", "")
 	r.clock.Advance(time.Minute)
 	out := must(r.elb.DescribeCapacityReservation(r.ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: lb.LoadBalancerArn}))(t)
 	if *out.MinimumLoadBalancerCapacity.CapacityUnits != 200 || out.CapacityReservationState[0].State.Code != types.CapacityReservationStateEnumProvisioned {
@@ -342,7 +342,7 @@ func TestDescribeLoadBalancersInPages(t *testing.T) {
 	r := newHarness(t)
 	want := []string{}
 	for _, n := range []string{"a", "b", "c", "d", "e"} {
-		r.alb(n)
+		r.createALB(n)
 		want = append(want, n)
 	}
 	r.em.Store().Config.PageSize = 2
@@ -359,7 +359,7 @@ func TestDescribeLoadBalancersInPages(t *testing.T) {
 		t.Errorf("%d pages (-want +got):\n%s", pages, d)
 	}
 	_, err := r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{Marker: aws.String("nonsense")})
-	wantError(t, err, "ValidationError", "marker")
+	checkError(t, err, "ValidationError", "marker")
 	_, err = r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(401)})
-	wantError(t, err, "ValidationError", "Value '401' at 'pageSize'")
+	checkError(t, err, "ValidationError", "Value '401' at 'pageSize'")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dual associates an IPv6 block with each subnet and returns the blocks.
-func (r *harness) dual() []netip.Prefix {
+// associateIPv6Blocks associates an IPv6 block with each subnet and returns the blocks.
+func (r *harness) associateIPv6Blocks() []netip.Prefix {
 	r.t.Helper()
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
 	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
@@ -27,8 +27,8 @@ func (r *harness) dual() []netip.Prefix {
 	return out
 }
 
-// prefixes returns the source NAT prefixes of the zones, in the order of the subnets.
-func (r *harness) prefixes(zones []types.AvailabilityZone) []string {
+// sourceNATPrefixes returns the source NAT prefixes of the zones, in the order of the subnets.
+func (r *harness) sourceNATPrefixes(zones []types.AvailabilityZone) []string {
 	bySubnet := map[string][]string{}
 	for _, z := range zones {
 		bySubnet[*z.SubnetId] = z.SourceNatIpv6Prefixes
@@ -42,7 +42,7 @@ func (r *harness) prefixes(zones []types.AvailabilityZone) []string {
 
 func TestSourceNATPrefixes(t *testing.T) {
 	r := newHarness(t)
-	blocks := r.dual()
+	blocks := r.associateIPv6Blocks()
 	at := func(n int, after string) *string {
 		text := strings.TrimSuffix(blocks[n].Masked().Addr().String(), "::") + ":" + after
 		return &text
@@ -60,7 +60,7 @@ func TestSourceNATPrefixes(t *testing.T) {
 		return out.LoadBalancers[0], nil
 	}
 	free := must(create("free", types.SubnetMapping{}, types.SubnetMapping{SourceNatIpv6Prefix: aws.String("auto_assigned")}))(t)
-	got := r.prefixes(free.AvailabilityZones)
+	got := r.sourceNATPrefixes(free.AvailabilityZones)
 	if len(got) != 2 {
 		t.Fatalf("prefixes %v", got)
 	}
@@ -74,11 +74,11 @@ func TestSourceNATPrefixes(t *testing.T) {
 		t.Error("creating it again made another one")
 	}
 	_, err := create("taken", types.SubnetMapping{SourceNatIpv6Prefix: &got[0]})
-	wantError(t, err, "InvalidConfigurationRequest", "in use by another load balancer")
+	checkError(t, err, "InvalidConfigurationRequest", "in use by another load balancer")
 	_, err = create("wide", types.SubnetMapping{SourceNatIpv6Prefix: at(0, "5::/72")})
-	wantError(t, err, "InvalidConfigurationRequest", "a /80 of the subnet")
+	checkError(t, err, "InvalidConfigurationRequest", "a /80 of the subnet")
 	given := must(create("given", types.SubnetMapping{SourceNatIpv6Prefix: at(0, "5::/80")}))(t)
-	if d := cmp.Diff([]string{*at(0, "5::/80")}, r.prefixes(given.AvailabilityZones)); d != "" {
+	if d := cmp.Diff([]string{*at(0, "5::/80")}, r.sourceNATPrefixes(given.AvailabilityZones)); d != "" {
 		t.Errorf("prefixes (-want +got):\n%s", d)
 	}
 
@@ -88,27 +88,27 @@ func TestSourceNATPrefixes(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return r.prefixes(out.AvailabilityZones), nil
+		return r.sourceNATPrefixes(out.AvailabilityZones), nil
 	}
 	mapped := []types.SubnetMapping{{SubnetId: &r.subnets[0], SourceNatIpv6Prefix: at(0, "7::/80")}, {SubnetId: &r.subnets[1]}}
 	if d := cmp.Diff([]string{*at(0, "7::/80"), got[1]}, must(set(elb.SetSubnetsInput{SubnetMappings: mapped}))(t)); d != "" {
 		t.Errorf("changed prefixes (-want +got):\n%s", d)
 	}
-	must(r.stream(free, 53, "UDP", r.tg("udp", protocol("UDP"))))(t)
+	must(r.createNLBListener(free, 53, "UDP", r.createTargetGroup("udp", withProtocol("UDP"))))(t)
 	_, err = set(elb.SetSubnetsInput{Subnets: r.subnets[:2], EnablePrefixForIpv6SourceNat: "off"})
-	wantError(t, err, "InvalidConfigurationRequest", "UDP listeners")
+	checkError(t, err, "InvalidConfigurationRequest", "UDP listeners")
 	must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: free.LoadBalancerArn}))(t).Listeners[0].ListenerArn}))(t)
 	if left := must(set(elb.SetSubnetsInput{Subnets: r.subnets[:2], EnablePrefixForIpv6SourceNat: "off"}))(t); len(left) != 0 {
 		t.Errorf("prefixes %v are left", left)
 	}
 	_, err = set(elb.SetSubnetsInput{SubnetMappings: mapped})
-	wantError(t, err, "InvalidConfigurationRequest", "'EnablePrefixForIpv6SourceNat' is 'on'")
+	checkError(t, err, "InvalidConfigurationRequest", "'EnablePrefixForIpv6SourceNat' is 'on'")
 	r.checkState()
 }
 
 func TestIPv6AddressInUse(t *testing.T) {
 	r := newHarness(t)
-	blocks := r.dual()
+	blocks := r.associateIPv6Blocks()
 	address := strings.TrimSuffix(blocks[0].Masked().Addr().String(), "::") + "::77"
 	create := func(name string, kind types.IpAddressType, address *string) types.LoadBalancer {
 		return must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
@@ -128,24 +128,24 @@ func TestIPv6AddressInUse(t *testing.T) {
 		LoadBalancerArn: later.LoadBalancerArn, IpAddressType: "dualstack",
 		SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], IPv6Address: &address}},
 	})
-	wantError(t, err, "InvalidConfigurationRequest", "is in use")
+	checkError(t, err, "InvalidConfigurationRequest", "is in use")
 	r.checkState()
 }
 
 func TestTargetGroupHasOneNetworkLoadBalancer(t *testing.T) {
 	r := newHarness(t)
-	one, two, g := r.nlb("one"), r.nlb("two"), r.tg("tcp", protocol("TCP"))
-	must(r.stream(one, 80, "TCP", g))(t)
-	must(r.stream(one, 81, "TCP", g))(t)
-	_, err := r.stream(two, 80, "TCP", g)
-	wantError(t, err, "TargetGroupAssociationLimit", *g.TargetGroupArn)
+	one, two, g := r.createNLB("one"), r.createNLB("two"), r.createTargetGroup("tcp", withProtocol("TCP"))
+	must(r.createNLBListener(one, 80, "TCP", g))(t)
+	must(r.createNLBListener(one, 81, "TCP", g))(t)
+	_, err := r.createNLBListener(two, 80, "TCP", g)
+	checkError(t, err, "TargetGroupAssociationLimit", *g.TargetGroupArn)
 	r.checkState()
 }
 
 func TestQUICNeedsLoadBalancerWithoutSecurityGroups(t *testing.T) {
 	r := newHarness(t)
-	_, err := r.stream(r.nlb("grouped", r.group), 443, "QUIC", r.tg("quic", protocol("QUIC")))
-	wantError(t, err, "InvalidConfigurationRequest", "security groups")
-	_, err = r.stream(r.nlb("both", r.group), 443, "TCP_QUIC", r.tg("both", protocol("TCP_QUIC")))
-	wantError(t, err, "InvalidConfigurationRequest", "security groups")
+	_, err := r.createNLBListener(r.createNLB("grouped", r.securityGroupID), 443, "QUIC", r.createTargetGroup("quic", withProtocol("QUIC")))
+	checkError(t, err, "InvalidConfigurationRequest", "security groups")
+	_, err = r.createNLBListener(r.createNLB("both", r.securityGroupID), 443, "TCP_QUIC", r.createTargetGroup("both", withProtocol("TCP_QUIC")))
+	checkError(t, err, "InvalidConfigurationRequest", "security groups")
 }

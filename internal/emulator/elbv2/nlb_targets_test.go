@@ -15,38 +15,38 @@ import (
 
 func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	r := newHarness(t)
-	front := r.nlb("front")
-	app, second := r.alb("app"), r.alb("second")
-	g := r.tg("behind", protocol("TCP"), targetType("alb"))
+	front := r.createNLB("front")
+	app, second := r.createALB("app"), r.createALB("second")
+	g := r.createTargetGroup("behind", withProtocol("TCP"), withTargetType("alb"))
 	want := []any{types.TargetTypeEnumAlb, types.ProtocolEnumTcp, types.ProtocolEnumHttp, "/", int32(6), "200-399"}
 	if d := cmp.Diff(want, []any{g.TargetType, g.Protocol, g.HealthCheckProtocol, *g.HealthCheckPath, *g.HealthCheckTimeoutSeconds, *g.Matcher.HttpCode}); d != "" {
 		t.Errorf("target group (-want +got):\n%s", d)
 	}
-	must(r.stream(front, 80, "TCP", g))(t)
-	wantError(t, r.register(g, target(*app.LoadBalancerArn)), "InvalidTarget", "no listener on the port '80'")
-	r.listener(app.LoadBalancerArn, 80, fixed("404"))
-	r.listener(second.LoadBalancerArn, 80, fixed("404"))
-	wantError(t, r.register(g, target(*front.LoadBalancerArn)), "InvalidTarget", "not Application Load Balancers")
-	wantError(t, r.register(g, targetAt(*app.LoadBalancerArn, 81)), "InvalidTarget", "no listener on the port '81'")
-	wantError(t, r.register(g, types.TargetDescription{Id: app.LoadBalancerArn, AvailabilityZone: aws.String("all")}), "ValidationError", "Availability Zone")
-	if err := r.register(g, target(*app.LoadBalancerArn)); err != nil {
+	must(r.createNLBListener(front, 80, "TCP", g))(t)
+	checkError(t, r.registerTargets(g, targetWithID(*app.LoadBalancerArn)), "InvalidTarget", "no listener on the port '80'")
+	r.createListener(app.LoadBalancerArn, 80, fixedResponseActions("404"))
+	r.createListener(second.LoadBalancerArn, 80, fixedResponseActions("404"))
+	checkError(t, r.registerTargets(g, targetWithID(*front.LoadBalancerArn)), "InvalidTarget", "not Application Load Balancers")
+	checkError(t, r.registerTargets(g, targetAt(*app.LoadBalancerArn, 81)), "InvalidTarget", "no listener on the port '81'")
+	checkError(t, r.registerTargets(g, types.TargetDescription{Id: app.LoadBalancerArn, AvailabilityZone: aws.String("all")}), "ValidationError", "Availability Zone")
+	if err := r.registerTargets(g, targetWithID(*app.LoadBalancerArn)); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, r.register(g, target(*second.LoadBalancerArn)), "TooManyTargets", "Up to '1'")
+	checkError(t, r.registerTargets(g, targetWithID(*second.LoadBalancerArn)), "TooManyTargets", "Up to '1'")
 	// An ALB may be registered with the port of a listener that differs from the port of the target group.
-	secure := r.listener(app.LoadBalancerArn, 8080, fixed("404"))
-	mapped := r.tg("mapped", protocol("TCP"), targetType("alb"))
-	must(r.stream(front, 81, "TCP", mapped))(t)
-	if err := r.register(mapped, targetAt(*app.LoadBalancerArn, 8080)); err != nil {
+	secure := r.createListener(app.LoadBalancerArn, 8080, fixedResponseActions("404"))
+	mapped := r.createTargetGroup("mapped", withProtocol("TCP"), withTargetType("alb"))
+	must(r.createNLBListener(front, 81, "TCP", mapped))(t)
+	if err := r.registerTargets(mapped, targetAt(*app.LoadBalancerArn, 8080)); err != nil {
 		t.Fatal(err)
 	}
 	_, inUse := r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: secure.ListenerArn})
-	wantError(t, inUse, "ResourceInUse", "Listener port '8080'")
-	r.deregister(mapped, targetAt(*app.LoadBalancerArn, 8080))
-	r.wantHealth(mapped, map[string]string{})
-	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "initial Elb.RegistrationInProgress"})
+	checkError(t, inUse, "ResourceInUse", "Listener port '8080'")
+	r.deregisterTargets(mapped, targetAt(*app.LoadBalancerArn, 8080))
+	r.checkHealth(mapped, map[string]string{})
+	r.checkHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "initial Elb.RegistrationInProgress"})
 	r.clock.Advance(time.Minute)
-	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "healthy "})
+	r.checkHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "healthy "})
 	got := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{*g.TargetGroupArn}}))(t).TargetGroups[0]
 	if d := cmp.Diff([]string{*front.LoadBalancerArn}, got.LoadBalancerArns); d != "" {
 		t.Errorf("load balancers of the group (-want +got):\n%s", d)
@@ -54,36 +54,36 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	_, err := r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("5")}},
 	})
-	wantError(t, err, "InvalidConfigurationRequest", "not supported")
+	checkError(t, err, "InvalidConfigurationRequest", "not supported")
 	for i := range 2 {
-		other := r.nlb(fmt.Sprint("other", i))
-		h := r.tg(fmt.Sprint("other", i), protocol("TCP"), targetType("alb"))
-		must(r.stream(other, 80, "TCP", h))(t)
-		err := r.register(h, target(*app.LoadBalancerArn))
+		other := r.createNLB(fmt.Sprint("other", i))
+		h := r.createTargetGroup(fmt.Sprint("other", i), withProtocol("TCP"), withTargetType("alb"))
+		must(r.createNLBListener(other, 80, "TCP", h))(t)
+		err := r.registerTargets(h, targetWithID(*app.LoadBalancerArn))
 		if i == 0 && err != nil {
 			t.Fatal(err)
 		}
 		if i == 1 {
-			wantError(t, err, "InvalidTarget", "more than '2' Network Load Balancers")
+			checkError(t, err, "InvalidTarget", "more than '2' Network Load Balancers")
 		}
 	}
 	r.em.Store().Config.Quotas["targets-per-network-load-balancer"] = 49
-	crowded := r.nlb("crowded")
-	_, err = r.stream(crowded, 80, "TCP", r.tg("crowd", protocol("TCP"), targetType("alb")))
+	crowded := r.createNLB("crowded")
+	_, err = r.createNLBListener(crowded, 80, "TCP", r.createTargetGroup("crowd", withProtocol("TCP"), withTargetType("alb")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	many := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"crowd"}}))(t).TargetGroups[0]
-	wantError(t, r.register(many, target(*second.LoadBalancerArn)), "TooManyTargets", "")
+	checkError(t, r.registerTargets(many, targetWithID(*second.LoadBalancerArn)), "TooManyTargets", "")
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: front.LoadBalancerArn}))(t)
-	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "unused Target.NotInUse"})
+	r.checkHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "unused Target.NotInUse"})
 	r.checkState()
 }
 
 func TestUnhealthyTargetsOfNLBAreDraining(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.nlb("net"), r.tg("tcp", protocol("TCP"))
-	must(r.stream(lb, 80, "TCP", g))(t)
+	lb, g := r.createNLB("net"), r.createTargetGroup("tcp", withProtocol("TCP"))
+	must(r.createNLBListener(lb, 80, "TCP", g))(t)
 	set := func(pairs ...string) error {
 		in := &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn}
 		for i := 0; i < len(pairs); i += 2 {
@@ -93,39 +93,39 @@ func TestUnhealthyTargetsOfNLBAreDraining(t *testing.T) {
 		return err
 	}
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
-	wantError(t, set(interval, "60"), "InvalidConfigurationRequest", termination)
+	checkError(t, set(interval, "60"), "InvalidConfigurationRequest", termination)
 	if err := set(termination, "false", interval, "60"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.register(g, target("10.0.0.50")); err != nil {
+	if err := r.registerTargets(g, targetWithID("10.0.0.50")); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Minute)
-	r.em.Store().ReportHealth(store.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: store.Verdict{
+	r.em.Store().ReportHealth(store.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: store.TargetHealthResult{
 		State: types.TargetHealthStateEnumUnhealthy, Reason: types.TargetHealthReasonEnumFailedHealthChecks, Description: "Health checks failed",
 	}})
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "unhealthy.draining Target.FailedHealthChecks"})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "unhealthy.draining Target.FailedHealthChecks"})
 	r.clock.Advance(time.Minute)
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "unhealthy Target.FailedHealthChecks"})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "unhealthy Target.FailedHealthChecks"})
 }
 
 func TestQUICTargets(t *testing.T) {
 	r := newHarness(t)
-	g := r.tg("quic", protocol("QUIC"))
+	g := r.createTargetGroup("quic", withProtocol("QUIC"))
 	id := func(address, server string) types.TargetDescription {
 		return types.TargetDescription{Id: &address, QuicServerId: &server}
 	}
-	wantError(t, r.register(g, target("10.0.0.50")), "ValidationError", "QUIC server ID")
-	wantError(t, r.register(g, id("10.0.0.50", "0x12")), "ValidationError", "QUIC server ID")
-	wantError(t, r.register(r.tg("tcp", protocol("TCP")), id("10.0.0.50", "0x0123456789abcdef")), "ValidationError", "cannot be specified")
-	if err := r.register(g, id("10.0.0.50", "0x0123456789abcdef")); err != nil {
+	checkError(t, r.registerTargets(g, targetWithID("10.0.0.50")), "ValidationError", "QUIC server ID")
+	checkError(t, r.registerTargets(g, id("10.0.0.50", "0x12")), "ValidationError", "QUIC server ID")
+	checkError(t, r.registerTargets(r.createTargetGroup("tcp", withProtocol("TCP")), id("10.0.0.50", "0x0123456789abcdef")), "ValidationError", "cannot be specified")
+	if err := r.registerTargets(g, id("10.0.0.50", "0x0123456789abcdef")); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, r.register(g, id("10.0.0.51", "0x0123456789abcdef")), "ValidationError", "used by another target")
-	if err := r.register(g, id("10.0.0.51", "0x0123456789abcdee")); err != nil {
+	checkError(t, r.registerTargets(g, id("10.0.0.51", "0x0123456789abcdef")), "ValidationError", "used by another target")
+	if err := r.registerTargets(g, id("10.0.0.51", "0x0123456789abcdee")); err != nil {
 		t.Fatal(err)
 	}
-	got := must(r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{target("10.0.0.51")}}))(t)
+	got := must(r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{targetWithID("10.0.0.51")}}))(t)
 	if *got.TargetHealthDescriptions[0].Target.QuicServerId != "0x0123456789abcdee" {
 		t.Errorf("target %+v", got.TargetHealthDescriptions[0].Target)
 	}
@@ -135,8 +135,8 @@ func TestQUICTargets(t *testing.T) {
 func TestNetworkTargetGroupAttributes(t *testing.T) {
 	r := newHarness(t)
 	groups := map[string]types.TargetGroup{
-		"tcp": r.tg("tcp", protocol("TCP")), "tls": r.tg("tls", protocol("TLS")), "udp": r.tg("udp", protocol("UDP")),
-		"instance": r.tg("instance", protocol("TCP"), targetType("instance")), "quic": r.tg("quic", protocol("QUIC")),
+		"tcp": r.createTargetGroup("tcp", withProtocol("TCP")), "tls": r.createTargetGroup("tls", withProtocol("TLS")), "udp": r.createTargetGroup("udp", withProtocol("UDP")),
+		"instance": r.createTargetGroup("instance", withProtocol("TCP"), withTargetType("instance")), "quic": r.createTargetGroup("quic", withProtocol("QUIC")),
 	}
 	attributes := func(name string) map[string]string {
 		out := map[string]string{}
@@ -174,7 +174,7 @@ func TestNetworkTargetGroupAttributes(t *testing.T) {
 				TargetGroupArn: groups[tt.group].TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: &tt.key, Value: &tt.value}},
 			})
 			if tt.code != "" {
-				wantError(t, err, tt.code, "")
+				checkError(t, err, tt.code, "")
 			} else if err != nil || attributes(tt.group)[tt.key] != tt.value {
 				t.Errorf("error %v, value %q", err, attributes(tt.group)[tt.key])
 			}

@@ -15,16 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stream creates a listener of an NLB.
-func (r *harness) stream(lb types.LoadBalancer, port int32, p types.ProtocolEnum, groups ...types.TargetGroup) (types.Listener, error) {
+// createNLBListener creates a listener of an NLB.
+func (r *harness) createNLBListener(lb types.LoadBalancer, port int32, p types.ProtocolEnum, groups ...types.TargetGroup) (types.Listener, error) {
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: &port, Protocol: p}
 	if len(groups) == 1 {
-		in.DefaultActions = forward(groups[0].TargetGroupArn)
+		in.DefaultActions = forwardActions(groups[0].TargetGroupArn)
 	} else {
-		in.DefaultActions = weighted(groups...)
+		in.DefaultActions = weightedForwardActions(groups...)
 	}
 	if p == types.ProtocolEnumTls {
-		in.Certificates = []types.Certificate{{CertificateArn: aws.String(r.certificate(true, "tls.example.com"))}}
+		in.Certificates = []types.Certificate{{CertificateArn: aws.String(r.importCertificate(true, "tls.example.com"))}}
 	}
 	out, err := r.elb.CreateListener(r.ctx, in)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *harness) stream(lb types.LoadBalancer, port int32, p types.ProtocolEnum
 	return out.Listeners[0], nil
 }
 
-func weighted(groups ...types.TargetGroup) []types.Action {
+func weightedForwardActions(groups ...types.TargetGroup) []types.Action {
 	config := &types.ForwardActionConfig{}
 	for i, g := range groups {
 		config.TargetGroups = append(config.TargetGroups, types.TargetGroupTuple{TargetGroupArn: g.TargetGroupArn, Weight: aws.Int32(int32(10 * (i + 1)))})
@@ -43,7 +43,7 @@ func weighted(groups ...types.TargetGroup) []types.Action {
 
 func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 	r := newHarness(t)
-	lb := r.nlb("Net", r.group)
+	lb := r.createNLB("Net", r.securityGroupID)
 	hex := (*lb.LoadBalancerArn)[strings.LastIndex(*lb.LoadBalancerArn, "/")+1:]
 	if want := "Net-" + hex + ".elb.us-west-2.amazonaws.com"; *lb.DNSName != want || !strings.Contains(*lb.LoadBalancerArn, ":loadbalancer/net/Net/") {
 		t.Errorf("DNS name %s, want %s; ARN %s", *lb.DNSName, want, *lb.LoadBalancerArn)
@@ -51,17 +51,17 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 	if aws.ToString(lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic) != "on" {
 		t.Errorf("PrivateLink rules %v", lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic)
 	}
-	if bare := r.nlb("bare"); bare.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic != nil || len(bare.SecurityGroups) != 0 {
+	if bare := r.createNLB("bare"); bare.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic != nil || len(bare.SecurityGroups) != 0 {
 		t.Errorf("an NLB without security groups reads back %+v", bare)
 	}
-	if again := r.nlb("Net", r.group); *again.LoadBalancerArn != *lb.LoadBalancerArn {
+	if again := r.createNLB("Net", r.securityGroupID); *again.LoadBalancerArn != *lb.LoadBalancerArn {
 		t.Error("creating it again made another one")
 	}
 	single := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("single"), Type: "network", Subnets: r.subnets[:1]}))(t).LoadBalancers[0]
 	if len(single.AvailabilityZones) != 1 {
 		t.Errorf("zones %+v", single.AvailabilityZones)
 	}
-	for _, e := range r.interfaces("net/Net/") {
+	for _, e := range r.loadBalancerENIs("net/Net/") {
 		if e.InterfaceType != ec2types.NetworkInterfaceTypeNetworkLoadBalancer || len(e.Groups) != 1 || !aws.ToBool(e.RequesterManaged) {
 			t.Errorf("interface %+v", e)
 		}
@@ -69,8 +69,8 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 	r.checkState()
 }
 
-// interfaces returns the ENIs whose description is "ELB " and this text.
-func (r *harness) interfaces(description string) []ec2types.NetworkInterface {
+// loadBalancerENIs returns the ENIs whose description is "ELB " and this text.
+func (r *harness) loadBalancerENIs(description string) []ec2types.NetworkInterface {
 	r.t.Helper()
 	var out []ec2types.NetworkInterface
 	for _, e := range must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{}))(r.t).NetworkInterfaces {
@@ -123,21 +123,21 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 			in := &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]}
 			tt.edit(in)
 			_, err := r.elb.CreateLoadBalancer(r.ctx, in)
-			wantError(t, err, tt.code, tt.message)
+			checkError(t, err, tt.code, tt.message)
 		})
 	}
-	if left := r.interfaces("net/"); len(left) != 0 {
+	if left := r.loadBalancerENIs("net/"); len(left) != 0 {
 		t.Errorf("%d ENIs of rejected load balancers", len(left))
 	}
 	r.em.Store().Config.Quotas["network-load-balancer-enis-per-vpc"] = 1
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]})
-	wantError(t, err, "InvalidConfigurationRequest", "network interfaces")
+	checkError(t, err, "InvalidConfigurationRequest", "network interfaces")
 	r.checkState()
 }
 
 func TestNetworkLoadBalancerSubnets(t *testing.T) {
 	r := newHarness(t)
-	twin := r.subnet("a", "10.0.64.0/20")
+	twin := r.createSubnet("a", "10.0.64.0/20")
 	first := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
 	second := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
 	lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
@@ -148,11 +148,11 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 	}
 	have := types.SubnetMapping{SubnetId: &r.subnets[0], AllocationId: first.AllocationId}
 	_, err := set(types.SubnetMapping{SubnetId: &r.subnets[0], AllocationId: second.AllocationId})
-	wantError(t, err, "InvalidConfigurationRequest", "cannot be changed")
+	checkError(t, err, "InvalidConfigurationRequest", "cannot be changed")
 	_, err = set(types.SubnetMapping{SubnetId: &twin, AllocationId: second.AllocationId})
-	wantError(t, err, "InvalidConfigurationRequest", "cannot be replaced")
+	checkError(t, err, "InvalidConfigurationRequest", "cannot be replaced")
 	_, err = set(have, types.SubnetMapping{SubnetId: &r.subnets[1]})
-	wantError(t, err, "InvalidConfigurationRequest", "for all subnets or for none")
+	checkError(t, err, "InvalidConfigurationRequest", "for all subnets or for none")
 	out := must(set(have, types.SubnetMapping{SubnetId: &r.subnets[1], AllocationId: second.AllocationId}))(t)
 	if len(out.AvailabilityZones) != 2 {
 		t.Errorf("zones %+v", out.AvailabilityZones)
@@ -169,7 +169,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 
 func TestSecondaryAddresses(t *testing.T) {
 	r := newHarness(t)
-	lb := r.nlb("net")
+	lb := r.createNLB("net")
 	set := func(n string) error {
 		_, err := r.elb.ModifyLoadBalancerAttributes(r.ctx, &elb.ModifyLoadBalancerAttributesInput{
 			LoadBalancerArn: lb.LoadBalancerArn,
@@ -180,22 +180,22 @@ func TestSecondaryAddresses(t *testing.T) {
 	if err := set("2"); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range r.interfaces("net/net/") {
+	for _, e := range r.loadBalancerENIs("net/net/") {
 		if len(e.PrivateIpAddresses) != 3 {
 			t.Errorf("%d private addresses, want 3", len(e.PrivateIpAddresses))
 		}
 	}
-	wantError(t, set("1"), "InvalidConfigurationRequest", "cannot be decreased")
-	wantError(t, set("8"), "ValidationError", "'0-7'")
+	checkError(t, set("1"), "InvalidConfigurationRequest", "cannot be decreased")
+	checkError(t, set("8"), "ValidationError", "'0-7'")
 	r.checkState()
 }
 
 func TestNetworkListenerProtocols(t *testing.T) {
 	r := newHarness(t)
-	lb := r.nlb("net")
-	groups := map[string]types.TargetGroup{"ALB": r.tg("behind", protocol("TCP"), targetType("alb")), "HTTP": r.tg("web")}
+	lb := r.createNLB("net")
+	groups := map[string]types.TargetGroup{"ALB": r.createTargetGroup("behind", withProtocol("TCP"), withTargetType("alb")), "HTTP": r.createTargetGroup("web")}
 	for _, p := range []types.ProtocolEnum{"TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC"} {
-		groups[string(p)] = r.tg(strings.ReplaceAll(string(p), "_", ""), protocol(p))
+		groups[string(p)] = r.createTargetGroup(strings.ReplaceAll(string(p), "_", ""), withProtocol(p))
 	}
 	fit := map[types.ProtocolEnum][]string{
 		"TCP": {"ALB", "TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"TCP_UDP", "UDP"}, "TCP_UDP": {"TCP_UDP"},
@@ -204,9 +204,9 @@ func TestNetworkListenerProtocols(t *testing.T) {
 	for p, want := range fit {
 		var got []string
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			l, err := r.stream(lb, 9000, p, groups[name])
+			l, err := r.createNLBListener(lb, 9000, p, groups[name])
 			if err != nil {
-				wantError(t, err, "IncompatibleProtocols", *groups[name].TargetGroupArn)
+				checkError(t, err, "IncompatibleProtocols", *groups[name].TargetGroupArn)
 				continue
 			}
 			got = append(got, name)
@@ -216,28 +216,28 @@ func TestNetworkListenerProtocols(t *testing.T) {
 			t.Errorf("groups for a %s listener (-want +got):\n%s", p, d)
 		}
 	}
-	if _, err := r.stream(lb, 53, "TCP", groups["TCP_UDP"]); err != nil {
+	if _, err := r.createNLBListener(lb, 53, "TCP", groups["TCP_UDP"]); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.stream(lb, 53, "UDP", groups["UDP"])
-	wantError(t, err, "DuplicateListener", "already exists on this port")
+	_, err := r.createNLBListener(lb, 53, "UDP", groups["UDP"])
+	checkError(t, err, "DuplicateListener", "already exists on this port")
 	_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
 		ListenerArn: must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: lb.LoadBalancerArn}))(t).Listeners[0].ListenerArn,
-		Priority:    aws.Int32(1), Conditions: pathIs("/"), Actions: forward(groups["TCP"].TargetGroupArn),
+		Priority:    aws.Int32(1), Conditions: pathConditions("/"), Actions: forwardActions(groups["TCP"].TargetGroupArn),
 	})
-	wantError(t, err, "UnsupportedProtocol", "")
+	checkError(t, err, "UnsupportedProtocol", "")
 	r.checkState()
 }
 
 func TestNetworkListenerReadsBack(t *testing.T) {
 	r := newHarness(t)
-	lb := r.nlb("net")
-	tcp, more, secure := r.tg("tcp", protocol("TCP")), r.tg("more", protocol("TCP")), r.tg("tls", protocol("TLS"))
-	plain := must(r.stream(lb, 80, "TCP", tcp))(t)
+	lb := r.createNLB("net")
+	tcp, more, secure := r.createTargetGroup("tcp", withProtocol("TCP")), r.createTargetGroup("more", withProtocol("TCP")), r.createTargetGroup("tls", withProtocol("TLS"))
+	plain := must(r.createNLBListener(lb, 80, "TCP", tcp))(t)
 	want := []types.Action{{Type: "forward", TargetGroupArn: tcp.TargetGroupArn, ForwardConfig: &types.ForwardActionConfig{
 		TargetGroups: []types.TargetGroupTuple{{TargetGroupArn: tcp.TargetGroupArn}},
 	}}}
-	if d := cmp.Diff(want, plain.DefaultActions, sdk()); d != "" {
+	if d := cmp.Diff(want, plain.DefaultActions, ignoreUnexportedFields()); d != "" {
 		t.Errorf("actions (-want +got):\n%s", d)
 	}
 	if plain.SslPolicy != nil || plain.MutualAuthentication != nil || len(plain.AlpnPolicy) != 0 {
@@ -246,10 +246,10 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 	if !strings.Contains(*plain.ListenerArn, ":listener/net/net/") {
 		t.Errorf("ARN %s", *plain.ListenerArn)
 	}
-	if again := must(r.stream(lb, 80, "TCP", tcp))(t); *again.ListenerArn != *plain.ListenerArn {
+	if again := must(r.createNLBListener(lb, 80, "TCP", tcp))(t); *again.ListenerArn != *plain.ListenerArn {
 		t.Error("creating it again made another one")
 	}
-	shared := must(r.stream(lb, 81, "TCP", tcp, more))(t)
+	shared := must(r.createNLBListener(lb, 81, "TCP", tcp, more))(t)
 	weights := map[string]int32{}
 	for _, g := range shared.DefaultActions[0].ForwardConfig.TargetGroups {
 		weights[*g.TargetGroupArn] = *g.Weight
@@ -265,7 +265,7 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 		}
 		return out.Listeners[0], nil
 	}
-	tls := must(r.stream(lb, 443, "TLS", secure))(t)
+	tls := must(r.createNLBListener(lb, 443, "TLS", secure))(t)
 	if *tls.SslPolicy != "ELBSecurityPolicy-2016-08" || len(tls.Certificates) != 1 || tls.MutualAuthentication != nil {
 		t.Errorf("TLS listener reads back %+v", tls)
 	}
@@ -274,25 +274,25 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 		t.Errorf("ALPN (-want +got):\n%s", d)
 	}
 	_, err := modify(tls, elb.ModifyListenerInput{AlpnPolicy: []string{"HTTP3Only"}})
-	wantError(t, err, "ALPNPolicyNotFound", "")
+	checkError(t, err, "ALPNPolicyNotFound", "")
 	_, err = modify(plain, elb.ModifyListenerInput{AlpnPolicy: []string{"HTTP2Only"}})
-	wantError(t, err, "ValidationError", "You cannot set ALPN policy")
+	checkError(t, err, "ValidationError", "You cannot set ALPN policy")
 	_, err = modify(plain, elb.ModifyListenerInput{SslPolicy: aws.String("ELBSecurityPolicy-2016-08")})
-	wantError(t, err, "ValidationError", "An SSL policy cannot be specified for TCP listeners.")
+	checkError(t, err, "ValidationError", "An SSL policy cannot be specified for TCP listeners.")
 	_, err = modify(plain, elb.ModifyListenerInput{Protocol: "TLS"})
-	wantError(t, err, "ValidationError", "A certificate must be specified for TLS listeners")
+	checkError(t, err, "ValidationError", "A certificate must be specified for TLS listeners")
 	_, err = modify(tls, elb.ModifyListenerInput{Protocol: "TCP"})
-	wantError(t, err, "IncompatibleProtocols", *secure.TargetGroupArn)
-	tls = must(modify(tls, elb.ModifyListenerInput{Protocol: "TCP", DefaultActions: forward(more.TargetGroupArn)}))(t)
+	checkError(t, err, "IncompatibleProtocols", *secure.TargetGroupArn)
+	tls = must(modify(tls, elb.ModifyListenerInput{Protocol: "TCP", DefaultActions: forwardActions(more.TargetGroupArn)}))(t)
 	if tls.SslPolicy != nil || len(tls.Certificates) != 0 || len(tls.AlpnPolicy) != 0 {
 		t.Errorf("TCP listener kept TLS: %+v", tls)
 	}
 	r.em.Store().Config.Quotas["listeners-per-network-load-balancer"] = 3
-	_, err = r.stream(lb, 82, "TCP", tcp)
-	wantError(t, err, "TooManyListeners", "")
+	_, err = r.createNLBListener(lb, 82, "TCP", tcp)
+	checkError(t, err, "TooManyListeners", "")
 	r.em.Store().Config.Quotas["target-groups-per-action-on-network-load-balancer"] = 1
-	_, err = modify(plain, elb.ModifyListenerInput{DefaultActions: weighted(tcp, more)})
-	wantError(t, err, "TooManyTargetGroups", "")
+	_, err = modify(plain, elb.ModifyListenerInput{DefaultActions: weightedForwardActions(tcp, more)})
+	checkError(t, err, "TooManyTargetGroups", "")
 	r.checkState()
 }
 
@@ -311,24 +311,24 @@ func TestListenersOfDualStackNLB(t *testing.T) {
 		}))(t).LoadBalancers[0]
 	}
 	plain, natted := create("plain", ""), create("natted", "on")
-	udp, quic := r.tg("udp", protocol("UDP")), r.tg("quic", protocol("QUIC"))
-	six := r.tg("six", protocol("TCP"), func(in *elb.CreateTargetGroupInput) { in.IpAddressType = "ipv6" })
-	_, err := r.stream(plain, 53, "UDP", udp)
-	wantError(t, err, "InvalidConfigurationRequest", "UDP listeners")
-	_, err = r.stream(natted, 443, "QUIC", quic)
-	wantError(t, err, "InvalidConfigurationRequest", "QUIC listeners")
-	must(r.stream(natted, 53, "UDP", udp))(t)
-	must(r.stream(plain, 80, "TCP", six))(t)
+	udp, quic := r.createTargetGroup("udp", withProtocol("UDP")), r.createTargetGroup("quic", withProtocol("QUIC"))
+	six := r.createTargetGroup("six", withProtocol("TCP"), func(in *elb.CreateTargetGroupInput) { in.IpAddressType = "ipv6" })
+	_, err := r.createNLBListener(plain, 53, "UDP", udp)
+	checkError(t, err, "InvalidConfigurationRequest", "UDP listeners")
+	_, err = r.createNLBListener(natted, 443, "QUIC", quic)
+	checkError(t, err, "InvalidConfigurationRequest", "QUIC listeners")
+	must(r.createNLBListener(natted, 53, "UDP", udp))(t)
+	must(r.createNLBListener(plain, 80, "TCP", six))(t)
 	ipv4 := &elb.SetIpAddressTypeInput{LoadBalancerArn: plain.LoadBalancerArn, IpAddressType: "ipv4"}
 	_, err = r.elb.SetIpAddressType(r.ctx, ipv4)
-	wantError(t, err, "InvalidConfigurationRequest", "ipv6")
-	for _, e := range r.interfaces("net/plain/") {
+	checkError(t, err, "InvalidConfigurationRequest", "ipv6")
+	for _, e := range r.loadBalancerENIs("net/plain/") {
 		if len(e.Ipv6Addresses) != 1 {
 			t.Errorf("%d IPv6 addresses", len(e.Ipv6Addresses))
 		}
 	}
 	must(r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: natted.LoadBalancerArn, IpAddressType: "ipv4"}))(t)
-	for _, e := range r.interfaces("net/natted/") {
+	for _, e := range r.loadBalancerENIs("net/natted/") {
 		if len(e.Ipv6Addresses) != 0 {
 			t.Errorf("an IPv4 load balancer has %v", e.Ipv6Addresses)
 		}

@@ -13,7 +13,7 @@ const (
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	return []wire.Operation{
 		wire.Op("CreateLoadBalancer", s.CreateLoadBalancer, h("Name", "CustomerOwnedIpv4Pool", "EnablePrefixForIpv6SourceNat",
 			"IpAddressType", "IpamPools", "Scheme", "SecurityGroups", "SubnetMappings", "Subnets", "Tags", "Type")),
@@ -85,19 +85,19 @@ func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	add := func(kind, arn string, tags map[string]string) {
 		out = append(out, store.TaggedResource{ARN: arn, Type: "elasticloadbalancing:" + kind, Tags: tags})
 	}
-	for _, r := range mapValues(p.ELB.LoadBalancers) {
+	for _, r := range sortedValues(p.ELB.LoadBalancers) {
 		add("loadbalancer", r.ARN, r.Tags)
 	}
-	for _, r := range mapValues(p.ELB.TargetGroups) {
+	for _, r := range sortedValues(p.ELB.TargetGroups) {
 		add("targetgroup", r.ARN, r.Tags)
 	}
-	for _, r := range mapValues(p.ELB.Listeners) {
+	for _, r := range sortedValues(p.ELB.Listeners) {
 		add("listener", r.ARN, r.Tags)
 	}
-	for _, r := range mapValues(p.ELB.Rules) {
+	for _, r := range sortedValues(p.ELB.Rules) {
 		add("listener-rule", r.ARN, r.Tags)
 	}
-	for _, r := range mapValues(p.ELB.TrustStores) {
+	for _, r := range sortedValues(p.ELB.TrustStores) {
 		add("truststore", r.ARN, r.Tags)
 	}
 	return out

@@ -24,8 +24,8 @@ const (
 // page returns a page of a list and the next marker. key identifies an item. The marker has the order and the last
 // key, so that no other item is repeated or omitted when items are created or deleted between pages.
 func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
-	var sh shape
-	sh.between("pageSize", size, 1, maxPageSize)
+	var sh validation
+	sh.checkRange("pageSize", size, 1, maxPageSize)
 	if err := sh.err(); err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +57,7 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 		})
 	}
 	if marker != nil {
-		items = items[position(items, key, salt, after):]
+		items = items[positionAfter(items, key, salt, after):]
 	}
 	limit := w.PageLimit(int(store.Value(size)), maxPageSize)
 	if len(items) <= limit {
@@ -68,9 +68,9 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	return items, &next, nil
 }
 
-// position returns the index of the first item after the one with a key, even if that item
+// positionAfter returns the index of the first item after the one with a key, even if that item
 // was deleted meanwhile.
-func position[T any](items []T, key func(T) string, salt uint64, after string) int {
+func positionAfter[T any](items []T, key func(T) string, salt uint64, after string) int {
 	for i, it := range items {
 		if key(it) == after {
 			return i + 1
@@ -100,7 +100,7 @@ func parseMarker(marker string) (salt uint64, after string, err error) {
 			return salt, tail, nil
 		}
 	}
-	return 0, "", invalid(store.Unproven, "'%s' is not a valid marker", marker)
+	return 0, "", validationError(store.Unproven, "'%s' is not a valid marker", marker)
 }
 
 func hashKey(salt uint64, key string) uint64 {

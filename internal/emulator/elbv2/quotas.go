@@ -12,30 +12,30 @@ import (
 // Names of quotas, as in DescribeAccountLimits. Store.Config.Quotas overrides
 // values by these names.
 const (
-	quotaALBs               = "application-load-balancers"
-	quotaNLBs               = "network-load-balancers"
-	quotaListenersALB       = "listeners-per-application-load-balancer"
-	quotaListenersNLB       = "listeners-per-network-load-balancer"
-	quotaRules              = "rules-per-application-load-balancer"
-	quotaTargetGroups       = "target-groups"
-	quotaTargetGroupsPerALB = "target-groups-per-application-load-balancer"
-	quotaGroupsPerActionALB = "target-groups-per-action-on-application-load-balancer"
-	quotaGroupsPerActionNLB = "target-groups-per-action-on-network-load-balancer"
-	quotaTargetsALB         = "targets-per-application-load-balancer"
-	quotaTargetsNLB         = "targets-per-network-load-balancer"
-	quotaTargetsPerZoneNLB  = "targets-per-availability-zone-per-network-load-balancer"
-	quotaTargetsPerGroup    = "targets-per-target-group"
-	quotaRegistrations      = "target-id-registrations-per-application-load-balancer"
-	quotaCertificatesALB    = "certificates-per-application-load-balancer"
-	quotaCertificatesNLB    = "certificates-per-network-load-balancer"
-	quotaConditionValues    = "condition-values-per-alb-rule"
-	quotaConditionWildcards = "condition-wildcards-per-alb-rule"
-	quotaTrustStores        = "trust-stores-per-account"
-	quotaVerifyListeners    = "mtls-verify-listeners-per-application-load-balancer"
-	quotaInterfacesNLB      = "network-load-balancer-enis-per-vpc"
-	quotaNLBsPerALB         = "network-load-balancers-per-application-load-balancer"
-	quotaRevocationEntries  = "revocation-entries-per-trust-store"
-	quotaCapacity           = "reserved-capacity-units-per-application-load-balancer"
+	quotaALBs                     = "application-load-balancers"
+	quotaNLBs                     = "network-load-balancers"
+	quotaListenersALB             = "listeners-per-application-load-balancer"
+	quotaListenersNLB             = "listeners-per-network-load-balancer"
+	quotaRules                    = "rules-per-application-load-balancer"
+	quotaTargetGroups             = "target-groups"
+	quotaTargetGroupsPerALB       = "target-groups-per-application-load-balancer"
+	quotaTargetGroupsPerActionALB = "target-groups-per-action-on-application-load-balancer"
+	quotaTargetGroupsPerActionNLB = "target-groups-per-action-on-network-load-balancer"
+	quotaTargetsALB               = "targets-per-application-load-balancer"
+	quotaTargetsNLB               = "targets-per-network-load-balancer"
+	quotaTargetsPerZoneNLB        = "targets-per-availability-zone-per-network-load-balancer"
+	quotaTargetsPerTargetGroup    = "targets-per-target-group"
+	quotaRegistrations            = "target-id-registrations-per-application-load-balancer"
+	quotaCertificatesALB          = "certificates-per-application-load-balancer"
+	quotaCertificatesNLB          = "certificates-per-network-load-balancer"
+	quotaConditionValues          = "condition-values-per-alb-rule"
+	quotaConditionWildcards       = "condition-wildcards-per-alb-rule"
+	quotaTrustStores              = "trust-stores-per-account"
+	quotaVerifyListeners          = "mtls-verify-listeners-per-application-load-balancer"
+	quotaENIsNLB                  = "network-load-balancer-enis-per-vpc"
+	quotaNLBsPerALB               = "network-load-balancers-per-application-load-balancer"
+	quotaRevocationEntries        = "revocation-entries-per-trust-store"
+	quotaCapacity                 = "reserved-capacity-units-per-application-load-balancer"
 )
 
 // quotaDefaults lists the quotas with the values of a new account.
@@ -51,11 +51,11 @@ func quotaDefaults() []struct {
 		{quotaListenersALB, 50}, {quotaListenersNLB, 50},
 		{quotaRules, 100},
 		{quotaTargetGroups, 3000}, {quotaTargetGroupsPerALB, 100},
-		{quotaGroupsPerActionALB, 5}, {quotaGroupsPerActionNLB, 5},
+		{quotaTargetGroupsPerActionALB, 5}, {quotaTargetGroupsPerActionNLB, 5},
 		{quotaTargetsALB, 1000}, {quotaTargetsNLB, 3000}, {quotaTargetsPerZoneNLB, 500},
-		{quotaTargetsPerGroup, 1000}, {quotaRegistrations, 1000},
+		{quotaTargetsPerTargetGroup, 1000}, {quotaRegistrations, 1000},
 		{quotaCertificatesALB, 25}, {quotaCertificatesNLB, 25},
-		{quotaInterfacesNLB, 1200}, {quotaNLBsPerALB, 2},
+		{quotaENIsNLB, 1200}, {quotaNLBsPerALB, 2},
 		{quotaConditionValues, 5}, {quotaConditionWildcards, 5},
 		{quotaTrustStores, 20}, {quotaVerifyListeners, 2}, {quotaRevocationEntries, 500000},
 		{quotaCapacity, 15000},
@@ -66,19 +66,19 @@ func quotaDefaults() []struct {
 func (s *core) quota(name string) int {
 	for _, q := range quotaDefaults() {
 		if q.name == name {
-			return s.w.Quota(name, q.value)
+			return s.store.Quota(name, q.value)
 		}
 	}
-	return s.w.Quota(name, 0)
+	return s.store.Quota(name, 0)
 }
 
 // DescribeAccountLimits lists the quotas.
 func (s *Service) DescribeAccountLimits(c *store.Call, in *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
 	var all []types.Limit
 	for _, q := range quotaDefaults() {
-		all = append(all, types.Limit{Name: new(q.name), Max: new(strconv.Itoa(s.w.Quota(q.name, q.value)))})
+		all = append(all, types.Limit{Name: new(q.name), Max: new(strconv.Itoa(s.store.Quota(q.name, q.value)))})
 	}
-	all, next, err := page(s.w, all, func(l types.Limit) string { return *l.Name }, unordered, in.Marker, in.PageSize)
+	all, next, err := page(s.store, all, func(l types.Limit) string { return *l.Name }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}

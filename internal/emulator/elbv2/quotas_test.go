@@ -13,28 +13,28 @@ import (
 
 func TestQuotas(t *testing.T) {
 	r := newHarness(t)
-	lb, net := r.alb("app"), r.nlb("net")
-	web, more, tcp := r.tg("web"), r.tg("more"), r.tg("tcp", protocol("TCP"))
-	l := r.listener(lb.LoadBalancerArn, 80, forward(web.TargetGroupArn))
+	lb, net := r.createALB("app"), r.createNLB("net")
+	web, more, tcp := r.createTargetGroup("web"), r.createTargetGroup("more"), r.createTargetGroup("tcp", withProtocol("TCP"))
+	l := r.createListener(lb.LoadBalancerArn, 80, forwardActions(web.TargetGroupArn))
 	must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
-		LoadBalancerArn: net.LoadBalancerArn, Port: aws.Int32(80), Protocol: "TCP", DefaultActions: forward(tcp.TargetGroupArn),
+		LoadBalancerArn: net.LoadBalancerArn, Port: aws.Int32(80), Protocol: "TCP", DefaultActions: forwardActions(tcp.TargetGroupArn),
 	}))(t)
-	if err := r.register(web, target("10.0.0.50"), targetAt("10.0.0.50", 81)); err != nil {
+	if err := r.registerTargets(web, targetWithID("10.0.0.50"), targetAt("10.0.0.50", 81)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.register(more, target("10.0.0.51")); err != nil {
+	if err := r.registerTargets(more, targetWithID("10.0.0.51")); err != nil {
 		t.Fatal(err)
 	}
 	attach := func() error {
-		_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: forward(more.TargetGroupArn)})
+		_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: forwardActions(more.TargetGroupArn)})
 		return err
 	}
 	listen := func() error {
-		_, err := r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(81), Protocol: "HTTP", DefaultActions: fixed("404")})
+		_, err := r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(81), Protocol: "HTTP", DefaultActions: fixedResponseActions("404")})
 		return err
 	}
 	group := func() error {
-		_, err := r.elb.CreateTargetGroup(r.ctx, r.tgInput("one-more"))
+		_, err := r.elb.CreateTargetGroup(r.ctx, r.targetGroupInput("one-more"))
 		return err
 	}
 	store := func() error {
@@ -49,11 +49,11 @@ func TestQuotas(t *testing.T) {
 	}{
 		{"listeners-per-application-load-balancer", 1, listen, "TooManyListeners"},
 		{"target-groups", 3, group, "TooManyTargetGroups"},
-		{"targets-per-application-load-balancer", 2, func() error { return r.register(web, target("10.0.0.52")) }, "TooManyTargets"},
+		{"targets-per-application-load-balancer", 2, func() error { return r.registerTargets(web, targetWithID("10.0.0.52")) }, "TooManyTargets"},
 		{"targets-per-application-load-balancer", 2, attach, "TooManyTargets"},
-		{"target-id-registrations-per-application-load-balancer", 2, func() error { return r.register(web, targetAt("10.0.0.50", 82)) }, "TooManyRegistrationsForTargetId"},
-		{"targets-per-network-load-balancer", 0, func() error { return r.register(tcp, target("10.0.0.50")) }, "TooManyTargets"},
-		{"targets-per-availability-zone-per-network-load-balancer", 0, func() error { return r.register(tcp, target("10.0.0.50")) }, "TooManyTargets"},
+		{"target-id-registrations-per-application-load-balancer", 2, func() error { return r.registerTargets(web, targetAt("10.0.0.50", 82)) }, "TooManyRegistrationsForTargetId"},
+		{"targets-per-network-load-balancer", 0, func() error { return r.registerTargets(tcp, targetWithID("10.0.0.50")) }, "TooManyTargets"},
+		{"targets-per-availability-zone-per-network-load-balancer", 0, func() error { return r.registerTargets(tcp, targetWithID("10.0.0.50")) }, "TooManyTargets"},
 		{"trust-stores-per-account", 0, store, "TooManyTrustStores"},
 		{"target-groups-per-action-on-application-load-balancer", 0, attach, "TooManyTargetGroups"},
 	}
@@ -61,7 +61,7 @@ func TestQuotas(t *testing.T) {
 		t.Run(tt.quota, func(t *testing.T) {
 			r.em.Store().Config.Quotas[tt.quota] = tt.most
 			defer delete(r.em.Store().Config.Quotas, tt.quota)
-			wantError(t, tt.do(), tt.code, "")
+			checkError(t, tt.do(), tt.code, "")
 		})
 	}
 	if err := attach(); err != nil {
@@ -78,7 +78,7 @@ func TestAddressingAndPools(t *testing.T) {
 			SubnetId: &s, Ipv6CidrBlock: aws.String(strings.Replace(block, "00::/56", fmt.Sprintf("0%d::/64", i), 1)),
 		}))(t)
 	}
-	app, net := r.alb("app"), r.nlb("net")
+	app, net := r.createALB("app"), r.createNLB("net")
 	set := func(lb types.LoadBalancer, kind types.IpAddressType) error {
 		_, err := r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: lb.LoadBalancerArn, IpAddressType: kind})
 		return err
@@ -88,15 +88,15 @@ func TestAddressingAndPools(t *testing.T) {
 			t.Fatal(kind, err)
 		}
 	}
-	wantError(t, set(net, "dualstack-without-public-ipv4"), "InvalidConfigurationRequest", "")
-	udp := r.tg("udp", protocol("UDP"))
+	checkError(t, set(net, "dualstack-without-public-ipv4"), "InvalidConfigurationRequest", "")
+	udp := r.createTargetGroup("udp", withProtocol("UDP"))
 	must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
-		LoadBalancerArn: net.LoadBalancerArn, Port: aws.Int32(53), Protocol: "UDP", DefaultActions: forward(udp.TargetGroupArn),
+		LoadBalancerArn: net.LoadBalancerArn, Port: aws.Int32(53), Protocol: "UDP", DefaultActions: forwardActions(udp.TargetGroupArn),
 	}))(t)
-	wantError(t, set(net, "dualstack"), "InvalidConfigurationRequest", "UDP listeners")
-	six := r.tg("six", func(in *elb.CreateTargetGroupInput) { in.IpAddressType = "ipv6" })
-	r.listener(app.LoadBalancerArn, 80, forward(six.TargetGroupArn))
-	wantError(t, set(app, "ipv4"), "InvalidConfigurationRequest", "ipv6")
+	checkError(t, set(net, "dualstack"), "InvalidConfigurationRequest", "UDP listeners")
+	six := r.createTargetGroup("six", func(in *elb.CreateTargetGroupInput) { in.IpAddressType = "ipv6" })
+	r.createListener(app.LoadBalancerArn, 80, forwardActions(six.TargetGroupArn))
+	checkError(t, set(app, "ipv4"), "InvalidConfigurationRequest", "ipv6")
 
 	pools := func(lb types.LoadBalancer, pool *string, remove ...types.RemoveIpamPoolEnum) (*elb.ModifyIpPoolsOutput, error) {
 		in := &elb.ModifyIpPoolsInput{LoadBalancerArn: lb.LoadBalancerArn, RemoveIpamPools: remove}
@@ -113,9 +113,9 @@ func TestAddressingAndPools(t *testing.T) {
 		t.Errorf("pools %+v", out.IpamPools)
 	}
 	_, err := pools(net, pool)
-	wantError(t, err, "InvalidConfigurationRequest", "network")
+	checkError(t, err, "InvalidConfigurationRequest", "network")
 	_, err = pools(app, aws.String("pool"))
-	wantError(t, err, "ValidationError", "regular expression pattern")
+	checkError(t, err, "ValidationError", "regular expression pattern")
 	r.checkState()
 }
 
@@ -129,7 +129,7 @@ func TestNetworkLoadBalancerAddresses(t *testing.T) {
 		t.Errorf("address %+v", address)
 	}
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("second"), Type: "network", SubnetMappings: mapping})
-	wantError(t, err, "ResourceInUse", "not available for use")
+	checkError(t, err, "ResourceInUse", "not available for use")
 	inside := []types.SubnetMapping{{SubnetId: &r.subnets[0], PrivateIPv4Address: aws.String("10.0.0.77")}}
 	private := func(name string) types.LoadBalancer {
 		return must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Type: "network", Scheme: "internal", SubnetMappings: inside}))(t).LoadBalancers[0]

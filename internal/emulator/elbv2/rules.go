@@ -15,9 +15,9 @@ import (
 
 const maxPriority = 50000
 
-// ruleARN returns the ARN of a new rule.
-func (s *listeners) ruleARN(p *store.Partition, lb *store.LoadBalancer, l *store.Listener) string {
-	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.w.Hex(16)))
+// newRuleARN returns the ARN of a new rule.
+func (s *listeners) newRuleARN(p *store.Partition, lb *store.LoadBalancer, l *store.Listener) string {
+	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.store.RandomHex(16)))
 }
 
 // rulesOf returns the rules of a listener by priority, the default rule last.
@@ -48,14 +48,14 @@ func equalJSON(a, b any) bool {
 
 // CreateRule creates a rule with a free priority.
 func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
-	sh := s.newShape()
-	sh.required("listenerArn", in.ListenerArn != nil)
-	sh.required("conditions", in.Conditions != nil)
-	sh.required("priority", in.Priority != nil)
-	sh.required("actions", in.Actions != nil)
-	sh.between("priority", in.Priority, 1, maxPriority)
-	sh.shapeActions("actions", in.Actions)
-	sh.shapeTags(in.Tags)
+	sh := s.newValidation()
+	sh.checkPresent("listenerArn", in.ListenerArn != nil)
+	sh.checkPresent("conditions", in.Conditions != nil)
+	sh.checkPresent("priority", in.Priority != nil)
+	sh.checkPresent("actions", in.Actions != nil)
+	sh.checkRange("priority", in.Priority, 1, maxPriority)
+	sh.validateActions("actions", in.Actions)
+	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	if r.Tags, err = newTags(in.Tags); err != nil {
 		return nil, err
 	}
-	if r.Actions, err = s.checkActions(actionScope{p: p, lb: lb, protocol: l.Protocol}, in.Actions); err != nil {
+	if r.Actions, err = s.checkActions(actionScope{partition: p, lb: lb, protocol: l.Protocol}, in.Actions); err != nil {
 		return nil, err
 	}
 	for _, other := range rulesOf(st, l.ARN) {
@@ -89,17 +89,17 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	if err := s.checkRuleQuota(st, lb); err != nil {
 		return nil, err
 	}
-	r.ARN = s.ruleARN(p, lb, l)
+	r.ARN = s.newRuleARN(p, lb, l)
 	st.AddRule(r)
 	st.Reattach(lb.ARN, c.Now)
-	return &elb.CreateRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
+	return &elb.CreateRuleOutput{Rules: []types.Rule{s.describeRule(r)}}, nil
 }
 
 // checkRuleQuota checks the quota of rules of a load balancer, which includes the rules of all listeners except
 // default rules.
 func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
-	st.RulesFor(lb.ARN, func(r *store.Rule) {
+	st.EachRuleOf(lb.ARN, func(r *store.Rule) {
 		if !r.IsDefault() {
 			n++
 		}
@@ -112,9 +112,9 @@ func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) e
 
 // ModifyRule replaces all conditions, all actions or all transforms of a rule.
 func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
-	var sh shape
-	sh.required("ruleArn", in.RuleArn != nil)
-	sh.shapeActions("actions", in.Actions)
+	var sh validation
+	sh.checkPresent("ruleArn", in.RuleArn != nil)
+	sh.validateActions("actions", in.Actions)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -128,10 +128,10 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 	}
 	reset := store.Value(in.ResetTransforms)
 	if in.Conditions == nil && in.Actions == nil && in.Transforms == nil && !reset {
-		return nil, invalid(store.Unproven, "Either conditions or actions must be specified")
+		return nil, validationError(store.Unproven, "Either conditions or actions must be specified")
 	}
 	if reset && len(in.Transforms) > 0 {
-		return nil, invalid(store.Unproven, "You cannot specify transforms and reset them in one call")
+		return nil, validationError(store.Unproven, "You cannot specify transforms and reset them in one call")
 	}
 	next := *r
 	if in.Conditions != nil {
@@ -146,19 +146,19 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 	}
 	if in.Actions != nil {
 		l := st.Listeners[r.Listener]
-		sc := actionScope{p: p, lb: st.LoadBalancers[l.LoadBalancer], protocol: l.Protocol, replaced: r}
+		sc := actionScope{partition: p, lb: st.LoadBalancers[l.LoadBalancer], protocol: l.Protocol, replacedRule: r}
 		if next.Actions, err = s.checkActions(sc, in.Actions); err != nil {
 			return nil, err
 		}
 	}
 	*r = next
 	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
-	return &elb.ModifyRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
+	return &elb.ModifyRuleOutput{Rules: []types.Rule{s.describeRule(r)}}, nil
 }
 
 // DeleteRule deletes a rule other than a default rule.
 func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
-	if err := required("ruleArn", in.RuleArn != nil); err != nil {
+	if err := requiredError("ruleArn", in.RuleArn != nil); err != nil {
 		return nil, err
 	}
 	st := c.Partition.ELB
@@ -169,7 +169,7 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 	if r.IsDefault() {
 		return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
 	}
-	st.DropRule(r)
+	st.RemoveRule(r)
 	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
 	return &elb.DeleteRuleOutput{}, nil
 }
@@ -177,16 +177,16 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 // SetRulePriorities changes priorities of rules atomically: only the resulting priorities must
 // be free of conflicts.
 func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
-	var sh shape
-	sh.required("rulePriorities", in.RulePriorities != nil)
+	var sh validation
+	sh.checkPresent("rulePriorities", in.RulePriorities != nil)
 	for i, pair := range in.RulePriorities {
-		sh.between(fmt.Sprintf("rulePriorities.%d.member.priority", i+1), pair.Priority, 1, maxPriority)
+		sh.checkRange(fmt.Sprintf("rulePriorities.%d.member.priority", i+1), pair.Priority, 1, maxPriority)
 	}
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
 	if len(in.RulePriorities) == 0 {
-		return nil, invalid(store.Unproven, "A rule priority must be specified")
+		return nil, validationError(store.Unproven, "A rule priority must be specified")
 	}
 	st := c.Partition.ELB
 	moved := map[*store.Rule]int32{}
@@ -198,19 +198,19 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 			return nil, err
 		}
 		if pair.Priority == nil {
-			return nil, invalid(store.Unproven, "A priority must be specified for rule '%s'", r.ARN)
+			return nil, validationError(store.Unproven, "A priority must be specified for rule '%s'", r.ARN)
 		}
 		if _, twice := moved[r]; twice {
-			return nil, invalid(store.Unproven, "Rule '%s' was provided multiple times", r.ARN)
+			return nil, validationError(store.Unproven, "Rule '%s' was provided multiple times", r.ARN)
 		}
 		if wanted[*pair.Priority] {
-			return nil, invalid(store.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
+			return nil, validationError(store.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
 		}
 		if r.IsDefault() {
 			return nil, store.Errorf(store.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
 		}
 		if len(order) > 0 && order[0].Listener != r.Listener {
-			return nil, invalid(store.Unproven, "The rules must all belong to the same listener")
+			return nil, validationError(store.Unproven, "The rules must all belong to the same listener")
 		}
 		moved[r], wanted[*pair.Priority] = *pair.Priority, true
 		order = append(order, r)
@@ -223,7 +223,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 	out := &elb.SetRulePrioritiesOutput{}
 	for _, r := range order {
 		r.Priority = moved[r]
-		out.Rules = append(out.Rules, s.rule(r))
+		out.Rules = append(out.Rules, s.describeRule(r))
 	}
 	return out, nil
 }
@@ -232,10 +232,10 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := c.Partition.ELB
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
-		return nil, invalid(store.Unproven, "You must specify either listener rule ARNs or a listener ARN")
+		return nil, validationError(store.Unproven, "You must specify either listener rule ARNs or a listener ARN")
 	}
 	if in.ListenerArn != nil && len(in.RuleArns) > 0 {
-		return nil, invalid(store.Unproven, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
+		return nil, validationError(store.Unproven, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
 	}
 	var found []*store.Rule
 	inOrder := unordered
@@ -253,19 +253,19 @@ func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*e
 			return nil, err
 		}
 	}
-	found, next, err := page(s.w, found, key, inOrder, in.Marker, in.PageSize)
+	found, next, err := page(s.store, found, key, inOrder, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
 	out := &elb.DescribeRulesOutput{NextMarker: next}
 	for _, r := range found {
-		out.Rules = append(out.Rules, s.rule(r))
+		out.Rules = append(out.Rules, s.describeRule(r))
 	}
 	return out, nil
 }
 
-// rule returns a rule as AWS describes it.
-func (s *listeners) rule(r *store.Rule) types.Rule {
+// describeRule returns a rule as AWS describes it.
+func (s *listeners) describeRule(r *store.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {
 		priority = strconv.Itoa(int(r.Priority))

@@ -10,17 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func hostIs(values ...string) []types.RuleCondition {
+func hostConditions(values ...string) []types.RuleCondition {
 	return []types.RuleCondition{{Field: aws.String("host-header"), HostHeaderConfig: &types.HostHeaderConditionConfig{Values: values}}}
 }
 
 func TestRulePriorities(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("app")
-	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
-	a, b := r.rule(l.ListenerArn, 1, "/a", fixed("200")), r.rule(l.ListenerArn, 2, "/b", fixed("201"))
-	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: fixed("200")})
-	wantError(t, err, "PriorityInUse", "Priority '1' is currently in use")
+	lb := r.createALB("app")
+	l := r.createListener(lb.LoadBalancerArn, 80, fixedResponseActions("404"))
+	a, b := r.createRule(l.ListenerArn, 1, "/a", fixedResponseActions("200")), r.createRule(l.ListenerArn, 2, "/b", fixedResponseActions("201"))
+	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: fixedResponseActions("200")})
+	checkError(t, err, "PriorityInUse", "Priority '1' is currently in use")
 	set := func(pairs ...types.RulePriorityPair) error {
 		_, err := r.elb.SetRulePriorities(r.ctx, &elb.SetRulePrioritiesInput{RulePriorities: pairs})
 		return err
@@ -47,15 +47,15 @@ func TestRulePriorities(t *testing.T) {
 	}
 	rules := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn}))(t).Rules
 	byDefault := rules[2].RuleArn
-	wantError(t, set(pair(a.RuleArn, 1)), "PriorityInUse", "")
-	wantError(t, set(pair(a.RuleArn, 5), pair(b.RuleArn, 5)), "ValidationError", "Priority '5' was provided multiple times")
-	wantError(t, set(pair(a.RuleArn, 5), pair(a.RuleArn, 6)), "ValidationError", "multiple times")
-	wantError(t, set(pair(byDefault, 5)), "OperationNotPermitted", "")
-	wantError(t, set(pair(a.RuleArn, 50001)), "ValidationError", "Value '50001'")
+	checkError(t, set(pair(a.RuleArn, 1)), "PriorityInUse", "")
+	checkError(t, set(pair(a.RuleArn, 5), pair(b.RuleArn, 5)), "ValidationError", "Priority '5' was provided multiple times")
+	checkError(t, set(pair(a.RuleArn, 5), pair(a.RuleArn, 6)), "ValidationError", "multiple times")
+	checkError(t, set(pair(byDefault, 5)), "OperationNotPermitted", "")
+	checkError(t, set(pair(a.RuleArn, 50001)), "ValidationError", "Value '50001'")
 	_, err = r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: byDefault})
-	wantError(t, err, "OperationNotPermitted", "cannot be deleted")
-	_, err = r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: byDefault, Actions: fixed("200")})
-	wantError(t, err, "OperationNotPermitted", "")
+	checkError(t, err, "OperationNotPermitted", "cannot be deleted")
+	_, err = r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: byDefault, Actions: fixedResponseActions("200")})
+	checkError(t, err, "OperationNotPermitted", "")
 	r.em.Store().Config.PageSize = 1
 	if d := cmp.Diff([]string{"1 /b"}, order()); d != "" {
 		t.Errorf("first page (-want +got):\n%s", d)
@@ -70,14 +70,14 @@ func TestRulePriorities(t *testing.T) {
 		t.Errorf("pages (-want +got):\n%s", d)
 	}
 	r.em.Store().Config.Quotas["rules-per-application-load-balancer"] = 2
-	_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(9), Conditions: pathIs("/a"), Actions: fixed("200")})
-	wantError(t, err, "TooManyRules", "")
+	_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(9), Conditions: pathConditions("/a"), Actions: fixedResponseActions("200")})
+	checkError(t, err, "TooManyRules", "")
 	r.checkState()
 }
 
 func TestConditionRefusals(t *testing.T) {
 	r := newHarness(t)
-	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
+	l := r.createListener(r.createALB("app").LoadBalancerArn, 80, fixedResponseActions("404"))
 	field := func(name string) types.RuleCondition { return types.RuleCondition{Field: &name} }
 	long := strings.Repeat("a", 129)
 	tests := map[string]struct {
@@ -86,20 +86,20 @@ func TestConditionRefusals(t *testing.T) {
 	}{
 		"none":          {[]types.RuleCondition{}, "A condition must be specified"},
 		"unknown field": {[]types.RuleCondition{field("color")}, "Condition field 'color' must be one of '[path-pattern,host-header,http-header,http-request-method,query-string,source-ip]'"},
-		"six values":    {append(hostIs("a.com", "b.com", "c.com"), pathIs("/a", "/b", "/c")...), "A rule can only have '5' condition values and regex values"},
-		"six wildcards": {pathIs("/*/*/*", "/?/?/?"), "A rule can only have '5' condition wildcards"},
-		"two paths":     {append(pathIs("/a"), pathIs("/b")...), "A rule can only have one 'path-pattern' condition"},
-		"no values":     {pathIs([]string{}...), "A condition value must be specified"},
+		"six values":    {append(hostConditions("a.com", "b.com", "c.com"), pathConditions("/a", "/b", "/c")...), "A rule can only have '5' condition values and regex values"},
+		"six wildcards": {pathConditions("/*/*/*", "/?/?/?"), "A rule can only have '5' condition wildcards"},
+		"two paths":     {append(pathConditions("/a"), pathConditions("/b")...), "A rule can only have one 'path-pattern' condition"},
+		"no values":     {pathConditions([]string{}...), "A condition value must be specified"},
 		"no config":     {[]types.RuleCondition{field("host-header")}, "For conditions of type 'host-header', you must specify the following fields: 'Values or RegexValues or HostHeaderConfig'"},
 		"values and config": {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a"}, PathPatternConfig: &types.PathPatternConditionConfig{Values: []string{"/a"}}}},
 			"You cannot provide both Values and 'PathPatternConfig'"},
 		"values of a header": {[]types.RuleCondition{{Field: aws.String("http-header"), Values: []string{"a"}}}, "The 'Values' field is not compatible with 'http-header'"},
 		"legacy two values":  {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a", "/b"}}}, "The 'path-pattern' field contains too many values; the limit is '1'"},
 		"regex of source":    {[]types.RuleCondition{{Field: aws.String("source-ip"), RegexValues: []string{"a"}}}, "'RegexValues' is not supported for a condition of type 'source-ip'"},
-		"long path":          {pathIs("/" + long), "Condition value for 'path-pattern' cannot contain more than 128 characters"},
-		"path character":     {pathIs("/a b"), "Condition value '/a b' contains a character that is not valid"},
-		"host without dot":   {hostIs("localhost"), "not valid"},
-		"host with digits":   {hostIs("10.0.0.1"), "not valid"},
+		"long path":          {pathConditions("/" + long), "Condition value for 'path-pattern' cannot contain more than 128 characters"},
+		"path character":     {pathConditions("/a b"), "Condition value '/a b' contains a character that is not valid"},
+		"host without dot":   {hostConditions("localhost"), "not valid"},
+		"host with digits":   {hostConditions("10.0.0.1"), "not valid"},
 		"host header": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: aws.String("Host"), Values: []string{"a"}}}},
 			"'Host' is not valid"},
 		"long header name": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: &long, Values: []string{"a"}}}},
@@ -111,18 +111,18 @@ func TestConditionRefusals(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: tt.conditions, Actions: fixed("200")})
-			wantError(t, err, "ValidationError", tt.message)
+			_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: tt.conditions, Actions: fixedResponseActions("200")})
+			checkError(t, err, "ValidationError", tt.message)
 		})
 	}
 }
 
 func TestConditionsReadBack(t *testing.T) {
 	r := newHarness(t)
-	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
+	l := r.createListener(r.createALB("app").LoadBalancerArn, 80, fixedResponseActions("404"))
 	sent := []types.RuleCondition{
 		{Field: aws.String("path-pattern"), Values: []string{"/old/*"}},
-		hostIs("*.Example.com")[0],
+		hostConditions("*.Example.com")[0],
 		{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: aws.String("X-A"), Values: []string{"one"}}},
 		{Field: aws.String("query-string"), QueryStringConfig: &types.QueryStringConditionConfig{Values: []types.QueryStringKeyValuePair{{Value: aws.String(`\*a`)}}}},
 		{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{"10.1.2.3/8"}}},
@@ -137,36 +137,36 @@ func TestConditionsReadBack(t *testing.T) {
 	rewrite := []types.RuleTransform{{Type: types.TransformTypeEnumUrlRewrite, UrlRewriteConfig: &types.UrlRewriteConfig{
 		Rewrites: []types.RewriteConfig{{Regex: aws.String("^/old/(.*)$"), Replace: aws.String("/new/$1")}},
 	}}}
-	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(3), Conditions: sent, Actions: fixed("200"), Transforms: rewrite}))(t).Rules[0]
+	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(3), Conditions: sent, Actions: fixedResponseActions("200"), Transforms: rewrite}))(t).Rules[0]
 	got := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{RuleArns: []string{*made.RuleArn}}))(t).Rules[0]
-	if d := cmp.Diff(want, got.Conditions, sdk()); d != "" {
+	if d := cmp.Diff(want, got.Conditions, ignoreUnexportedFields()); d != "" {
 		t.Errorf("conditions (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(rewrite, got.Transforms, sdk()); d != "" {
+	if d := cmp.Diff(rewrite, got.Transforms, ignoreUnexportedFields()); d != "" {
 		t.Errorf("transforms (-want +got):\n%s", d)
 	}
 	if *got.Priority != "3" || *got.Actions[0].Order != 1 {
 		t.Errorf("priority %s, order %v", *got.Priority, got.Actions[0].Order)
 	}
 	_, err := r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn})
-	wantError(t, err, "ValidationError", "Either conditions or actions must be specified")
+	checkError(t, err, "ValidationError", "Either conditions or actions must be specified")
 	_, err = r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, ResetTransforms: aws.Bool(true), Transforms: rewrite})
-	wantError(t, err, "ValidationError", "")
+	checkError(t, err, "ValidationError", "")
 	got = must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, ResetTransforms: aws.Bool(true)}))(t).Rules[0]
 	if len(got.Transforms) != 0 || len(got.Conditions) != 5 {
 		t.Errorf("after the reset: %+v", got)
 	}
 	_, err = r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{})
-	wantError(t, err, "ValidationError", "You must specify either listener rule ARNs or a listener ARN")
+	checkError(t, err, "ValidationError", "You must specify either listener rule ARNs or a listener ARN")
 	must(r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: made.RuleArn}))(t)
 	_, err = r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: made.RuleArn})
-	wantError(t, err, "RuleNotFound", "One or more rules not found")
+	checkError(t, err, "RuleNotFound", "One or more rules not found")
 }
 
 func TestForwardRefusals(t *testing.T) {
 	r := newHarness(t)
-	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
-	a, b := r.tg("a"), r.tg("b")
+	l := r.createListener(r.createALB("app").LoadBalancerArn, 80, fixedResponseActions("404"))
+	a, b := r.createTargetGroup("a"), r.createTargetGroup("b")
 	set := func(g types.TargetGroup, kv ...string) {
 		var in []types.TargetGroupAttribute
 		for i := 0; i < len(kv); i += 2 {
@@ -174,7 +174,7 @@ func TestForwardRefusals(t *testing.T) {
 		}
 		must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn, Attributes: in}))(t)
 	}
-	sticky, app := r.tg("sticky"), r.tg("app-cookie")
+	sticky, app := r.createTargetGroup("sticky"), r.createTargetGroup("app-cookie")
 	set(sticky, "stickiness.enabled", "true")
 	set(app, "stickiness.enabled", "true", "stickiness.type", "app_cookie", "stickiness.app_cookie.cookie_name", "sid")
 	weighted := func(s *types.TargetGroupStickinessConfig, tuples ...types.TargetGroupTuple) []types.Action {
@@ -194,65 +194,65 @@ func TestForwardRefusals(t *testing.T) {
 		"no duration":      {weighted(&types.TargetGroupStickinessConfig{Enabled: aws.Bool(true)}, tuple(a, 1)), "ValidationError", "duration"},
 		"app cookie":       {weighted(nil, tuple(a, 1), tuple(app, 1)), "InvalidLoadBalancerAction", "none of them can have stickiness of type 'app_cookie' enabled"},
 		"group stickiness": {weighted(nil, tuple(a, 1), tuple(sticky, 1)), "InvalidLoadBalancerAction", "must enable target group stickiness"},
-		"two forwards":     {append(ordered(forward(a.TargetGroupArn), 1), ordered(forward(b.TargetGroupArn), 2)...), "TooManyActions", ""},
-		"no order":         {append(forward(a.TargetGroupArn), fixed("200")...), "ValidationError", "order"},
-		"path of redirect": {redirect(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "InvalidLoadBalancerAction", "should start with a '/'"},
-		"port of redirect": {redirect(types.RedirectActionConfig{Port: aws.String("x"), StatusCode: "HTTP_301"}), "ValidationError", "'x'"},
+		"two forwards":     {append(ordered(forwardActions(a.TargetGroupArn), 1), ordered(forwardActions(b.TargetGroupArn), 2)...), "TooManyActions", ""},
+		"no order":         {append(forwardActions(a.TargetGroupArn), fixedResponseActions("200")...), "ValidationError", "order"},
+		"path of redirect": {redirectActions(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "InvalidLoadBalancerAction", "should start with a '/'"},
+		"port of redirect": {redirectActions(types.RedirectActionConfig{Port: aws.String("x"), StatusCode: "HTTP_301"}), "ValidationError", "'x'"},
 		"content type": {[]types.Action{{Type: "fixed-response", FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: aws.String("200"), ContentType: aws.String("image/png")}}},
 			"InvalidLoadBalancerAction", "The ContentType must be one of:'text/html'"},
 		"unknown type": {[]types.Action{{Type: "teapot"}}, "ValidationError", "'actions.1.member.type' failed to satisfy constraint: Member must satisfy enum value set: ["},
-		"unknown group": {forward(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")),
+		"unknown group": {forwardActions(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")),
 			"TargetGroupNotFound", "Target groups 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: tt.actions})
-			wantError(t, err, tt.code, tt.message)
+			_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: tt.actions})
+			checkError(t, err, tt.code, tt.message)
 		})
 	}
 	on := &types.TargetGroupStickinessConfig{Enabled: aws.Bool(true), DurationSeconds: aws.Int32(60)}
-	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: weighted(on, tuple(a, 0), tuple(sticky, 9))}))(t).Rules[0]
+	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: weighted(on, tuple(a, 0), tuple(sticky, 9))}))(t).Rules[0]
 	action := made.Actions[0]
 	if action.TargetGroupArn != nil || len(action.ForwardConfig.TargetGroups) != 2 {
 		t.Errorf("two target groups read back as %+v", action)
 	}
-	if d := cmp.Diff(on, action.ForwardConfig.TargetGroupStickinessConfig, sdk()); d != "" {
+	if d := cmp.Diff(on, action.ForwardConfig.TargetGroupStickinessConfig, ignoreUnexportedFields()); d != "" {
 		t.Errorf("stickiness (-want +got):\n%s", d)
 	}
 	r.em.Store().Config.Quotas["target-groups-per-application-load-balancer"] = 2
-	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathIs("/b"), Actions: forward(b.TargetGroupArn)})
-	wantError(t, err, "TooManyUniqueTargetGroupsPerLoadBalancer", "")
+	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathConditions("/b"), Actions: forwardActions(b.TargetGroupArn)})
+	checkError(t, err, "TooManyUniqueTargetGroupsPerLoadBalancer", "")
 	must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, Actions: weighted(nil, tuple(a, 1), tuple(b, 1))}))(t)
 	r.checkState()
 }
 
 func TestAuthenticateActions(t *testing.T) {
 	r := newHarness(t)
-	cert := r.certificate(false, "example.com")
-	g := r.tg("web")
-	l := r.https(r.alb("app").LoadBalancerArn, 443, cert, fixed("404"))
-	then := ordered(forward(g.TargetGroupArn), 2)
+	cert := r.importCertificate(false, "example.com")
+	g := r.createTargetGroup("web")
+	l := r.createHTTPSListener(r.createALB("app").LoadBalancerArn, 443, cert, fixedResponseActions("404"))
+	then := ordered(forwardActions(g.TargetGroupArn), 2)
 	create := func(actions []types.Action) (*elb.CreateRuleOutput, error) {
-		return r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: append(actions, then...)})
+		return r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathConditions("/a"), Actions: append(actions, then...)})
 	}
-	_, err := create(oidc(1, nil))
-	wantError(t, err, "ValidationError", "client secret")
-	_, err = create(oidc(3, aws.String("s")))
-	wantError(t, err, "InvalidLoadBalancerAction", "must be the last one")
+	_, err := create(oidcActions(1, nil))
+	checkError(t, err, "ValidationError", "client secret")
+	_, err = create(oidcActions(3, aws.String("s")))
+	checkError(t, err, "InvalidLoadBalancerAction", "must be the last one")
 	_, err = create([]types.Action{{Type: "authenticate-cognito", Order: aws.Int32(1), AuthenticateCognitoConfig: &types.AuthenticateCognitoActionConfig{
 		UserPoolArn: aws.String("arn:aws:cognito-idp:us-east-1:123456789012:userpool/us-east-1_a"), UserPoolClientId: aws.String("c"), UserPoolDomain: aws.String("d"),
 	}}})
-	wantError(t, err, "InvalidLoadBalancerAction", "region")
+	checkError(t, err, "InvalidLoadBalancerAction", "region")
 	_, err = create([]types.Action{{Type: "jwt-validation", Order: aws.Int32(1), JwtValidationConfig: &types.JwtValidationActionConfig{JwksEndpoint: aws.String("http://a"), Issuer: aws.String("a")}}})
-	wantError(t, err, "ValidationError", "JWKS")
-	made := must(create(oidc(1, aws.String("s"))))(t).Rules[0]
-	want := *oidc(1, nil)[0].AuthenticateOidcConfig
+	checkError(t, err, "ValidationError", "JWKS")
+	made := must(create(oidcActions(1, aws.String("s"))))(t).Rules[0]
+	want := *oidcActions(1, nil)[0].AuthenticateOidcConfig
 	want.SessionCookieName, want.Scope, want.SessionTimeout = aws.String("AWSELBAuthSessionCookie"), aws.String("openid"), aws.Int64(604800)
 	want.OnUnauthenticatedRequest = "authenticate"
-	if d := cmp.Diff(&want, made.Actions[0].AuthenticateOidcConfig, sdk()); d != "" {
+	if d := cmp.Diff(&want, made.Actions[0].AuthenticateOidcConfig, ignoreUnexportedFields()); d != "" {
 		t.Errorf("login reads back (-want +got):\n%s", d)
 	}
-	again := oidc(1, nil)
+	again := oidcActions(1, nil)
 	again[0].AuthenticateOidcConfig.UseExistingClientSecret = aws.Bool(true)
 	must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, Actions: append(again, then...)}))(t)
 }

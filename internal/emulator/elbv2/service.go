@@ -21,7 +21,7 @@ func New(w *store.Store) *Service {
 }
 
 // core has the state that all resource types share.
-type core struct{ w *store.Store }
+type core struct{ store *store.Store }
 
 // These types have the operations by subject. Rules and certificates belong to listeners, targets to target groups.
 type (

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	policyPrefix  = "ELBSecurityPolicy-"
-	policyDefault = policyPrefix + "2016-08"
+	sslPolicyPrefix  = "ELBSecurityPolicy-"
+	sslPolicyDefault = sslPolicyPrefix + "2016-08"
 )
 
 // sslPolicies lists the names of the predefined policies without prefix.
@@ -32,7 +32,7 @@ func sslPolicies() []string {
 }
 
 func isSSLPolicy(name string) bool {
-	bare, ok := strings.CutPrefix(name, policyPrefix)
+	bare, ok := strings.CutPrefix(name, sslPolicyPrefix)
 	return ok && slices.Contains(sslPolicies(), bare)
 }
 
@@ -100,16 +100,16 @@ func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPolici
 	}
 	if len(names) == 0 {
 		for _, bare := range sslPolicies() {
-			names = append(names, policyPrefix+bare)
+			names = append(names, sslPolicyPrefix+bare)
 		}
 	}
-	names, next, err := page(s.w, names, func(n string) string { return n }, unordered, in.Marker, in.PageSize)
+	names, next, err := page(s.store, names, func(n string) string { return n }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
 	out := &elb.DescribeSSLPoliciesOutput{NextMarker: next}
 	for _, n := range names {
-		bare := strings.TrimPrefix(n, policyPrefix)
+		bare := strings.TrimPrefix(n, sslPolicyPrefix)
 		p := types.SslPolicy{Name: new(n), SslProtocols: policyProtocols(bare), SupportedLoadBalancerTypes: []string{"application", "network"}}
 		for i, cipher := range policyCiphers(bare) {
 			p.Ciphers = append(p.Ciphers, types.Cipher{Name: new(cipher), Priority: new(int32(i + 1))})

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	tagsPerResource  = 50
-	arnsPerTagsCall  = 20
-	reservedTagSpace = "aws:"
+	maxTagsPerResource = 50
+	maxARNsPerTagsCall = 20
+	reservedTagPrefix  = "aws:"
 )
 
 var tagPattern = regexp.MustCompile(`^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$`)
 
-// shapeTags checks the constraints of the API model on a list of tags. It accepts an absent list.
-func (s *shape) shapeTags(tags []types.Tag) {
+// validateTags checks the constraints of the API model on a list of tags. It accepts an absent list.
+func (s *validation) validateTags(tags []types.Tag) {
 	if tags == nil {
 		return
 	}
-	s.count("tags", len(tags), 1, 1<<20)
+	s.checkCount("tags", len(tags), 1, 1<<20)
 	for i, t := range tags {
 		at := fmt.Sprintf("tags.%d.member.", i+1)
-		s.required(at+"key", t.Key != nil)
-		s.length(at+"key", t.Key, 1, 128)
-		s.length(at+"value", t.Value, 0, 256)
-		if !s.anyTags {
-			s.matches(at+"key", t.Key, tagPattern)
-			s.matches(at+"value", t.Value, tagPattern)
+		s.checkPresent(at+"key", t.Key != nil)
+		s.checkLength(at+"key", t.Key, 1, 128)
+		s.checkLength(at+"value", t.Value, 0, 256)
+		if !s.anyTagCharacters {
+			s.checkPattern(at+"key", t.Key, tagPattern)
+			s.checkPattern(at+"value", t.Value, tagPattern)
 		}
 	}
 }
@@ -56,13 +56,13 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 			return nil, store.Errorf(store.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
 		}
 		seen[k] = true
-		if strings.HasPrefix(strings.ToLower(k), reservedTagSpace) {
-			return nil, invalid(store.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
+		if strings.HasPrefix(strings.ToLower(k), reservedTagPrefix) {
+			return nil, validationError(store.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagPrefix, k)
 		}
 		out[k] = store.Value(t.Value)
 	}
-	if len(out) > tagsPerResource {
-		return nil, store.Errorf(store.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
+	if len(out) > maxTagsPerResource {
+		return nil, store.Errorf(store.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", maxTagsPerResource)
 	}
 	return out, nil
 }
@@ -73,26 +73,26 @@ func (s *core) tagList(tags map[string]string) []types.Tag {
 	for _, k := range store.SortedKeys(tags) {
 		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }
 
-// tagsOf finds the tags of any taggable resource.
-func tagsOf(st *store.ELBState, arn string) (*map[string]string, error) {
+// findTags finds the tags of any taggable resource.
+func findTags(st *store.ELBState, arn string) (*map[string]string, error) {
 	for _, k := range []struct {
-		kind kind
+		kind resourceKind
 		mark string
 		tags *map[string]string
 	}{
-		{kindLoadBalancer, ":loadbalancer/", tagsIn(st.LoadBalancers, arn, func(r *store.LoadBalancer) *map[string]string { return &r.Tags })},
-		{kindTargetGroup, ":targetgroup/", tagsIn(st.TargetGroups, arn, func(r *store.TargetGroup) *map[string]string { return &r.Tags })},
-		{kindListener, ":listener/", tagsIn(st.Listeners, arn, func(r *store.Listener) *map[string]string { return &r.Tags })},
-		{kindRule, ":listener-rule/", tagsIn(st.Rules, arn, func(r *store.Rule) *map[string]string { return &r.Tags })},
-		{kindTrustStore, ":truststore/", tagsIn(st.TrustStores, arn, func(r *store.TrustStore) *map[string]string { return &r.Tags })},
+		{kindLoadBalancer, ":loadbalancer/", tagsByARN(st.LoadBalancers, arn, func(r *store.LoadBalancer) *map[string]string { return &r.Tags })},
+		{kindTargetGroup, ":targetgroup/", tagsByARN(st.TargetGroups, arn, func(r *store.TargetGroup) *map[string]string { return &r.Tags })},
+		{kindListener, ":listener/", tagsByARN(st.Listeners, arn, func(r *store.Listener) *map[string]string { return &r.Tags })},
+		{kindRule, ":listener-rule/", tagsByARN(st.Rules, arn, func(r *store.Rule) *map[string]string { return &r.Tags })},
+		{kindTrustStore, ":truststore/", tagsByARN(st.TrustStores, arn, func(r *store.TrustStore) *map[string]string { return &r.Tags })},
 	} {
 		if !strings.Contains(arn, k.mark) {
 			continue
 		}
-		if err := k.kind.check(st, arn); err != nil {
+		if err := k.kind.checkARN(st, arn); err != nil {
 			return nil, err
 		}
 		if k.tags == nil {
@@ -100,11 +100,11 @@ func tagsOf(st *store.ELBState, arn string) (*map[string]string, error) {
 		}
 		return k.tags, nil
 	}
-	return nil, invalid(store.Unproven, "'%s' is not a valid ARN", arn)
+	return nil, validationError(store.Unproven, "'%s' is not a valid ARN", arn)
 }
 
-// tagsIn returns the tags of the resource with an ARN, or nil if there is no such resource.
-func tagsIn[T any](all map[string]*T, arn string, tags func(*T) *map[string]string) *map[string]string {
+// tagsByARN returns the tags of the resource with an ARN, or nil if there is no such resource.
+func tagsByARN[T any](all map[string]*T, arn string, tags func(*T) *map[string]string) *map[string]string {
 	if r := all[arn]; r != nil {
 		return tags(r)
 	}
@@ -113,12 +113,12 @@ func tagsIn[T any](all map[string]*T, arn string, tags func(*T) *map[string]stri
 
 // tagMaps finds the tags of several resources of one call.
 func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
-	if len(arns) > arnsPerTagsCall {
-		return nil, invalid(store.Unproven, "Cannot have more than %d resources described", arnsPerTagsCall)
+	if len(arns) > maxARNsPerTagsCall {
+		return nil, validationError(store.Unproven, "Cannot have more than %d resources described", maxARNsPerTagsCall)
 	}
 	out := make([]*map[string]string, len(arns))
 	for i, arn := range arns {
-		tags, err := tagsOf(st, arn)
+		tags, err := findTags(st, arn)
 		if err != nil {
 			return nil, err
 		}
@@ -129,10 +129,10 @@ func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 
 // AddTags adds or replaces tags on one or several resources. After an error no resource is changed.
 func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
-	sh := s.newShape()
-	sh.required("resourceArns", in.ResourceArns != nil)
-	sh.required("tags", in.Tags != nil)
-	sh.shapeTags(in.Tags)
+	sh := s.newValidation()
+	sh.checkPresent("resourceArns", in.ResourceArns != nil)
+	sh.checkPresent("tags", in.Tags != nil)
+	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -154,11 +154,11 @@ func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutp
 
 // RemoveTags removes tags; keys that do not exist are ignored.
 func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
-	var sh shape
-	sh.required("resourceArns", in.ResourceArns != nil)
-	sh.required("tagKeys", in.TagKeys != nil)
+	var sh validation
+	sh.checkPresent("resourceArns", in.ResourceArns != nil)
+	sh.checkPresent("tagKeys", in.TagKeys != nil)
 	for i := range in.TagKeys {
-		sh.length(fmt.Sprintf("tagKeys.%d.member", i+1), &in.TagKeys[i], 1, 128)
+		sh.checkLength(fmt.Sprintf("tagKeys.%d.member", i+1), &in.TagKeys[i], 1, 128)
 	}
 	if err := sh.err(); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.Remov
 
 // DescribeTags returns the tags of up to 20 resources.
 func (s *Service) DescribeTags(c *store.Call, in *elb.DescribeTagsInput) (*elb.DescribeTagsOutput, error) {
-	if err := required("resourceArns", in.ResourceArns != nil); err != nil {
+	if err := requiredError("resourceArns", in.ResourceArns != nil); err != nil {
 		return nil, err
 	}
 	have, err := tagMaps(c.Partition.ELB, in.ResourceArns)
@@ -194,6 +194,6 @@ func (s *Service) DescribeTags(c *store.Call, in *elb.DescribeTagsInput) (*elb.D
 		seen[arn] = true
 		out.TagDescriptions = append(out.TagDescriptions, types.TagDescription{ResourceArn: new(arn), Tags: s.tagList(*tags)})
 	}
-	store.Shuffle(s.w, out.TagDescriptions)
+	store.Shuffle(s.store, out.TagDescriptions)
 	return out, nil
 }

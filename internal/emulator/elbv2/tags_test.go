@@ -11,22 +11,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func tag(k, v string) types.Tag { return types.Tag{Key: &k, Value: &v} }
+func newTag(k, v string) types.Tag { return types.Tag{Key: &k, Value: &v} }
 
 func TestTags(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("app"), r.tg("web")
-	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
-	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
+	lb, g := r.createALB("app"), r.createTargetGroup("web")
+	l := r.createListener(lb.LoadBalancerArn, 80, fixedResponseActions("404"))
+	rule := r.createRule(l.ListenerArn, 1, "/a", forwardActions(g.TargetGroupArn))
 	all := []string{*lb.LoadBalancerArn, *g.TargetGroupArn, *l.ListenerArn, *rule.RuleArn}
 	add := func(arns []string, tags ...types.Tag) error {
 		_, err := r.elb.AddTags(r.ctx, &elb.AddTagsInput{ResourceArns: arns, Tags: tags})
 		return err
 	}
-	if err := add(all, tag("a", "1"), tag("b", "")); err != nil {
+	if err := add(all, newTag("a", "1"), newTag("b", "")); err != nil {
 		t.Fatal(err)
 	}
-	if err := add(all[:1], tag("a", "2")); err != nil {
+	if err := add(all[:1], newTag("a", "2")); err != nil {
 		t.Fatal(err)
 	}
 	must(r.elb.RemoveTags(r.ctx, &elb.RemoveTagsInput{ResourceArns: all[1:2], TagKeys: []string{"b", "nothing"}}))(t)
@@ -45,25 +45,25 @@ func TestTags(t *testing.T) {
 	}
 
 	gone := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef"
-	wantError(t, add([]string{all[0], gone}, tag("c", "1")), "TargetGroupNotFound", "")
-	wantError(t, add(all[:1], tag("c", "1"), tag("c", "2")), "DuplicateTagKeys", "")
-	wantError(t, add(all[:1], tag("aws:c", "1")), "ValidationError", "reserved")
-	wantError(t, add(all[:1], tag("c!", "1")), "ValidationError", "Value 'c!' at 'tags.1.member.key'")
-	wantError(t, add([]string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:listener/x"}, tag("c", "1")), "ValidationError", "is not a valid listener ARN")
+	checkError(t, add([]string{all[0], gone}, newTag("c", "1")), "TargetGroupNotFound", "")
+	checkError(t, add(all[:1], newTag("c", "1"), newTag("c", "2")), "DuplicateTagKeys", "")
+	checkError(t, add(all[:1], newTag("aws:c", "1")), "ValidationError", "reserved")
+	checkError(t, add(all[:1], newTag("c!", "1")), "ValidationError", "Value 'c!' at 'tags.1.member.key'")
+	checkError(t, add([]string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:listener/x"}, newTag("c", "1")), "ValidationError", "is not a valid listener ARN")
 	var many []types.Tag
 	for i := range 49 {
-		many = append(many, tag(fmt.Sprint("k", i), "v"))
+		many = append(many, newTag(fmt.Sprint("k", i), "v"))
 	}
-	wantError(t, add(all[:1], many...), "TooManyTags", "")
+	checkError(t, add(all[:1], many...), "TooManyTags", "")
 	_, err := r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: slices.Repeat(all[:1], 21)})
-	wantError(t, err, "ValidationError", "Cannot have more than 20 resources described")
+	checkError(t, err, "ValidationError", "Cannot have more than 20 resources described")
 	_, err = r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{all[0], gone}})
-	wantError(t, err, "TargetGroupNotFound", "")
+	checkError(t, err, "TargetGroupNotFound", "")
 }
 
 func TestAccountsHaveSeparateResources(t *testing.T) {
 	r := newHarness(t)
-	lb := r.alb("app")
+	lb := r.createALB("app")
 	cfg := r.cfg.Copy()
 	cfg.Region = "eu-west-1"
 	elsewhere := elb.NewFromConfig(cfg)
@@ -72,5 +72,5 @@ func TestAccountsHaveSeparateResources(t *testing.T) {
 		t.Errorf("another region shows %d load balancers", len(out.LoadBalancers))
 	}
 	_, err := elsewhere.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{aws.ToString(lb.LoadBalancerArn)}})
-	wantError(t, err, "ValidationError", "is not a valid load balancer ARN")
+	checkError(t, err, "ValidationError", "is not a valid load balancer ARN")
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// lambda is one of the functions that change the request of tg to another kind of target group.
-func lambda(in *elb.CreateTargetGroupInput) {
+// asLambda is one of the functions that change the request of tg to another kind of target group.
+func asLambda(in *elb.CreateTargetGroupInput) {
 	in.TargetType, in.Protocol, in.Port, in.VpcId = types.TargetTypeEnumLambda, "", nil, nil
 }
 
-func protocol(p types.ProtocolEnum) func(*elb.CreateTargetGroupInput) {
+func withProtocol(p types.ProtocolEnum) func(*elb.CreateTargetGroupInput) {
 	return func(in *elb.CreateTargetGroupInput) { in.Protocol = p }
 }
 
-func version(v string) func(*elb.CreateTargetGroupInput) {
+func withProtocolVersion(v string) func(*elb.CreateTargetGroupInput) {
 	return func(in *elb.CreateTargetGroupInput) { in.ProtocolVersion = &v }
 }
 
-func checks(p types.ProtocolEnum) func(*elb.CreateTargetGroupInput) {
+func withHealthCheckProtocol(p types.ProtocolEnum) func(*elb.CreateTargetGroupInput) {
 	return func(in *elb.CreateTargetGroupInput) { in.HealthCheckProtocol = p }
 }
 
-func targetType(k types.TargetTypeEnum) func(*elb.CreateTargetGroupInput) {
+func withTargetType(k types.TargetTypeEnum) func(*elb.CreateTargetGroupInput) {
 	return func(in *elb.CreateTargetGroupInput) { in.TargetType = k }
 }
 
@@ -48,17 +48,17 @@ func TestTargetGroupDefaults(t *testing.T) {
 		want defaults
 	}{
 		"http":         {nil, defaults{"HTTP", "traffic-port", "/", 30, 5, 5, 2, "200", "", true, "HTTP1"}},
-		"grpc":         {[]func(*elb.CreateTargetGroupInput){version("GRPC")}, defaults{"HTTP", "traffic-port", "/AWS.ALB/healthcheck", 30, 5, 5, 2, "", "12", true, "GRPC"}},
-		"https-checks": {[]func(*elb.CreateTargetGroupInput){checks("HTTPS")}, defaults{"HTTPS", "traffic-port", "/", 30, 5, 5, 2, "200", "", true, "HTTP1"}},
-		"tcp":          {[]func(*elb.CreateTargetGroupInput){protocol("TCP")}, defaults{"TCP", "traffic-port", "", 30, 10, 5, 2, "", "", true, ""}},
-		"tcp-http":     {[]func(*elb.CreateTargetGroupInput){protocol("TCP"), checks("HTTP")}, defaults{"HTTP", "traffic-port", "/", 30, 6, 5, 2, "200-399", "", true, ""}},
-		"udp-https":    {[]func(*elb.CreateTargetGroupInput){protocol("UDP"), checks("HTTPS")}, defaults{"HTTPS", "traffic-port", "/", 30, 10, 5, 2, "200-399", "", true, ""}},
-		"alb":          {[]func(*elb.CreateTargetGroupInput){protocol("TCP"), targetType("alb")}, defaults{"HTTP", "traffic-port", "/", 30, 6, 5, 2, "200-399", "", true, ""}},
-		"lambda":       {[]func(*elb.CreateTargetGroupInput){lambda}, defaults{"", "", "/", 35, 30, 5, 2, "200", "", false, ""}},
+		"grpc":         {[]func(*elb.CreateTargetGroupInput){withProtocolVersion("GRPC")}, defaults{"HTTP", "traffic-port", "/AWS.ALB/healthcheck", 30, 5, 5, 2, "", "12", true, "GRPC"}},
+		"https-checks": {[]func(*elb.CreateTargetGroupInput){withHealthCheckProtocol("HTTPS")}, defaults{"HTTPS", "traffic-port", "/", 30, 5, 5, 2, "200", "", true, "HTTP1"}},
+		"tcp":          {[]func(*elb.CreateTargetGroupInput){withProtocol("TCP")}, defaults{"TCP", "traffic-port", "", 30, 10, 5, 2, "", "", true, ""}},
+		"tcp-http":     {[]func(*elb.CreateTargetGroupInput){withProtocol("TCP"), withHealthCheckProtocol("HTTP")}, defaults{"HTTP", "traffic-port", "/", 30, 6, 5, 2, "200-399", "", true, ""}},
+		"udp-https":    {[]func(*elb.CreateTargetGroupInput){withProtocol("UDP"), withHealthCheckProtocol("HTTPS")}, defaults{"HTTPS", "traffic-port", "/", 30, 10, 5, 2, "200-399", "", true, ""}},
+		"alb":          {[]func(*elb.CreateTargetGroupInput){withProtocol("TCP"), withTargetType("alb")}, defaults{"HTTP", "traffic-port", "/", 30, 6, 5, 2, "200-399", "", true, ""}},
+		"lambda":       {[]func(*elb.CreateTargetGroupInput){asLambda}, defaults{"", "", "/", 35, 30, 5, 2, "200", "", false, ""}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			g := r.tg(name, tt.edit...)
+			g := r.createTargetGroup(name, tt.edit...)
 			got := defaults{
 				g.HealthCheckProtocol, aws.ToString(g.HealthCheckPort), aws.ToString(g.HealthCheckPath),
 				*g.HealthCheckIntervalSeconds, *g.HealthCheckTimeoutSeconds, *g.HealthyThresholdCount, *g.UnhealthyThresholdCount,
@@ -86,9 +86,9 @@ func TestCreateTargetGroupRefusals(t *testing.T) {
 		"no port":         {func(in *elb.CreateTargetGroupInput) { in.Port = nil }, "ValidationError", "must have a protocol and a port"},
 		"no VPC":          {func(in *elb.CreateTargetGroupInput) { in.VpcId = nil }, "ValidationError", "A VPC ID must be specified"},
 		"unknown VPC":     {func(in *elb.CreateTargetGroupInput) { in.VpcId = aws.String("vpc-1") }, "ValidationError", "The VPC ID 'vpc-1' is not found"},
-		"lambda and port": {func(in *elb.CreateTargetGroupInput) { lambda(in); in.Port = aws.Int32(1) }, "ValidationError", "Port cannot be specified"},
+		"lambda and port": {func(in *elb.CreateTargetGroupInput) { asLambda(in); in.Port = aws.Int32(1) }, "ValidationError", "Port cannot be specified"},
 		"version on TCP":  {func(in *elb.CreateTargetGroupInput) { in.Protocol = "TCP"; in.ProtocolVersion = aws.String("HTTP2") }, "ValidationError", ""},
-		"TCP check":       {checks("TCP"), "InvalidConfigurationRequest", ""},
+		"TCP check":       {withHealthCheckProtocol("TCP"), "InvalidConfigurationRequest", ""},
 		"UDP check":       {func(in *elb.CreateTargetGroupInput) { in.Protocol = "UDP"; in.HealthCheckProtocol = "UDP" }, "InvalidConfigurationRequest", ""},
 		"not enabled":     {func(in *elb.CreateTargetGroupInput) { in.HealthCheckEnabled = aws.Bool(false) }, "InvalidConfigurationRequest", ""},
 		"slow check": {func(in *elb.CreateTargetGroupInput) {
@@ -106,33 +106,33 @@ func TestCreateTargetGroupRefusals(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.elb.CreateTargetGroup(r.ctx, r.tgInput("x", tt.edit))
-			wantError(t, err, tt.code, tt.message)
+			_, err := r.elb.CreateTargetGroup(r.ctx, r.targetGroupInput("x", tt.edit))
+			checkError(t, err, tt.code, tt.message)
 		})
 	}
 }
 
 func TestCreateTargetGroupTwice(t *testing.T) {
 	r := newHarness(t)
-	first, second := r.tg("web"), r.tg("web")
+	first, second := r.createTargetGroup("web"), r.createTargetGroup("web")
 	if *first.TargetGroupArn != *second.TargetGroupArn {
 		t.Error("the same settings made another target group")
 	}
-	_, err := r.elb.CreateTargetGroup(r.ctx, r.tgInput("web", func(in *elb.CreateTargetGroupInput) { in.HealthCheckPath = aws.String("/ok") }))
-	wantError(t, err, "DuplicateTargetGroupName", "exists, but with different settings")
+	_, err := r.elb.CreateTargetGroup(r.ctx, r.targetGroupInput("web", func(in *elb.CreateTargetGroupInput) { in.HealthCheckPath = aws.String("/ok") }))
+	checkError(t, err, "DuplicateTargetGroupName", "exists, but with different settings")
 	all := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t)
 	if len(all.TargetGroups) != 1 {
 		t.Errorf("%d target groups, want 1", len(all.TargetGroups))
 	}
 	_, err = r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"web"}, TargetGroupArns: []string{*first.TargetGroupArn}})
-	wantError(t, err, "ValidationError", "cannot be specified at the same time")
+	checkError(t, err, "ValidationError", "cannot be specified at the same time")
 	_, err = r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"nobody"}})
-	wantError(t, err, "TargetGroupNotFound", "One or more target groups not found")
+	checkError(t, err, "TargetGroupNotFound", "One or more target groups not found")
 }
 
 func TestModifyTargetGroup(t *testing.T) {
 	r := newHarness(t)
-	g := r.tg("net", protocol("TCP"))
+	g := r.createTargetGroup("net", withProtocol("TCP"))
 	out := must(r.elb.ModifyTargetGroup(r.ctx, &elb.ModifyTargetGroupInput{
 		TargetGroupArn: g.TargetGroupArn, HealthCheckProtocol: "HTTP", HealthCheckPath: aws.String("/up"), UnhealthyThresholdCount: aws.Int32(4),
 	}))(t).TargetGroups[0]
@@ -143,17 +143,17 @@ func TestModifyTargetGroup(t *testing.T) {
 		t.Errorf("after the change (-want +got):\n%s", d)
 	}
 	_, err := r.elb.ModifyTargetGroup(r.ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: g.TargetGroupArn, HealthCheckTimeoutSeconds: aws.Int32(60)})
-	wantError(t, err, "ValidationError", "smaller than or equal to the interval '30'")
+	checkError(t, err, "ValidationError", "smaller than or equal to the interval '30'")
 }
 
 func TestDeleteTargetGroupInUse(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("app"), r.tg("web")
-	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
-	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
+	lb, g := r.createALB("app"), r.createTargetGroup("web")
+	l := r.createListener(lb.LoadBalancerArn, 80, fixedResponseActions("404"))
+	rule := r.createRule(l.ListenerArn, 1, "/a", forwardActions(g.TargetGroupArn))
 	drop := &elb.DeleteTargetGroupInput{TargetGroupArn: g.TargetGroupArn}
 	_, err := r.elb.DeleteTargetGroup(r.ctx, drop)
-	wantError(t, err, "ResourceInUse", "is currently in use by a listener or a rule")
+	checkError(t, err, "ResourceInUse", "is currently in use by a listener or a rule")
 	got := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{LoadBalancerArn: lb.LoadBalancerArn}))(t).TargetGroups
 	if len(got) != 1 || len(got[0].LoadBalancerArns) != 1 {
 		t.Errorf("target groups of the load balancer: %+v", got)
@@ -161,12 +161,12 @@ func TestDeleteTargetGroupInUse(t *testing.T) {
 	must(r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: rule.RuleArn}))(t)
 	r.em.Store().Config.ELB.TargetGroupLinger = time.Second
 	_, err = r.elb.DeleteTargetGroup(r.ctx, drop)
-	wantError(t, err, "ResourceInUse", "")
+	checkError(t, err, "ResourceInUse", "")
 	r.clock.Advance(time.Second)
 	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t)
 	must(r.elb.DeleteTargetGroup(r.ctx, drop))(t) // an unknown ARN is no error
 	_, err = r.elb.DescribeTargetGroupAttributes(r.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn})
-	wantError(t, err, "TargetGroupNotFound", "")
+	checkError(t, err, "TargetGroupNotFound", "")
 	r.checkState()
 }
 
@@ -198,23 +198,23 @@ func TestTargetGroupAttributeDefaults(t *testing.T) {
 			"stickiness.app_cookie.cookie_name": "", "stickiness.app_cookie.duration_seconds": "86400", "slow_start.duration_seconds": "0",
 			"load_balancing.algorithm.type": "round_robin", "load_balancing.algorithm.anomaly_mitigation": "off",
 		})},
-		"tcp-ip": {[]func(*elb.CreateTargetGroupInput){protocol("TCP")}, with(map[string]string{
+		"tcp-ip": {[]func(*elb.CreateTargetGroupInput){withProtocol("TCP")}, with(map[string]string{
 			"deregistration_delay.connection_termination.enabled": "false", "stickiness.enabled": "false", "stickiness.type": "source_ip",
 			"preserve_client_ip.enabled": "false", "proxy_protocol_v2.enabled": "false",
 			"target_health_state.unhealthy.connection_termination.enabled": "true", "target_health_state.unhealthy.draining_interval_seconds": "0",
 		})},
-		"udp-ip": {[]func(*elb.CreateTargetGroupInput){protocol("UDP")}, with(map[string]string{
+		"udp-ip": {[]func(*elb.CreateTargetGroupInput){withProtocol("UDP")}, with(map[string]string{
 			"deregistration_delay.connection_termination.enabled": "true", "stickiness.enabled": "false", "stickiness.type": "source_ip",
 			"preserve_client_ip.enabled": "true", "proxy_protocol_v2.enabled": "false",
 			"target_health_state.unhealthy.connection_termination.enabled": "false",
 		})},
-		"lambda": {[]func(*elb.CreateTargetGroupInput){lambda}, map[string]string{
+		"lambda": {[]func(*elb.CreateTargetGroupInput){asLambda}, map[string]string{
 			"load_balancing.cross_zone.enabled": "true", "lambda.multi_value_headers.enabled": "false",
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			g := r.tg(name, tt.edit...)
+			g := r.createTargetGroup(name, tt.edit...)
 			got := map[string]string{}
 			for _, a := range must(r.elb.DescribeTargetGroupAttributes(r.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn}))(t).Attributes {
 				got[*a.Key] = *a.Value
@@ -228,7 +228,7 @@ func TestTargetGroupAttributeDefaults(t *testing.T) {
 
 func TestTargetGroupAttributeRefusals(t *testing.T) {
 	r := newHarness(t)
-	http, tcp, tls, udp, fn := r.tg("http"), r.tg("tcp", protocol("TCP")), r.tg("tls", protocol("TLS")), r.tg("udp", protocol("UDP")), r.tg("fn", lambda)
+	http, tcp, tls, udp, fn := r.createTargetGroup("http"), r.createTargetGroup("tcp", withProtocol("TCP")), r.createTargetGroup("tls", withProtocol("TLS")), r.createTargetGroup("udp", withProtocol("UDP")), r.createTargetGroup("fn", asLambda)
 	tests := map[string]struct {
 		group         types.TargetGroup
 		set           []string
@@ -257,7 +257,7 @@ func TestTargetGroupAttributeRefusals(t *testing.T) {
 				in = append(in, types.TargetGroupAttribute{Key: &tt.set[i], Value: &tt.set[i+1]})
 			}
 			_, err := r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: tt.group.TargetGroupArn, Attributes: in})
-			wantError(t, err, tt.code, tt.message)
+			checkError(t, err, tt.code, tt.message)
 		})
 	}
 }

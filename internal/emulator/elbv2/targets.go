@@ -16,18 +16,18 @@ import (
 const zoneAll = store.ZoneAll
 
 var (
-	instancePattern = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
-	lambdaPattern   = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:.+$`)
-	quicPattern     = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
+	instancePattern     = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
+	lambdaPattern       = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:.+$`)
+	quicServerIDPattern = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
 )
 
 // RegisterTargets registers targets. After an error no target is registered. Registered targets do not change; a
 // draining target is registered again.
 func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
-	sh.required("targets", in.Targets != nil)
-	sh.shapeTargets(in.Targets)
+	var sh validation
+	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
+	sh.checkPresent("targets", in.Targets != nil)
+	sh.validateTargets(in.Targets)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	if err != nil {
 		return nil, err
 	}
-	p.RemoveEnded(g, c.Now)
+	p.RemoveEndedTargets(g, c.Now)
 	fresh, err := s.checkTargets(c, p, g, in.Targets)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	}
 	for _, t := range fresh {
 		if have := g.Target(t.ID, t.Port); have != nil {
-			if have.Draining() {
+			if have.IsDraining() {
 				*have = t
 			}
 			continue
@@ -56,12 +56,12 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	return &elb.RegisterTargetsOutput{}, nil
 }
 
-func (s *shape) shapeTargets(targets []types.TargetDescription) {
+func (s *validation) validateTargets(targets []types.TargetDescription) {
 	for i, t := range targets {
 		at := fmt.Sprintf("targets.%d.member.", i+1)
-		s.required(at+"id", t.Id != nil)
-		s.between(at+"port", t.Port, 1, 65535)
-		s.length(at+"quicServerId", t.QuicServerId, 1, 256)
+		s.checkPresent(at+"id", t.Id != nil)
+		s.checkRange(at+"port", t.Port, 1, 65535)
+		s.checkLength(at+"quicServerId", t.QuicServerId, 1, 256)
 	}
 }
 
@@ -74,17 +74,17 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		if d.Port != nil {
 			t.Port = *d.Port
 		}
-		if err := checkQUIC(g, t.QUICServerID); err != nil {
+		if err := checkQUICServerID(g, t.QUICServerID); err != nil {
 			return nil, err
 		}
 		if d.AvailabilityZone != nil && g.Type != types.TargetTypeEnumIp {
-			return nil, invalid(store.Unproven, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
+			return nil, validationError(store.Unproven, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
 		}
 		var err error
 		switch g.Type {
 		case types.TargetTypeEnumInstance:
 			if !instancePattern.MatchString(t.ID) {
-				return nil, invalid(store.Unproven, "Instance ID '%s' is not valid", t.ID)
+				return nil, validationError(store.Unproven, "Instance ID '%s' is not valid", t.ID)
 			}
 			i := p.Instances[t.ID]
 			if i == nil || i.VPCID != g.VPC {
@@ -95,7 +95,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 				t.Zone = i.Zone // AWS does not show it, but counts targets by zone
 			}
 		case types.TargetTypeEnumIp:
-			t.ID, t.Zone, err = ipTarget(p, g, t.ID, store.Value(d.AvailabilityZone))
+			t.ID, t.Zone, err = checkIPTarget(p, g, t.ID, store.Value(d.AvailabilityZone))
 		case types.TargetTypeEnumLambda:
 			err = checkLambda(g, t.ID, d.Port != nil)
 			t.Port = 0
@@ -109,8 +109,8 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		if slices.ContainsFunc(out, same) {
 			continue
 		}
-		if isQUIC(g.Protocol) && serverIDTaken(p.ELB, g, t, out) {
-			return nil, invalid(store.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
+		if isQUIC(g.Protocol) && isServerIDTaken(p.ELB, g, t, out) {
+			return nil, validationError(store.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
 		}
 		out = append(out, t)
 	}
@@ -123,19 +123,19 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 	return out, nil
 }
 
-func checkQUIC(g *store.TargetGroup, id string) error {
+func checkQUICServerID(g *store.TargetGroup, id string) error {
 	switch {
-	case isQUIC(g.Protocol) && !quicPattern.MatchString(id):
-		return invalid(store.Unproven, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
+	case isQUIC(g.Protocol) && !quicServerIDPattern.MatchString(id):
+		return validationError(store.Unproven, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
 	case !isQUIC(g.Protocol) && id != "":
-		return invalid(store.Unproven, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.Unproven, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	return nil
 }
 
-// serverIDTaken reports whether another target of the load balancer, or of the same
+// isServerIDTaken reports whether another target of the load balancer, or of the same
 // call, has the QUIC server ID already.
-func serverIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, added []store.Target) bool {
+func isServerIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, added []store.Target) bool {
 	same := func(other store.Target) bool {
 		return other.QUICServerID == t.QUICServerID && (other.ID != t.ID || other.Port != t.Port)
 	}
@@ -146,15 +146,15 @@ func serverIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, add
 		if other != g && (g.LoadBalancer == "" || other.LoadBalancer != g.LoadBalancer) {
 			continue
 		}
-		if slices.ContainsFunc(other.Targets, func(have *store.Target) bool { return !have.Draining() && same(*have) }) {
+		if slices.ContainsFunc(other.Targets, func(have *store.Target) bool { return !have.IsDraining() && same(*have) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// ipTarget checks an IP target and returns its canonical address and zone.
-func ipTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (address, detected string, err error) {
+// checkIPTarget checks an IP target and returns its canonical address and zone.
+func checkIPTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (address, detected string, err error) {
 	v6 := g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6
 	a, parse := netip.ParseAddr(id)
 	if parse != nil || a.Is4() == v6 || a.Zone() != "" {
@@ -162,22 +162,22 @@ func ipTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (addres
 		if v6 {
 			family = "IPv6"
 		}
-		return "", "", invalid(store.Unproven, "The IP address '%s' is not a valid %s address", id, family)
+		return "", "", validationError(store.Unproven, "The IP address '%s' is not a valid %s address", id, family)
 	}
 	vpc := p.VPCs[g.VPC]
 	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
 		return a.String(), zoneOfAddress(p, g.VPC, a), nil
 	}
-	if !privateAddress(a) {
-		return "", "", invalid(store.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
+	if !isPrivateAddress(a) {
+		return "", "", validationError(store.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
 	}
 	http := isHTTP(g.Protocol)
 	crossZoneOff := http && g.Attributes[attrCrossZone] == "false"
 	if zone == "" || crossZoneOff && zone == zoneAll {
-		return "", "", invalid(store.Unproven, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
+		return "", "", validationError(store.Unproven, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
 	}
-	if zone != zoneAll && p.ZoneNamed(zone) == nil {
-		return "", "", invalid(store.Unproven, "The Availability Zone '%s' is not valid", zone)
+	if zone != zoneAll && p.ZoneByName(zone) == nil {
+		return "", "", validationError(store.Unproven, "The Availability Zone '%s' is not valid", zone)
 	}
 	if http && !crossZoneOff {
 		zone = zoneAll
@@ -204,18 +204,18 @@ func zoneOfAddress(p *store.Partition, vpc string, a netip.Addr) string {
 	return ""
 }
 
-// privateAddress reports whether an address may be a target outside of the VPC.
-func privateAddress(a netip.Addr) bool {
+// isPrivateAddress reports whether an address may be a target outside of the VPC.
+func isPrivateAddress(a netip.Addr) bool {
 	shared := netip.MustParsePrefix("100.64.0.0/10")
 	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))
 }
 
 func checkLambda(g *store.TargetGroup, id string, port bool) error {
 	if !lambdaPattern.MatchString(id) {
-		return invalid(store.Unproven, "Lambda function ARN '%s' is not valid", id)
+		return validationError(store.Unproven, "Lambda function ARN '%s' is not valid", id)
 	}
 	if port {
-		return invalid(store.Unproven, "A port cannot be specified for target groups with target type 'lambda'")
+		return validationError(store.Unproven, "A port cannot be specified for target groups with target type 'lambda'")
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, 
 	nlbs := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
 		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && slices.ContainsFunc(other.Targets, func(have *store.Target) bool {
-			return have.ID == lb.ARN && !have.Draining()
+			return have.ID == lb.ARN && !have.IsDraining()
 		}) {
 			nlbs[other.LoadBalancer] = true
 		}
@@ -248,10 +248,10 @@ func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, 
 // DeregisterTargets deregisters targets. It ignores targets that are not registered. A target
 // that may have connections drains first.
 func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
-	sh.required("targets", in.Targets != nil)
-	sh.shapeTargets(in.Targets)
+	var sh validation
+	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
+	sh.checkPresent("targets", in.Targets != nil)
+	sh.validateTargets(in.Targets)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -262,19 +262,19 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 	}
 	for _, d := range in.Targets {
 		if g.Type == types.TargetTypeEnumInstance && !instancePattern.MatchString(*d.Id) {
-			return nil, invalid(store.Unproven, "Instance ID '%s' is not valid", *d.Id)
+			return nil, validationError(store.Unproven, "Instance ID '%s' is not valid", *d.Id)
 		}
 		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
-			return nil, invalid(store.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
+			return nil, validationError(store.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
-	p.RemoveEnded(g, c.Now)
+	p.RemoveEndedTargets(g, c.Now)
 	for _, d := range in.Targets {
-		if t := g.Target(targetKey(g, d)); t != nil && !t.Draining() {
+		if t := g.Target(targetKey(g, d)); t != nil && !t.IsDraining() {
 			t.DrainUntil = c.Now.Add(drainTime(p, g, t, c))
 		}
 	}
-	p.RemoveEnded(g, c.Now)
+	p.RemoveEndedTargets(g, c.Now)
 	return &elb.DeregisterTargetsOutput{}, nil
 }
 

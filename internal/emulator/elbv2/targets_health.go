@@ -12,12 +12,12 @@ import (
 
 // DescribeTargetHealth returns the health of the targets in the request, or of all targets of the target group.
 func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	var sh validation
+	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
 	for _, i := range in.Include {
-		oneOf(&sh, "include", i, i.Values())
+		checkEnum(&sh, "include", i, i.Values())
 	}
-	sh.shapeTargets(in.Targets)
+	sh.validateTargets(in.Targets)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if err != nil {
 		return nil, err
 	}
-	p.RemoveEnded(g, c.Now)
+	p.RemoveEndedTargets(g, c.Now)
 	anomaly := slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAnomaly) ||
 		slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAll)
 	out := &elb.DescribeTargetHealthOutput{}
@@ -35,15 +35,15 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 			if t.Terminated {
 				continue // only shown if the request names it
 			}
-			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
+			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.describeHealth(c, p, g, t, anomaly))
 		}
-		store.Shuffle(s.w, out.TargetHealthDescriptions)
+		store.Shuffle(s.store, out.TargetHealthDescriptions)
 		return out, nil
 	}
 	for _, d := range in.Targets {
 		id, port := targetKey(g, d)
 		if t := g.Target(id, port); t != nil {
-			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
+			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.describeHealth(c, p, g, t, anomaly))
 			continue
 		}
 		target := &types.TargetDescription{Id: d.Id}
@@ -51,7 +51,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 			target.Port = new(port)
 		}
 		out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, types.TargetHealthDescription{
-			Target: target, HealthCheckPort: checkPort(g, port),
+			Target: target, HealthCheckPort: healthCheckPort(g, port),
 			TargetHealth: &types.TargetHealth{
 				State: types.TargetHealthStateEnumUnused, Reason: types.TargetHealthReasonEnumNotRegistered,
 				Description: new("Target is not registered to the target group"),
@@ -61,12 +61,12 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-// health returns the health of a target as AWS describes it.
-func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
+// describeHealth returns the health of a target as AWS describes it.
+func (s *targetGroups) describeHealth(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
 		Target:          &types.TargetDescription{Id: new(t.ID), QuicServerId: store.OptionalText(t.QUICServerID)},
-		HealthCheckPort: checkPort(g, t.Port),
+		HealthCheckPort: healthCheckPort(g, t.Port),
 		TargetHealth:    &types.TargetHealth{State: v.State, Reason: v.Reason, Description: store.OptionalText(v.Description)},
 	}
 	if t.Port != 0 {
@@ -88,9 +88,9 @@ func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.Target
 	return out
 }
 
-// checkPort returns the health check port for a target, which need not be registered; nil for a Lambda function,
+// healthCheckPort returns the health check port for a target, which need not be registered; nil for a Lambda function,
 // which has no port.
-func checkPort(g *store.TargetGroup, port int32) *string {
+func healthCheckPort(g *store.TargetGroup, port int32) *string {
 	switch {
 	case g.Check.Port != trafficPort:
 		return store.OptionalText(g.Check.Port)

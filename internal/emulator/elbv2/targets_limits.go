@@ -14,18 +14,18 @@ func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *sto
 	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
 		return 0
 	}
-	return time.Duration(atoi(g.Attributes[attrDeregDelay])) * time.Second
+	return time.Duration(atoi(g.Attributes[attrDeregistrationDelay])) * time.Second
 }
 
 // checkTargetQuotas checks the quotas of targets of a target group and of its load balancer.
 func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGroup, requested []store.Target) error {
 	var added []store.Target
 	for _, t := range requested {
-		if have := g.Target(t.ID, t.Port); have == nil || have.Draining() {
+		if have := g.Target(t.ID, t.Port); have == nil || have.IsDraining() {
 			added = append(added, t)
 		}
 	}
-	total := registered(g) + len(added)
+	total := registeredCount(g) + len(added)
 	switch g.Type {
 	case types.TargetTypeEnumLambda:
 		if total > 1 {
@@ -36,7 +36,7 @@ func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGrou
 			return store.Errorf(store.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
 		}
 	}
-	if most := s.quota(quotaTargetsPerGroup); total > most {
+	if most := s.quota(quotaTargetsPerTargetGroup); total > most {
 		return store.Errorf(store.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
 	}
 	lb := st.LoadBalancers[g.LoadBalancer]
@@ -50,11 +50,11 @@ func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGrou
 	return s.checkLoadBalancerTargets(st, lb, nil, extra, added)
 }
 
-// registered counts the targets of a target group that are not draining.
-func registered(g *store.TargetGroup) int {
+// registeredCount counts the targets of a target group that are not draining.
+func registeredCount(g *store.TargetGroup) int {
 	n := 0
 	for _, t := range g.Targets {
-		if !t.Draining() {
+		if !t.IsDraining() {
 			n++
 		}
 	}
@@ -85,7 +85,7 @@ func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalanc
 	}
 	for _, g := range groups {
 		for _, t := range g.Targets {
-			if t.Draining() {
+			if t.IsDraining() {
 				continue
 			}
 			byID[t.ID]++
@@ -127,7 +127,7 @@ func (s *core) checkZoneTargets(lb *store.LoadBalancer, groups []*store.TargetGr
 	}
 	for _, g := range groups {
 		for _, t := range g.Targets {
-			if !t.Draining() {
+			if !t.IsDraining() {
 				count(t.Zone)
 			}
 		}

@@ -14,24 +14,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-func (r *harness) register(g types.TargetGroup, targets ...types.TargetDescription) error {
+func (r *harness) registerTargets(g types.TargetGroup, targets ...types.TargetDescription) error {
 	_, err := r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: targets})
 	return err
 }
 
-func (r *harness) deregister(g types.TargetGroup, targets ...types.TargetDescription) {
+func (r *harness) deregisterTargets(g types.TargetGroup, targets ...types.TargetDescription) {
 	r.t.Helper()
 	must(r.elb.DeregisterTargets(r.ctx, &elb.DeregisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: targets}))(r.t)
 }
 
-func target(id string) types.TargetDescription { return types.TargetDescription{Id: &id} }
+func targetWithID(id string) types.TargetDescription { return types.TargetDescription{Id: &id} }
 
 func targetAt(id string, port int32) types.TargetDescription {
 	return types.TargetDescription{Id: &id, Port: &port}
 }
 
-// health returns "state reason" of each target, by "id:port".
-func (r *harness) health(g types.TargetGroup, asked ...types.TargetDescription) map[string]string {
+// targetHealth returns "state reason" of each target, by "id:port".
+func (r *harness) targetHealth(g types.TargetGroup, asked ...types.TargetDescription) map[string]string {
 	r.t.Helper()
 	out := map[string]string{}
 	for _, d := range must(r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn, Targets: asked}))(r.t).TargetHealthDescriptions {
@@ -40,46 +40,46 @@ func (r *harness) health(g types.TargetGroup, asked ...types.TargetDescription) 
 	return out
 }
 
-func (r *harness) wantHealth(g types.TargetGroup, want map[string]string) {
+func (r *harness) checkHealth(g types.TargetGroup, want map[string]string) {
 	r.t.Helper()
-	if d := cmp.Diff(want, r.health(g)); d != "" {
+	if d := cmp.Diff(want, r.targetHealth(g)); d != "" {
 		r.t.Errorf("health (-want +got):\n%s", d)
 	}
 }
 
 func TestTargetLifecycle(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("app"), r.tg("web")
+	lb, g := r.createALB("app"), r.createTargetGroup("web")
 	r.clock.Advance(time.Minute)
-	if err := r.register(g, target("10.0.0.50")); err != nil {
+	if err := r.registerTargets(g, targetWithID("10.0.0.50")); err != nil {
 		t.Fatal(err)
 	}
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "unused Target.NotInUse"})
-	l := r.listener(lb.LoadBalancerArn, 80, forward(g.TargetGroupArn))
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "initial Elb.RegistrationInProgress"})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "unused Target.NotInUse"})
+	l := r.createListener(lb.LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "initial Elb.RegistrationInProgress"})
 	r.clock.Advance(200 * time.Millisecond)
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "initial Elb.InitialHealthChecking"})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "initial Elb.InitialHealthChecking"})
 	r.clock.Advance(time.Second)
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
 
-	r.em.Store().ReportHealth(store.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: store.Verdict{
+	r.em.Store().ReportHealth(store.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: store.TargetHealthResult{
 		State: types.TargetHealthStateEnumUnhealthy, Reason: types.TargetHealthReasonEnumTimeout, Description: "Request timed out",
 	}})
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "unhealthy Target.Timeout"})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "unhealthy Target.Timeout"})
 
-	r.deregister(g, target("10.0.0.50"), target("10.0.0.99"))
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "draining Target.DeregistrationInProgress"})
+	r.deregisterTargets(g, targetWithID("10.0.0.50"), targetWithID("10.0.0.99"))
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "draining Target.DeregistrationInProgress"})
 	r.clock.Advance(299 * time.Second)
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "draining Target.DeregistrationInProgress"})
-	if err := r.register(g, target("10.0.0.50")); err != nil {
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "draining Target.DeregistrationInProgress"})
+	if err := r.registerTargets(g, targetWithID("10.0.0.50")); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(10 * time.Second)
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
-	r.deregister(g, target("10.0.0.50"))
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
+	r.deregisterTargets(g, targetWithID("10.0.0.50"))
 	r.clock.Advance(300 * time.Second)
-	r.wantHealth(g, map[string]string{})
-	got := r.health(g, target("10.0.0.50"))
+	r.checkHealth(g, map[string]string{})
+	got := r.targetHealth(g, targetWithID("10.0.0.50"))
 	if d := cmp.Diff(map[string]string{"10.0.0.50:80": "unused Target.NotRegistered"}, got); d != "" {
 		t.Errorf("asked for by name (-want +got):\n%s", d)
 	}
@@ -89,27 +89,27 @@ func TestTargetLifecycle(t *testing.T) {
 
 func TestTargetsOutsideOfEnabledZones(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("app"), r.tg("web", targetType("instance")) // zones a and b
-	r.listener(lb.LoadBalancerArn, 80, forward(g.TargetGroupArn))
-	if err := r.register(g, target(r.instances[0]), targetAt(r.instances[0], 81), target(r.instances[2])); err != nil {
+	lb, g := r.createALB("app"), r.createTargetGroup("web", withTargetType("instance")) // zones a and b
+	r.createListener(lb.LoadBalancerArn, 80, forwardActions(g.TargetGroupArn))
+	if err := r.registerTargets(g, targetWithID(r.instances[0]), targetAt(r.instances[0], 81), targetWithID(r.instances[2])); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Minute)
-	r.wantHealth(g, map[string]string{
+	r.checkHealth(g, map[string]string{
 		r.instances[0] + ":80": "healthy ", r.instances[0] + ":81": "healthy ", r.instances[2] + ":80": "unused Target.NotInUse",
 	})
 	must(r.ec2.StopInstances(r.ctx, &ec2.StopInstancesInput{InstanceIds: []string{r.instances[0]}}))(t)
 	r.clock.Advance(time.Minute)
-	if got := r.health(g)[r.instances[0]+":80"]; got != "unused Target.InvalidState" {
+	if got := r.targetHealth(g)[r.instances[0]+":80"]; got != "unused Target.InvalidState" {
 		t.Errorf("stopped instance is %s", got)
 	}
 }
 
 func TestRegisterTargetsRefusals(t *testing.T) {
 	r := newHarness(t)
-	ip, instance, fn := r.tg("ip"), r.tg("instance", targetType("instance")), r.tg("fn", lambda)
-	behind := r.tg("alb", protocol("TCP"), targetType("alb"))
-	app := r.alb("app")
+	ip, instance, fn := r.createTargetGroup("ip"), r.createTargetGroup("instance", withTargetType("instance")), r.createTargetGroup("fn", asLambda)
+	behind := r.createTargetGroup("alb", withProtocol("TCP"), withTargetType("alb"))
+	app := r.createALB("app")
 	must(r.ec2.StopInstances(r.ctx, &ec2.StopInstancesInput{InstanceIds: r.instances[2:]}))(t)
 	r.clock.Advance(time.Minute)
 	in := func(id, zone string) types.TargetDescription {
@@ -121,25 +121,25 @@ func TestRegisterTargetsRefusals(t *testing.T) {
 		targets       []types.TargetDescription
 		code, message string
 	}{
-		"malformed instance": {instance, []types.TargetDescription{target("x")}, "ValidationError", "Instance ID 'x' is not valid"},
-		"unknown instance":   {instance, []types.TargetDescription{target("i-0123456789abcdef0")}, "InvalidTarget", "The following targets are not in the target group VPC"},
-		"stopped instance":   {instance, []types.TargetDescription{target(r.instances[2])}, "InvalidTarget", "not in a running state and cannot be registered: '" + r.instances[2] + "'"},
+		"malformed instance": {instance, []types.TargetDescription{targetWithID("x")}, "ValidationError", "Instance ID 'x' is not valid"},
+		"unknown instance":   {instance, []types.TargetDescription{targetWithID("i-0123456789abcdef0")}, "InvalidTarget", "The following targets are not in the target group VPC"},
+		"stopped instance":   {instance, []types.TargetDescription{targetWithID(r.instances[2])}, "InvalidTarget", "not in a running state and cannot be registered: '" + r.instances[2] + "'"},
 		"zone of instance":   {instance, []types.TargetDescription{in(r.instances[0], "all")}, "ValidationError", "Availability Zone"},
-		"not an address":     {ip, []types.TargetDescription{target("x")}, "ValidationError", "The IP address 'x' is not a valid IPv4 address"},
-		"IPv6 in IPv4 group": {ip, []types.TargetDescription{target("fd00::1")}, "ValidationError", "is not a valid IPv4 address"},
+		"not an address":     {ip, []types.TargetDescription{targetWithID("x")}, "ValidationError", "The IP address 'x' is not a valid IPv4 address"},
+		"IPv6 in IPv4 group": {ip, []types.TargetDescription{targetWithID("fd00::1")}, "ValidationError", "is not a valid IPv4 address"},
 		"public address":     {ip, []types.TargetDescription{in("8.8.8.8", "all")}, "ValidationError", "8.8.8.8"},
-		"no zone":            {ip, []types.TargetDescription{target("192.168.1.1")}, "ValidationError", "you must specify an Availability Zone"},
-		"one of two is bad":  {ip, []types.TargetDescription{target("10.0.0.60"), target("x")}, "ValidationError", ""},
-		"two functions":      {fn, []types.TargetDescription{target(function + "a"), target(function + "b")}, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '2' were specified"},
-		"ALB off port":       {behind, []types.TargetDescription{target(*app.LoadBalancerArn)}, "InvalidTarget", "no listener on the port '80'"},
+		"no zone":            {ip, []types.TargetDescription{targetWithID("192.168.1.1")}, "ValidationError", "you must specify an Availability Zone"},
+		"one of two is bad":  {ip, []types.TargetDescription{targetWithID("10.0.0.60"), targetWithID("x")}, "ValidationError", ""},
+		"two functions":      {fn, []types.TargetDescription{targetWithID(function + "a"), targetWithID(function + "b")}, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '2' were specified"},
+		"ALB off port":       {behind, []types.TargetDescription{targetWithID(*app.LoadBalancerArn)}, "InvalidTarget", "no listener on the port '80'"},
 		"port out of range":  {ip, []types.TargetDescription{targetAt("10.0.0.60", 70000)}, "ValidationError", "Value '70000' at 'targets.1.member.port'"},
-		"unknown group":      {types.TargetGroup{TargetGroupArn: aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")}, []types.TargetDescription{target("10.0.0.60")}, "TargetGroupNotFound", ""},
+		"unknown group":      {types.TargetGroup{TargetGroupArn: aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")}, []types.TargetDescription{targetWithID("10.0.0.60")}, "TargetGroupNotFound", ""},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { wantError(t, r.register(tt.group, tt.targets...), tt.code, tt.message) })
+		t.Run(name, func(t *testing.T) { checkError(t, r.registerTargets(tt.group, tt.targets...), tt.code, tt.message) })
 	}
-	r.wantHealth(ip, map[string]string{})
-	if err := r.register(ip, in("192.168.1.1", "all"), in("10.0.0.61", "us-west-2c")); err != nil {
+	r.checkHealth(ip, map[string]string{})
+	if err := r.registerTargets(ip, in("192.168.1.1", "all"), in("10.0.0.61", "us-west-2c")); err != nil {
 		t.Fatal(err)
 	}
 	zones := map[string]string{}
@@ -150,23 +150,23 @@ func TestRegisterTargetsRefusals(t *testing.T) {
 		t.Errorf("zones (-want +got):\n%s", d)
 	}
 	r.em.Store().Config.Quotas["targets-per-target-group"] = 2
-	wantError(t, r.register(ip, target("10.0.0.62")), "TooManyTargets", "The maximum number of targets per target group '2'")
+	checkError(t, r.registerTargets(ip, targetWithID("10.0.0.62")), "TooManyTargets", "The maximum number of targets per target group '2'")
 	r.checkState()
 }
 
 func TestALBBehindNLBCannotBeDeleted(t *testing.T) {
 	r := newHarness(t)
-	app := r.alb("app")
-	l := r.listener(app.LoadBalancerArn, 80, fixed("404"))
-	g := r.tg("front", protocol("TCP"), targetType("alb"))
-	if err := r.register(g, target(*app.LoadBalancerArn)); err != nil {
+	app := r.createALB("app")
+	l := r.createListener(app.LoadBalancerArn, 80, fixedResponseActions("404"))
+	g := r.createTargetGroup("front", withProtocol("TCP"), withTargetType("alb"))
+	if err := r.registerTargets(g, targetWithID(*app.LoadBalancerArn)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn})
-	wantError(t, err, "ResourceInUse", "Listener port '80' is in use by registered target")
+	checkError(t, err, "ResourceInUse", "Listener port '80' is in use by registered target")
 	_, err = r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: app.LoadBalancerArn})
-	wantError(t, err, "ResourceInUse", "registered as a target")
-	r.deregister(g, target(*app.LoadBalancerArn))
+	checkError(t, err, "ResourceInUse", "registered as a target")
+	r.deregisterTargets(g, targetWithID(*app.LoadBalancerArn))
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: app.LoadBalancerArn}))(t)
 	r.checkState()
 }

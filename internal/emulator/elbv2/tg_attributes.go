@@ -11,50 +11,50 @@ import (
 )
 
 const (
-	attrDeregDelay        = "deregistration_delay.timeout_seconds"
-	attrDeregTermination  = "deregistration_delay.connection_termination.enabled"
-	attrStickiness        = "stickiness.enabled"
-	attrStickinessType    = "stickiness.type"
-	attrStickyLB          = "stickiness.lb_cookie.duration_seconds"
-	attrStickyAppName     = "stickiness.app_cookie.cookie_name"
-	attrStickyApp         = "stickiness.app_cookie.duration_seconds"
-	attrSlowStart         = "slow_start.duration_seconds"
-	attrAlgorithm         = "load_balancing.algorithm.type"
-	attrAnomaly           = "load_balancing.algorithm.anomaly_mitigation"
-	attrDNSCount          = "target_group_health.dns_failover.minimum_healthy_targets.count"
-	attrDNSPercent        = "target_group_health.dns_failover.minimum_healthy_targets.percentage"
-	attrRoutingCount      = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.count"
-	attrRoutingPercent    = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage"
-	attrPreserveIP        = "preserve_client_ip.enabled"
-	attrProxyProtocol     = "proxy_protocol_v2.enabled"
-	attrUnhealthyTerm     = "target_health_state.unhealthy.connection_termination.enabled"
-	attrUnhealthyDraining = "target_health_state.unhealthy.draining_interval_seconds"
-	attrLambdaHeaders     = "lambda.multi_value_headers.enabled"
+	attrDeregistrationDelay       = "deregistration_delay.timeout_seconds"
+	attrDeregistrationTermination = "deregistration_delay.connection_termination.enabled"
+	attrStickiness                = "stickiness.enabled"
+	attrStickinessType            = "stickiness.type"
+	attrStickyLBDuration          = "stickiness.lb_cookie.duration_seconds"
+	attrStickyAppName             = "stickiness.app_cookie.cookie_name"
+	attrStickyAppDuration         = "stickiness.app_cookie.duration_seconds"
+	attrSlowStart                 = "slow_start.duration_seconds"
+	attrAlgorithm                 = "load_balancing.algorithm.type"
+	attrAnomaly                   = "load_balancing.algorithm.anomaly_mitigation"
+	attrDNSCount                  = "target_group_health.dns_failover.minimum_healthy_targets.count"
+	attrDNSPercent                = "target_group_health.dns_failover.minimum_healthy_targets.percentage"
+	attrRoutingCount              = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.count"
+	attrRoutingPercent            = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage"
+	attrPreserveIP                = "preserve_client_ip.enabled"
+	attrProxyProtocol             = "proxy_protocol_v2.enabled"
+	attrUnhealthyTermination      = "target_health_state.unhealthy.connection_termination.enabled"
+	attrUnhealthyDraining         = "target_health_state.unhealthy.draining_interval_seconds"
+	attrLambdaHeaders             = "lambda.multi_value_headers.enabled"
 
-	crossZoneInherited = "use_load_balancer_configuration"
+	crossZoneFromLoadBalancer = "use_load_balancer_configuration"
 )
 
 // targetGroupAttributes lists all keys of all kinds of target groups.
 func targetGroupAttributes() []attribute {
 	return []attribute{
-		{attrDeregDelay, "300", checkNumberIn(0, 3600)},
-		{attrDeregTermination, "false", checkBoolean},
+		{attrDeregistrationDelay, "300", checkNumberIn(0, 3600)},
+		{attrDeregistrationTermination, "false", checkBoolean},
 		{attrStickiness, "false", checkBoolean},
 		{attrStickinessType, "lb_cookie", checkOneOf("lb_cookie", "app_cookie", "source_ip")},
-		{attrStickyLB, "86400", checkNumberIn(1, 604800)},
+		{attrStickyLBDuration, "86400", checkNumberIn(1, 604800)},
 		{attrStickyAppName, "", checkAppCookieName},
-		{attrStickyApp, "86400", checkNumberIn(1, 604800)},
+		{attrStickyAppDuration, "86400", checkNumberIn(1, 604800)},
 		{attrSlowStart, "0", checkZeroOrNumberIn(30, 900)},
 		{attrAlgorithm, "round_robin", checkOneOf("round_robin", "least_outstanding_requests", "weighted_random")},
 		{attrAnomaly, "off", checkOneOf("on", "off")},
-		{attrCrossZone, crossZoneInherited, checkOneOf("true", "false", crossZoneInherited)},
+		{attrCrossZone, crossZoneFromLoadBalancer, checkOneOf("true", "false", crossZoneFromLoadBalancer)},
 		{attrDNSCount, "1", checkOffOrNumberIn(1, 1000000)},
 		{attrDNSPercent, "off", checkOffOrNumberIn(1, 100)},
 		{attrRoutingCount, "1", checkNumberIn(1, 1000000)},
 		{attrRoutingPercent, "off", checkOffOrNumberIn(1, 100)},
 		{attrPreserveIP, "true", checkBoolean},
 		{attrProxyProtocol, "false", checkBoolean},
-		{attrUnhealthyTerm, "true", checkBoolean},
+		{attrUnhealthyTermination, "true", checkBoolean},
 		{attrUnhealthyDraining, "0", checkNumberIn(0, 360000)},
 		{attrLambdaHeaders, "false", checkBoolean},
 	}
@@ -63,7 +63,7 @@ func targetGroupAttributes() []attribute {
 // checkAppCookieName rejects the names of the load balancer's own cookies.
 func checkAppCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
-		return invalid(store.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
+		return validationError(store.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -72,44 +72,45 @@ func isUDP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumUdp || p == types.ProtocolEnumTcpUdp
 }
 
-// targetGroupKeys returns the keys that a target group has.
-func targetGroupKeys(g *store.TargetGroup) []string {
+// targetGroupAttributeKeys returns the keys that a target group has.
+func targetGroupAttributeKeys(g *store.TargetGroup) []string {
 	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
 	switch {
 	case g.Type == types.TargetTypeEnumLambda:
 		return []string{attrCrossZone, attrLambdaHeaders}
 	case g.Type == types.TargetTypeEnumAlb:
-		return append(health, attrDeregDelay, attrCrossZone)
+		return append(health, attrDeregistrationDelay, attrCrossZone)
 	case isHTTP(g.Protocol):
-		return append(health, attrDeregDelay, attrStickiness, attrStickinessType, attrStickyLB, attrStickyAppName, attrStickyApp,
+		return append(health, attrDeregistrationDelay, attrStickiness, attrStickinessType, attrStickyLBDuration, attrStickyAppName, attrStickyAppDuration,
 			attrSlowStart, attrAlgorithm, attrAnomaly, attrCrossZone)
 	}
-	keys := append(health, attrDeregDelay, attrDeregTermination, attrStickiness, attrStickinessType, attrCrossZone,
-		attrPreserveIP, attrProxyProtocol, attrUnhealthyTerm)
+	keys := append(health, attrDeregistrationDelay, attrDeregistrationTermination, attrStickiness, attrStickinessType, attrCrossZone,
+		attrPreserveIP, attrProxyProtocol, attrUnhealthyTermination)
 	if !isUDP(g.Protocol) && !isQUIC(g.Protocol) {
 		keys = append(keys, attrUnhealthyDraining)
 	}
 	return keys
 }
 
-func targetGroupSpace(g *store.TargetGroup) attributeSchema {
-	keys := targetGroupKeys(g)
+// targetGroupAttributeSchema returns the attribute schema of a target group.
+func targetGroupAttributeSchema(g *store.TargetGroup) attributeSchema {
+	keys := targetGroupAttributeKeys(g)
 	return attributeSchema{
-		title:     "Target group",
-		known:     targetGroupAttributes(),
-		supported: func(key string) bool { return slices.Contains(keys, key) },
-		refuse: func(key string) error {
+		title:       "Target group",
+		attributes:  targetGroupAttributes(),
+		isSupported: func(key string) bool { return slices.Contains(keys, key) },
+		unsupportedError: func(key string) error {
 			if g.Type == types.TargetTypeEnumLambda {
-				return invalidConfiguration(store.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
+				return configurationError(store.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
 			}
-			return invalidConfiguration(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+			return configurationError(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 		},
 	}
 }
 
 // initialTargetGroupAttributes returns the attributes of a new target group.
 func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
-	out := targetGroupSpace(g).initial()
+	out := targetGroupAttributeSchema(g).initialValues()
 	if g.Type == types.TargetTypeEnumLambda {
 		out[attrCrossZone] = "true"
 		return out
@@ -119,10 +120,10 @@ func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
 	}
 	out[attrStickinessType] = "source_ip"
 	if isUDP(g.Protocol) {
-		out[attrDeregTermination] = "true"
+		out[attrDeregistrationTermination] = "true"
 	}
 	if isUDP(g.Protocol) || isQUIC(g.Protocol) {
-		out[attrUnhealthyTerm] = "false"
+		out[attrUnhealthyTermination] = "false"
 	}
 	if g.Type == types.TargetTypeEnumIp && (g.Protocol == types.ProtocolEnumTcp || g.Protocol == types.ProtocolEnumTls) {
 		out[attrPreserveIP] = "false"
@@ -135,12 +136,12 @@ func (s *targetGroups) targetGroupAttributeList(g *store.TargetGroup) []types.Ta
 	for _, k := range store.SortedKeys(g.Attributes) {
 		out = append(out, types.TargetGroupAttribute{Key: new(k), Value: new(g.Attributes[k])})
 	}
-	return store.Shuffle(s.w, out)
+	return store.Shuffle(s.store, out)
 }
 
 // DescribeTargetGroupAttributes returns all attributes.
 func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
-	if err := required("targetGroupArn", in.TargetGroupArn != nil); err != nil {
+	if err := requiredError("targetGroupArn", in.TargetGroupArn != nil); err != nil {
 		return nil, err
 	}
 	g, err := findTargetGroup(c.Partition.ELB, in.TargetGroupArn)
@@ -152,14 +153,14 @@ func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.Desc
 
 // ModifyTargetGroupAttributes sets attributes. After an error none is set.
 func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
-	settings := make([]setting, len(in.Attributes))
+	settings := make([]attributeSetting, len(in.Attributes))
 	for i, a := range in.Attributes {
-		settings[i] = setting{a.Key, a.Value}
+		settings[i] = attributeSetting{a.Key, a.Value}
 	}
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
-	sh.required("attributes", in.Attributes != nil)
-	sh.shapeSettings(settings, 1<<20)
+	var sh validation
+	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
+	sh.checkPresent("attributes", in.Attributes != nil)
+	sh.validateAttributes(settings, 1<<20)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -167,12 +168,12 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 	if err != nil {
 		return nil, err
 	}
-	next, err := targetGroupSpace(g).merge(g.Attributes, settings)
+	next, err := targetGroupAttributeSchema(g).merge(g.Attributes, settings)
 	if err != nil {
 		return nil, err
 	}
 	if g.Type == types.TargetTypeEnumAlb && len(settings) > 0 {
-		return nil, invalidConfiguration(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+		return nil, configurationError(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 	}
 	if err := checkTargetGroupAttributes(g, next); err != nil {
 		return nil, err
@@ -190,54 +191,54 @@ func checkTargetGroupAttributes(g *store.TargetGroup, next map[string]string) er
 	case g.Type == types.TargetTypeEnumLambda:
 		return nil
 	case isHTTP(g.Protocol):
-		return checkHTTPGroupAttributes(g, next)
+		return checkHTTPTargetGroupAttributes(g, next)
 	}
-	return checkTCPGroupAttributes(g, next)
+	return checkTCPTargetGroupAttributes(g, next)
 }
 
-func checkHTTPGroupAttributes(g *store.TargetGroup, next map[string]string) error {
+func checkHTTPTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	kind := next[attrStickinessType]
 	sticky := next[attrStickiness] == "true"
 	if kind != "lb_cookie" && kind != "app_cookie" {
-		return invalidConfiguration(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return configurationError(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if sticky && kind == "app_cookie" && next[attrStickyAppName] == "" {
-		return invalidConfiguration(store.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
+		return configurationError(store.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
 	}
 	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
-		return invalidConfiguration(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
+		return configurationError(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
 	}
 	if next[attrAnomaly] == "on" && next[attrAlgorithm] != "weighted_random" {
-		return invalidConfiguration(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
+		return configurationError(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
 	}
 	if next[attrCrossZone] == "false" {
 		if sticky {
-			return invalidConfiguration(store.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
+			return configurationError(store.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
 		}
 		for _, t := range g.Targets {
 			if t.Zone == zoneAll {
-				return invalidConfiguration(store.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
+				return configurationError(store.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
 			}
 		}
 	}
 	return nil
 }
 
-func checkTCPGroupAttributes(g *store.TargetGroup, next map[string]string) error {
+func checkTCPTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if kind, ok := next[attrStickinessType]; ok && kind != "source_ip" {
-		return invalidConfiguration(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return configurationError(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
-		return invalidConfiguration(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
+		return configurationError(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
 	}
 	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return invalidConfiguration(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
+		return configurationError(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
-	if next[attrUnhealthyTerm] == "true" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return invalidConfiguration(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
+	if next[attrUnhealthyTermination] == "true" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
+		return configurationError(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
 	}
-	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTerm] == "true" {
-		return invalidConfiguration(store.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
+	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTermination] == "true" {
+		return configurationError(store.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTermination, attrUnhealthyDraining)
 	}
 	return nil
 }
@@ -250,7 +251,7 @@ func checkHealthThresholds(next map[string]string) error {
 			continue
 		}
 		if atoi(dns) < atoi(routing) {
-			return invalidConfiguration(store.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
+			return configurationError(store.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
 		}
 	}
 	return nil

@@ -11,27 +11,27 @@ import (
 
 const trafficPort = "traffic-port"
 
-// checkSettings has the health check members of a create or modify operation; absent members are nil or empty.
-type checkSettings struct {
-	enabled            *bool
-	protocol           types.ProtocolEnum
-	port, path         *string
-	interval, timeout  *int32
-	healthy, unhealthy *int32
-	matcher            *types.Matcher
+// healthCheckSettings has the health check members of a create or modify operation; absent members are nil or empty.
+type healthCheckSettings struct {
+	enabled                              *bool
+	protocol                             types.ProtocolEnum
+	port, path                           *string
+	interval, timeout                    *int32
+	healthyThreshold, unhealthyThreshold *int32
+	matcher                              *types.Matcher
 }
 
-func (s *shape) shapeCheck(in checkSettings) {
-	oneOf(s, "healthCheckProtocol", in.protocol, in.protocol.Values())
-	s.between("healthCheckIntervalSeconds", in.interval, 5, 300)
-	s.between("healthCheckTimeoutSeconds", in.timeout, 2, 120)
-	s.between("healthyThresholdCount", in.healthy, 2, 10)
-	s.between("unhealthyThresholdCount", in.unhealthy, 2, 10)
-	s.length("healthCheckPath", in.path, 1, 1024)
+func (s *validation) validateHealthCheck(in healthCheckSettings) {
+	checkEnum(s, "healthCheckProtocol", in.protocol, in.protocol.Values())
+	s.checkRange("healthCheckIntervalSeconds", in.interval, 5, 300)
+	s.checkRange("healthCheckTimeoutSeconds", in.timeout, 2, 120)
+	s.checkRange("healthyThresholdCount", in.healthyThreshold, 2, 10)
+	s.checkRange("unhealthyThresholdCount", in.unhealthyThreshold, 2, 10)
+	s.checkLength("healthCheckPath", in.path, 1, 1024)
 }
 
-// newCheck returns the health check of a new target group.
-func newCheck(g *store.TargetGroup, in checkSettings) (store.HealthCheck, error) {
+// newHealthCheck returns the health check of a new target group.
+func newHealthCheck(g *store.TargetGroup, in healthCheckSettings) (store.HealthCheck, error) {
 	h := store.HealthCheck{
 		Enabled: true, Protocol: types.ProtocolEnumHttp, Port: trafficPort,
 		IntervalSeconds: 30, HealthyThreshold: 5, UnhealthyThreshold: 2,
@@ -42,22 +42,22 @@ func newCheck(g *store.TargetGroup, in checkSettings) (store.HealthCheck, error)
 	case g.Type != types.TargetTypeEnumAlb && !isHTTP(g.Protocol):
 		h.Protocol = types.ProtocolEnumTcp
 	}
-	return mergeCheck(g, h, in)
+	return mergeHealthCheck(g, h, in)
 }
 
-// mergeCheck applies settings to a health check and checks the result. A
+// mergeHealthCheck applies settings to a health check and checks the result. A
 // member without a value gets its default.
-func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (store.HealthCheck, error) {
+func mergeHealthCheck(g *store.TargetGroup, h store.HealthCheck, in healthCheckSettings) (store.HealthCheck, error) {
 	none := store.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
 	if lambda && (in.protocol != "" || in.port != nil) {
-		return none, invalidConfiguration(store.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
+		return none, configurationError(store.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
 	}
 	if in.enabled != nil {
 		h.Enabled = *in.enabled
 	}
 	if !lambda && !h.Enabled {
-		return none, invalidConfiguration(store.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
+		return none, configurationError(store.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
 	}
 	if in.protocol != "" && in.protocol != h.Protocol {
 		h.Protocol = in.protocol
@@ -65,22 +65,22 @@ func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (st
 			h.Path, h.HTTPCodes, h.GRPCCodes = "", "", ""
 		}
 	}
-	if err := checkCheckProtocol(g, h.Protocol); err != nil {
+	if err := checkHealthCheckProtocol(g, h.Protocol); err != nil {
 		return none, err
 	}
 	tcp := h.Protocol == types.ProtocolEnumTcp
 	if in.port != nil {
 		h.Port = *in.port
 		if n, err := strconv.Atoi(h.Port); h.Port != trafficPort && (err != nil || n < 1 || n > 65535) {
-			return none, invalid(store.Unproven, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
+			return none, validationError(store.Unproven, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
 		}
 	}
 	if in.path != nil {
 		if tcp {
-			return none, invalidConfiguration(store.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
+			return none, configurationError(store.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
 		}
 		if !strings.HasPrefix(*in.path, "/") {
-			return none, invalid(store.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
+			return none, validationError(store.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
 		}
 		h.Path = *in.path
 	}
@@ -89,7 +89,7 @@ func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (st
 		from *int32
 	}{
 		{&h.IntervalSeconds, in.interval}, {&h.TimeoutSeconds, in.timeout},
-		{&h.HealthyThreshold, in.healthy}, {&h.UnhealthyThreshold, in.unhealthy},
+		{&h.HealthyThreshold, in.healthyThreshold}, {&h.UnhealthyThreshold, in.unhealthyThreshold},
 	} {
 		if n.from != nil {
 			*n.to = *n.from
@@ -98,25 +98,25 @@ func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (st
 	if err := mergeMatcher(g, &h, in.matcher); err != nil {
 		return none, err
 	}
-	fillCheck(g, &h)
-	return h, checkTimes(g, h)
+	setHealthCheckDefaults(g, &h)
+	return h, checkHealthCheckTimes(g, h)
 }
 
-// checkCheckProtocol returns an error unless a target group supports a protocol of health checks.
-func checkCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
+// checkHealthCheckProtocol returns an error unless a target group supports a protocol of health checks.
+func checkHealthCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
 	switch {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
 		return nil
 	case p != types.ProtocolEnumTcp:
-		return invalidConfiguration(store.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
+		return configurationError(store.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
 	case isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb:
-		return invalidConfiguration(store.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
+		return configurationError(store.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
 	}
 	return nil
 }
 
-// fillCheck sets the defaults of members without a value.
-func fillCheck(g *store.TargetGroup, h *store.HealthCheck) {
+// setHealthCheckDefaults sets the defaults of members without a value.
+func setHealthCheckDefaults(g *store.TargetGroup, h *store.HealthCheck) {
 	lambda := g.Type == types.TargetTypeEnumLambda
 	grpc := g.ProtocolVersion == versionGRPC
 	if h.Path == "" && (lambda || isHTTP(h.Protocol)) {
@@ -155,19 +155,19 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 		return nil
 	}
 	if h.Protocol == types.ProtocolEnumTcp {
-		return invalidConfiguration(store.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
+		return configurationError(store.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
 	}
 	grpc := g.ProtocolVersion == versionGRPC
 	if m.HttpCode != nil && m.GrpcCode != nil {
-		return invalid(store.Unproven, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
+		return validationError(store.Unproven, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
 	}
 	if grpc != (m.GrpcCode != nil) {
-		return invalid(store.Unproven, "The health check matcher does not fit the protocol version of the target group")
+		return validationError(store.Unproven, "The health check matcher does not fit the protocol version of the target group")
 	}
 	switch {
 	case grpc:
 		if !areCodesWithin(*m.GrpcCode, 0, 99) {
-			return invalid(store.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
+			return validationError(store.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
 		}
 		h.GRPCCodes = *m.GrpcCode
 	default:
@@ -176,7 +176,7 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 			high = 599
 		}
 		if !areCodesWithin(*m.HttpCode, low, high) {
-			return invalid(store.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
+			return validationError(store.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
 		}
 		h.HTTPCodes = *m.HttpCode
 	}
@@ -199,15 +199,15 @@ func areCodesWithin(list string, low, high int) bool {
 	return true
 }
 
-// checkTimes returns an error if the timeout is too long for the interval.
-func checkTimes(g *store.TargetGroup, h store.HealthCheck) error {
+// checkHealthCheckTimes returns an error if the timeout is too long for the interval.
+func checkHealthCheckTimes(g *store.TargetGroup, h store.HealthCheck) error {
 	t, i := h.TimeoutSeconds, h.IntervalSeconds
 	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda
 	switch {
 	case strict && t >= i:
-		return invalid(store.Quoted("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
+		return validationError(store.Quoted("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
 	case t > i:
-		return invalid(store.Unproven, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
+		return validationError(store.Unproven, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
 	}
 	return nil
 }

@@ -20,20 +20,20 @@ const (
 
 // CreateTargetGroup creates a target group. It returns an existing target group with the same name and settings.
 func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
-	check := checkSettings{
+	check := healthCheckSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
-		healthy: in.HealthyThresholdCount, unhealthy: in.UnhealthyThresholdCount, matcher: in.Matcher,
+		healthyThreshold: in.HealthyThresholdCount, unhealthyThreshold: in.UnhealthyThresholdCount, matcher: in.Matcher,
 	}
-	sh := s.newShape()
-	sh.required("name", in.Name != nil)
-	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
-	oneOf(&sh, "targetType", in.TargetType, in.TargetType.Values())
-	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
-	sh.between("port", in.Port, 1, 65535)
-	sh.between("targetControlPort", in.TargetControlPort, 1, 65535)
-	sh.shapeCheck(check)
-	sh.shapeTags(in.Tags)
+	sh := s.newValidation()
+	sh.checkPresent("name", in.Name != nil)
+	checkEnum(&sh, "protocol", in.Protocol, in.Protocol.Values())
+	checkEnum(&sh, "targetType", in.TargetType, in.TargetType.Values())
+	checkEnum(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	sh.checkRange("port", in.Port, 1, 65535)
+	sh.checkRange("targetControlPort", in.TargetControlPort, 1, 65535)
+	sh.validateHealthCheck(check)
+	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 		return nil, err
 	}
 	var err error
-	if g.Check, err = newCheck(g, check); err != nil {
+	if g.Check, err = newHealthCheck(g, check); err != nil {
 		return nil, err
 	}
 	if g.Tags, err = newTags(in.Tags); err != nil {
@@ -60,31 +60,31 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 		if other.Name != g.Name {
 			continue
 		}
-		if !sameTargetGroup(other, g) {
+		if !isSameTargetGroup(other, g) {
 			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
-		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(other)}}, nil
+		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeWithoutLoadBalancers(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
 		return nil, store.Errorf(store.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
 	}
-	g.ID = s.w.Hex(16)
+	g.ID = s.store.RandomHex(16)
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
 	g.Attributes = initialTargetGroupAttributes(g)
 	st.TargetGroups[g.ARN] = g
-	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
+	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeWithoutLoadBalancers(g)}}, nil
 }
 
 func checkTargetGroupName(name string) error {
 	switch {
 	case len(name) > 32:
-		return invalid(store.Unproven, "Target group name '%s' cannot be longer than '32' characters", name)
+		return validationError(store.Unproven, "Target group name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return invalid(store.Unproven, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
+		return validationError(store.Unproven, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return invalid(store.Unproven, "Target group name '%s' cannot begin or end with '-'", name)
+		return validationError(store.Unproven, "Target group name '%s' cannot begin or end with '-'", name)
 	case strings.Contains(name, "--"):
-		return invalid(store.Unproven, "Target group name '%s' cannot contain '--'", name)
+		return validationError(store.Unproven, "Target group name '%s' cannot contain '--'", name)
 	}
 	return nil
 }
@@ -101,28 +101,28 @@ func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.Crea
 			{in.ProtocolVersion != nil, "Protocol version"}, {in.TargetControlPort != nil, "Target control port"},
 		} {
 			if bad.given {
-				return invalid(store.Quoted("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
+				return validationError(store.Quoted("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
 			}
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-			return invalid(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
+			return validationError(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
 		}
 		return nil
 	}
 	if g.Protocol == "" || in.Port == nil {
-		return invalid(store.Unproven, "A target group of type '%s' must have a protocol and a port", g.Type)
+		return validationError(store.Unproven, "A target group of type '%s' must have a protocol and a port", g.Type)
 	}
 	if g.Protocol == types.ProtocolEnumGeneve {
-		return invalid(store.Own, "Target groups with the GENEVE protocol are not supported by this emulator")
+		return validationError(store.Own, "Target groups with the GENEVE protocol are not supported by this emulator")
 	}
 	if g.VPC == "" {
-		return invalid(store.Quoted("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
+		return validationError(store.Quoted("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
 	}
 	if p.VPCs[g.VPC] == nil {
-		return invalid(store.Quoted("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
+		return validationError(store.Quoted("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
 	}
 	if g.Type == types.TargetTypeEnumAlb && g.Protocol != types.ProtocolEnumTcp {
-		return invalid(store.Unproven, "Target groups with target type 'alb' must have the TCP protocol")
+		return validationError(store.Unproven, "Target groups with target type 'alb' must have the TCP protocol")
 	}
 	switch {
 	case isHTTP(g.Protocol):
@@ -130,18 +130,18 @@ func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.Crea
 			g.ProtocolVersion = versionHTTP1
 		}
 		if v := g.ProtocolVersion; v != versionHTTP1 && v != versionHTTP2 && v != versionGRPC {
-			return invalid(store.Unproven, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
+			return validationError(store.Unproven, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
 		}
 	case in.ProtocolVersion != nil:
-		return invalid(store.Unproven, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.Unproven, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
 	case in.TargetControlPort != nil:
-		return invalid(store.Unproven, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.Unproven, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	if g.Addressing == "" {
 		g.Addressing = types.TargetGroupIpAddressTypeEnumIpv4
 	}
 	if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && g.Type == types.TargetTypeEnumAlb {
-		return invalid(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
+		return validationError(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
 	}
 	return nil
 }
@@ -150,16 +150,16 @@ func isHTTP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
 }
 
-// sameTargetGroup reports whether an existing target group has the settings of a create operation.
-func sameTargetGroup(have, want *store.TargetGroup) bool {
+// isSameTargetGroup reports whether an existing target group has the settings of a create operation.
+func isSameTargetGroup(have, want *store.TargetGroup) bool {
 	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
 		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
 }
 
-// writtenTargetGroup returns a target group as create and modify operations return it: without
+// describeWithoutLoadBalancers returns a target group as create and modify operations return it: without
 // the load balancers that use it.
-func writtenTargetGroup(g *store.TargetGroup) types.TargetGroup {
+func describeWithoutLoadBalancers(g *store.TargetGroup) types.TargetGroup {
 	out := describeTargetGroup(g)
 	out.LoadBalancerArns = nil
 	return out

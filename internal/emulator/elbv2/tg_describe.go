@@ -17,7 +17,7 @@ func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTarge
 		}
 	}
 	if ways > 1 {
-		return nil, invalid(store.Unproven, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
+		return nil, validationError(store.Unproven, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
 	}
 	var found []*store.TargetGroup
 	switch {
@@ -26,22 +26,22 @@ func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTarge
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range mapValues(st.TargetGroups) {
+		for _, g := range sortedValues(st.TargetGroups) {
 			if g.LoadBalancer == lb.ARN {
 				found = append(found, g)
 			}
 		}
 		if len(found) == 0 {
-			return nil, targetGroupNotFound()
+			return nil, targetGroupNotFoundError()
 		}
 	case len(in.Names) > 0:
 		for _, name := range withoutDuplicates(in.Names) {
-			if g := targetGroupNamed(st, name); g != nil {
+			if g := targetGroupByName(st, name); g != nil {
 				found = append(found, g)
 			}
 		}
 		if len(found) == 0 {
-			return nil, targetGroupNotFound()
+			return nil, targetGroupNotFoundError()
 		}
 	case len(in.TargetGroupArns) > 0:
 		var err error
@@ -49,9 +49,9 @@ func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTarge
 			return nil, err
 		}
 	default:
-		found = mapValues(st.TargetGroups)
+		found = sortedValues(st.TargetGroups)
 	}
-	found, next, err := page(s.w, found, func(g *store.TargetGroup) string { return g.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.store, found, func(g *store.TargetGroup) string { return g.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-func targetGroupNamed(st *store.ELBState, name string) *store.TargetGroup {
+func targetGroupByName(st *store.ELBState, name string) *store.TargetGroup {
 	for _, g := range st.TargetGroups {
 		if g.Name == name {
 			return g
@@ -73,14 +73,14 @@ func targetGroupNamed(st *store.ELBState, name string) *store.TargetGroup {
 
 // ModifyTargetGroup changes health check settings; other settings cannot be changed.
 func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
-	check := checkSettings{
+	check := healthCheckSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
-		healthy: in.HealthyThresholdCount, unhealthy: in.UnhealthyThresholdCount, matcher: in.Matcher,
+		healthyThreshold: in.HealthyThresholdCount, unhealthyThreshold: in.UnhealthyThresholdCount, matcher: in.Matcher,
 	}
-	var sh shape
-	sh.required("targetGroupArn", in.TargetGroupArn != nil)
-	sh.shapeCheck(check)
+	var sh validation
+	sh.checkPresent("targetGroupArn", in.TargetGroupArn != nil)
+	sh.validateHealthCheck(check)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -88,29 +88,29 @@ func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGrou
 	if err != nil {
 		return nil, err
 	}
-	next, err := mergeCheck(g, g.Check, check)
+	next, err := mergeHealthCheck(g, g.Check, check)
 	if err != nil {
 		return nil, err
 	}
 	g.Check = next
-	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
+	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{describeWithoutLoadBalancers(g)}}, nil
 }
 
 // DeleteTargetGroup deletes a target group that no listener or rule uses. It also succeeds if no target group has
 // the ARN.
 func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
-	if err := required("targetGroupArn", in.TargetGroupArn != nil); err != nil {
+	if err := requiredError("targetGroupArn", in.TargetGroupArn != nil); err != nil {
 		return nil, err
 	}
 	st, arn := c.Partition.ELB, *in.TargetGroupArn
-	if err := kindTargetGroup.check(st, arn); err != nil {
+	if err := kindTargetGroup.checkARN(st, arn); err != nil {
 		return nil, err
 	}
 	g := st.TargetGroups[arn]
 	if g == nil {
 		return &elb.DeleteTargetGroupOutput{}, nil
 	}
-	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.w.Config.ELB.TargetGroupLinger))
+	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.store.Config.ELB.TargetGroupLinger))
 	if g.LoadBalancer != "" || lingers {
 		return nil, store.Errorf(store.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
 	}

@@ -10,14 +10,14 @@ import (
 
 // checkTransforms checks the transforms of a rule and returns a copy.
 func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
-	var sh shape
+	var sh validation
 	for i, t := range in {
 		at := fmt.Sprintf("transforms.%d.member.", i+1)
-		sh.required(at+"type", t.Type != "")
-		oneOf(&sh, at+"type", t.Type, t.Type.Values())
-		for j, r := range rewrites(t) {
-			sh.length(fmt.Sprintf("%srewrites.%d.member.regex", at, j+1), r.Regex, 0, 1024)
-			sh.length(fmt.Sprintf("%srewrites.%d.member.replace", at, j+1), r.Replace, 0, 1024)
+		sh.checkPresent(at+"type", t.Type != "")
+		checkEnum(&sh, at+"type", t.Type, t.Type.Values())
+		for j, r := range rewriteConfigs(t) {
+			sh.checkLength(fmt.Sprintf("%srewrites.%d.member.regex", at, j+1), r.Regex, 0, 1024)
+			sh.checkLength(fmt.Sprintf("%srewrites.%d.member.replace", at, j+1), r.Replace, 0, 1024)
 		}
 	}
 	if err := sh.err(); err != nil {
@@ -27,19 +27,19 @@ func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
 	var out []types.RuleTransform
 	for _, t := range in {
 		if seen[t.Type] {
-			return nil, invalid(store.Unproven, "A rule can only have one '%s' transform", t.Type)
+			return nil, validationError(store.Unproven, "A rule can only have one '%s' transform", t.Type)
 		}
 		seen[t.Type] = true
 		host := t.Type == types.TransformTypeEnumHostHeaderRewrite
 		if host != (t.HostHeaderRewriteConfig != nil) || host == (t.UrlRewriteConfig != nil) {
-			return nil, invalid(store.Unproven, "For transforms of type '%s', you must specify exactly its own configuration", t.Type)
+			return nil, validationError(store.Unproven, "For transforms of type '%s', you must specify exactly its own configuration", t.Type)
 		}
-		list := rewrites(t)
+		list := rewriteConfigs(t)
 		if len(list) != 1 {
-			return nil, invalid(store.Unproven, "A transform of type '%s' must have exactly one rewrite", t.Type)
+			return nil, validationError(store.Unproven, "A transform of type '%s' must have exactly one rewrite", t.Type)
 		}
 		if list[0].Regex == nil || list[0].Replace == nil {
-			return nil, invalid(store.Unproven, "A rewrite must have a regular expression and a replacement")
+			return nil, validationError(store.Unproven, "A rewrite must have a regular expression and a replacement")
 		}
 		if err := checkRegex(*list[0].Regex); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
 	return out, nil
 }
 
-func rewrites(t types.RuleTransform) []types.RewriteConfig {
+func rewriteConfigs(t types.RuleTransform) []types.RewriteConfig {
 	switch {
 	case t.HostHeaderRewriteConfig != nil:
 		return t.HostHeaderRewriteConfig.Rewrites

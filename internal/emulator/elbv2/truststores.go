@@ -16,13 +16,13 @@ var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
 // CreateTrustStore creates a trust store. It does not read the bundle.
 func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
-	sh := s.newShape()
-	sh.required("name", in.Name != nil)
-	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
-	sh.required("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
-	sh.length("name", in.Name, 1, 32)
-	sh.matches("name", in.Name, trustStorePattern)
-	sh.shapeTags(in.Tags)
+	sh := s.newValidation()
+	sh.checkPresent("name", in.Name != nil)
+	sh.checkPresent("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
+	sh.checkPresent("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
+	sh.checkLength("name", in.Name, 1, 32)
+	sh.checkPattern("name", in.Name, trustStorePattern)
+	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreIn
 	}
 	t := &store.TrustStore{
 		Name: *in.Name, Bucket: *in.CaCertificatesBundleS3Bucket, Key: *in.CaCertificatesBundleS3Key,
-		Version: store.Value(in.CaCertificatesBundleS3ObjectVersion), Active: c.Now.Add(s.w.Config.ELB.TrustStoreDelay), Tags: tags,
+		Version: store.Value(in.CaCertificatesBundleS3ObjectVersion), Active: c.Now.Add(s.store.Config.ELB.TrustStoreDelay), Tags: tags,
 	}
 	for _, other := range st.TrustStores {
 		if other.Name == t.Name {
@@ -46,17 +46,17 @@ func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreIn
 	if most := s.quota(quotaTrustStores); len(st.TrustStores) >= most {
 		return nil, store.Errorf(store.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
 	}
-	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.w.Hex(16)))
+	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.store.RandomHex(16)))
 	st.TrustStores[t.ARN] = t
 	return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
 }
 
 // ModifyTrustStore replaces the bundle.
 func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
-	var sh shape
-	sh.required("trustStoreArn", in.TrustStoreArn != nil)
-	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
-	sh.required("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
+	var sh validation
+	sh.checkPresent("trustStoreArn", in.TrustStoreArn != nil)
+	sh.checkPresent("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
+	sh.checkPresent("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
@@ -68,10 +68,10 @@ func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreIn
 	return &elb.ModifyTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
 }
 
-// trustStoreUsers returns the ARNs of the listeners that use a trust store.
-func trustStoreUsers(st *store.ELBState, arn string) []string {
+// trustStoreListeners returns the ARNs of the listeners that use a trust store.
+func trustStoreListeners(st *store.ELBState, arn string) []string {
 	var out []string
-	for _, l := range mapValues(st.Listeners) {
+	for _, l := range sortedValues(st.Listeners) {
 		if l.Mutual != nil && store.Value(l.Mutual.TrustStoreArn) == arn {
 			out = append(out, l.ARN)
 		}
@@ -81,7 +81,7 @@ func trustStoreUsers(st *store.ELBState, arn string) []string {
 
 // DeleteTrustStore deletes a trust store that no listener uses.
 func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
-	if err := required("trustStoreArn", in.TrustStoreArn != nil); err != nil {
+	if err := requiredError("trustStoreArn", in.TrustStoreArn != nil); err != nil {
 		return nil, err
 	}
 	st := c.Partition.ELB
@@ -89,7 +89,7 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 	if err != nil {
 		return nil, err
 	}
-	if len(trustStoreUsers(st, t.ARN)) > 0 {
+	if len(trustStoreListeners(st, t.ARN)) > 0 {
 		return nil, store.Errorf(store.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
 	}
 	delete(st.TrustStores, t.ARN)
@@ -100,23 +100,23 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 func (s *trustStores) DescribeTrustStores(c *store.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
 	st := c.Partition.ELB
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
-		return nil, invalid(store.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
+		return nil, validationError(store.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
 	}
 	found, err := findAll(st, kindTrustStore, st.TrustStores, in.TrustStoreArns)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range withoutDuplicates(in.Names) {
-		i := slices.IndexFunc(mapValues(st.TrustStores), func(t *store.TrustStore) bool { return t.Name == name })
+		i := slices.IndexFunc(sortedValues(st.TrustStores), func(t *store.TrustStore) bool { return t.Name == name })
 		if i < 0 {
-			return nil, trustStoreNotFound()
+			return nil, trustStoreNotFoundError()
 		}
-		found = append(found, mapValues(st.TrustStores)[i])
+		found = append(found, sortedValues(st.TrustStores)[i])
 	}
 	if len(in.Names) == 0 && len(in.TrustStoreArns) == 0 {
-		found = mapValues(st.TrustStores)
+		found = sortedValues(st.TrustStores)
 	}
-	found, next, err := page(s.w, found, func(t *store.TrustStore) string { return t.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.store, found, func(t *store.TrustStore) string { return t.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.Desc
 	if err != nil {
 		return nil, err
 	}
-	users, next, err := page(s.w, trustStoreUsers(st, t.ARN), func(arn string) string { return arn }, unordered, in.Marker, in.PageSize)
+	users, next, err := page(s.store, trustStoreListeners(st, t.ARN), func(arn string) string { return arn }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (s *trustStores) DescribeTrustStoreRevocations(c *store.Call, in *elb.Descr
 		found = slices.Clone(t.Revocations)
 	}
 	slices.SortFunc(found, func(a, b store.TrustStoreRevocation) int { return cmp.Compare(a.ID, b.ID) })
-	found, next, err := page(s.w, found, func(r store.TrustStoreRevocation) string { return fmt.Sprintf("%012d", r.ID) }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.store, found, func(r store.TrustStoreRevocation) string { return fmt.Sprintf("%012d", r.ID) }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}

@@ -17,14 +17,14 @@ import (
 
 func TestStateSurvivesExportAndRestore(t *testing.T) {
 	r := newHarness(t)
-	lb, g := r.alb("app"), r.tg("web")
-	cert := r.certificate(false, "example.com")
-	l := r.https(lb.LoadBalancerArn, 443, cert, toHTTPSHost())
+	lb, g := r.createALB("app"), r.createTargetGroup("web")
+	cert := r.importCertificate(false, "example.com")
+	l := r.createHTTPSListener(lb.LoadBalancerArn, 443, cert, redirectToHostActions())
 	rule := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
-		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: append(hostIs("a.com"), pathIs("/a")...),
-		Actions: append(oidc(1, aws.String("s")), ordered(forward(g.TargetGroupArn), 2)...), Tags: []types.Tag{tag("a", "1")},
+		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: append(hostConditions("a.com"), pathConditions("/a")...),
+		Actions: append(oidcActions(1, aws.String("s")), ordered(forwardActions(g.TargetGroupArn), 2)...), Tags: []types.Tag{newTag("a", "1")},
 	}))(t).Rules[0]
-	if err := r.register(g, target("10.0.0.50")); err != nil {
+	if err := r.registerTargets(g, targetWithID("10.0.0.50")); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Minute)
@@ -41,20 +41,20 @@ func TestStateSurvivesExportAndRestore(t *testing.T) {
 		t.Errorf("the state changed (-before +after):\n%s", d)
 	}
 	got := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{RuleArns: []string{*rule.RuleArn}}))(t).Rules[0]
-	if d := cmp.Diff(rule.Actions, got.Actions, sdk()); d != "" {
+	if d := cmp.Diff(rule.Actions, got.Actions, ignoreUnexportedFields()); d != "" {
 		t.Errorf("actions (-before +after):\n%s", d)
 	}
-	r.wantHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
+	r.checkHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
 	r.checkState()
 }
 
-func toHTTPSHost() []types.Action {
-	return redirect(types.RedirectActionConfig{Host: aws.String("other.example.com"), StatusCode: "HTTP_302"})
+func redirectToHostActions() []types.Action {
+	return redirectActions(types.RedirectActionConfig{Host: aws.String("other.example.com"), StatusCode: "HTTP_302"})
 }
 
-// TestVirtualTime checks that the SDK's waiters work with the emulator in a synctest bubble, where waiting takes no
-// real time.
-func TestVirtualTime(t *testing.T) {
+// TestWaitersWorkInVirtualTime checks that the SDK's waiters work with the emulator in a synctest bubble, where waiting
+// takes no real time.
+func TestWaitersWorkInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 1})
 		em.Store().Config.ELB.ProvisioningDelay = 3 * time.Minute
@@ -72,9 +72,9 @@ func TestVirtualTime(t *testing.T) {
 			Name: aws.String("web"), Protocol: "HTTP", Port: aws.Int32(80), VpcId: &vpc, TargetType: "ip",
 		}))(t).TargetGroups[0]
 		must(client.CreateListener(t.Context(), &elb.CreateListenerInput{
-			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP", DefaultActions: forward(g.TargetGroupArn),
+			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP", DefaultActions: forwardActions(g.TargetGroupArn),
 		}))(t)
-		must(client.RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{target("172.31.0.50")}}))(t)
+		must(client.RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{targetWithID("172.31.0.50")}}))(t)
 		active := elb.NewLoadBalancerAvailableWaiter(client)
 		if err := active.Wait(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{*lb.LoadBalancerArn}}, 10*time.Minute); err != nil {
 			t.Fatal(err)

@@ -12,10 +12,10 @@ type DistortionKind string
 
 // Kinds of distortions. A kind that the type of the member does not support has no effect.
 const (
-	Drop    DistortionKind = "dropped"        // the member is missing
-	Reorder DistortionKind = "reordered"      // the list is reversed
-	Case    DistortionKind = "in other case"  // upper and lower case are swapped
-	Default DistortionKind = "default filled" // a missing member has a value
+	Drop        DistortionKind = "dropped"        // the member is missing
+	Reorder     DistortionKind = "reordered"      // the list is reversed
+	SwapCase    DistortionKind = "in other case"  // upper and lower case are swapped
+	FillDefault DistortionKind = "default filled" // a missing member has a value
 )
 
 // Distortion changes one member of the answers to an operation. It does not change the state.
@@ -25,36 +25,36 @@ type Distortion struct {
 	Kind   DistortionKind `json:"How"`
 }
 
-// Of returns the answer with the member distorted. The answer itself is not changed.
-func (d Distortion) Of(answer any) any {
-	out := copyOf(reflect.ValueOf(answer))
-	d.apply(out, strings.Split(d.Member, "."))
+// Distort returns the answer with the member distorted. The answer itself is not changed.
+func (d Distortion) Distort(answer any) any {
+	out := deepCopy(reflect.ValueOf(answer))
+	d.applyAt(out, strings.Split(d.Member, "."))
 	return out.Interface()
 }
 
-func (d Distortion) apply(v reflect.Value, path []string) {
+func (d Distortion) applyAt(v reflect.Value, path []string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			d.apply(v.Elem(), path)
+			d.applyAt(v.Elem(), path)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			d.apply(v.Index(i), path)
+			d.applyAt(v.Index(i), path)
 		}
 	case reflect.Struct:
 		f := v.FieldByName(path[0])
 		switch {
 		case !f.IsValid():
 		case len(path) > 1:
-			d.apply(f, path[1:])
+			d.applyAt(f, path[1:])
 		default:
-			d.member(f)
+			d.distortMember(f)
 		}
 	}
 }
 
-func (d Distortion) member(f reflect.Value) {
+func (d Distortion) distortMember(f reflect.Value) {
 	switch d.Kind {
 	case Drop:
 		f.SetZero()
@@ -66,7 +66,7 @@ func (d Distortion) member(f reflect.Value) {
 				f.Index(j).Set(x)
 			}
 		}
-	case Case:
+	case SwapCase:
 		eachText(f, func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if unicode.IsUpper(r) {
@@ -75,9 +75,9 @@ func (d Distortion) member(f reflect.Value) {
 				return unicode.ToUpper(r)
 			}, s)
 		})
-	case Default:
+	case FillDefault:
 		if f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 {
-			fill(f)
+			setNonZero(f)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func eachText(f reflect.Value, change func(string) string) {
 	}
 }
 
-// fill sets a member to a value other than its zero value.
-func fill(f reflect.Value) {
+// setNonZero sets a member to a value other than its zero value.
+func setNonZero(f reflect.Value) {
 	switch f.Kind() {
 	case reflect.String:
 		f.SetString("default")
@@ -109,34 +109,34 @@ func fill(f reflect.Value) {
 		f.SetBool(true)
 	case reflect.Pointer:
 		f.Set(reflect.New(f.Type().Elem()))
-		fill(f.Elem())
+		setNonZero(f.Elem())
 	case reflect.Slice:
 		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-		fill(f.Index(0))
+		setNonZero(f.Index(0))
 	}
 }
 
-// copyOf returns a deep copy of a value.
-func copyOf(v reflect.Value) reflect.Value {
+// deepCopy returns a deep copy of a value.
+func deepCopy(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
 			out.Set(reflect.New(v.Type().Elem()))
-			out.Elem().Set(copyOf(v.Elem()))
+			out.Elem().Set(deepCopy(v.Elem()))
 		}
 	case reflect.Slice:
 		if !v.IsNil() {
 			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 			for i := range v.Len() {
-				out.Index(i).Set(copyOf(v.Index(i)))
+				out.Index(i).Set(deepCopy(v.Index(i)))
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() && out.Field(i).CanSet() {
-				out.Field(i).Set(copyOf(v.Field(i)))
+				out.Field(i).Set(deepCopy(v.Field(i)))
 			}
 		}
 	}
@@ -155,12 +155,12 @@ func Distortions(answer reflect.Type) []Distortion {
 		case t.Kind() == reflect.Slice:
 			kinds = append(kinds, Reorder)
 			if e := t.Elem(); e.Kind() == reflect.String {
-				kinds = append(kinds, Case, Default)
+				kinds = append(kinds, SwapCase, FillDefault)
 			}
 		case t.Kind() == reflect.String:
-			kinds = append(kinds, Case, Default)
+			kinds = append(kinds, SwapCase, FillDefault)
 		case t.Kind() != reflect.Struct && t.Kind() != reflect.Map:
-			kinds = append(kinds, Default)
+			kinds = append(kinds, FillDefault)
 		}
 		for _, kind := range kinds {
 			out = append(out, Distortion{Member: path, Kind: kind})

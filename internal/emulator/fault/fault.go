@@ -71,21 +71,21 @@ type Rule struct {
 	Skip, Count int
 	Action      Action
 
-	seen int
+	matchCount int
 }
 
 // Set has the faults of an emulator. It is safe for concurrent use.
 type Set struct {
-	mu        sync.Mutex
-	hook      Hook
-	rules     []*Rule
-	limits    Limits
-	levels    map[bucketKey]*level
-	numbers   map[string]int
-	sequence  int
-	mutation  int
-	throttled map[string]int
-	history   time.Duration
+	mu              sync.Mutex
+	hook            Hook
+	rules           []*Rule
+	limits          Limits
+	bucketLevels    map[bucketKey]*bucketLevel
+	callNumbers     map[string]int
+	sequence        int
+	mutation        int
+	throttledCounts map[string]int
+	history         time.Duration
 }
 
 // NewSet returns a set without faults.
@@ -100,9 +100,9 @@ func (s *Set) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook, s.rules, s.limits, s.history = nil, nil, Limits{}, 0
-	s.levels = map[bucketKey]*level{}
-	s.numbers = map[string]int{}
-	s.throttled = map[string]int{}
+	s.bucketLevels = map[bucketKey]*bucketLevel{}
+	s.callNumbers = map[string]int{}
+	s.throttledCounts = map[string]int{}
 	s.sequence, s.mutation = 0, 0
 }
 
@@ -112,7 +112,7 @@ func (s *Set) SetHook(h Hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = h
-	s.numbers, s.sequence, s.mutation = map[string]int{}, 0, 0
+	s.callNumbers, s.sequence, s.mutation = map[string]int{}, 0, 0
 }
 
 // Add appends a rule. The first matching rule that fails a call applies; latencies of all matching rules add up.
@@ -146,7 +146,7 @@ func (s *Set) SetLimits(l Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limits = l
-	s.levels = map[bucketKey]*level{}
+	s.bucketLevels = map[bucketKey]*bucketLevel{}
 }
 
 // Limits returns the installed token buckets.
@@ -156,12 +156,12 @@ func (s *Set) Limits() Limits {
 	return s.limits
 }
 
-// Throttled counts the calls that were throttled so far, by service and
+// ThrottledCalls counts the calls that were throttled so far, by service and
 // operation ("ec2:DescribeSubnets").
-func (s *Set) Throttled() map[string]int {
+func (s *Set) ThrottledCalls() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.throttled)
+	return maps.Clone(s.throttledCounts)
 }
 
 // KeepHistory makes the emulator store past states for a duration. A hook that returns Stale needs it before the
@@ -172,8 +172,8 @@ func (s *Set) KeepHistory(d time.Duration) {
 	s.history = max(s.history, d)
 }
 
-// History returns the duration for which past states are stored; 0 means that none are stored.
-func (s *Set) History() time.Duration {
+// HistoryDuration returns the duration for which past states are stored; 0 means that none are stored.
+func (s *Set) HistoryDuration() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history
@@ -185,37 +185,37 @@ func (s *Set) Decide(c Call) Action {
 	s.mu.Lock()
 	name := c.Service + ":" + c.Operation
 	s.sequence++
-	s.numbers[name]++
-	c.Sequence, c.Number = s.sequence, s.numbers[name]
+	s.callNumbers[name]++
+	c.Sequence, c.Number = s.sequence, s.callNumbers[name]
 	if c.Mutating {
 		s.mutation++
 		c.Mutation = s.mutation
 	}
 	out := Action{Throttle: s.overLimit(c)}
 	for _, r := range s.rules {
-		if !out.fails() && r.matches(c) {
-			out = merge(out, r.Action)
+		if !out.fails() && r.matchAndCount(c) {
+			out = mergeActions(out, r.Action)
 		}
 	}
 	hook := s.hook
 	s.mu.Unlock()
 
 	if hook != nil && !out.fails() {
-		out = merge(out, hook(c))
+		out = mergeActions(out, hook(c))
 	}
 	if out.Deny && !out.Throttle {
-		out.Error = Deny(c.Service, c.Operation)
+		out.Error = DenialError(c.Service, c.Operation)
 	}
 	if out.Throttle {
-		out.Error = Throttle(c.Service)
+		out.Error = ThrottlingError(c.Service)
 		s.mu.Lock()
-		s.throttled[name]++
+		s.throttledCounts[name]++
 		s.mu.Unlock()
 	}
 	return out
 }
 
-func merge(a, b Action) Action {
+func mergeActions(a, b Action) Action {
 	b.Latency += a.Latency
 	b.Stale = max(a.Stale, b.Stale)
 	b.Distort = append(slices.Clone(a.Distort), b.Distort...)
@@ -225,15 +225,15 @@ func merge(a, b Action) Action {
 	return b
 }
 
-func (r *Rule) matches(c Call) bool {
-	if r.MutatingOnly && !c.Mutating || !glob(r.Service, c.Service) || !glob(r.Operation, c.Operation) {
+func (r *Rule) matchAndCount(c Call) bool {
+	if r.MutatingOnly && !c.Mutating || !matchesPattern(r.Service, c.Service) || !matchesPattern(r.Operation, c.Operation) {
 		return false
 	}
-	r.seen++
-	return r.seen > r.Skip && (r.Count == 0 || r.seen <= r.Skip+r.Count)
+	r.matchCount++
+	return r.matchCount > r.Skip && (r.Count == 0 || r.matchCount <= r.Skip+r.Count)
 }
 
-func glob(pattern, s string) bool {
+func matchesPattern(pattern, s string) bool {
 	if pattern == "" {
 		return true
 	}

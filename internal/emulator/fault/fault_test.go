@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestRules(t *testing.T) {
 	denied := &store.Error{Code: "AccessDenied"}
@@ -86,15 +86,15 @@ func TestDocumentedLimits(t *testing.T) {
 		burst  int // calls that are admitted at once
 		later  int // calls that are admitted ten seconds later
 	}{
-		"creating load balancers":       {fault.Documented(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateLoadBalancer"}, 10, 2},
-		"other changes":                 {fault.Documented(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 20, 20},
-		"reads":                         {fault.Documented(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 200, 200},
-		"reads as they were":            {fault.Documented2025(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 40, 40},
-		"raised":                        {fault.Documented(5), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 100, 100},
-		"unfiltered reads of instances": {fault.Documented(1), fault.Call{Service: "ec2", Operation: "DescribeInstances", Unfiltered: true}, 50, 50},
-		"filtered reads of instances":   {fault.Documented(1), fault.Call{Service: "ec2", Operation: "DescribeInstances"}, 100, 100},
-		"rules of security groups":      {fault.Documented(1), fault.Call{Service: "ec2", Operation: "AuthorizeSecurityGroupIngress"}, 50, 50},
-		"tags":                          {fault.Documented(1), fault.Call{Service: "ec2", Operation: "CreateTags"}, 100, 100},
+		"creating load balancers":       {fault.DocumentedLimits(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateLoadBalancer"}, 10, 2},
+		"other changes":                 {fault.DocumentedLimits(1), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 20, 20},
+		"reads":                         {fault.DocumentedLimits(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 200, 200},
+		"reads as they were":            {fault.DocumentedLimits2025(1), fault.Call{Service: "elasticloadbalancing", Operation: "DescribeRules"}, 40, 40},
+		"raised":                        {fault.DocumentedLimits(5), fault.Call{Service: "elasticloadbalancing", Operation: "CreateRule"}, 100, 100},
+		"unfiltered reads of instances": {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "DescribeInstances", Unfiltered: true}, 50, 50},
+		"filtered reads of instances":   {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "DescribeInstances"}, 100, 100},
+		"rules of security groups":      {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "AuthorizeSecurityGroupIngress"}, 50, 50},
+		"tags":                          {fault.DocumentedLimits(1), fault.Call{Service: "ec2", Operation: "CreateTags"}, 100, 100},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,10 +108,10 @@ func TestDocumentedLimits(t *testing.T) {
 					}
 				}
 			}
-			if got := passing(start); got != c.burst {
+			if got := passing(startTime); got != c.burst {
 				t.Errorf("burst: want %d, got %d", c.burst, got)
 			}
-			if got := passing(start.Add(10 * time.Second)); got != c.later {
+			if got := passing(startTime.Add(10 * time.Second)); got != c.later {
 				t.Errorf("ten seconds later: want %d, got %d", c.later, got)
 			}
 		})

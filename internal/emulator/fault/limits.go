@@ -37,10 +37,10 @@ type Limits struct {
 
 type bucketKey struct{ account, region, service, name string }
 
-// level is the number of tokens in a bucket at a time.
-type level struct {
-	tokens float64
-	at     time.Time
+// bucketLevel is the number of tokens in a bucket at a time.
+type bucketLevel struct {
+	tokens    float64
+	updatedAt time.Time
 }
 
 // overLimit takes the tokens of a call. It reports whether a token is missing.
@@ -58,13 +58,13 @@ func (s *Set) overLimit(c Call) bool {
 			name += ":" + c.Operation
 		}
 		key := bucketKey{c.Account, c.Region, c.Service, name}
-		l := s.levels[key]
+		l := s.bucketLevels[key]
 		if l == nil {
-			l = &level{tokens: b.Capacity * (1 - s.limits.OtherClient), at: c.Time}
-			s.levels[key] = l
+			l = &bucketLevel{tokens: b.Capacity * (1 - s.limits.OtherClient), updatedAt: c.Time}
+			s.bucketLevels[key] = l
 		}
-		l.tokens = min(b.Capacity, l.tokens+b.Refill*(1-s.limits.OtherClient)*c.Time.Sub(l.at).Seconds())
-		l.at = c.Time
+		l.tokens = min(b.Capacity, l.tokens+b.Refill*(1-s.limits.OtherClient)*c.Time.Sub(l.updatedAt).Seconds())
+		l.updatedAt = c.Time
 		if l.tokens < 1 {
 			over = true
 			continue
@@ -79,31 +79,33 @@ func (b Bucket) matches(c Call) bool {
 		return false
 	}
 	for _, pattern := range b.Operations {
-		if glob(pattern, c.Operation) {
+		if matchesPattern(pattern, c.Operation) {
 			return true
 		}
 	}
 	return false
 }
 
-var reads = []string{"Describe*", "Get*", "List*", "Search*"}
+var readOperationPatterns = []string{"Describe*", "Get*", "List*", "Search*"}
 
-// Documented returns the limits that AWS documents today. Each rate and capacity is multiplied by factor, because
+// DocumentedLimits returns the limits that AWS documents today. Each rate and capacity is multiplied by factor, because
 // accounts can have higher limits.
-func Documented(factor float64) Limits { return documented("documented", 200, 50, factor) }
+func DocumentedLimits(factor float64) Limits { return documentedLimits("documented", 200, 50, factor) }
 
-// Documented2025 returns the limits that AWS documented until March 2026, with fewer reads of load balancers. Older
+// DocumentedLimits2025 returns the limits that AWS documented until March 2026, with fewer reads of load balancers. Older
 // accounts and regions may still have them.
-func Documented2025(factor float64) Limits { return documented("documented-2025", 40, 10, factor) }
+func DocumentedLimits2025(factor float64) Limits {
+	return documentedLimits("documented-2025", 40, 10, factor)
+}
 
-func documented(name string, elbReads, elbReadRate, factor float64) Limits {
+func documentedLimits(name string, elbReads, elbReadRate, factor float64) Limits {
 	const ec2, elb = "ec2", "elasticloadbalancing"
 	l := Limits{Name: name, Buckets: []Bucket{
 		{Service: ec2, Name: "unfiltered", PerOperation: true, UnfilteredOnly: true, Capacity: 50, Refill: 10, Operations: []string{
 			"DescribeInstances", "DescribeInstanceStatus", "DescribeVolumes", "DescribeNetworkInterfaces", "DescribeSecurityGroups"}},
 		{Service: ec2, Name: "references", PerOperation: true, Capacity: 20, Refill: 5, Operations: []string{
 			"DescribeSecurityGroupReferences", "DescribeStaleSecurityGroups"}},
-		{Service: ec2, Name: "read", PerOperation: true, Capacity: 100, Refill: 20, Operations: reads},
+		{Service: ec2, Name: "read", PerOperation: true, Capacity: 100, Refill: 20, Operations: readOperationPatterns},
 		{Service: ec2, Name: "tags", PerOperation: true, Capacity: 100, Refill: 10, Operations: []string{"CreateTags", "DeleteTags"}},
 		{Service: ec2, Name: "interfaces", PerOperation: true, Capacity: 100, Refill: 5, Operations: []string{
 			"CreateNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
@@ -118,7 +120,7 @@ func documented(name string, elbReads, elbReadRate, factor float64) Limits {
 		{Service: elb, Name: "read-trust-stores", Capacity: 40, Refill: 10, Operations: []string{"DescribeTrustStore*"}},
 		{Service: elb, Name: "write-trust-stores", Capacity: 10, Refill: 0.2, Operations: []string{
 			"ModifyTrustStore", "DeleteTrustStore", "AddTrustStoreRevocations", "RemoveTrustStoreRevocations"}},
-		{Service: elb, Name: "read", Capacity: elbReads, Refill: elbReadRate, Operations: reads},
+		{Service: elb, Name: "read", Capacity: elbReads, Refill: elbReadRate, Operations: readOperationPatterns},
 		{Service: elb, Name: "write", Capacity: 20, Refill: 3, Operations: []string{"*"}},
 
 		{Service: "wafv2", Name: "associate", PerOperation: true, Capacity: 1, Refill: 0.5, Operations: []string{"AssociateWebACL", "DisassociateWebACL"}},
@@ -141,8 +143,8 @@ func documented(name string, elbReads, elbReadRate, factor float64) Limits {
 	return l
 }
 
-// Throttle returns the throttling error of a service.
-func Throttle(service string) *store.Error {
+// ThrottlingError returns the throttling error of a service.
+func ThrottlingError(service string) *store.Error {
 	switch service {
 	case "ec2":
 		return store.Errorf(store.Unproven, "RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
@@ -154,9 +156,9 @@ func Throttle(service string) *store.Error {
 	return store.Errorf(store.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
-// Deny returns the error of a service for a caller whom no policy allows an operation.
-func Deny(service, operation string) *store.Error {
-	action := authz.Prefix(service) + ":" + operation
-	return authz.Refusal(service, "arn:aws:sts::123456789012:assumed-role/controller/fulcrum", action, "",
+// DenialError returns the error of a service for a caller whom no policy allows an operation.
+func DenialError(service, operation string) *store.Error {
+	action := authz.ActionPrefix(service) + ":" + operation
+	return authz.AccessDeniedError(service, "arn:aws:sts::123456789012:assumed-role/controller/fulcrum", action, "",
 		"no identity-based policy allows the "+action+" action")
 }

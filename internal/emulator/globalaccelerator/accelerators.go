@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	quotaAccelerators = "standard-accelerators-per-account"
-	addresses         = 2 // addresses of each family
+	quotaAccelerators  = "standard-accelerators-per-account"
+	addressesPerFamily = 2 // addresses of each family
 )
 
 // accelerators has the operations of accelerators.
@@ -20,8 +20,8 @@ type accelerators struct{ *Service }
 
 // CreateAccelerator creates an accelerator with its static addresses.
 func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
-	err := first(required("Name", in.Name != nil), checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
-		checkAtMost("IpAddresses", len(in.IpAddresses), addresses), checkTags(in.Tags, nil))
+	err := firstError(checkPresent("Name", in.Name != nil), checkName(in.Name), checkEnum("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
+		checkAtMost("IpAddresses", len(in.IpAddresses), addressesPerFamily), checkTags(in.Tags, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +31,14 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	if err != nil {
 		return nil, err
 	}
-	st := s.state(c)
+	st := s.acceleratorState(c)
 	if made.arn != "" {
-		return &ga.CreateAcceleratorOutput{Accelerator: describe(c, st.Accelerators[made.arn])}, nil
+		return &ga.CreateAcceleratorOutput{Accelerator: describeAccelerator(c, st.Accelerators[made.arn])}, nil
 	}
 	a := &store.Accelerator{
-		ARN:  "arn:" + s.w.AWS().Name + ":globalaccelerator::" + c.Account + ":accelerator/" + s.w.UUID(),
+		ARN:  "arn:" + s.store.AWSPartition().Name + ":globalaccelerator::" + c.Account + ":accelerator/" + s.store.RandomUUID(),
 		Name: *in.Name, Addressing: types.IpAddressTypeIpv4, Enabled: in.Enabled == nil || *in.Enabled,
-		DNSName: "a" + s.w.Hex(16) + ".awsglobalaccelerator.com", Created: c.Now, Tags: map[string]string{},
+		DNSName: "a" + s.store.RandomHex(16) + ".awsglobalaccelerator.com", Created: c.Now, Tags: map[string]string{},
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack && len(in.IpAddresses) > 0 {
 		return nil, invalid(store.Unproven, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
@@ -46,7 +46,7 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	if err := s.assignAddresses(c, a, in.IpAddresses); err != nil {
 		return nil, err
 	}
-	if most := s.w.Quota(quotaAccelerators, 20); len(st.Accelerators) >= most {
+	if most := s.store.Quota(quotaAccelerators, 20); len(st.Accelerators) >= most {
 		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d accelerators has been reached", most)
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
@@ -57,9 +57,9 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	}
 	st.Accelerators[a.ARN] = a
 	s.storeCreation(c, made, a.ARN)
-	s.w.LinkRole(c.Account, store.LinkedAccelerator)
+	s.store.AddServiceLinkedRole(c.Account, store.LinkedServiceAccelerator)
 	s.recordChange(c, a)
-	return &ga.CreateAcceleratorOutput{Accelerator: describe(c, a)}, nil
+	return &ga.CreateAcceleratorOutput{Accelerator: describeAccelerator(c, a)}, nil
 }
 
 // assignAddresses assigns the IPv4 addresses of an accelerator: first the requested addresses, which belong to
@@ -72,21 +72,21 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 		if err != nil || !address.Is4() {
 			return invalid(store.Unproven, "The IP address '%s' is not an IPv4 address", text)
 		}
-		r := s.rangeOf(c, address)
+		r := s.rangeWithAddress(c, address)
 		switch {
 		case r == nil:
 			return invalid(store.Unproven, "The IP address '%s' is not in an address range that was provisioned for the account", text)
 		case taken[r.Block]:
 			return invalid(store.Unproven, "The IP addresses must be of different address ranges")
-		case s.withAddress(address) != nil && s.withAddress(address) != a:
+		case s.acceleratorWithAddress(address) != nil && s.acceleratorWithAddress(address) != a:
 			return invalid(store.Unproven, "The IP address '%s' is in use", text)
 		}
 		taken[r.Block] = true
 		out = append(out, address)
 	}
 	// The accelerator keeps its addresses of Amazon, one in each network zone.
-	for _, zone := range s.w.Config.Accelerator.Zones {
-		if len(out) == addresses {
+	for _, zone := range s.store.Config.Accelerator.Zones {
+		if len(out) == addressesPerFamily {
 			break
 		}
 		i := slices.IndexFunc(a.IPv4, zone.Public.Contains)
@@ -100,9 +100,9 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 	return nil
 }
 
-// rangeOf returns the address range of the account that contains an address, or nil if no such range is ready.
-func (s accelerators) rangeOf(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
-	for _, r := range s.state(c).CIDRs {
+// rangeWithAddress returns the address range of the account that contains an address, or nil if no such range is ready.
+func (s accelerators) rangeWithAddress(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
+	for _, r := range s.acceleratorState(c).CIDRs {
 		if r.Block.Contains(address) && r.State(c.Now) != types.ByoipCidrStatePendingProvisioning {
 			return r
 		}
@@ -110,9 +110,9 @@ func (s accelerators) rangeOf(c *store.Call, address netip.Addr) *store.Accelera
 	return nil
 }
 
-// withAddress returns the accelerator with an address, of any account.
-func (s accelerators) withAddress(address netip.Addr) *store.Accelerator {
-	for _, p := range s.w.Partitions() {
+// acceleratorWithAddress returns the accelerator with an address, of any account.
+func (s accelerators) acceleratorWithAddress(address netip.Addr) *store.Accelerator {
+	for _, p := range s.store.Partitions() {
 		for _, a := range p.Accelerators.Accelerators {
 			if slices.Contains(a.IPv4, address) || slices.Contains(a.IPv6, address) {
 				return a
@@ -124,7 +124,7 @@ func (s accelerators) withAddress(address netip.Addr) *store.Accelerator {
 
 func (s accelerators) freeAddress(block netip.Prefix) netip.Addr {
 	for {
-		if a := s.w.RandomAddress(block); s.withAddress(a) == nil {
+		if a := s.store.RandomAddress(block); s.acceleratorWithAddress(a) == nil {
 			return a
 		}
 	}
@@ -132,19 +132,19 @@ func (s accelerators) freeAddress(block netip.Prefix) netip.Addr {
 
 func (s accelerators) addIPv6(a *store.Accelerator) {
 	a.Addressing = types.IpAddressTypeDualStack
-	a.DualStackDNSName = "a" + s.w.Hex(16) + ".dualstack.awsglobalaccelerator.com"
-	for _, block := range s.w.Config.Accelerator.IPv6 {
+	a.DualStackDNSName = "a" + s.store.RandomHex(16) + ".dualstack.awsglobalaccelerator.com"
+	for _, block := range s.store.Config.Accelerator.IPv6 {
 		a.IPv6 = append(a.IPv6, s.freeAddress(block))
 	}
 }
 
 // UpdateAccelerator changes name, address type or addresses, or enables or disables the accelerator.
 func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput) (*ga.UpdateAcceleratorOutput, error) {
-	a, err := s.accelerator(c, in.AcceleratorArn)
+	a, err := s.findAccelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
 	}
-	err = first(checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), checkAtMost("IpAddresses", len(in.IpAddresses), addresses))
+	err = firstError(checkName(in.Name), checkEnum("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), checkAtMost("IpAddresses", len(in.IpAddresses), addressesPerFamily))
 	if err != nil {
 		return nil, err
 	}
@@ -175,12 +175,12 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 	}
 	if in.Enabled != nil {
 		if a.Enabled && !*in.Enabled {
-			a.DisabledFrom = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
+			a.DisabledFrom = c.Now.Add(s.store.Config.Accelerator.DeploymentDelay)
 		}
 		a.Enabled = *in.Enabled
 	}
 	s.recordChange(c, a)
-	return &ga.UpdateAcceleratorOutput{Accelerator: describe(c, a)}, nil
+	return &ga.UpdateAcceleratorOutput{Accelerator: describeAccelerator(c, a)}, nil
 }
 
 func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to types.IpAddressType) {
@@ -197,7 +197,7 @@ func (s accelerators) checkAllDualStack(c *store.Call, a *store.Accelerator) err
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {
-				t, err := endpoints(s).target(c, g.Region, e.ID)
+				t, err := endpoints(s).findTarget(c, g.Region, e.ID)
 				if err == nil {
 					err = t.checkDualStack()
 				}
@@ -212,16 +212,16 @@ func (s accelerators) checkAllDualStack(c *store.Call, a *store.Accelerator) err
 
 // DescribeAccelerator returns an accelerator.
 func (s accelerators) DescribeAccelerator(c *store.Call, in *ga.DescribeAcceleratorInput) (*ga.DescribeAcceleratorOutput, error) {
-	a, err := s.accelerator(c, in.AcceleratorArn)
+	a, err := s.findAccelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
 	}
-	return &ga.DescribeAcceleratorOutput{Accelerator: describe(c, a)}, nil
+	return &ga.DescribeAcceleratorOutput{Accelerator: describeAccelerator(c, a)}, nil
 }
 
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
 func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorInput) (*ga.DeleteAcceleratorOutput, error) {
-	a, err := s.accelerator(c, in.AcceleratorArn)
+	a, err := s.findAccelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
 	}
@@ -229,43 +229,43 @@ func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorI
 		return nil, err
 	}
 	switch {
-	case !a.Enabled && c.Now.Before(a.DisabledFrom) && s.w.Config.Accelerator.BusyAfterDisable:
+	case !a.Enabled && c.Now.Before(a.DisabledFrom) && s.store.Config.Accelerator.BusyAfterDisable:
 		return nil, inProgressError(a)
 	case a.Enabled || c.Now.Before(a.DisabledFrom):
 		return nil, store.Errorf(store.Unproven, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
 	case len(a.Listeners) > 0:
 		return nil, store.Errorf(store.Unproven, "AssociatedListenerFoundException", "The accelerator '%s' has listeners", a.ARN)
 	}
-	delete(s.state(c).Accelerators, a.ARN)
+	delete(s.acceleratorState(c).Accelerators, a.ARN)
 	return &ga.DeleteAcceleratorOutput{}, nil
 }
 
 // ListAccelerators lists the accelerators of the account.
 func (s accelerators) ListAccelerators(c *store.Call, in *ga.ListAcceleratorsInput) (*ga.ListAcceleratorsOutput, error) {
 	var all []*store.Accelerator
-	for _, a := range s.state(c).Accelerators {
+	for _, a := range s.acceleratorState(c).Accelerators {
 		all = append(all, a)
 	}
-	all, next, err := page(s.w, "accelerators", all, func(a *store.Accelerator) string { return lastPart(a.ARN) }, in.MaxResults, in.NextToken)
+	all, next, err := page(s.store, "accelerators", all, func(a *store.Accelerator) string { return lastARNPart(a.ARN) }, in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
 	out := &ga.ListAcceleratorsOutput{NextToken: next, Accelerators: []types.Accelerator{}}
 	for _, a := range all {
-		out.Accelerators = append(out.Accelerators, *describe(c, a))
+		out.Accelerators = append(out.Accelerators, *describeAccelerator(c, a))
 	}
 	return out, nil
 }
 
-func describe(c *store.Call, a *store.Accelerator) *types.Accelerator {
+func describeAccelerator(c *store.Call, a *store.Accelerator) *types.Accelerator {
 	out := &types.Accelerator{
 		AcceleratorArn: new(a.ARN), Name: new(a.Name), IpAddressType: a.Addressing, Enabled: new(a.Enabled), DnsName: new(a.DNSName),
 		Status: a.Status(c.Now), CreatedTime: new(a.Created), LastModifiedTime: new(a.Modified),
-		IpSets: []types.IpSet{ipSet(types.IpAddressFamilyIPv4, a.IPv4)},
+		IpSets: []types.IpSet{newIPSet(types.IpAddressFamilyIPv4, a.IPv4)},
 	}
 	if a.Addressing == types.IpAddressTypeDualStack {
 		out.DualStackDnsName = new(a.DualStackDNSName)
-		out.IpSets = append(out.IpSets, ipSet(types.IpAddressFamilyIPv6, a.IPv6))
+		out.IpSets = append(out.IpSets, newIPSet(types.IpAddressFamilyIPv6, a.IPv6))
 	}
 	for _, e := range a.Events {
 		out.Events = append(out.Events, types.AcceleratorEvent{Message: new(e.Message), Timestamp: new(e.At)})
@@ -273,7 +273,7 @@ func describe(c *store.Call, a *store.Accelerator) *types.Accelerator {
 	return out
 }
 
-func ipSet(family types.IpAddressFamily, list []netip.Addr) types.IpSet {
+func newIPSet(family types.IpAddressFamily, list []netip.Addr) types.IpSet {
 	//lint:ignore SA1019 AWS answers with the deprecated field too
 	out := types.IpSet{IpAddressFamily: family, IpFamily: new(string(family)), IpAddresses: []string{}}
 	for _, a := range list {

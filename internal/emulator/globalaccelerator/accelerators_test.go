@@ -17,11 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-const gone = "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-4000-a000-000000000000"
+const missingARN = "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-4000-a000-000000000000"
 
 func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
+	a := r.createAccelerator()
 	for pattern, value := range map[string]string{
 		`^arn:aws:globalaccelerator::123456789012:accelerator/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`: *a.AcceleratorArn,
 		`^a[0-9a-f]{16}\.awsglobalaccelerator\.com$`:                                                      *a.DnsName,
@@ -42,7 +42,7 @@ func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 	if *got.DnsName != *a.DnsName || !slices.Equal(got.IpSets[0].IpAddresses, a.IpSets[0].IpAddresses) || *got.Name != "web" {
 		t.Errorf("it is read back as %+v", got)
 	}
-	if other := r.accelerator(); *other.AcceleratorArn == *a.AcceleratorArn || other.IpSets[0].IpAddresses[0] == a.IpSets[0].IpAddresses[0] {
+	if other := r.createAccelerator(); *other.AcceleratorArn == *a.AcceleratorArn || other.IpSets[0].IpAddresses[0] == a.IpSets[0].IpAddresses[0] {
 		t.Error("another accelerator has the same ARN or address")
 	}
 }
@@ -53,17 +53,17 @@ func TestStatusIsInProgressAfterEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &harness{t: t, ctx: t.Context(), em: emulator.New(emulator.Options{Seed: 7})}
 		r.connect()
-		a := r.accelerator()
+		a := r.createAccelerator()
 		status := func(when string, want types.AcceleratorStatus) {
 			t.Helper()
-			if got := r.status(a.AcceleratorArn); got != want {
+			if got := r.acceleratorStatus(a.AcceleratorArn); got != want {
 				t.Errorf("%s: %s, want %s", when, got, want)
 			}
 		}
-		l := r.listener(a, 80, 80) // a creation during the deployment is accepted
+		l := r.createListener(a, 80, 80) // a creation during the deployment is accepted
 		time.Sleep(29 * time.Second)
 		status("before its time", "IN_PROGRESS")
-		g := r.endpointGroup(l)
+		g := r.createEndpointGroup(l)
 		time.Sleep(29 * time.Second)
 		status("started again", "IN_PROGRESS")
 		time.Sleep(time.Second)
@@ -77,25 +77,25 @@ func TestStatusIsInProgressAfterEachChange(t *testing.T) {
 
 func TestDeletionNeedsDisabledEmptyAccelerator(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
-	l := r.listener(a, 80, 80)
-	g := r.endpointGroup(l)
+	a := r.createAccelerator()
+	l := r.createListener(a, 80, 80)
+	g := r.createEndpointGroup(l)
 	remove := func() error {
-		return ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))
+		return errorOnly(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))
 	}
-	r.want("AcceleratorNotDisabledException", remove())
+	r.checkError("AcceleratorNotDisabledException", remove())
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Enabled: aws.Bool(false)}))(t)
-	r.want("AcceleratorNotDisabledException", remove())
+	r.checkError("AcceleratorNotDisabledException", remove())
 	r.configure(func(c *store.Config) { c.Accelerator.BusyAfterDisable = true })
-	r.want("TransactionInProgressException", remove())
+	r.checkError("TransactionInProgressException", remove())
 	r.clock.Advance(30 * time.Second)
-	r.want("AssociatedListenerFoundException", remove())
-	r.want("AssociatedEndpointGroupFoundException", ignore(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn})))
+	r.checkError("AssociatedListenerFoundException", remove())
+	r.checkError("AssociatedEndpointGroupFoundException", errorOnly(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn})))
 	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
 	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
-	r.want("", remove()) // an accelerator that was disabled long ago need not be deployed
-	r.want("AcceleratorNotFoundException", remove())
-	r.want("AcceleratorNotFoundException", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
+	r.checkError("", remove()) // an accelerator that was disabled long ago need not be deployed
+	r.checkError("AcceleratorNotFoundException", remove())
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
 }
 
 func TestRepeatedCreationIsIdempotent(t *testing.T) {
@@ -113,15 +113,15 @@ func TestRepeatedCreationIsIdempotent(t *testing.T) {
 		t.Errorf("the same token and input: %+v", again)
 	}
 	_, err := create("other")
-	r.want("InvalidArgumentException", err)
-	r.disable(a.AcceleratorArn)
+	r.checkError("InvalidArgumentException", err)
+	r.disableAccelerator(a.AcceleratorArn)
 	must(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t)
 	b := must(create("web"))(t)
 	if *b.AcceleratorArn == *a.AcceleratorArn {
 		t.Error("the token of a deleted accelerator brings it back")
 	}
 
-	in := &ga.CreateListenerInput{AcceleratorArn: b.AcceleratorArn, Protocol: "TCP", PortRanges: ports(80, 80), IdempotencyToken: aws.String("token")}
+	in := &ga.CreateListenerInput{AcceleratorArn: b.AcceleratorArn, Protocol: "TCP", PortRanges: portRanges(80, 80), IdempotencyToken: aws.String("token")}
 	l := must(r.ga.CreateListener(r.ctx, in))(t).Listener
 	if again := must(r.ga.CreateListener(r.ctx, in))(t).Listener; *again.ListenerArn != *l.ListenerArn {
 		t.Error("the same token makes another listener")
@@ -135,7 +135,7 @@ func TestRepeatedCreationIsIdempotent(t *testing.T) {
 
 func TestUpdateChangesOnlyGivenMembers(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
+	a := r.createAccelerator()
 	r.clock.Advance(time.Minute)
 	b := must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Name: aws.String("k8s_shop_web")}))(t).Accelerator
 	if *b.Name != "k8s_shop_web" || !*b.Enabled || b.IpSets[0].IpAddresses[0] != a.IpSets[0].IpAddresses[0] || b.Status != "IN_PROGRESS" || !b.LastModifiedTime.After(*a.LastModifiedTime) {
@@ -145,12 +145,12 @@ func TestUpdateChangesOnlyGivenMembers(t *testing.T) {
 	if *b.Enabled || b.IpSets[0].IpAddresses[1] != a.IpSets[0].IpAddresses[1] {
 		t.Errorf("a disabled accelerator keeps its addresses: %+v", b)
 	}
-	r.want("", ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: ports(53, 53)})))
+	r.checkError("", errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: portRanges(53, 53)})))
 }
 
 func TestDualStackHasTwoIPv6Addresses(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator(func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
+	a := r.createAccelerator(func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
 	dualStack := func(a *types.Accelerator) bool {
 		return len(a.IpSets) == 2 && a.IpSets[1].IpAddressFamily == "IPv6" && len(a.IpSets[1].IpAddresses) == 2 &&
 			netip.MustParsePrefix("2600:9000::/28").Contains(netip.MustParseAddr(a.IpSets[1].IpAddresses[1])) &&
@@ -170,27 +170,27 @@ func TestDualStackHasTwoIPv6Addresses(t *testing.T) {
 	if len(b.IpSets) != 1 || b.DualStackDnsName != nil || *b.DnsName != *a.DnsName || len(b.Events) != 1 {
 		t.Errorf("without IPv6: %+v", b)
 	}
-	four := r.loadBalancer("four")
-	g := r.endpointGroup(r.listener(a, 80, 80), four)
+	four := r.createLoadBalancer("four")
+	g := r.createEndpointGroup(r.createListener(a, 80, 80), four)
 	_, err := change("DUAL_STACK")
-	r.want("InvalidArgumentException", err)
-	six := r.loadBalancer("six", dual)
-	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(six)}))(t)
+	r.checkError("InvalidArgumentException", err)
+	six := r.createLoadBalancer("six", asDualStack)
+	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(six)}))(t)
 	if b := must(change("DUAL_STACK"))(t); !dualStack(b) || len(b.Events) != 2 {
 		t.Errorf("with IPv6 again: %+v", b)
 	}
-	r.want("InvalidArgumentException", ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(four)})))
-	r.want("InvalidArgumentException", ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)})))
+	r.checkError("InvalidArgumentException", errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(four)})))
+	r.checkError("InvalidArgumentException", errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(r.instance)})))
 }
 
 func TestAcceleratorArguments(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
+	a := r.createAccelerator()
 	long := strings.Repeat("x", 256)
-	create := func(in ga.CreateAcceleratorInput) error { return ignore(r.ga.CreateAccelerator(r.ctx, &in)) }
+	create := func(in ga.CreateAcceleratorInput) error { return errorOnly(r.ga.CreateAccelerator(r.ctx, &in)) }
 	update := func(in ga.UpdateAcceleratorInput) error {
 		in.AcceleratorArn = a.AcceleratorArn
-		return ignore(r.ga.UpdateAccelerator(r.ctx, &in))
+		return errorOnly(r.ga.UpdateAccelerator(r.ctx, &in))
 	}
 	name := aws.String("web")
 	for what, c := range map[string]struct {
@@ -217,12 +217,12 @@ func TestAcceleratorArguments(t *testing.T) {
 		"addresses and type":      {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, IpAddressType: "IPV4"}), "ConflictException"},
 		"addresses and disabled":  {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, Enabled: aws.Bool(false)}), "ConflictException"},
 		"foreign addresses":       {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
-		"long ARN":                {ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: &long})), "InvalidArgumentException"},
-		"unknown ARN":             {ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: aws.String(gone)})), "AcceleratorNotFoundException"},
-		"update of unknown":       {ignore(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: aws.String(gone)})), "AcceleratorNotFoundException"},
-		"deletion of unknown":     {ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(gone)})), "AcceleratorNotFoundException"},
+		"long ARN":                {errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: &long})), "InvalidArgumentException"},
+		"unknown ARN":             {errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: aws.String(missingARN)})), "AcceleratorNotFoundException"},
+		"update of unknown":       {errorOnly(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: aws.String(missingARN)})), "AcceleratorNotFoundException"},
+		"deletion of unknown":     {errorOnly(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(missingARN)})), "AcceleratorNotFoundException"},
 	} {
-		if code(c.err) != c.want {
+		if errorCode(c.err) != c.want {
 			t.Errorf("%s: want %q, got %v", what, c.want, c.err)
 		}
 	}
@@ -233,10 +233,10 @@ func TestAcceleratorArguments(t *testing.T) {
 func TestBringYourOwnIPAddresses(t *testing.T) {
 	r := newHarness(t)
 	provision := func(block string) error {
-		return ignore(r.ga.ProvisionByoipCidr(r.ctx, &ga.ProvisionByoipCidrInput{Cidr: &block, CidrAuthorizationContext: &types.CidrAuthorizationContext{Message: aws.String("m"), Signature: aws.String("s")}}))
+		return errorOnly(r.ga.ProvisionByoipCidr(r.ctx, &ga.ProvisionByoipCidrInput{Cidr: &block, CidrAuthorizationContext: &types.CidrAuthorizationContext{Message: aws.String("m"), Signature: aws.String("s")}}))
 	}
 	advertise := func(block string) error {
-		return ignore(r.ga.AdvertiseByoipCidr(r.ctx, &ga.AdvertiseByoipCidrInput{Cidr: &block}))
+		return errorOnly(r.ga.AdvertiseByoipCidr(r.ctx, &ga.AdvertiseByoipCidrInput{Cidr: &block}))
 	}
 	create := func(addresses ...string) (*types.Accelerator, error) {
 		out, err := r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("own"), IpAddresses: addresses})
@@ -253,23 +253,23 @@ func TestBringYourOwnIPAddresses(t *testing.T) {
 			t.Errorf("ranges %+v, want one in state %s", list, want)
 		}
 	}
-	r.want("InvalidArgumentException", provision("198.51.100.0/25"))
-	r.want("InvalidArgumentException", provision("198.51.100.1/24"))
-	r.want("ByoipCidrNotFoundException", advertise(first))
-	r.want("", provision(first))
+	r.checkError("InvalidArgumentException", provision("198.51.100.0/25"))
+	r.checkError("InvalidArgumentException", provision("198.51.100.1/24"))
+	r.checkError("ByoipCidrNotFoundException", advertise(first))
+	r.checkError("", provision(first))
 	state("PENDING_PROVISIONING")
-	r.want("IncorrectCidrStateException", provision(first))
-	r.want("IncorrectCidrStateException", advertise(first))
+	r.checkError("IncorrectCidrStateException", provision(first))
+	r.checkError("IncorrectCidrStateException", advertise(first))
 	_, err := create("198.51.100.10")
-	r.want("InvalidArgumentException", err)
+	r.checkError("InvalidArgumentException", err)
 	r.clock.Advance(time.Second)
 	state("READY")
-	r.want("", advertise(first))
+	r.checkError("", advertise(first))
 	state("PENDING_ADVERTISING")
 	r.clock.Advance(time.Second)
 	state("ADVERTISING")
-	r.want("", provision(second))
-	r.want("LimitExceededException", provision("192.0.2.0/24"))
+	r.checkError("", provision(second))
+	r.checkError("LimitExceededException", provision("192.0.2.0/24"))
 	r.clock.Advance(time.Second)
 
 	a := must(create("198.51.100.10"))(t)
@@ -278,10 +278,10 @@ func TestBringYourOwnIPAddresses(t *testing.T) {
 	}
 	for _, addresses := range [][]string{{"198.51.100.10"}, {"198.51.100.11", "198.51.100.12"}, {"192.0.2.1"}} {
 		_, err := create(addresses...)
-		r.want("InvalidArgumentException", err)
+		r.checkError("InvalidArgumentException", err)
 	}
 	_, err = r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("own"), IpAddresses: []string{"198.51.100.11"}, IpAddressType: "DUAL_STACK"})
-	r.want("InvalidArgumentException", err)
+	r.checkError("InvalidArgumentException", err)
 	b := must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, IpAddresses: []string{"198.51.100.11", "203.0.113.5"}}))(t).Accelerator
 	if got := strings.Join(b.IpSets[0].IpAddresses, " "); got != "198.51.100.11 203.0.113.5" || *b.DnsName != *a.DnsName {
 		t.Errorf("other addresses: %s", got)
@@ -293,19 +293,19 @@ func TestBringYourOwnIPAddresses(t *testing.T) {
 // if the operation has the error TransactionInProgressException in the AWS model.
 func TestOneTransactionAtATime(t *testing.T) {
 	r := newHarness(t)
-	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80))
+	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80))
 	arn := aws.String((*g.EndpointGroupArn)[:strings.Index(*g.EndpointGroupArn, "/listener/")])
 	r.configure(func(c *store.Config) { c.Accelerator.TransactionTime = 5 * time.Second })
 	add := func() error {
-		return ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)}))
+		return errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(r.instance)}))
 	}
 	const busy = "TransactionInProgressException"
-	r.want(busy, add())
-	r.want(busy, ignore(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointIdentifiers: []types.EndpointIdentifier{{EndpointId: &r.instance}}})))
-	r.want(busy, ignore(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
-	r.want(busy, ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: arn})))
-	r.want("", ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn})))
-	r.accelerator() // another accelerator is not affected
+	r.checkError(busy, add())
+	r.checkError(busy, errorOnly(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointIdentifiers: []types.EndpointIdentifier{{EndpointId: &r.instance}}})))
+	r.checkError(busy, errorOnly(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
+	r.checkError(busy, errorOnly(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: arn})))
+	r.checkError("", errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn})))
+	r.createAccelerator() // another accelerator is not affected
 	r.clock.Advance(5 * time.Second)
-	r.want("", add())
+	r.checkError("", add())
 }

@@ -28,11 +28,11 @@ func TestListsArePaginated(t *testing.T) {
 	})
 	var a *types.Accelerator
 	for range 12 {
-		a = r.accelerator()
+		a = r.createAccelerator()
 	}
 	var l *types.Listener
 	for i := range int32(12) {
-		l = r.listener(a, 100+i, 100+i)
+		l = r.createListener(a, 100+i, 100+i)
 	}
 	for i := range 12 {
 		must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(fmt.Sprintf("xx-%s-1", string(rune('a'+i))))}))(t)
@@ -106,16 +106,16 @@ func TestListsArePaginated(t *testing.T) {
 		}
 		for other, foreign := range lists {
 			_, token, _ := foreign(aws.Int32(1), nil)
-			if _, _, err := list(nil, token); other != name && code(err) != "InvalidNextTokenException" {
+			if _, _, err := list(nil, token); other != name && errorCode(err) != "InvalidNextTokenException" {
 				t.Errorf("%s take the token of %s: %v", name, other, err)
 			}
 		}
 		for _, size := range []int32{0, 101} {
-			if _, _, err := list(&size, nil); code(err) != invalid {
+			if _, _, err := list(&size, nil); errorCode(err) != invalid {
 				t.Errorf("%s with %d a page: %v", name, size, err)
 			}
 		}
-		if _, _, err := list(nil, aws.String("token")); code(err) != "InvalidNextTokenException" {
+		if _, _, err := list(nil, aws.String("token")); errorCode(err) != "InvalidNextTokenException" {
 			t.Errorf("%s with an invented token: %v", name, err)
 		}
 	}
@@ -130,9 +130,9 @@ func TestListsArePaginated(t *testing.T) {
 func TestTags(t *testing.T) {
 	r := newHarness(t)
 	tag := func(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }
-	a := r.accelerator(func(in *ga.CreateAcceleratorInput) { in.Tags = []types.Tag{tag("a", "1"), tag("b", "2")} })
-	r.accelerator() // an accelerator without tags
-	l := r.listener(a, 80, 80)
+	a := r.createAccelerator(func(in *ga.CreateAcceleratorInput) { in.Tags = []types.Tag{tag("a", "1"), tag("b", "2")} })
+	r.createAccelerator() // an accelerator without tags
+	l := r.createListener(a, 80, 80)
 	read := func() string {
 		t.Helper()
 		var out []string
@@ -143,31 +143,31 @@ func TestTags(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	put := func(arn *string, tags ...types.Tag) error {
-		return ignore(r.ga.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: arn, Tags: tags}))
+		return errorOnly(r.ga.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: arn, Tags: tags}))
 	}
 	remove := func(arn *string, keys ...string) error {
-		return ignore(r.ga.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: arn, TagKeys: keys}))
+		return errorOnly(r.ga.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: arn, TagKeys: keys}))
 	}
-	r.want("", put(a.AcceleratorArn, tag("b", "3"), tag("c", "")))
-	r.want("", remove(a.AcceleratorArn, "a", "absent"))
+	r.checkError("", put(a.AcceleratorArn, tag("b", "3"), tag("c", "")))
+	r.checkError("", remove(a.AcceleratorArn, "a", "absent"))
 	if got := read(); got != "b=3 c=" {
 		t.Errorf("tags %s", got)
 	}
-	r.want(invalid, put(a.AcceleratorArn, tag("aws:x", "")))
-	r.want(invalid, put(a.AcceleratorArn, tag(strings.Repeat("k", 129), "")))
-	r.want(invalid, put(a.AcceleratorArn, tag("k", strings.Repeat("v", 257))))
-	r.want(invalid, put(l.ListenerArn, tag("k", "v")))
-	r.want(invalid, remove(a.AcceleratorArn, "aws:x"))
-	r.want("AcceleratorNotFoundException", put(aws.String(gone), tag("k", "v")))
-	r.want("AcceleratorNotFoundException", ignore(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(gone)})))
-	r.want("", remove(aws.String(gone), "k"))
+	r.checkError(invalid, put(a.AcceleratorArn, tag("aws:x", "")))
+	r.checkError(invalid, put(a.AcceleratorArn, tag(strings.Repeat("k", 129), "")))
+	r.checkError(invalid, put(a.AcceleratorArn, tag("k", strings.Repeat("v", 257))))
+	r.checkError(invalid, put(l.ListenerArn, tag("k", "v")))
+	r.checkError(invalid, remove(a.AcceleratorArn, "aws:x"))
+	r.checkError("AcceleratorNotFoundException", put(aws.String(missingARN), tag("k", "v")))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(missingARN)})))
+	r.checkError("", remove(aws.String(missingARN), "k"))
 	var many []types.Tag
 	for i := range 48 {
 		many = append(many, tag(fmt.Sprint("k", i), ""))
 	}
-	r.want("", put(a.AcceleratorArn, many...))
-	r.want(invalid, put(a.AcceleratorArn, tag("one more", "")))
-	r.want("", put(a.AcceleratorArn, tag("b", "again")))
+	r.checkError("", put(a.AcceleratorArn, many...))
+	r.checkError(invalid, put(a.AcceleratorArn, tag("one more", "")))
+	r.checkError("", put(a.AcceleratorArn, tag("b", "again")))
 
 	list := func(region, kind string) int {
 		t.Helper()
@@ -188,34 +188,34 @@ func TestTags(t *testing.T) {
 func TestQuotas(t *testing.T) {
 	const limit = "LimitExceededException"
 	r := newHarness(t)
-	a := r.accelerator()
+	a := r.createAccelerator()
 	for range 19 {
-		r.accelerator()
+		r.createAccelerator()
 	}
-	r.want(limit, ignore(r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("x")})))
+	r.checkError(limit, errorOnly(r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("x")})))
 	var l *types.Listener
 	for i := range int32(10) {
-		l = r.listener(a, 100+i, 100+i)
+		l = r.createListener(a, 100+i, 100+i)
 	}
-	r.want(limit, ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "TCP", PortRanges: ports(1, 1)})))
+	r.checkError(limit, errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "TCP", PortRanges: portRanges(1, 1)})))
 	for i := range 42 {
 		must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(fmt.Sprintf("xx-%s%s-1", string(rune('a'+i/26)), string(rune('a'+i%26))))}))(t)
 	}
-	r.want(limit, ignore(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region)})))
+	r.checkError(limit, errorOnly(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region)})))
 
 	b := must(r.ga.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)}))(t).Accelerators
 	other := b[slices.IndexFunc(b, func(x types.Accelerator) bool { return *x.AcceleratorArn != *a.AcceleratorArn })]
-	g := r.endpointGroup(r.listener(&other, 80, 90)).EndpointGroupArn
+	g := r.createEndpointGroup(r.createListener(&other, 80, 90)).EndpointGroupArn
 	add := func(ids ...string) error {
-		return ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g, EndpointConfigurations: configurations(ids...)}))
+		return errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g, EndpointConfigurations: endpointConfigurations(ids...)}))
 	}
 	r.configure(func(c *store.Config) {
 		c.Quotas["network-load-balancers-per-endpoint-group"], c.Quotas["mixed-endpoints-per-endpoint-group"], c.Quotas["port-overrides-per-endpoint-group"] = 2, 1, 1
 	})
-	r.want("", add(r.loadBalancer("one", network), r.loadBalancer("two", network)))
-	r.want(limit, add(r.loadBalancer("three", network)))
-	r.want(limit, add(r.instance))
-	r.want(limit, ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g, PortOverrides: overrides(80, 8080, 81, 8081)})))
+	r.checkError("", add(r.createLoadBalancer("one", asNetwork), r.createLoadBalancer("two", asNetwork)))
+	r.checkError(limit, add(r.createLoadBalancer("three", asNetwork)))
+	r.checkError(limit, add(r.instance))
+	r.checkError(limit, errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g, PortOverrides: portOverrides(80, 8080, 81, 8081)})))
 }
 
 // TestOnlyOneRegionHasTheService checks that the service responds only in its region and at its own host names. A
@@ -225,14 +225,14 @@ func TestOnlyOneRegionHasTheService(t *testing.T) {
 	list := func(region, endpoint string) error {
 		cfg := r.cfg.Copy()
 		cfg.Region = region
-		return ignore(ga.NewFromConfig(cfg, func(o *ga.Options) {
+		return errorOnly(ga.NewFromConfig(cfg, func(o *ga.Options) {
 			if endpoint != "" {
 				o.BaseEndpoint = &endpoint
 			}
 		}).ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{}))
 	}
 	for _, endpoint := range []string{"", "https://globalaccelerator.amazonaws.com", "https://globalaccelerator-fips.us-west-2.amazonaws.com", "https://globalaccelerator.us-west-2.api.aws", "http://127.0.0.1:4566"} {
-		r.want("", list("us-west-2", endpoint))
+		r.checkError("", list("us-west-2", endpoint))
 	}
 	refused := 0
 	for _, c := range [][2]string{
@@ -289,40 +289,40 @@ func TestPoliciesWithTagConditions(t *testing.T) {
 	create := func(tags ...types.Tag) (*ga.CreateAcceleratorOutput, error) {
 		return c.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("x"), Tags: tags})
 	}
-	r.want(denied, ignore(create()))
-	r.want(denied, ignore(create(other)))
+	r.checkError(denied, errorOnly(create()))
+	r.checkError(denied, errorOnly(create(other)))
 	a := must(create(mine, other))(t).Accelerator.AcceleratorArn
-	foreign := r.accelerator().AcceleratorArn
-	r.want("", ignore(c.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{})))
-	r.want("", ignore(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a})))
-	for _, arn := range []*string{foreign, aws.String(gone)} {
-		r.want(denied, ignore(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: arn})))
-		r.want(denied, ignore(c.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
-		r.want("", ignore(c.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: foreign})))
+	foreign := r.createAccelerator().AcceleratorArn
+	r.checkError("", errorOnly(c.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{})))
+	r.checkError("", errorOnly(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a})))
+	for _, arn := range []*string{foreign, aws.String(missingARN)} {
+		r.checkError(denied, errorOnly(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: arn})))
+		r.checkError(denied, errorOnly(c.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
+		r.checkError("", errorOnly(c.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: foreign})))
 	}
 	// Permissions for listeners and endpoint groups depend on the tags of their accelerator.
-	l := must(c.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a, Protocol: "TCP", PortRanges: ports(80, 80)}))(t).Listener
+	l := must(c.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a, Protocol: "TCP", PortRanges: portRanges(80, 80)}))(t).Listener
 	g := must(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region)}))(t).EndpointGroup
-	theirs := r.listener(&types.Accelerator{AcceleratorArn: foreign}, 80, 80)
-	r.want(denied, ignore(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: theirs.ListenerArn, EndpointGroupRegion: aws.String(region)})))
+	theirs := r.createListener(&types.Accelerator{AcceleratorArn: foreign}, 80, 80)
+	r.checkError(denied, errorOnly(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: theirs.ListenerArn, EndpointGroupRegion: aws.String(region)})))
 	// AddEndpoints also needs the permission to update the endpoint group.
 	add := func() error {
-		return ignore(c.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)}))
+		return errorOnly(c.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(r.instance)}))
 	}
-	if err := add(); code(err) != denied || !strings.Contains(err.Error(), "globalaccelerator:UpdateEndpointGroup") {
+	if err := add(); errorCode(err) != denied || !strings.Contains(err.Error(), "globalaccelerator:UpdateEndpointGroup") {
 		t.Errorf("endpoints are added without the right to update: %v", err)
 	}
 	allow(`, "globalaccelerator:UpdateEndpointGroup"`)
-	r.want("", add())
+	r.checkError("", add())
 	put := func(arn *string, tags ...types.Tag) error {
-		return ignore(c.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: arn, Tags: tags}))
+		return errorOnly(c.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: arn, Tags: tags}))
 	}
-	r.want("", put(a, other))
-	r.want(denied, put(foreign, other))
-	r.want("", put(foreign, mine)) // the policy allows this tag on any accelerator
-	r.want(denied, ignore(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*mine.Key}})))
-	r.want("", ignore(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*other.Key}})))
-	if n := r.em.Permissions()[authz.Used{Sid: "Role", Action: "iam:CreateServiceLinkedRole"}]; n != 1 {
+	r.checkError("", put(a, other))
+	r.checkError(denied, put(foreign, other))
+	r.checkError("", put(foreign, mine)) // the policy allows this tag on any accelerator
+	r.checkError(denied, errorOnly(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*mine.Key}})))
+	r.checkError("", errorOnly(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*other.Key}})))
+	if n := r.em.Permissions()[authz.UsedPermission{Sid: "Role", Action: "iam:CreateServiceLinkedRole"}]; n != 1 {
 		t.Errorf("the service-linked role is made %d times", n)
 	}
 }
@@ -338,7 +338,7 @@ func TestFaultsOfAccelerators(t *testing.T) {
 		return len(must(r.ga.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{}))(t).Accelerators)
 	}
 	create := func() error {
-		return ignore(r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), IdempotencyToken: aws.String("t")}))
+		return errorOnly(r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), IdempotencyToken: aws.String("t")}))
 	}
 	only("CreateAccelerator", fault.Action{Lose: true})
 	if err := create(); err == nil {
@@ -347,31 +347,31 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	if n := list(); n != 1 {
 		t.Errorf("%d accelerators, want that of the lost answer", n)
 	}
-	r.want("", create())
+	r.checkError("", create())
 	if n := list(); n != 1 {
 		t.Errorf("%d accelerators after a repeated creation", n)
 	}
 	only("CreateAccelerator", fault.Action{Throttle: true})
 	err := create()
-	r.want("ThrottlingException", err)
+	r.checkError("ThrottlingException", err)
 	if !strings.Contains(err.Error(), "Rate exceeded") {
 		t.Error(err)
 	}
 	only("*", fault.Action{Error: store.Errorf(store.Unproven, "TransactionInProgressException", "busy")})
-	r.want("TransactionInProgressException", create())
+	r.checkError("TransactionInProgressException", create())
 	only("*", fault.Action{Error: store.Errorf(store.Unproven, "InternalServiceErrorException", "no").WithStatus(500)})
-	r.want("InternalServiceErrorException", create())
+	r.checkError("InternalServiceErrorException", create())
 	only("*", fault.Action{Deny: true})
-	r.want("AccessDeniedException", create())
+	r.checkError("AccessDeniedException", create())
 
 	// A list may be stale, but a description is not.
 	only("List*", fault.Action{Stale: 5 * time.Second})
 	r.clock.Advance(time.Minute)
-	a := r.accelerator()
+	a := r.createAccelerator()
 	if n := list(); n != 1 {
 		t.Errorf("a stale list has %d accelerators, want 1", n)
 	}
-	r.want("", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
+	r.checkError("", errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
 	if n := list(); n != 2 {
 		t.Errorf("%d accelerators, want 2", n)
 	}
@@ -379,7 +379,7 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	r.configure(func(c *store.Config) { c.Accelerator.DeploymentDelay = 5 * time.Hour })
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t)
 	r.clock.Advance(4 * time.Hour)
-	if got := r.status(a.AcceleratorArn); got != "IN_PROGRESS" {
+	if got := r.acceleratorStatus(a.AcceleratorArn); got != "IN_PROGRESS" {
 		t.Error(got)
 	}
 }
@@ -388,8 +388,8 @@ func TestFaultsOfAccelerators(t *testing.T) {
 // state.
 func TestStateIsExportedAndRestored(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
-	g := r.endpointGroup(r.listener(a, 80, 80), r.instance)
+	a := r.createAccelerator()
+	g := r.createEndpointGroup(r.createListener(a, 80, 80), r.instance)
 	w := r.em.Store()
 	w.Lock()
 	state, err := w.Export()
@@ -398,7 +398,7 @@ func TestStateIsExportedAndRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.em.Reset()
-	r.want("AcceleratorNotFoundException", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
 	w.Lock()
 	err = w.Restore(state)
 	w.Unlock()
@@ -418,11 +418,11 @@ func TestRequiredMembers(t *testing.T) {
 	for operation, body := range map[string]string{
 		"CreateAccelerator":   `{"IdempotencyToken": "t"}`,
 		"DescribeAccelerator": `{}`,
-		"CreateListener":      `{"AcceleratorArn": "` + gone + `"}`,
+		"CreateListener":      `{"AcceleratorArn": "` + missingARN + `"}`,
 		"DescribeListener":    `{}`,
 		"UpdateEndpointGroup": `{}`,
 		"TagResource":         `{"Tags": []}`,
-		"UntagResource":       `{"ResourceArn": "` + gone + `"}`,
+		"UntagResource":       `{"ResourceArn": "` + missingARN + `"}`,
 		"ProvisionByoipCidr":  `{"Cidr": "198.51.100.0/24"}`,
 		"AdvertiseByoipCidr":  `{}`,
 	} {

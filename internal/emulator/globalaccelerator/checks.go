@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxText      = 255 // characters of most members
-	reservedTags = "aws:"
+	maxTextLength     = 255 // characters of most members
+	reservedTagPrefix = "aws:"
 )
 
 var (
@@ -21,8 +21,8 @@ var (
 	regionPattern = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 )
 
-// first returns the first error.
-func first(errs ...error) error {
+// firstError returns the first error.
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func first(errs ...error) error {
 	return nil
 }
 
-func required(member string, given bool) error {
+func checkPresent(member string, given bool) error {
 	if !given {
 		return invalid(store.Unproven, "The parameter %s is required", member)
 	}
@@ -39,13 +39,13 @@ func required(member string, given bool) error {
 }
 
 func checkShortText(member string, v *string) error {
-	if len(store.Value(v)) > maxText {
+	if len(store.Value(v)) > maxTextLength {
 		return invalid(store.Unproven, "The parameter %s is longer than 255 characters", member)
 	}
 	return nil
 }
 
-func between(member string, v *int32, least, most int32) error {
+func checkRange(member string, v *int32, least, most int32) error {
 	if v != nil && (*v < least || *v > most) {
 		return invalid(store.Unproven, "The value %d of parameter %s is not between %d and %d", *v, member, least, most)
 	}
@@ -66,8 +66,8 @@ func checkNotEmpty(member string, n int) error {
 	return nil
 }
 
-// oneOf returns an error for a value that is not in the enumeration. It accepts an absent value.
-func oneOf[T ~string](member string, v T, values []T) error {
+// checkEnum returns an error for a value that is not in the enumeration. It accepts an absent value.
+func checkEnum[T ~string](member string, v T, values []T) error {
 	if v != "" && !slices.Contains(values, v) {
 		return invalid(store.Unproven, "The value '%s' of parameter %s is not known", string(v), member)
 	}
@@ -82,7 +82,7 @@ func checkName(name *string) error {
 }
 
 func checkRegion(w *store.Store, region string) error {
-	if !regionPattern.MatchString(region) || store.AWSPartitionOf(region).Name != w.AWS().Name {
+	if !regionPattern.MatchString(region) || store.AWSPartitionOf(region).Name != w.AWSPartition().Name {
 		return invalid(store.Unproven, "The region '%s' is not valid", region)
 	}
 	return nil
@@ -101,7 +101,7 @@ func checkTags(given []types.Tag, have map[string]string) error {
 			return invalid(store.Unproven, "The tag key '%s' must have 1 to 128 characters", key)
 		case t.Value == nil || len(*t.Value) > 256:
 			return invalid(store.Unproven, "The value of tag '%s' must have at most 256 characters", key)
-		case strings.HasPrefix(key, reservedTags):
+		case strings.HasPrefix(key, reservedTagPrefix):
 			return invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
 		}
 		all[key] = true

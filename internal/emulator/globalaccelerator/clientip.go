@@ -10,7 +10,7 @@ import (
 
 // preservesClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, nil
 // for the default of the endpoint's kind. dual reports whether the accelerator is dual-stack.
-func (t target) preservesClientIP(asked *bool, dual bool) (bool, error) {
+func (t endpointResource) preservesClientIP(asked *bool, dual bool) (bool, error) {
 	switch {
 	case t.address != nil:
 		return false, nil
@@ -20,7 +20,7 @@ func (t target) preservesClientIP(asked *bool, dual bool) (bool, error) {
 		}
 		return true, t.checkGateway(t.instance.VPCID)
 	case t.lb.IsALB():
-		if asked != nil && !*asked && t.internal() {
+		if asked != nil && !*asked && t.isInternal() {
 			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing application load balancer: %s", t.id)
 		}
 		if asked != nil && !*asked {
@@ -31,14 +31,16 @@ func (t target) preservesClientIP(asked *bool, dual bool) (bool, error) {
 	return t.preservesClientIPOfNLB(asked, dual)
 }
 
-func (t target) internal() bool { return t.lb.Scheme == elbtypes.LoadBalancerSchemeEnumInternal }
+func (t endpointResource) isInternal() bool {
+	return t.lb.Scheme == elbtypes.LoadBalancerSchemeEnumInternal
+}
 
-func (t target) preservesClientIPOfNLB(asked *bool, dual bool) (bool, error) {
+func (t endpointResource) preservesClientIPOfNLB(asked *bool, dual bool) (bool, error) {
 	impossible := t.checkNLBPreservation(dual)
 	switch {
-	case t.internal() && asked != nil && !*asked:
+	case t.isInternal() && asked != nil && !*asked:
 		return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing network load balancer: %s", t.id)
-	case impossible != nil && (t.internal() || asked != nil && *asked):
+	case impossible != nil && (t.isInternal() || asked != nil && *asked):
 		return false, impossible
 	case impossible != nil || asked != nil && !*asked:
 		return false, nil
@@ -48,14 +50,14 @@ func (t target) preservesClientIPOfNLB(asked *bool, dual bool) (bool, error) {
 
 // checkNLBPreservation returns an error with the reason why a Network Load Balancer does not support client IP preservation,
 // or nil.
-func (t target) checkNLBPreservation(dual bool) error {
+func (t endpointResource) checkNLBPreservation(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
 	}
 	if !dual && t.lb.Addressing != elbtypes.IpAddressTypeIpv4 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the dual-stack network load balancer of an IPV4 accelerator: %s", t.id)
 	}
-	for _, l := range t.p.ELB.Listeners {
+	for _, l := range t.partition.ELB.Listeners {
 		if l.LoadBalancer == t.lb.ARN && l.Protocol == elbtypes.ProtocolEnumTls {
 			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer with TLS listeners: %s", t.id)
 		}
@@ -73,8 +75,8 @@ func (t target) checkNLBPreservation(dual bool) error {
 }
 
 // checkGateway returns an error for a VPC without an internet gateway, which client IP preservation needs.
-func (t target) checkGateway(vpc string) error {
-	for _, g := range t.p.InternetGateways {
+func (t endpointResource) checkGateway(vpc string) error {
+	for _, g := range t.partition.InternetGateways {
 		if g.VPCID == vpc {
 			return nil
 		}
@@ -82,8 +84,8 @@ func (t target) checkGateway(vpc string) error {
 	return invalid(store.Unproven, "The VPC '%s' of endpoint '%s' has no internet gateway, which ClientIPPreservation needs", vpc, t.id)
 }
 
-// subnets returns the subnets that a load balancer or an instance is in.
-func (t target) subnets() []string {
+// subnetIDs returns the subnets that a load balancer or an instance is in.
+func (t endpointResource) subnetIDs() []string {
 	var out []string
 	if t.instance != nil {
 		out = append(out, t.instance.SubnetID)

@@ -30,35 +30,35 @@ func TestClientIPPreservation(t *testing.T) {
 		dual    bool // whether the accelerator is dual-stack
 		answers []answer
 	}{
-		"ALB":          {func(r *harness) string { return r.loadBalancer("a") }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}}},
-		"internal ALB": {func(r *harness) string { return r.loadBalancer("a", internal) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
-		"NLB":          {func(r *harness) string { return r.loadBalancer("a", network) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		"ALB":          {func(r *harness) string { return r.createLoadBalancer("a") }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}}},
+		"internal ALB": {func(r *harness) string { return r.createLoadBalancer("a", asInternal) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
+		"NLB":          {func(r *harness) string { return r.createLoadBalancer("a", asNetwork) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
 		"NLB with security groups": {
-			func(r *harness) string { return r.loadBalancer("a", network, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
+			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
 		},
 		"internal NLB with security groups": {
-			func(r *harness) string { return r.loadBalancer("a", network, internal, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}},
+			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, asInternal, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}},
 		},
-		"internal NLB": {func(r *harness) string { return r.loadBalancer("a", network, internal) }, false, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
+		"internal NLB": {func(r *harness) string { return r.createLoadBalancer("a", asNetwork, asInternal) }, false, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
 		"NLB with TLS": {func(r *harness) string {
-			lb := r.loadBalancer("a", network, r.withSecurityGroup)
-			r.tls(lb)
+			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup)
+			r.addTLSListener(lb)
 			return lb
 		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
 		"NLB with targets elsewhere": {func(r *harness) string {
-			lb := r.loadBalancer("a", network, r.withSecurityGroup)
+			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup)
 			g := r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			r.registerTargetOutsideVPC(g)
 			return lb
 		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
 		"dual-stack NLB": {
-			func(r *harness) string { return r.loadBalancer("a", network, r.withSecurityGroup, dual) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}},
+			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}},
 		},
 		"dual-stack NLB of a dual-stack accelerator": {
-			func(r *harness) string { return r.loadBalancer("a", network, r.withSecurityGroup, dual) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
+			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
 		},
 		"dual-stack NLB with addresses as targets": {func(r *harness) string {
-			lb := r.loadBalancer("a", network, r.withSecurityGroup, dual)
+			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack)
 			r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			return lb
 		}, true, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
@@ -73,7 +73,7 @@ func TestClientIPPreservation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			g := r.endpointGroup(r.listener(r.accelerator(func(in *ga.CreateAcceleratorInput) {
+			g := r.createEndpointGroup(r.createListener(r.createAccelerator(func(in *ga.CreateAcceleratorInput) {
 				if c.dual {
 					in.IpAddressType = "DUAL_STACK"
 				}
@@ -83,7 +83,7 @@ func TestClientIPPreservation(t *testing.T) {
 				out, err := r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: []types.EndpointConfiguration{
 					{EndpointId: &id, ClientIPPreservationEnabled: a.asked},
 				}})
-				got := code(err)
+				got := errorCode(err)
 				if err == nil {
 					got = map[bool]string{true: "true", false: "false"}[*out.EndpointDescriptions[0].ClientIPPreservationEnabled]
 				}
@@ -99,14 +99,14 @@ func TestClientIPPreservation(t *testing.T) {
 // of the endpoints that preserve client addresses, and only while it has such endpoints.
 func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	r := newHarness(t)
-	lb := r.loadBalancer("web")
+	lb := r.createLoadBalancer("web")
 	enis := func() []ec2types.NetworkInterface {
 		t.Helper()
 		return must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{
 			Filters: []ec2types.Filter{{Name: aws.String("interface-type"), Values: []string{"global_accelerator_managed"}}},
 		}))(t).NetworkInterfaces
 	}
-	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), lb, r.instance)
+	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80), lb, r.instance)
 	list := enis()
 	if len(list) != 2 || len(list[0].Groups) != 1 || *list[0].Groups[0].GroupName != "GlobalAccelerator" {
 		t.Fatalf("ENIs: %+v", list)
@@ -115,7 +115,7 @@ func TestClientIPPreservationCreatesENIs(t *testing.T) {
 		t.Helper()
 		must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: list}))(t)
 	}
-	update(configurations(r.instance)...)
+	update(endpointConfigurations(r.instance)...)
 	if list := enis(); len(list) != 1 || *list[0].SubnetId != r.subnets[0] {
 		t.Errorf("ENIs of the instance: %+v", list)
 	}
@@ -125,8 +125,8 @@ func TestClientIPPreservationCreatesENIs(t *testing.T) {
 	}
 }
 
-// tls adds a TLS listener to a load balancer.
-func (r *harness) tls(lb string) {
+// addTLSListener adds a TLS listener to a load balancer.
+func (r *harness) addTLSListener(lb string) {
 	r.t.Helper()
 	r.configure(func(c *store.Config) { c.ACM.AssumeRecords = true })
 	regional := r.cfg.Copy()
@@ -159,7 +159,7 @@ func (r *harness) detachInternetGateways() {
 // TestEndpointHealthCanBeForced checks that the admin path "force" sets the health of an endpoint.
 func TestEndpointHealthCanBeForced(t *testing.T) {
 	r := newHarness(t)
-	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), r.instance).EndpointGroupArn
+	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80), r.instance).EndpointGroupArn
 	r.clock.Advance(time.Minute)
 	force := func(endpoint, state string) int {
 		t.Helper()
@@ -180,7 +180,7 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 		if want == "" {
 			want = "HEALTHY" // the health that the emulator determines itself
 		}
-		if got := r.health(g, r.instance); got != want {
+		if got := r.endpointHealth(g, r.instance); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -192,13 +192,13 @@ func TestEndpointHealthCanBeForced(t *testing.T) {
 // TestHealthOfEndpoints checks that a load balancer as an endpoint is healthy if its targets are.
 func TestHealthOfEndpoints(t *testing.T) {
 	r := newHarness(t)
-	lb := r.loadBalancer("web")
+	lb := r.createLoadBalancer("web")
 	group := r.createForwardingListener(lb, "HTTP", 80)
 	allocation := *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
-	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), lb, r.instance, allocation).EndpointGroupArn
+	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80), lb, r.instance, allocation).EndpointGroupArn
 	want := func(when, id string, want types.HealthState) {
 		t.Helper()
-		if got := r.health(g, id); got != want {
+		if got := r.endpointHealth(g, id); got != want {
 			t.Errorf("%s: %s, want %s", when, got, want)
 		}
 	}
@@ -207,14 +207,14 @@ func TestHealthOfEndpoints(t *testing.T) {
 	want("without targets", lb, "UNHEALTHY")
 	want("running", r.instance, "HEALTHY")
 	want("of nothing", allocation, "UNHEALTHY")
-	r.register(group, r.instance)
+	r.registerTarget(group, r.instance)
 	r.clock.Advance(10 * time.Second)
 	want("with a healthy target", lb, "HEALTHY")
 	second := r.createForwardingListener(lb, "HTTP", 81, func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("second") })
 	want("with an empty target group", lb, "UNHEALTHY")
-	r.register(second, r.instance)
+	r.registerTarget(second, r.instance)
 	r.clock.Advance(10 * time.Second)
-	r.loadBalancer("net", network, func(in *elb.CreateLoadBalancerInput) {
+	r.createLoadBalancer("net", asNetwork, func(in *elb.CreateLoadBalancerInput) {
 		in.Subnets, in.SubnetMappings = nil, []elbtypes.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: &allocation}}
 	})
 	want("with two target groups", lb, "HEALTHY")

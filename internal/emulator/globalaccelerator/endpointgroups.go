@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	quotaGroups    = "endpoint-groups-per-accelerator"
-	quotaOverrides = "port-overrides-per-endpoint-group"
-	maxOverrides   = 10
+	quotaEndpointGroups = "endpoint-groups-per-accelerator"
+	quotaPortOverrides  = "port-overrides-per-endpoint-group"
+	maxPortOverrides    = 10
 )
 
-// settings has the members that creation and update of an endpoint group have in common. Absent members do not
+// endpointGroupSettings has the members that creation and update of an endpoint group have in common. Absent members do not
 // change the endpoint group.
-type settings struct {
-	endpoints []types.EndpointConfiguration // nil: absent
-	overrides []types.PortOverride          // nil: absent
-	dial      *float32
+type endpointGroupSettings struct {
+	endpoints   []types.EndpointConfiguration // nil: absent
+	overrides   []types.PortOverride          // nil: absent
+	trafficDial *float32
 
 	checkPort, checkInterval, threshold *int32
 	checkProtocol                       types.HealthCheckProtocol
@@ -33,12 +33,12 @@ type endpointGroups struct{ *Service }
 
 // CreateEndpointGroup adds an endpoint group to a listener.
 func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpointGroupInput) (*ga.CreateEndpointGroupOutput, error) {
-	a, l, err := s.listener(c, in.ListenerArn)
+	a, l, err := s.findListener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
 	region := store.Value(in.EndpointGroupRegion)
-	if err := first(required("EndpointGroupRegion", region != ""), checkShortText("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
+	if err := firstError(checkPresent("EndpointGroupRegion", region != ""), checkShortText("EndpointGroupRegion", &region), checkRegion(s.store, region)); err != nil {
 		return nil, err
 	}
 	given := *in
@@ -48,11 +48,11 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return nil, err
 	}
 	if made.arn != "" {
-		found, err := s.endpointGroup(c, &made.arn)
+		found, err := s.findEndpointGroup(c, &made.arn)
 		if err != nil {
 			return nil, err
 		}
-		return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, found)}, nil
+		return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, found)}, nil
 	}
 	if slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool { return g.Region == region }) {
 		return nil, store.Errorf(store.Unproven, "EndpointGroupAlreadyExistsException", "The listener '%s' has an endpoint group in %s already", l.ARN, region)
@@ -61,14 +61,14 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	for _, x := range a.Listeners {
 		groups += len(x.Groups)
 	}
-	if most := s.w.Quota(quotaGroups, 42); groups >= most {
+	if most := s.store.Quota(quotaEndpointGroups, 42); groups >= most {
 		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d endpoint groups of an accelerator has been reached", most)
 	}
 	g := &store.EndpointGroup{
-		ARN: l.ARN + "/endpoint-group/" + s.w.Hex(12), Region: region, Dial: 100,
+		ARN: l.ARN + "/endpoint-group/" + s.store.RandomHex(12), Region: region, Dial: 100,
 		CheckProtocol: types.HealthCheckProtocolTcp, CheckInterval: 30, Threshold: 3,
 	}
-	err = s.set(c, part{a, l, g}, settings{
+	err = s.updateSettings(c, endpointGroupPath{a, l, g}, endpointGroupSettings{
 		in.EndpointConfigurations, in.PortOverrides, in.TrafficDialPercentage, in.HealthCheckPort, in.HealthCheckIntervalSeconds, in.ThresholdCount,
 		in.HealthCheckProtocol, in.HealthCheckPath,
 	})
@@ -78,34 +78,34 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	l.Groups = append(l.Groups, g)
 	s.storeCreation(c, made, g.ARN)
 	s.recordChange(c, a)
-	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, part{a, l, g})}, nil
+	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, endpointGroupPath{a, l, g})}, nil
 }
 
 // UpdateEndpointGroup changes the settings in the request. Lists are replaced as a whole.
 func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupInput) (*ga.UpdateEndpointGroupOutput, error) {
-	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
 	}
-	err = s.set(c, of, settings{
+	err = s.updateSettings(c, of, endpointGroupSettings{
 		in.EndpointConfigurations, in.PortOverrides, in.TrafficDialPercentage, in.HealthCheckPort, in.HealthCheckIntervalSeconds, in.ThresholdCount,
 		in.HealthCheckProtocol, in.HealthCheckPath,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.recordChange(c, of.a)
-	return &ga.UpdateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, of)}, nil
+	s.recordChange(c, of.accelerator)
+	return &ga.UpdateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, of)}, nil
 }
 
-// set changes an endpoint group. After an error it is unchanged.
-func (s endpointGroups) set(c *store.Call, of part, in settings) error {
-	if in.dial != nil && !(*in.dial >= 0 && *in.dial <= 100) {
-		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.dial)
+// updateSettings changes an endpoint group. After an error it is unchanged.
+func (s endpointGroups) updateSettings(c *store.Call, of endpointGroupPath, in endpointGroupSettings) error {
+	if in.trafficDial != nil && !(*in.trafficDial >= 0 && *in.trafficDial <= 100) {
+		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.trafficDial)
 	}
-	err := first(checkAtMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), checkAtMost("PortOverrides", len(in.overrides), maxOverrides),
-		between("HealthCheckPort", in.checkPort, 1, maxPort), between("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
-		between("ThresholdCount", in.threshold, 1, 10), oneOf("HealthCheckProtocol", in.checkProtocol, in.checkProtocol.Values()),
+	err := firstError(checkAtMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), checkAtMost("PortOverrides", len(in.overrides), maxPortOverrides),
+		checkRange("HealthCheckPort", in.checkPort, 1, maxPort), checkRange("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
+		checkRange("ThresholdCount", in.threshold, 1, 10), checkEnum("HealthCheckProtocol", in.checkProtocol, in.checkProtocol.Values()),
 		checkShortText("HealthCheckPath", in.checkPath))
 	if err != nil {
 		return err
@@ -113,57 +113,57 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 	if in.checkPath != nil && !pathPattern.MatchString(*in.checkPath) {
 		return invalid(store.Unproven, "The health check path '%s' is not valid", *in.checkPath)
 	}
-	if s.w.Config.Strict && in.checkInterval != nil && *in.checkInterval != 10 && *in.checkInterval != 30 {
+	if s.store.Config.Strict && in.checkInterval != nil && *in.checkInterval != 10 && *in.checkInterval != 30 {
 		return invalid(store.Unproven, "The health check interval must be 10 or 30 seconds")
 	}
-	next := *of.g
+	next := *of.endpointGroup
 	if in.overrides != nil {
 		next.Overrides = nil
 		for _, o := range in.overrides {
-			err := first(required("PortOverrides.ListenerPort", o.ListenerPort != nil), required("PortOverrides.EndpointPort", o.EndpointPort != nil),
-				between("PortOverrides.ListenerPort", o.ListenerPort, 1, maxPort), between("PortOverrides.EndpointPort", o.EndpointPort, 1, maxPort))
+			err := firstError(checkPresent("PortOverrides.ListenerPort", o.ListenerPort != nil), checkPresent("PortOverrides.EndpointPort", o.EndpointPort != nil),
+				checkRange("PortOverrides.ListenerPort", o.ListenerPort, 1, maxPort), checkRange("PortOverrides.EndpointPort", o.EndpointPort, 1, maxPort))
 			if err != nil {
 				return err
 			}
 			next.Overrides = append(next.Overrides, store.PortOverride{Listener: *o.ListenerPort, Endpoint: *o.EndpointPort})
 		}
-		if most := s.w.Quota(quotaOverrides, 10); len(next.Overrides) > most {
+		if most := s.store.Quota(quotaPortOverrides, 10); len(next.Overrides) > most {
 			return store.Errorf(store.Unproven, codeLimit, "The limit of %d port overrides of an endpoint group has been reached", most)
 		}
-		if err := checkOverrides(part{of.a, of.l, &next}); err != nil {
+		if err := checkPortOverrides(endpointGroupPath{of.accelerator, of.listener, &next}); err != nil {
 			return err
 		}
 	}
 	if in.endpoints != nil {
-		if next.Endpoints, err = endpoints(s).merge(c, of, in.endpoints, nil); err != nil {
+		if next.Endpoints, err = endpoints(s).mergeEndpoints(c, of, in.endpoints, nil); err != nil {
 			return err
 		}
 	}
-	assign(&next.Dial, in.dial)
-	assign(&next.CheckPort, in.checkPort)
-	assign(&next.CheckInterval, in.checkInterval)
-	assign(&next.Threshold, in.threshold)
-	assign(&next.CheckPath, in.checkPath)
+	assignIfSet(&next.Dial, in.trafficDial)
+	assignIfSet(&next.CheckPort, in.checkPort)
+	assignIfSet(&next.CheckInterval, in.checkInterval)
+	assignIfSet(&next.Threshold, in.threshold)
+	assignIfSet(&next.CheckPath, in.checkPath)
 	if in.checkProtocol != "" {
 		next.CheckProtocol = in.checkProtocol
 	}
-	*of.g = next
+	*of.endpointGroup = next
 	return nil
 }
 
-func assign[T any](to *T, from *T) {
+func assignIfSet[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// checkOverrides returns an error for a port override whose listener port the listener does not have, or whose endpoint
+// checkPortOverrides returns an error for a port override whose listener port the listener does not have, or whose endpoint
 // port is in use.
-func checkOverrides(of part) error {
+func checkPortOverrides(of endpointGroupPath) error {
 	listener, endpoint := map[int32]bool{}, map[int32]bool{}
-	for _, o := range of.g.Overrides {
+	for _, o := range of.endpointGroup.Overrides {
 		switch {
-		case !of.l.Has(o.Listener):
+		case !of.listener.HasPort(o.Listener):
 			return invalid(store.Unproven, "The listener port %d of a port override is not a port of the listener", o.Listener)
 		case listener[o.Listener]:
 			return invalid(store.Unproven, "The listener port %d has more than one port override", o.Listener)
@@ -171,11 +171,11 @@ func checkOverrides(of part) error {
 			return invalid(store.Unproven, "The endpoint port %d is used by more than one port override", o.Endpoint)
 		}
 		listener[o.Listener], endpoint[o.Endpoint] = true, true
-		for _, l := range of.a.Listeners {
-			if l.Has(o.Endpoint) {
+		for _, l := range of.accelerator.Listeners {
+			if l.HasPort(o.Endpoint) {
 				return invalid(store.Unproven, "The endpoint port %d of a port override is a port of a listener of the accelerator", o.Endpoint)
 			}
-			if l != of.l && slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool {
+			if l != of.listener && slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool {
 				return slices.ContainsFunc(g.Overrides, func(x store.PortOverride) bool { return x.Endpoint == o.Endpoint })
 			}) {
 				return invalid(store.Unproven, "The endpoint port %d is used by more than one port override", o.Endpoint)
@@ -187,46 +187,46 @@ func checkOverrides(of part) error {
 
 // DescribeEndpointGroup returns an endpoint group with the health of its endpoints.
 func (s endpointGroups) DescribeEndpointGroup(c *store.Call, in *ga.DescribeEndpointGroupInput) (*ga.DescribeEndpointGroupOutput, error) {
-	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
 	}
-	return &ga.DescribeEndpointGroupOutput{EndpointGroup: s.describeGroup(c, of)}, nil
+	return &ga.DescribeEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, of)}, nil
 }
 
 // DeleteEndpointGroup deletes an endpoint group with its endpoints.
 func (s endpointGroups) DeleteEndpointGroup(c *store.Call, in *ga.DeleteEndpointGroupInput) (*ga.DeleteEndpointGroupOutput, error) {
-	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
 	}
-	of.l.Groups = slices.DeleteFunc(of.l.Groups, func(g *store.EndpointGroup) bool { return g == of.g })
-	s.recordChange(c, of.a)
+	of.listener.Groups = slices.DeleteFunc(of.listener.Groups, func(g *store.EndpointGroup) bool { return g == of.endpointGroup })
+	s.recordChange(c, of.accelerator)
 	return &ga.DeleteEndpointGroupOutput{}, nil
 }
 
 // ListEndpointGroups lists the endpoint groups of a listener.
 func (s endpointGroups) ListEndpointGroups(c *store.Call, in *ga.ListEndpointGroupsInput) (*ga.ListEndpointGroupsOutput, error) {
-	a, l, err := s.listener(c, in.ListenerArn)
+	a, l, err := s.findListener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := page(s.w, l.ARN, l.Groups, func(g *store.EndpointGroup) string { return lastPart(g.ARN) }, in.MaxResults, in.NextToken)
+	list, next, err := page(s.store, l.ARN, l.Groups, func(g *store.EndpointGroup) string { return lastARNPart(g.ARN) }, in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
 	out := &ga.ListEndpointGroupsOutput{NextToken: next, EndpointGroups: []types.EndpointGroup{}}
 	for _, g := range list {
-		out.EndpointGroups = append(out.EndpointGroups, *s.describeGroup(c, part{a, l, g}))
+		out.EndpointGroups = append(out.EndpointGroups, *s.describeEndpointGroup(c, endpointGroupPath{a, l, g}))
 	}
 	return out, nil
 }
 
-func (s endpointGroups) describeGroup(c *store.Call, of part) *types.EndpointGroup {
-	g := of.g
+func (s endpointGroups) describeEndpointGroup(c *store.Call, of endpointGroupPath) *types.EndpointGroup {
+	g := of.endpointGroup
 	out := &types.EndpointGroup{
 		EndpointGroupArn: new(g.ARN), EndpointGroupRegion: new(g.Region), TrafficDialPercentage: new(g.Dial),
-		HealthCheckPort: new(cmp.Or(g.CheckPort, of.l.Ranges[0].From)), HealthCheckProtocol: g.CheckProtocol, HealthCheckIntervalSeconds: new(g.CheckInterval),
+		HealthCheckPort: new(cmp.Or(g.CheckPort, of.listener.Ranges[0].From)), HealthCheckProtocol: g.CheckProtocol, HealthCheckIntervalSeconds: new(g.CheckInterval),
 		ThresholdCount: new(g.Threshold), EndpointDescriptions: []types.EndpointDescription{}, PortOverrides: []types.PortOverride{},
 	}
 	if g.CheckPath != "" || g.CheckProtocol != types.HealthCheckProtocolTcp {
@@ -235,10 +235,10 @@ func (s endpointGroups) describeGroup(c *store.Call, of part) *types.EndpointGro
 	for _, e := range g.Endpoints {
 		out.EndpointDescriptions = append(out.EndpointDescriptions, endpoints(s).describeEndpoint(c, g, e))
 	}
-	store.Shuffle(s.w, out.EndpointDescriptions)
+	store.Shuffle(s.store, out.EndpointDescriptions)
 	for _, o := range g.Overrides {
 		out.PortOverrides = append(out.PortOverrides, types.PortOverride{ListenerPort: new(o.Listener), EndpointPort: new(o.Endpoint)})
 	}
-	store.Shuffle(s.w, out.PortOverrides)
+	store.Shuffle(s.store, out.PortOverrides)
 	return out
 }

@@ -15,27 +15,27 @@ import (
 // maxEndpoints is the maximum number of endpoints in a request, independently of quotas.
 const maxEndpoints = 10
 
-var loadBalancerARN = regexp.MustCompile(`^arn:[a-z-]+:elasticloadbalancing:([a-z0-9-]+):(\d{12}):loadbalancer/(app|net)/.+$`)
+var loadBalancerARNPattern = regexp.MustCompile(`^arn:[a-z-]+:elasticloadbalancing:([a-z0-9-]+):(\d{12}):loadbalancer/(app|net)/.+$`)
 
-// target is the resource of an endpoint: exactly one of lb, instance and address is set.
-type target struct {
-	p        *store.Partition
-	id       string
-	lb       *store.LoadBalancer
-	instance *store.Instance
-	address  *store.Address
+// endpointResource is the resource of an endpoint: exactly one of lb, instance and address is set.
+type endpointResource struct {
+	partition *store.Partition
+	id        string
+	lb        *store.LoadBalancer
+	instance  *store.Instance
+	address   *store.Address
 }
 
 // endpoints has the operations of endpoints.
 type endpoints struct{ *Service }
 
-// target finds the resource of an endpoint in a region.
-func (s endpoints) target(c *store.Call, region, id string) (target, error) {
-	p := s.w.Partition(c.Account, region)
-	t := target{p: p, id: id}
+// findTarget finds the resource of an endpoint in a region.
+func (s endpoints) findTarget(c *store.Call, region, id string) (endpointResource, error) {
+	p := s.store.Partition(c.Account, region)
+	t := endpointResource{partition: p, id: id}
 	switch {
 	case strings.HasPrefix(id, "arn:"):
-		m := loadBalancerARN.FindStringSubmatch(id)
+		m := loadBalancerARNPattern.FindStringSubmatch(id)
 		switch {
 		case m == nil || m[1] != region:
 			return t, invalid(store.Quoted("hashicorp/terraform-provider-aws#28536"),
@@ -58,7 +58,7 @@ func (s endpoints) target(c *store.Call, region, id string) (target, error) {
 }
 
 // quotaName returns the name of the quota for endpoint groups that have only endpoints of this kind.
-func (t target) quotaName() string {
+func (t endpointResource) quotaName() string {
 	switch {
 	case t.instance != nil:
 		return "ec2-instances-per-endpoint-group"
@@ -71,7 +71,7 @@ func (t target) quotaName() string {
 }
 
 // checkUsable returns an error for load balancers that are not active or not in availability zones.
-func (t target) checkUsable(c *store.Call) error {
+func (t endpointResource) checkUsable(c *store.Call) error {
 	if t.lb == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (t target) checkUsable(c *store.Call) error {
 		return invalid(store.Unproven, "The load balancer '%s' is not active", t.id)
 	}
 	for _, z := range t.lb.Zones {
-		if zone := t.p.ZoneNamed(z.Zone); zone != nil && zone.Type != "availability-zone" {
+		if zone := t.partition.ZoneByName(z.Zone); zone != nil && zone.Type != "availability-zone" {
 			return invalid(store.Unproven, "The load balancer '%s' is in a Local Zone", t.id)
 		}
 	}
@@ -88,12 +88,12 @@ func (t target) checkUsable(c *store.Call) error {
 }
 
 // checkDualStack returns an error unless a dual-stack accelerator can have the endpoint.
-func (t target) checkDualStack() error {
+func (t endpointResource) checkDualStack() error {
 	switch {
 	case t.lb != nil && t.lb.Addressing != elbtypes.IpAddressTypeIpv4:
 		return t.checkNLBTargets()
 	case t.instance != nil && slices.ContainsFunc(t.instance.Interfaces, func(id string) bool {
-		eni := t.p.NetworkInterfaces[id]
+		eni := t.partition.NetworkInterfaces[id]
 		return eni != nil && len(eni.IPv6) > 0
 	}):
 		return nil
@@ -102,7 +102,7 @@ func (t target) checkDualStack() error {
 }
 
 // checkNLBTargets returns an error for target groups that a dual-stack NLB behind an accelerator cannot have.
-func (t target) checkNLBTargets() error {
+func (t endpointResource) checkNLBTargets() error {
 	if t.lb.IsALB() {
 		return nil
 	}
@@ -115,23 +115,23 @@ func (t target) checkNLBTargets() error {
 }
 
 // targetGroups returns the target groups that a load balancer uses.
-func (t target) targetGroups() []*store.TargetGroup {
+func (t endpointResource) targetGroups() []*store.TargetGroup {
 	var out []*store.TargetGroup
-	for _, arn := range store.SortedKeys(t.p.ELB.TargetGroups) {
-		if g := t.p.ELB.TargetGroups[arn]; g.LoadBalancer == t.lb.ARN {
+	for _, arn := range store.SortedKeys(t.partition.ELB.TargetGroups) {
+		if g := t.partition.ELB.TargetGroups[arn]; g.LoadBalancer == t.lb.ARN {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-// merge returns the kept endpoints of an endpoint group, with the endpoints of a request added or replaced.
-func (s endpoints) merge(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
+// mergeEndpoints returns the kept endpoints of an endpoint group, with the endpoints of a request added or replaced.
+func (s endpoints) mergeEndpoints(c *store.Call, of endpointGroupPath, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
 	for _, e := range in {
 		id := store.Value(e.EndpointId)
-		err := first(required("EndpointId", id != ""), checkShortText("EndpointId", &id), between("Weight", e.Weight, 0, 255))
+		err := firstError(checkPresent("EndpointId", id != ""), checkShortText("EndpointId", &id), checkRange("Weight", e.Weight, 0, 255))
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (s endpoints) merge(c *store.Call, of part, in []types.EndpointConfiguratio
 			return nil, invalid(store.Unproven, "The endpoint '%s' is given more than once", id)
 		}
 		given[id] = true
-		made, err := s.endpoint(c, of, e)
+		made, err := s.newEndpoint(c, of, e)
 		if err != nil {
 			return nil, err
 		}
@@ -149,24 +149,24 @@ func (s endpoints) merge(c *store.Call, of part, in []types.EndpointConfiguratio
 			out = append(out, made)
 		}
 	}
-	return out, s.checkCount(c, of.g.Region, out)
+	return out, s.checkEndpointCount(c, of.endpointGroup.Region, out)
 }
 
-// endpoint returns the endpoint of a request. An existing endpoint keeps its age and its health.
-func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
+// newEndpoint returns the endpoint of a request. An existing endpoint keeps its age and its health.
+func (s endpoints) newEndpoint(c *store.Call, of endpointGroupPath, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
 	out := &store.AcceleratorEndpoint{ID: *in.EndpointId, Weight: 128, Added: c.Now}
-	if before := of.g.Endpoint(out.ID); before != nil {
+	if before := of.endpointGroup.Endpoint(out.ID); before != nil {
 		out.Added, out.Checked, out.Forced = before.Added, before.Checked, before.Forced
 	}
-	assign(&out.Weight, in.Weight)
-	t, err := s.target(c, of.g.Region, out.ID)
+	assignIfSet(&out.Weight, in.Weight)
+	t, err := s.findTarget(c, of.endpointGroup.Region, out.ID)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.checkUsable(c); err != nil {
 		return nil, err
 	}
-	dual := of.a.Addressing == types.IpAddressTypeDualStack
+	dual := of.accelerator.Addressing == types.IpAddressTypeDualStack
 	if dual {
 		if err := t.checkDualStack(); err != nil {
 			return nil, err
@@ -176,11 +176,11 @@ func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfigurati
 	return out, err
 }
 
-// checkCount checks the number of endpoints. The quota depends on the kinds of the endpoints.
-func (s endpoints) checkCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
+// checkEndpointCount checks the number of endpoints. The quota depends on the kinds of the endpoints.
+func (s endpoints) checkEndpointCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
 	name := ""
 	for _, e := range list {
-		t, err := s.target(c, region, e.ID)
+		t, err := s.findTarget(c, region, e.ID)
 		if err != nil {
 			continue // the resource was deleted
 		}
@@ -190,7 +190,7 @@ func (s endpoints) checkCount(c *store.Call, region string, list []*store.Accele
 			name = "mixed-endpoints-per-endpoint-group"
 		}
 	}
-	if most := s.w.Quota(name, 10); len(list) > most {
+	if most := s.store.Quota(name, 10); len(list) > most {
 		return store.Errorf(store.Unproven, codeLimit, "The limit of %d endpoints of an endpoint group has been reached", most)
 	}
 	return nil
@@ -198,57 +198,57 @@ func (s endpoints) checkCount(c *store.Call, region string, list []*store.Accele
 
 // AddEndpoints adds endpoints to an endpoint group, or changes existing ones.
 func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.AddEndpointsOutput, error) {
-	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
 	}
-	if err := first(required("EndpointConfigurations", in.EndpointConfigurations != nil), checkAtMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
+	if err := firstError(checkPresent("EndpointConfigurations", in.EndpointConfigurations != nil), checkAtMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
 		return nil, err
 	}
-	if err := s.checkNotBusy(c, of.a); err != nil {
+	if err := s.checkNotBusy(c, of.accelerator); err != nil {
 		return nil, err
 	}
-	next, err := s.merge(c, of, in.EndpointConfigurations, of.g.Endpoints)
+	next, err := s.mergeEndpoints(c, of, in.EndpointConfigurations, of.endpointGroup.Endpoints)
 	if err != nil {
 		return nil, err
 	}
-	of.g.Endpoints = next
-	s.recordChange(c, of.a)
-	out := &ga.AddEndpointsOutput{EndpointGroupArn: new(of.g.ARN), EndpointDescriptions: []types.EndpointDescription{}}
+	of.endpointGroup.Endpoints = next
+	s.recordChange(c, of.accelerator)
+	out := &ga.AddEndpointsOutput{EndpointGroupArn: new(of.endpointGroup.ARN), EndpointDescriptions: []types.EndpointDescription{}}
 	for _, e := range in.EndpointConfigurations {
-		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, of.g, of.g.Endpoint(*e.EndpointId)))
+		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, of.endpointGroup, of.endpointGroup.Endpoint(*e.EndpointId)))
 	}
 	return out, nil
 }
 
 // RemoveEndpoints removes endpoints from an endpoint group. After an error no endpoint is removed.
 func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
-	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	of, err := s.findEndpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
 	}
-	if err := first(checkNotEmpty("EndpointIdentifiers", len(in.EndpointIdentifiers)), checkAtMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
+	if err := firstError(checkNotEmpty("EndpointIdentifiers", len(in.EndpointIdentifiers)), checkAtMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
 		return nil, err
 	}
-	if err := s.checkNotBusy(c, of.a); err != nil {
+	if err := s.checkNotBusy(c, of.accelerator); err != nil {
 		return nil, err
 	}
 	gone := map[*store.AcceleratorEndpoint]bool{}
 	for _, x := range in.EndpointIdentifiers {
-		e := of.g.Endpoint(store.Value(x.EndpointId))
+		e := of.endpointGroup.Endpoint(store.Value(x.EndpointId))
 		if e == nil || x.ClientIPPreservationEnabled != nil && *x.ClientIPPreservationEnabled != e.PreserveClient {
 			return nil, invalid(store.Unproven, "The endpoint '%s' is not in the endpoint group", store.Value(x.EndpointId))
 		}
 		gone[e] = true
 	}
-	of.g.Endpoints = slices.DeleteFunc(slices.Clone(of.g.Endpoints), func(e *store.AcceleratorEndpoint) bool { return gone[e] })
-	s.recordChange(c, of.a)
+	of.endpointGroup.Endpoints = slices.DeleteFunc(slices.Clone(of.endpointGroup.Endpoints), func(e *store.AcceleratorEndpoint) bool { return gone[e] })
+	s.recordChange(c, of.accelerator)
 	return &ga.RemoveEndpointsOutput{}, nil
 }
 
 func (s endpoints) describeEndpoint(c *store.Call, g *store.EndpointGroup, e *store.AcceleratorEndpoint) types.EndpointDescription {
 	return types.EndpointDescription{
 		EndpointId: new(e.ID), Weight: new(e.Weight), ClientIPPreservationEnabled: new(e.PreserveClient),
-		HealthState: s.w.EndpointHealth(c.Account, g, e, c.Now),
+		HealthState: s.store.EndpointHealth(c.Account, g, e, c.Now),
 	}
 }

@@ -36,9 +36,9 @@ type harness struct {
 	elb *elb.Client
 	ec2 *ec2.Client
 
-	vpc, group string
-	subnets    []string
-	instance   string
+	vpc, securityGroupID string
+	subnets              []string
+	instance             string
 }
 
 func newHarness(t *testing.T) *harness {
@@ -66,7 +66,7 @@ func newHarness(t *testing.T) *harness {
 		}))(t)
 		r.subnets = append(r.subnets, *s.Subnet.SubnetId)
 	}
-	r.group = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("web"), Description: aws.String("web"), VpcId: &r.vpc}))(t).GroupId
+	r.securityGroupID = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("web"), Description: aws.String("web"), VpcId: &r.vpc}))(t).GroupId
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.subnets[0]}))(t)
 	r.instance = *run.Instances[0].InstanceId
 	return r
@@ -93,10 +93,10 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// ignore discards the result of a call and returns its error.
-func ignore[T any](_ T, err error) error { return err }
+// errorOnly discards the result of a call and returns its error.
+func errorOnly[T any](_ T, err error) error { return err }
 
-func code(err error) string {
+func errorCode(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		return api.ErrorCode()
@@ -107,9 +107,9 @@ func code(err error) string {
 	return ""
 }
 
-func (r *harness) want(code1 string, err error) {
+func (r *harness) checkError(code1 string, err error) {
 	r.t.Helper()
-	if code(err) != code1 {
+	if errorCode(err) != code1 {
 		r.t.Errorf("want error %q, got %v", code1, err)
 	}
 }
@@ -121,7 +121,7 @@ func (r *harness) configure(change func(*store.Config)) {
 	change(&r.em.Store().Config)
 }
 
-func (r *harness) accelerator(edit ...func(*ga.CreateAcceleratorInput)) *types.Accelerator {
+func (r *harness) createAccelerator(edit ...func(*ga.CreateAcceleratorInput)) *types.Accelerator {
 	r.t.Helper()
 	in := &ga.CreateAcceleratorInput{Name: aws.String("web")}
 	for _, e := range edit {
@@ -130,7 +130,7 @@ func (r *harness) accelerator(edit ...func(*ga.CreateAcceleratorInput)) *types.A
 	return must(r.ga.CreateAccelerator(r.ctx, in))(r.t).Accelerator
 }
 
-func ports(list ...int32) []types.PortRange {
+func portRanges(list ...int32) []types.PortRange {
 	var out []types.PortRange
 	for i := 0; i < len(list); i += 2 {
 		out = append(out, types.PortRange{FromPort: &list[i], ToPort: &list[i+1]})
@@ -138,18 +138,18 @@ func ports(list ...int32) []types.PortRange {
 	return out
 }
 
-func (r *harness) listener(a *types.Accelerator, list ...int32) *types.Listener {
+func (r *harness) createListener(a *types.Accelerator, list ...int32) *types.Listener {
 	r.t.Helper()
-	return must(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "TCP", PortRanges: ports(list...)}))(r.t).Listener
+	return must(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "TCP", PortRanges: portRanges(list...)}))(r.t).Listener
 }
 
-func (r *harness) endpointGroup(l *types.Listener, ids ...string) *types.EndpointGroup {
+func (r *harness) createEndpointGroup(l *types.Listener, ids ...string) *types.EndpointGroup {
 	r.t.Helper()
-	in := &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region), EndpointConfigurations: configurations(ids...)}
+	in := &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region), EndpointConfigurations: endpointConfigurations(ids...)}
 	return must(r.ga.CreateEndpointGroup(r.ctx, in))(r.t).EndpointGroup
 }
 
-func configurations(ids ...string) []types.EndpointConfiguration {
+func endpointConfigurations(ids ...string) []types.EndpointConfiguration {
 	var out []types.EndpointConfiguration
 	for _, id := range ids {
 		out = append(out, types.EndpointConfiguration{EndpointId: aws.String(id)})
@@ -157,8 +157,8 @@ func configurations(ids ...string) []types.EndpointConfiguration {
 	return out
 }
 
-// loadBalancer creates a load balancer and waits until it is active.
-func (r *harness) loadBalancer(name string, edit ...func(*elb.CreateLoadBalancerInput)) string {
+// createLoadBalancer creates a load balancer and waits until it is active.
+func (r *harness) createLoadBalancer(name string, edit ...func(*elb.CreateLoadBalancerInput)) string {
 	r.t.Helper()
 	in := &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets}
 	for _, e := range edit {
@@ -169,12 +169,12 @@ func (r *harness) loadBalancer(name string, edit ...func(*elb.CreateLoadBalancer
 	return arn
 }
 
-func network(in *elb.CreateLoadBalancerInput)  { in.Type = "network" }
-func internal(in *elb.CreateLoadBalancerInput) { in.Scheme = "internal" }
-func dual(in *elb.CreateLoadBalancerInput)     { in.IpAddressType = "dualstack" }
+func asNetwork(in *elb.CreateLoadBalancerInput)   { in.Type = "network" }
+func asInternal(in *elb.CreateLoadBalancerInput)  { in.Scheme = "internal" }
+func asDualStack(in *elb.CreateLoadBalancerInput) { in.IpAddressType = "dualstack" }
 
 func (r *harness) withSecurityGroup(in *elb.CreateLoadBalancerInput) {
-	in.SecurityGroups = []string{r.group}
+	in.SecurityGroups = []string{r.securityGroupID}
 }
 
 // createForwardingListener adds a listener that forwards to a new target group, and returns the ARN of the target group.
@@ -196,13 +196,13 @@ func (r *harness) createForwardingListener(lb string, protocol elbtypes.Protocol
 	return *arn
 }
 
-func (r *harness) register(group, id string) {
+func (r *harness) registerTarget(group, id string) {
 	r.t.Helper()
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: &group, Targets: []elbtypes.TargetDescription{{Id: &id}}}))(r.t)
 }
 
-// health returns the health state of an endpoint.
-func (r *harness) health(group *string, id string) types.HealthState {
+// endpointHealth returns the health state of an endpoint.
+func (r *harness) endpointHealth(group *string, id string) types.HealthState {
 	r.t.Helper()
 	for _, e := range must(r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: group}))(r.t).EndpointGroup.EndpointDescriptions {
 		if *e.EndpointId == id {
@@ -213,17 +213,17 @@ func (r *harness) health(group *string, id string) types.HealthState {
 	return ""
 }
 
-func (r *harness) status(arn *string) types.AcceleratorStatus {
+func (r *harness) acceleratorStatus(arn *string) types.AcceleratorStatus {
 	r.t.Helper()
 	return must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: arn}))(r.t).Accelerator.Status
 }
 
-// disable disables an accelerator and waits until the change is deployed.
-func (r *harness) disable(arn *string) {
+// disableAccelerator disables an accelerator and waits until the change is deployed.
+func (r *harness) disableAccelerator(arn *string) {
 	r.t.Helper()
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn, Enabled: aws.Bool(false)}))(r.t)
 	r.clock.Advance(time.Minute)
 }
 
-// byPort compares port ranges by their first port. The service returns port ranges in any order.
-func byPort(a, b types.PortRange) int { return cmp.Compare(*a.FromPort, *b.FromPort) }
+// comparePorts compares port ranges by their first port. The service returns port ranges in any order.
+func comparePorts(a, b types.PortRange) int { return cmp.Compare(*a.FromPort, *b.FromPort) }

@@ -11,7 +11,7 @@ import (
 
 const (
 	quotaListeners = "listeners-per-accelerator"
-	maxRanges      = 10
+	maxPortRanges  = 10
 	maxPort        = 65535
 )
 
@@ -20,12 +20,12 @@ type listeners struct{ *Service }
 
 // CreateListener adds a listener to an accelerator.
 func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*ga.CreateListenerOutput, error) {
-	a, err := s.accelerator(c, in.AcceleratorArn)
+	a, err := s.findAccelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
 	}
-	err = first(required("Protocol", in.Protocol != ""), oneOf("Protocol", in.Protocol, in.Protocol.Values()),
-		oneOf("ClientAffinity", in.ClientAffinity, in.ClientAffinity.Values()))
+	err = firstError(checkPresent("Protocol", in.Protocol != ""), checkEnum("Protocol", in.Protocol, in.Protocol.Values()),
+		checkEnum("ClientAffinity", in.ClientAffinity, in.ClientAffinity.Values()))
 	if err != nil {
 		return nil, err
 	}
@@ -36,20 +36,20 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 		return nil, err
 	}
 	if made.arn != "" {
-		_, l, _ := s.state(c).AcceleratorOf(made.arn)
+		_, l, _ := s.acceleratorState(c).ResolveARN(made.arn)
 		return &ga.CreateListenerOutput{Listener: s.describeListener(l)}, nil
 	}
-	l := &store.AcceleratorListener{ARN: a.ARN + "/listener/" + s.w.Hex(8), Protocol: in.Protocol, Affinity: types.ClientAffinityNone}
+	l := &store.AcceleratorListener{ARN: a.ARN + "/listener/" + s.store.RandomHex(8), Protocol: in.Protocol, Affinity: types.ClientAffinityNone}
 	if in.ClientAffinity != "" {
 		l.Affinity = in.ClientAffinity
 	}
-	if l.Ranges, err = readRanges(in.PortRanges); err != nil {
+	if l.Ranges, err = readPortRanges(in.PortRanges); err != nil {
 		return nil, err
 	}
 	if err := checkPorts(a, l); err != nil {
 		return nil, err
 	}
-	if most := s.w.Quota(quotaListeners, 10); len(a.Listeners) >= most {
+	if most := s.store.Quota(quotaListeners, 10); len(a.Listeners) >= most {
 		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
 	}
 	a.Listeners = append(a.Listeners, l)
@@ -58,14 +58,14 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 	return &ga.CreateListenerOutput{Listener: s.describeListener(l)}, nil
 }
 
-func readRanges(in []types.PortRange) ([]store.PortRange, error) {
-	if err := first(checkNotEmpty("PortRanges", len(in)), checkAtMost("PortRanges", len(in), maxRanges)); err != nil {
+func readPortRanges(in []types.PortRange) ([]store.PortRange, error) {
+	if err := firstError(checkNotEmpty("PortRanges", len(in)), checkAtMost("PortRanges", len(in), maxPortRanges)); err != nil {
 		return nil, err
 	}
 	var out []store.PortRange
 	for _, r := range in {
-		err := first(required("PortRanges.FromPort", r.FromPort != nil), required("PortRanges.ToPort", r.ToPort != nil),
-			between("PortRanges.FromPort", r.FromPort, 1, maxPort), between("PortRanges.ToPort", r.ToPort, 1, maxPort))
+		err := firstError(checkPresent("PortRanges.FromPort", r.FromPort != nil), checkPresent("PortRanges.ToPort", r.ToPort != nil),
+			checkRange("PortRanges.FromPort", r.FromPort, 1, maxPort), checkRange("PortRanges.ToPort", r.ToPort, 1, maxPort))
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 		}
 		for _, g := range other.Groups {
 			for _, o := range g.Overrides {
-				if l.Has(o.Endpoint) {
+				if l.HasPort(o.Endpoint) {
 					return store.Errorf(store.Unproven, codePortRange, "Port %d is the endpoint port of a port override", o.Endpoint)
 				}
 			}
@@ -104,17 +104,17 @@ func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 
 // UpdateListener changes ports, protocol or affinity.
 func (s listeners) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*ga.UpdateListenerOutput, error) {
-	a, l, err := s.listener(c, in.ListenerArn)
+	a, l, err := s.findListener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
-	err = first(oneOf("Protocol", in.Protocol, in.Protocol.Values()), oneOf("ClientAffinity", in.ClientAffinity, in.ClientAffinity.Values()))
+	err = firstError(checkEnum("Protocol", in.Protocol, in.Protocol.Values()), checkEnum("ClientAffinity", in.ClientAffinity, in.ClientAffinity.Values()))
 	if err != nil {
 		return nil, err
 	}
 	next := *l
 	if in.PortRanges != nil {
-		if next.Ranges, err = readRanges(in.PortRanges); err != nil {
+		if next.Ranges, err = readPortRanges(in.PortRanges); err != nil {
 			return nil, err
 		}
 	}
@@ -134,7 +134,7 @@ func (s listeners) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*g
 
 // DescribeListener returns a listener.
 func (s listeners) DescribeListener(c *store.Call, in *ga.DescribeListenerInput) (*ga.DescribeListenerOutput, error) {
-	_, l, err := s.listener(c, in.ListenerArn)
+	_, l, err := s.findListener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (s listeners) DescribeListener(c *store.Call, in *ga.DescribeListenerInput)
 
 // DeleteListener deletes a listener that has no endpoint groups.
 func (s listeners) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*ga.DeleteListenerOutput, error) {
-	a, l, err := s.listener(c, in.ListenerArn)
+	a, l, err := s.findListener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
@@ -157,11 +157,11 @@ func (s listeners) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*g
 
 // ListListeners lists the listeners of an accelerator.
 func (s listeners) ListListeners(c *store.Call, in *ga.ListListenersInput) (*ga.ListListenersOutput, error) {
-	a, err := s.accelerator(c, in.AcceleratorArn)
+	a, err := s.findAccelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := page(s.w, a.ARN, a.Listeners, func(l *store.AcceleratorListener) string { return lastPart(l.ARN) }, in.MaxResults, in.NextToken)
+	list, next, err := page(s.store, a.ARN, a.Listeners, func(l *store.AcceleratorListener) string { return lastARNPart(l.ARN) }, in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +177,6 @@ func (s listeners) describeListener(l *store.AcceleratorListener) *types.Listene
 	for _, r := range l.Ranges {
 		out.PortRanges = append(out.PortRanges, types.PortRange{FromPort: new(r.From), ToPort: new(r.To)})
 	}
-	store.Shuffle(s.w, out.PortRanges)
+	store.Shuffle(s.store, out.PortRanges)
 	return out
 }

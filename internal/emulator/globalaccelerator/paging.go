@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	pageDefault = 10
-	maxPageSize = 100
+	defaultPageSize = 10
+	maxPageSize     = 100
 )
 
 // page returns a page of a list and the next token. of identifies the list, and key an item. Pages follow the order
 // of keys, so that no other item is repeated or omitted when items are created or deleted between pages. Within a
 // page the order is random.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
-	if err := first(between("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
+	if err := firstError(checkRange("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
 		return nil, nil, err
 	}
 	after := ""
@@ -33,22 +33,22 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 	slices.SortFunc(items, func(a, b T) int { return strings.Compare(key(a), key(b)) })
 	asked := int(store.Value(size))
 	if asked == 0 {
-		asked = pageDefault
+		asked = defaultPageSize
 	}
 	limit := w.PageLimit(asked, maxPageSize)
 	if len(items) <= limit {
 		return store.Shuffle(w, items), nil, nil
 	}
-	next := makeToken(of, key(items[limit-1]))
+	next := newToken(of, key(items[limit-1]))
 	return store.Shuffle(w, items[:limit]), &next, nil
 }
 
-// lastPart returns the last part of an ARN, which identifies a resource within its parent. Whole ARNs would be too long for a
-// token.
-func lastPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
+// lastARNPart returns the last part of an ARN, which identifies a resource within its parent. Whole ARNs would be too long
+// for a token.
+func lastARNPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
-func makeToken(of, last string) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016x %s", checksum(of, last), last))
+func newToken(of, last string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016x %s", tokenChecksum(of, last), last))
 }
 
 func readToken(of, token string) (after string, ok bool) {
@@ -57,10 +57,10 @@ func readToken(of, token string) (after string, ok bool) {
 		return "", false
 	}
 	sum, last, ok := strings.Cut(string(text), " ")
-	return last, ok && sum == fmt.Sprintf("%016x", checksum(of, last))
+	return last, ok && sum == fmt.Sprintf("%016x", tokenChecksum(of, last))
 }
 
-func checksum(of, last string) uint64 {
+func tokenChecksum(of, last string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(of + "\n" + last)) // a hash takes everything
 	return h.Sum64()

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	invalid    = "InvalidArgumentException"
-	portRange  = "InvalidPortRangeException"
-	noListener = "ListenerNotFoundException"
-	noGroup    = "EndpointGroupNotFoundException"
+	invalid                   = "InvalidArgumentException"
+	codeInvalidPortRange      = "InvalidPortRangeException"
+	codeListenerNotFound      = "ListenerNotFoundException"
+	codeEndpointGroupNotFound = "EndpointGroupNotFoundException"
 )
 
 func TestListenerPorts(t *testing.T) {
@@ -35,12 +35,12 @@ func TestListenerPorts(t *testing.T) {
 		"free":                 {"TCP", []int32{8080, 8090}, ""},
 		"next to it":           {"TCP", []int32{101, 101}, ""},
 		"other protocol":       {"UDP", []int32{80, 100}, ""},
-		"same port":            {"TCP", []int32{80, 80}, portRange},
-		"overlap":              {"TCP", []int32{100, 200}, portRange},
-		"overlap of its own":   {"TCP", []int32{200, 300, 300, 400}, portRange},
-		"wrong way round":      {"TCP", []int32{300, 200}, portRange},
-		"port of an override":  {"TCP", []int32{9000, 9100}, portRange},
-		"override, by UDP":     {"UDP", []int32{9090, 9090}, portRange},
+		"same port":            {"TCP", []int32{80, 80}, codeInvalidPortRange},
+		"overlap":              {"TCP", []int32{100, 200}, codeInvalidPortRange},
+		"overlap of its own":   {"TCP", []int32{200, 300, 300, 400}, codeInvalidPortRange},
+		"wrong way round":      {"TCP", []int32{300, 200}, codeInvalidPortRange},
+		"port of an override":  {"TCP", []int32{9000, 9100}, codeInvalidPortRange},
+		"override, by UDP":     {"UDP", []int32{9090, 9090}, codeInvalidPortRange},
 		"port 0":               {"TCP", []int32{0, 10}, invalid},
 		"port 65536":           {"TCP", []int32{10, 65536}, invalid},
 		"no ports":             {"TCP", nil, invalid},
@@ -50,18 +50,18 @@ func TestListenerPorts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			a := r.accelerator()
-			first := r.listener(a, 80, 100)
+			a := r.createAccelerator()
+			first := r.createListener(a, 80, 100)
 			must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
-				ListenerArn: first.ListenerArn, EndpointGroupRegion: aws.String(region), PortOverrides: overrides(80, 9090),
+				ListenerArn: first.ListenerArn, EndpointGroupRegion: aws.String(region), PortOverrides: portOverrides(80, 9090),
 			}))(t)
-			list := ports(c.ports...)
+			list := portRanges(c.ports...)
 			if list == nil {
 				list = []types.PortRange{}
 			}
-			r.want(c.want, ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: c.protocol, PortRanges: list})))
-			second := r.listener(a, 7000, 7000)
-			r.want(c.want, ignore(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: second.ListenerArn, Protocol: c.protocol, PortRanges: portsForUpdate(list, c.want)})))
+			r.checkError(c.want, errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: c.protocol, PortRanges: list})))
+			second := r.createListener(a, 7000, 7000)
+			r.checkError(c.want, errorOnly(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: second.ListenerArn, Protocol: c.protocol, PortRanges: portsForUpdate(list, c.want)})))
 			if len(must(r.ga.DescribeListener(r.ctx, &ga.DescribeListenerInput{ListenerArn: first.ListenerArn}))(t).Listener.PortRanges) != 1 {
 				t.Error("another listener has changed")
 			}
@@ -73,12 +73,12 @@ func TestListenerPorts(t *testing.T) {
 // the ports in list.
 func portsForUpdate(list []types.PortRange, want string) []types.PortRange {
 	if want == "" {
-		return ports(20000, 20010)
+		return portRanges(20000, 20010)
 	}
 	return list
 }
 
-func overrides(list ...int32) []types.PortOverride {
+func portOverrides(list ...int32) []types.PortOverride {
 	out := []types.PortOverride{}
 	for i := 0; i < len(list); i += 2 {
 		out = append(out, types.PortOverride{ListenerPort: &list[i], EndpointPort: &list[i+1]})
@@ -88,8 +88,8 @@ func overrides(list ...int32) []types.PortOverride {
 
 func TestListenerIsReadBack(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
-	l := r.listener(a, 443, 443, 80, 90)
+	a := r.createAccelerator()
+	l := r.createListener(a, 443, 443, 80, 90)
 	if !strings.HasPrefix(*l.ListenerArn, *a.AcceleratorArn+"/listener/") || len(*l.ListenerArn) != len(*a.AcceleratorArn)+len("/listener/")+8 {
 		t.Errorf("ARN %s", *l.ListenerArn)
 	}
@@ -97,29 +97,29 @@ func TestListenerIsReadBack(t *testing.T) {
 		t.Errorf("defaults %+v", l)
 	}
 	l = must(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, ClientAffinity: "SOURCE_IP"}))(t).Listener
-	slices.SortFunc(l.PortRanges, byPort)
+	slices.SortFunc(l.PortRanges, comparePorts)
 	if l.ClientAffinity != "SOURCE_IP" || len(l.PortRanges) != 2 || *l.PortRanges[0].ToPort != 90 {
 		t.Errorf("only the affinity changes: %+v", l)
 	}
-	l = must(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, Protocol: "UDP", PortRanges: ports(80, 80)}))(t).Listener
+	l = must(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, Protocol: "UDP", PortRanges: portRanges(80, 80)}))(t).Listener
 	if l.Protocol != "UDP" || len(l.PortRanges) != 1 {
 		t.Errorf("protocol and ports: %+v", l)
 	}
 	none := *l.ListenerArn + "0"
-	r.want(noListener, ignore(r.ga.DescribeListener(r.ctx, &ga.DescribeListenerInput{ListenerArn: &none})))
-	r.want(noListener, ignore(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: &none})))
-	r.want(noListener, ignore(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: a.AcceleratorArn})))
-	r.want(noListener, ignore(r.ga.ListEndpointGroups(r.ctx, &ga.ListEndpointGroupsInput{ListenerArn: &none})))
-	r.want(noListener, ignore(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: &none, EndpointGroupRegion: aws.String(region)})))
-	r.want("AcceleratorNotFoundException", ignore(r.ga.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: aws.String(gone)})))
-	r.want("AcceleratorNotFoundException", ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: aws.String(gone), Protocol: "TCP", PortRanges: ports(1, 1)})))
-	r.want(invalid, ignore(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, ClientAffinity: "COOKIE"})))
+	r.checkError(codeListenerNotFound, errorOnly(r.ga.DescribeListener(r.ctx, &ga.DescribeListenerInput{ListenerArn: &none})))
+	r.checkError(codeListenerNotFound, errorOnly(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: &none})))
+	r.checkError(codeListenerNotFound, errorOnly(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: a.AcceleratorArn})))
+	r.checkError(codeListenerNotFound, errorOnly(r.ga.ListEndpointGroups(r.ctx, &ga.ListEndpointGroupsInput{ListenerArn: &none})))
+	r.checkError(codeListenerNotFound, errorOnly(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: &none, EndpointGroupRegion: aws.String(region)})))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: aws.String(missingARN)})))
+	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: aws.String(missingARN), Protocol: "TCP", PortRanges: portRanges(1, 1)})))
+	r.checkError(invalid, errorOnly(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, ClientAffinity: "COOKIE"})))
 }
 
 func TestEndpointGroupIsReadBack(t *testing.T) {
 	r := newHarness(t)
-	l := r.listener(r.accelerator(), 443, 443)
-	g := r.endpointGroup(l)
+	l := r.createListener(r.createAccelerator(), 443, 443)
+	g := r.createEndpointGroup(l)
 	want := &types.EndpointGroup{
 		EndpointGroupArn: g.EndpointGroupArn, EndpointGroupRegion: aws.String(region), TrafficDialPercentage: aws.Float32(100), HealthCheckPort: aws.Int32(443),
 		HealthCheckProtocol: "TCP", HealthCheckIntervalSeconds: aws.Int32(30), ThresholdCount: aws.Int32(3),
@@ -142,10 +142,10 @@ func TestEndpointGroupIsReadBack(t *testing.T) {
 		must(r.ga.UpdateEndpointGroup(r.ctx, &in))(t)
 	}
 	update(ga.UpdateEndpointGroupInput{
-		TrafficDialPercentage: aws.Float32(12.5), PortOverrides: overrides(443, 8443), EndpointConfigurations: configurations(r.instance),
+		TrafficDialPercentage: aws.Float32(12.5), PortOverrides: portOverrides(443, 8443), EndpointConfigurations: endpointConfigurations(r.instance),
 		HealthCheckPort: aws.Int32(80), HealthCheckProtocol: "HTTP", HealthCheckIntervalSeconds: aws.Int32(10), ThresholdCount: aws.Int32(1),
 	})
-	want.TrafficDialPercentage, want.PortOverrides = aws.Float32(12.5), overrides(443, 8443)
+	want.TrafficDialPercentage, want.PortOverrides = aws.Float32(12.5), portOverrides(443, 8443)
 	want.HealthCheckPort, want.HealthCheckProtocol, want.HealthCheckPath = aws.Int32(80), "HTTP", aws.String("/")
 	want.HealthCheckIntervalSeconds, want.ThresholdCount = aws.Int32(10), aws.Int32(1)
 	want.EndpointDescriptions = []types.EndpointDescription{{EndpointId: &r.instance, Weight: aws.Int32(128), HealthState: "INITIAL", ClientIPPreservationEnabled: aws.Bool(true)}}
@@ -160,16 +160,16 @@ func TestEndpointGroupIsReadBack(t *testing.T) {
 
 func TestEndpointGroupArguments(t *testing.T) {
 	r := newHarness(t)
-	a := r.accelerator()
-	l := r.listener(a, 443, 443)
-	g := r.endpointGroup(l)
+	a := r.createAccelerator()
+	l := r.createListener(a, 443, 443)
+	g := r.createEndpointGroup(l)
 	none := *g.EndpointGroupArn + "0"
 	create := func(region string) error {
-		return ignore(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: &region}))
+		return errorOnly(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: &region}))
 	}
 	update := func(in ga.UpdateEndpointGroupInput) error {
 		in.EndpointGroupArn = g.EndpointGroupArn
-		return ignore(r.ga.UpdateEndpointGroup(r.ctx, &in))
+		return errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &in))
 	}
 	eleven := func(in *ga.UpdateEndpointGroupInput) *ga.UpdateEndpointGroupInput {
 		for range 11 {
@@ -201,20 +201,20 @@ func TestEndpointGroupArguments(t *testing.T) {
 		"weight 256":               {weight(256), invalid},
 		"weight -1":                {weight(-1), invalid},
 		"weight 0":                 {weight(0), ""},
-		"eleven endpoints":         {ignore(r.ga.UpdateEndpointGroup(r.ctx, eleven(&ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))), invalid},
+		"eleven endpoints":         {errorOnly(r.ga.UpdateEndpointGroup(r.ctx, eleven(&ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))), invalid},
 		"no endpoint ID":           {update(ga.UpdateEndpointGroupInput{EndpointConfigurations: []types.EndpointConfiguration{{}}}), invalid},
-		"unknown group":            {ignore(r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: &none})), noGroup},
-		"update of unknown":        {ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: &none})), noGroup},
-		"deletion of unknown":      {ignore(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: &none})), noGroup},
-		"endpoints for unknown":    {ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: &none, EndpointConfigurations: configurations(r.instance)})), noGroup},
-		"endpoints of unknown":     {ignore(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: &none, EndpointIdentifiers: []types.EndpointIdentifier{{EndpointId: &r.instance}}})), noGroup},
+		"unknown group":            {errorOnly(r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: &none})), codeEndpointGroupNotFound},
+		"update of unknown":        {errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: &none})), codeEndpointGroupNotFound},
+		"deletion of unknown":      {errorOnly(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: &none})), codeEndpointGroupNotFound},
+		"endpoints for unknown":    {errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: &none, EndpointConfigurations: endpointConfigurations(r.instance)})), codeEndpointGroupNotFound},
+		"endpoints of unknown":     {errorOnly(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: &none, EndpointIdentifiers: []types.EndpointIdentifier{{EndpointId: &r.instance}}})), codeEndpointGroupNotFound},
 		"attachment":               {update(ga.UpdateEndpointGroupInput{EndpointConfigurations: []types.EndpointConfiguration{{EndpointId: &r.instance, AttachmentArn: aws.String("x")}}}), "UnsupportedParameter"},
 	} {
-		if code(c.err) != c.want {
+		if errorCode(c.err) != c.want {
 			t.Errorf("%s: want %q, got %v", what, c.want, c.err)
 		}
 	}
-	r.want("UnknownOperationException", ignore(r.ga.CreateCustomRoutingAccelerator(r.ctx, &ga.CreateCustomRoutingAcceleratorInput{Name: aws.String("x")})))
+	r.checkError("UnknownOperationException", errorOnly(r.ga.CreateCustomRoutingAccelerator(r.ctx, &ga.CreateCustomRoutingAcceleratorInput{Name: aws.String("x")})))
 }
 
 func TestPortOverrides(t *testing.T) {
@@ -236,24 +236,24 @@ func TestPortOverrides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			a := r.accelerator()
-			l, other := r.listener(a, 80, 81), r.listener(a, 443, 443)
-			must(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: ports(53, 53)}))(t)
-			must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: other.ListenerArn, EndpointGroupRegion: aws.String(region), PortOverrides: overrides(443, 9443)}))(t)
-			r.want(c.want, ignore(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
-				ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String("us-east-1"), PortOverrides: overrides(c.list...),
+			a := r.createAccelerator()
+			l, other := r.createListener(a, 80, 81), r.createListener(a, 443, 443)
+			must(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: portRanges(53, 53)}))(t)
+			must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: other.ListenerArn, EndpointGroupRegion: aws.String(region), PortOverrides: portOverrides(443, 9443)}))(t)
+			r.checkError(c.want, errorOnly(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
+				ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String("us-east-1"), PortOverrides: portOverrides(c.list...),
 			})))
-			g := r.endpointGroup(l)
+			g := r.createEndpointGroup(l)
 			// Two endpoint groups of a listener may have the same port overrides.
-			r.want(c.want, ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, PortOverrides: overrides(c.list...)})))
+			r.checkError(c.want, errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, PortOverrides: portOverrides(c.list...)})))
 		})
 	}
 }
 
 func TestEndpointsAreAddedAndRemoved(t *testing.T) {
 	r := newHarness(t)
-	one, two := r.loadBalancer("one"), r.loadBalancer("two")
-	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), one)
+	one, two := r.createLoadBalancer("one"), r.createLoadBalancer("two")
+	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80), one)
 	weights := func() map[string]int32 {
 		t.Helper()
 		out := map[string]int32{}
@@ -274,21 +274,21 @@ func TestEndpointsAreAddedAndRemoved(t *testing.T) {
 		for _, id := range ids {
 			in.EndpointIdentifiers = append(in.EndpointIdentifiers, types.EndpointIdentifier{EndpointId: aws.String(id)})
 		}
-		return ignore(r.ga.RemoveEndpoints(r.ctx, in))
+		return errorOnly(r.ga.RemoveEndpoints(r.ctx, in))
 	}
-	r.want("", add(types.EndpointConfiguration{EndpointId: &two, Weight: aws.Int32(10)}))
+	r.checkError("", add(types.EndpointConfiguration{EndpointId: &two, Weight: aws.Int32(10)}))
 	if d := cmp.Diff(map[string]int32{one: 128, two: 10}, weights()); d != "" {
 		t.Error(d)
 	}
-	r.want("", add(types.EndpointConfiguration{EndpointId: &one, Weight: aws.Int32(1)}))
-	r.want(invalid, add(configurations(r.instance, r.instance)...))
-	r.want(invalid, remove(one, r.instance))
-	r.want(invalid, remove())
+	r.checkError("", add(types.EndpointConfiguration{EndpointId: &one, Weight: aws.Int32(1)}))
+	r.checkError(invalid, add(endpointConfigurations(r.instance, r.instance)...))
+	r.checkError(invalid, remove(one, r.instance))
+	r.checkError(invalid, remove())
 	if d := cmp.Diff(map[string]int32{one: 1, two: 10}, weights()); d != "" {
 		t.Error(d)
 	}
-	r.want("", remove(one))
-	r.want(invalid, remove(one))
+	r.checkError("", remove(one))
+	r.checkError(invalid, remove(one))
 	if d := cmp.Diff(map[string]int32{two: 10}, weights()); d != "" {
 		t.Error(d)
 	}
@@ -296,9 +296,9 @@ func TestEndpointsAreAddedAndRemoved(t *testing.T) {
 
 func TestInvalidEndpointsAreRejected(t *testing.T) {
 	r := newHarness(t)
-	lb := r.loadBalancer("web")
+	lb := r.createLoadBalancer("web")
 	fresh := *must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("fresh"), Subnets: r.subnets}))(t).LoadBalancers[0].LoadBalancerArn
-	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80))
+	g := r.createEndpointGroup(r.createListener(r.createAccelerator(), 80, 80))
 	for name, id := range map[string]string{
 		"provisioning":    fresh,
 		"unknown":         lb + "0",
@@ -312,7 +312,7 @@ func TestInvalidEndpointsAreRejected(t *testing.T) {
 		"empty":           "",
 		"another service": "arn:aws:s3:::bucket",
 	} {
-		if err := ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(id)})); code(err) != invalid {
+		if err := errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(id)})); errorCode(err) != invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -24,15 +24,15 @@ const (
 
 // Service serves the operations of Global Accelerator.
 type Service struct {
-	w *store.Store
+	store *store.Store
 }
 
 // New returns the service for the state of an emulator.
-func New(w *store.Store) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{store: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	configurations := []string{"EndpointConfigurations.EndpointId", "EndpointConfigurations.Weight", "EndpointConfigurations.ClientIPPreservationEnabled"}
 	group := slices.Concat(configurations, []string{
 		"TrafficDialPercentage", "HealthCheckPort", "HealthCheckProtocol", "HealthCheckPath", "HealthCheckIntervalSeconds", "ThresholdCount", "PortOverrides",
@@ -77,64 +77,64 @@ func invalid(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, codeInvalid, format, args...)
 }
 
-func (s *Service) state(c *store.Call) *store.AcceleratorState {
-	return s.w.AcceleratorState(c.Account)
+func (s *Service) acceleratorState(c *store.Call) *store.AcceleratorState {
+	return s.store.AcceleratorState(c.Account)
 }
 
-// accelerator finds an accelerator by its own ARN.
-func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("AcceleratorArn", arn != nil), checkShortText("AcceleratorArn", arn)); err != nil {
+// findAccelerator finds an accelerator by its own ARN.
+func (s *Service) findAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
+	if err := firstError(checkPresent("AcceleratorArn", arn != nil), checkShortText("AcceleratorArn", arn)); err != nil {
 		return nil, err
 	}
-	if a := s.state(c).Accelerators[*arn]; a != nil {
+	if a := s.acceleratorState(c).Accelerators[*arn]; a != nil {
 		return a, nil
 	}
 	return nil, store.Errorf(store.Unproven, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
 }
 
-// listener finds a listener by its ARN.
-func (s *Service) listener(c *store.Call, arn *string) (*store.Accelerator, *store.AcceleratorListener, error) {
-	if err := first(required("ListenerArn", arn != nil), checkShortText("ListenerArn", arn)); err != nil {
+// findListener finds a listener by its ARN.
+func (s *Service) findListener(c *store.Call, arn *string) (*store.Accelerator, *store.AcceleratorListener, error) {
+	if err := firstError(checkPresent("ListenerArn", arn != nil), checkShortText("ListenerArn", arn)); err != nil {
 		return nil, nil, err
 	}
-	a, l, _ := s.state(c).AcceleratorOf(*arn)
+	a, l, _ := s.acceleratorState(c).ResolveARN(*arn)
 	if l == nil || l.ARN != *arn {
 		return nil, nil, store.Errorf(store.Unproven, codeNoListener, "The listener '%s' was not found", *arn)
 	}
 	return a, l, nil
 }
 
-// part is an endpoint group with its accelerator and listener.
-type part struct {
-	a *store.Accelerator
-	l *store.AcceleratorListener
-	g *store.EndpointGroup
+// endpointGroupPath is an endpoint group with its accelerator and listener.
+type endpointGroupPath struct {
+	accelerator   *store.Accelerator
+	listener      *store.AcceleratorListener
+	endpointGroup *store.EndpointGroup
 }
 
-// endpointGroup finds an endpoint group by its ARN.
-func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
-	if err := first(required("EndpointGroupArn", arn != nil), checkShortText("EndpointGroupArn", arn)); err != nil {
-		return part{}, err
+// createEndpointGroup finds an endpoint group by its ARN.
+func (s *Service) findEndpointGroup(c *store.Call, arn *string) (endpointGroupPath, error) {
+	if err := firstError(checkPresent("EndpointGroupArn", arn != nil), checkShortText("EndpointGroupArn", arn)); err != nil {
+		return endpointGroupPath{}, err
 	}
-	a, l, g := s.state(c).AcceleratorOf(*arn)
+	a, l, g := s.acceleratorState(c).ResolveARN(*arn)
 	if g == nil {
-		return part{}, store.Errorf(store.Unproven, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
+		return endpointGroupPath{}, store.Errorf(store.Unproven, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
 	}
-	return part{a, l, g}, nil
+	return endpointGroupPath{a, l, g}, nil
 }
 
 // recordChange records a change of an accelerator or of a part of it. The change starts to propagate now, together
 // with earlier changes.
 func (s *Service) recordChange(c *store.Call, a *store.Accelerator) {
 	a.Modified = c.Now
-	a.Deployed = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
+	a.Deployed = c.Now.Add(s.store.Config.Accelerator.DeploymentDelay)
 	s.updateENIs(c)
 }
 
 // checkNotBusy returns an error for a change within TransactionTime of another change, if the configuration has a
 // TransactionTime.
 func (s *Service) checkNotBusy(c *store.Call, a *store.Accelerator) error {
-	if c.Now.Before(a.Modified.Add(s.w.Config.Accelerator.TransactionTime)) {
+	if c.Now.Before(a.Modified.Add(s.store.Config.Accelerator.TransactionTime)) {
 		return inProgressError(a)
 	}
 	return nil
@@ -152,7 +152,7 @@ type creation struct {
 
 // findCreation looks for an earlier call with the token. in is the input without the token.
 func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, error) {
-	if err := first(required("IdempotencyToken", token != nil), checkShortText("IdempotencyToken", token)); err != nil {
+	if err := firstError(checkPresent("IdempotencyToken", token != nil), checkShortText("IdempotencyToken", token)); err != nil {
 		return creation{}, err
 	}
 	text, err := json.Marshal(in)
@@ -160,9 +160,9 @@ func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, 
 		return creation{}, err
 	}
 	out := creation{key: c.Operation + " " + *token, input: string(text)}
-	st := s.state(c)
+	st := s.acceleratorState(c)
 	before, ok := st.Creations[out.key]
-	if !ok || !st.Exists(before.ARN) {
+	if !ok || !st.HasARN(before.ARN) {
 		return out, nil
 	}
 	if before.Input != out.input {
@@ -174,7 +174,7 @@ func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, 
 
 // storeCreation stores the token of a call with the ARN of the resource that it created.
 func (s *Service) storeCreation(c *store.Call, made creation, arn string) {
-	s.state(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
+	s.acceleratorState(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
 }
 
 // isAccelerator reports whether an ARN is the ARN of an accelerator of any account. It returns false for listeners

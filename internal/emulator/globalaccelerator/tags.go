@@ -13,13 +13,13 @@ const maxTags = 50
 
 // taggedAccelerator returns the accelerator in a request about tags. Other resources have no tags.
 func (s *Service) taggedAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("ResourceArn", store.Value(arn) != ""), checkShortText("ResourceArn", arn)); err != nil {
+	if err := firstError(checkPresent("ResourceArn", store.Value(arn) != ""), checkShortText("ResourceArn", arn)); err != nil {
 		return nil, err
 	}
 	if !isAccelerator(*arn) {
 		return nil, invalid(store.Unproven, "The resource '%s' is not an accelerator", *arn)
 	}
-	return s.accelerator(c, arn)
+	return s.findAccelerator(c, arn)
 }
 
 // TagResource adds tags to an accelerator, or changes their values.
@@ -28,7 +28,7 @@ func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagRe
 	if err != nil {
 		return nil, err
 	}
-	if err := first(required("Tags", in.Tags != nil), checkTags(in.Tags, a.Tags)); err != nil {
+	if err := firstError(checkPresent("Tags", in.Tags != nil), checkTags(in.Tags, a.Tags)); err != nil {
 		return nil, err
 	}
 	for _, t := range in.Tags {
@@ -39,7 +39,7 @@ func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagRe
 
 // UntagResource removes tags. It also succeeds if the tags or the accelerator do not exist.
 func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.UntagResourceOutput, error) {
-	if err := first(required("TagKeys", in.TagKeys != nil), checkAtMost("TagKeys", len(in.TagKeys), 200)); err != nil {
+	if err := firstError(checkPresent("TagKeys", in.TagKeys != nil), checkAtMost("TagKeys", len(in.TagKeys), 200)); err != nil {
 		return nil, err
 	}
 	a, err := s.taggedAccelerator(c, in.ResourceArn)
@@ -50,7 +50,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 		return nil, err
 	}
 	for _, key := range in.TagKeys {
-		if strings.HasPrefix(key, reservedTags) {
+		if strings.HasPrefix(key, reservedTagPrefix) {
 			return nil, invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
 		}
 	}
@@ -70,6 +70,6 @@ func (s *Service) ListTagsForResource(c *store.Call, in *ga.ListTagsForResourceI
 	for _, key := range store.SortedKeys(a.Tags) {
 		out.Tags = append(out.Tags, types.Tag{Key: new(key), Value: new(a.Tags[key])})
 	}
-	store.Shuffle(s.w, out.Tags)
+	store.Shuffle(s.store, out.Tags)
 	return out, nil
 }

@@ -76,7 +76,7 @@ func (p Policy) check() error {
 			return fmt.Errorf("policy: statement %d (%s): action or resource is missing", i, s.Sid)
 		}
 		for operator := range s.Condition {
-			if _, ok := operators[operator]; !ok {
+			if _, ok := conditionOperators[operator]; !ok {
 				return fmt.Errorf("policy: statement %d (%s): condition operator %q is not known to this emulator", i, s.Sid, operator)
 			}
 		}
@@ -96,9 +96,9 @@ type Request struct {
 
 // Decision is the result of the evaluation of policies for a request.
 type Decision struct {
-	Allowed bool
-	// Explicit reports whether a statement denies the request.
-	Explicit bool
+	IsAllowed bool
+	// IsExplicitDeny reports whether a statement denies the request.
+	IsExplicitDeny bool
 	// Sids has the id of the statement that denies the request, or the ids of all statements that allow it.
 	Sids []string
 }
@@ -112,9 +112,9 @@ func Decide(policies []Policy, r Request) Decision {
 				continue
 			}
 			if s.Effect == "Deny" {
-				return Decision{Explicit: true, Sids: []string{s.Sid}}
+				return Decision{IsExplicitDeny: true, Sids: []string{s.Sid}}
 			}
-			d.Allowed = true
+			d.IsAllowed = true
 			d.Sids = append(d.Sids, s.Sid)
 		}
 	}
@@ -122,14 +122,14 @@ func Decide(policies []Policy, r Request) Decision {
 }
 
 func (s Statement) matches(r Request) bool {
-	if !slices.ContainsFunc(s.Action, func(p string) bool { return like(strings.ToLower(p), strings.ToLower(r.Action)) }) {
+	if !slices.ContainsFunc(s.Action, func(p string) bool { return matchesPattern(strings.ToLower(p), strings.ToLower(r.Action)) }) {
 		return false
 	}
-	if !slices.ContainsFunc(s.Resource, func(p string) bool { return p == "*" || r.Resource != "" && like(p, r.Resource) }) {
+	if !slices.ContainsFunc(s.Resource, func(p string) bool { return p == "*" || r.Resource != "" && matchesPattern(p, r.Resource) }) {
 		return false
 	}
 	for operator, keys := range s.Condition {
-		holds := operators[operator]
+		holds := conditionOperators[operator]
 		for key, values := range keys {
 			have, there := lookUp(r.Keys, key)
 			if !holds(have, there, values) {
@@ -153,14 +153,14 @@ func lookUp(keys map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-// operators are the condition operators. Negated operators are true for a key without a value.
-var operators = map[string]func(have string, there bool, values []string) bool{
+// conditionOperators are the condition operators. Negated operators are true for a key without a value.
+var conditionOperators = map[string]func(have string, there bool, values []string) bool{
 	"StringEquals":    func(have string, there bool, values []string) bool { return there && slices.Contains(values, have) },
 	"StringNotEquals": func(have string, there bool, values []string) bool { return !there || !slices.Contains(values, have) },
-	"StringLike":      func(have string, there bool, values []string) bool { return there && anyLike(values, have) },
-	"StringNotLike":   func(have string, there bool, values []string) bool { return !there || !anyLike(values, have) },
-	"ArnLike":         func(have string, there bool, values []string) bool { return there && anyLike(values, have) },
-	"ArnEquals":       func(have string, there bool, values []string) bool { return there && anyLike(values, have) },
+	"StringLike":      func(have string, there bool, values []string) bool { return there && matchesAnyPattern(values, have) },
+	"StringNotLike":   func(have string, there bool, values []string) bool { return !there || !matchesAnyPattern(values, have) },
+	"ArnLike":         func(have string, there bool, values []string) bool { return there && matchesAnyPattern(values, have) },
+	"ArnEquals":       func(have string, there bool, values []string) bool { return there && matchesAnyPattern(values, have) },
 	"StringEqualsIfExists": func(have string, there bool, values []string) bool {
 		return !there || slices.Contains(values, have)
 	},
@@ -169,9 +169,9 @@ var operators = map[string]func(have string, there bool, values []string) bool{
 	},
 }
 
-func anyLike(patterns []string, s string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
+func matchesAnyPattern(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matchesPattern(p, s) })
 }
 
-// like reports whether a text matches a pattern with the wildcards * and ?, where * also matches slashes and colons.
-func like(pattern, s string) bool { return glob.Match(pattern, s, glob.LiteralBackslash) }
+// matchesPattern reports whether a text matches a pattern with the wildcards * and ?, where * also matches slashes and colons.
+func matchesPattern(pattern, s string) bool { return glob.Match(pattern, s, glob.LiteralBackslash) }

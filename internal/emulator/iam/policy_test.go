@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPatterns(t *testing.T) {
+func TestPatternsMatchTexts(t *testing.T) {
 	for _, c := range []struct {
 		pattern, s string
 		want       bool
@@ -22,7 +22,7 @@ func TestPatterns(t *testing.T) {
 		{"a*b*c", "aXbYbZ", false},
 		{"", "x", false},
 	} {
-		if got := like(c.pattern, c.s); got != c.want {
+		if got := matchesPattern(c.pattern, c.s); got != c.want {
 			t.Errorf("like(%q, %q) = %v", c.pattern, c.s, got)
 		}
 	}
@@ -62,7 +62,7 @@ func TestDecisions(t *testing.T) {
 		{"equal", Request{"acm:GetCertificate", "arn:x", map[string]string{"aws:ResourceTag/unit": "x-1", "aws:ResourceTag/team": "a"}}, false, ""},
 	} {
 		d := Decide([]Policy{p}, c.r)
-		if d.Allowed != c.want || strings.Join(d.Sids, " ") != c.sids {
+		if d.IsAllowed != c.want || strings.Join(d.Sids, " ") != c.sids {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}

@@ -60,12 +60,12 @@ func New(w *store.Store) *Server {
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.identity, s.tokens = Identity{Region: s.region()}, map[string]time.Time{}
+	s.identity, s.tokens = Identity{Region: s.defaultRegion()}, map[string]time.Time{}
 }
 
-// region returns the default region of an instance.
-func (s *Server) region() string {
-	if aws := s.store.AWS(); aws.Name != "aws" {
+// defaultRegion returns the default region of an instance.
+func (s *Server) defaultRegion() string {
+	if aws := s.store.AWSPartition(); aws.Name != "aws" {
 		return aws.Home
 	}
 	return "us-west-2"
@@ -76,7 +76,7 @@ func (s *Server) SetIdentity(i Identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i.Region == "" {
-		i.Region = s.region()
+		i.Region = s.defaultRegion()
 	}
 	s.identity = i
 }
@@ -97,21 +97,21 @@ func (s *Server) Serve(r *http.Request) (wire.Response, error) {
 	case id.Disabled:
 		return plainText(403, "Forbidden"), nil
 	case r.URL.Path == "/latest/api/token":
-		return s.token(r, id), nil
+		return s.serveToken(r, id), nil
 	case r.Method != http.MethodGet:
 		return plainText(405, "Method Not Allowed"), nil
 	}
 	s.store.Lock()
 	defer s.store.Unlock()
-	md := s.metadata(id)
+	md := s.buildMetadata(id)
 	token := r.Header.Get(tokenHeader)
-	if token != "" && !s.valid(token) || token == "" && md.tokensRequired {
+	if token != "" && !s.isValidToken(token) || token == "" && md.tokensRequired {
 		return plainText(401, "Unauthorized"), nil
 	}
 	return md.read(r.URL.Path), nil
 }
 
-func (s *Server) token(r *http.Request, id Identity) wire.Response {
+func (s *Server) serveToken(r *http.Request, id Identity) wire.Response {
 	if id.IMDSv1Only {
 		return plainText(404, "Not Found")
 	}
@@ -133,7 +133,7 @@ func (s *Server) token(r *http.Request, id Identity) wire.Response {
 	return resp
 }
 
-func (s *Server) valid(token string) bool {
+func (s *Server) isValidToken(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	expires, ok := s.tokens[token]
@@ -146,8 +146,8 @@ type metadata struct {
 	tokensRequired bool
 }
 
-// metadata builds the tree for an identity; the caller holds the state lock.
-func (s *Server) metadata(id Identity) metadata {
+// buildMetadata builds the tree for an identity; the caller holds the state lock.
+func (s *Server) buildMetadata(id Identity) metadata {
 	account := id.Account
 	if account == "" {
 		account = s.store.DefaultAccount()
@@ -155,15 +155,15 @@ func (s *Server) metadata(id Identity) metadata {
 	p := s.store.Partition(account, id.Region)
 	md := metadata{paths: map[string]string{
 		"meta-data/placement/region": id.Region,
-		"meta-data/services/domain":  s.store.AWS().Suffix, "meta-data/services/partition": s.store.AWS().Name,
+		"meta-data/services/domain":  s.store.AWSPartition().Suffix, "meta-data/services/partition": s.store.AWSPartition().Name,
 	}}
 	document := map[string]string{"version": "2017-09-30", "accountId": account, "region": id.Region}
-	if i := find(p, id.InstanceID); i != nil {
+	if i := findInstance(p, id.InstanceID); i != nil {
 		md.tokensRequired = i.HTTPTokens == "required"
 		md.paths["meta-data/instance-id"] = i.ID
 		md.paths["meta-data/instance-type"] = i.Type
 		md.paths["meta-data/placement/availability-zone"] = i.Zone
-		if z := p.ZoneNamed(i.Zone); z != nil {
+		if z := p.ZoneByName(i.Zone); z != nil {
 			md.paths["meta-data/placement/availability-zone-id"] = z.ID
 		}
 		document["instanceId"], document["availabilityZone"] = i.ID, i.Zone
@@ -188,15 +188,15 @@ func (s *Server) metadata(id Identity) metadata {
 		}
 	}
 	if id.Role != "" {
-		md.paths["meta-data/iam/security-credentials/"+id.Role] = credentials(s.store.Clock.Now(), account)
+		md.paths["meta-data/iam/security-credentials/"+id.Role] = roleCredentials(s.store.Clock.Now(), account)
 	}
 	text, _ := json.MarshalIndent(document, "", "  ") // strings always marshal
 	md.paths["dynamic/instance-identity/document"] = string(text)
 	return md
 }
 
-// find returns the instance with an identifier, or the first running instance for "".
-func find(p *store.Partition, id string) *store.Instance {
+// findInstance returns the instance with an identifier, or the first running instance for "".
+func findInstance(p *store.Partition, id string) *store.Instance {
 	if id != "" {
 		return p.Instances[id]
 	}
@@ -208,7 +208,7 @@ func find(p *store.Partition, id string) *store.Instance {
 	return nil
 }
 
-func credentials(now time.Time, account string) string {
+func roleCredentials(now time.Time, account string) string {
 	text, _ := json.Marshal(map[string]string{
 		"Code": "Success", "Type": "AWS-HMAC",
 		"LastUpdated": now.UTC().Format(time.RFC3339),

@@ -61,13 +61,13 @@ type Instance struct {
 
 // Call is one request with its response.
 type Call struct {
-	// Part is the phase of the acceptance run, such as "ingress". By is the caller: "controller", or "run" for the
-	// acceptance run itself.
-	Part string `json:"part,omitempty"`
-	By   string `json:"by"`
-	// At is the time of the request since the start of the run, Took the time until the answer, both in milliseconds.
-	At   int64 `json:"at"`
-	Took int64 `json:"took"`
+	// Phase is the phase of the acceptance run, such as "ingress". Caller is "controller", or "run" for the acceptance run
+	// itself.
+	Phase  string `json:"part,omitempty"`
+	Caller string `json:"by"`
+	// StartMillis is the time of the request since the start of the run, DurationMillis the time until the answer.
+	StartMillis    int64 `json:"at"`
+	DurationMillis int64 `json:"took"`
 	// Service is the name in the signature's scope.
 	Service   string `json:"service"`
 	Region    string `json:"region"`
@@ -83,11 +83,11 @@ type Call struct {
 	Answer *Node `json:"answer,omitempty"`
 }
 
-// Mutating reports whether the operation changes resources, according to its name.
-func (c Call) Mutating() bool { return Mutating(c.Operation) }
+// IsMutating reports whether the operation changes resources, according to its name.
+func (c Call) IsMutating() bool { return IsMutating(c.Operation) }
 
-// Mutating reports whether an operation changes resources, according to its name.
-func Mutating(operation string) bool {
+// IsMutating reports whether an operation changes resources, according to its name.
+func IsMutating(operation string) bool {
 	for _, reading := range []string{"Describe", "List", "Get", http.MethodGet + " "} {
 		if strings.HasPrefix(operation, reading) {
 			return false
@@ -96,10 +96,10 @@ func Mutating(operation string) bool {
 	return true
 }
 
-// Request returns the call of a request to AWS, without an answer. The service and the region are from the signature
+// NewCall returns the call of a request to AWS, without an answer. The service and the region are from the signature
 // of the request. In the REST protocol, the operation is method and path. The call has only the headers with the
 // operation and the content type, and no private key.
-func Request(r *http.Request, body []byte) (Call, error) {
+func NewCall(r *http.Request, body []byte) (Call, error) {
 	c := Call{
 		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Target: r.Header.Get("X-Amz-Target"), Type: r.Header.Get("Content-Type"),
 	}
@@ -116,7 +116,7 @@ func Request(r *http.Request, body []byte) (Call, error) {
 			c.Operation = value
 		}
 		if isSecret(name) {
-			return Removed
+			return RemovedText
 		}
 		return value
 	})
@@ -134,17 +134,17 @@ func Request(r *http.Request, body []byte) (Call, error) {
 
 // Node is an element of an answer. It has text or elements.
 type Node struct {
-	Name string  `json:"n,omitempty"`
-	Text string  `json:"t,omitempty"`
-	Kids []*Node `json:"k,omitempty"`
+	Name     string  `json:"n,omitempty"`
+	Text     string  `json:"t,omitempty"`
+	Children []*Node `json:"k,omitempty"`
 }
 
-// Kid returns the first element of a name, nil if there is none.
-func (n *Node) Kid(name string) *Node {
+// Child returns the first element of a name, nil if there is none.
+func (n *Node) Child(name string) *Node {
 	if n == nil {
 		return nil
 	}
-	for _, k := range n.Kids {
+	for _, k := range n.Children {
 		if k.Name == name {
 			return k
 		}
@@ -152,21 +152,21 @@ func (n *Node) Kid(name string) *Node {
 	return nil
 }
 
-// Leaves calls f with each text, and with the names of the elements around it.
-func (n *Node) Leaves(f func(path []string, leaf *Node)) {
+// EachLeaf calls f with each text, and with the names of the elements around it.
+func (n *Node) EachLeaf(f func(path []string, leaf *Node)) {
 	if n != nil {
-		n.leaves(nil, f)
+		n.eachLeaf(nil, f)
 	}
 }
 
-func (n *Node) leaves(path []string, f func([]string, *Node)) {
+func (n *Node) eachLeaf(path []string, f func([]string, *Node)) {
 	path = append(slices.Clip(path), n.Name)
-	if len(n.Kids) == 0 {
+	if len(n.Children) == 0 {
 		f(path, n)
 		return
 	}
-	for _, k := range n.Kids {
-		k.leaves(path, f)
+	for _, k := range n.Children {
+		k.eachLeaf(path, f)
 	}
 }
 
@@ -183,23 +183,23 @@ func ParseAnswer(body []byte) (*Node, error) {
 		if err := dec.Decode(&v); err != nil {
 			return nil, err
 		}
-		return fromJSON("", v), nil
+		return nodeFromJSON("", v), nil
 	case body[0] == '<':
-		return fromXML(body)
+		return nodeFromXML(body)
 	}
 	return &Node{Text: string(body)}, nil
 }
 
-func fromJSON(name string, v any) *Node {
+func nodeFromJSON(name string, v any) *Node {
 	n := &Node{Name: name}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			n.Kids = append(n.Kids, fromJSON(key, v[key]))
+			n.Children = append(n.Children, nodeFromJSON(key, v[key]))
 		}
 	case []any:
 		for _, item := range v {
-			n.Kids = append(n.Kids, fromJSON("member", item))
+			n.Children = append(n.Children, nodeFromJSON("member", item))
 		}
 	case nil:
 	default:
@@ -208,7 +208,7 @@ func fromJSON(name string, v any) *Node {
 	return n
 }
 
-func fromXML(body []byte) (*Node, error) {
+func nodeFromXML(body []byte) (*Node, error) {
 	dec := xml.NewDecoder(bytes.NewReader(body))
 	var open []*Node
 	var root *Node
@@ -225,7 +225,7 @@ func fromXML(body []byte) (*Node, error) {
 			n := &Node{Name: token.Name.Local}
 			if len(open) > 0 {
 				at := open[len(open)-1]
-				at.Kids = append(at.Kids, n)
+				at.Children = append(at.Children, n)
 			} else if root == nil {
 				root = n
 			}
@@ -236,7 +236,7 @@ func fromXML(body []byte) (*Node, error) {
 			}
 		case xml.EndElement:
 			n := open[len(open)-1]
-			if len(n.Kids) > 0 {
+			if len(n.Children) > 0 {
 				n.Text = ""
 			}
 			n.Text = strings.TrimSpace(n.Text)

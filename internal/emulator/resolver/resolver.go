@@ -25,18 +25,18 @@ const answerTTL = 60
 // goroutines.
 type Lookup func(name string) (addresses []netip.Addr, exists bool)
 
-// maxUDP is the largest answer that a client without EDNS accepts over UDP.
-const maxUDP = 512
+// maxUDPBytes is the largest answer that a client without EDNS accepts over UDP.
+const maxUDPBytes = 512
 
-// tcpIdle is the idle timeout of TCP connections.
-const tcpIdle = 10 * time.Second
+// tcpIdleTimeout is the idle timeout of TCP connections.
+const tcpIdleTimeout = 10 * time.Second
 
 // Server is a running resolver.
 type Server struct {
-	lookup Lookup
-	udp    *net.UDPConn
-	tcp    *net.TCPListener
-	work   sync.WaitGroup
+	lookup     Lookup
+	udp        *net.UDPConn
+	tcp        *net.TCPListener
+	goroutines sync.WaitGroup
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // nil once closed
@@ -53,8 +53,8 @@ func Start(address string, lookup Lookup) (*Server, error) {
 	for range attempts {
 		var s *Server
 		if s, err = listen(want, lookup); err == nil {
-			s.work.Go(s.serveUDP)
-			s.work.Go(s.serveTCP)
+			s.goroutines.Go(s.serveUDP)
+			s.goroutines.Go(s.serveTCP)
 			return s, nil
 		}
 		if want.Port() != 0 {
@@ -90,7 +90,7 @@ func (s *Server) Close() {
 	}
 	s.conns = nil
 	s.mu.Unlock()
-	s.work.Wait()
+	s.goroutines.Wait()
 }
 
 func (s *Server) serveUDP() {
@@ -103,7 +103,7 @@ func (s *Server) serveUDP() {
 		if err != nil {
 			continue // a client's port was unreachable
 		}
-		if reply := answer(buf[:n], s.lookup, maxUDP); reply != nil {
+		if reply := answer(buf[:n], s.lookup, maxUDPBytes); reply != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(reply, from)
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Server) serveTCP() {
 			_ = conn.Close()
 			return
 		}
-		s.work.Go(func() {
+		s.goroutines.Go(func() {
 			defer s.closeConn(conn)
 			s.serveConn(conn)
 		})
@@ -132,7 +132,7 @@ func (s *Server) serveTCP() {
 // serveConn answers the queries of a TCP connection. The length of a query precedes it.
 func (s *Server) serveConn(conn net.Conn) {
 	for {
-		_ = conn.SetDeadline(time.Now().Add(tcpIdle))
+		_ = conn.SetDeadline(time.Now().Add(tcpIdleTimeout))
 		var size [2]byte
 		if _, err := io.ReadFull(conn, size[:]); err != nil {
 			return

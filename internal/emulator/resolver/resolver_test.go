@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ask returns a resolver of the standard library that uses the server, over this network if it is not empty.
-func ask(s *Server, network string) *net.Resolver {
+// newResolver returns a resolver of the standard library that uses the server, over this network if it is not empty.
+func newResolver(s *Server, network string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, asked, _ string) (net.Conn, error) {
 		if network != "" {
 			asked = network
@@ -21,7 +21,7 @@ func ask(s *Server, network string) *net.Resolver {
 	}}
 }
 
-func TestLookup(t *testing.T) {
+func TestLookupOverUDPAndTCP(t *testing.T) {
 	var many []netip.Addr
 	for i := range 100 {
 		many = append(many, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}))
@@ -47,7 +47,7 @@ func TestLookup(t *testing.T) {
 			{"ip4", "LB-1.eu-west-1.ELB.amazonaws.com.", "lb-1.eu-west-1.elb.amazonaws.com"},
 			{"ip", "dual.example.com.", "dual.example.com"},
 		} {
-			got, err := ask(s, network).LookupNetIP(t.Context(), c.network, c.name)
+			got, err := newResolver(s, network).LookupNetIP(t.Context(), c.network, c.name)
 			if err != nil {
 				t.Fatalf("%s %s: %v", network, c.name, err)
 			}
@@ -59,20 +59,20 @@ func TestLookup(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"unknown.example.com.", "empty.example.com."} {
-			_, err := ask(s, network).LookupNetIP(t.Context(), "ip4", name)
+			_, err := newResolver(s, network).LookupNetIP(t.Context(), "ip4", name)
 			var dnsErr *net.DNSError
 			if !errors.As(err, &dnsErr) || !dnsErr.IsNotFound {
 				t.Errorf("%s %s: want not found, got %v", network, name, err)
 			}
 		}
 	}
-	got, err := ask(s, "").LookupNetIP(t.Context(), "ip4", "many.example.com.")
+	got, err := newResolver(s, "").LookupNetIP(t.Context(), "ip4", "many.example.com.")
 	if err != nil || len(got) != 100 {
 		t.Errorf("an answer too long for UDP: %d addresses, %v", len(got), err)
 	}
 }
 
-func TestAddressInUse(t *testing.T) {
+func TestAddressInUseIsAnError(t *testing.T) {
 	none := func(string) ([]netip.Addr, bool) { return nil, false }
 	s, err := Start("127.0.0.1:0", none)
 	if err != nil {
@@ -90,6 +90,6 @@ func TestAddressInUse(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x03org\x00\x00\x01\x00\x01"))
 	f.Fuzz(func(_ *testing.T, message []byte) {
-		answer(message, func(string) ([]netip.Addr, bool) { return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, true }, maxUDP)
+		answer(message, func(string) ([]netip.Addr, bool) { return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, true }, maxUDPBytes)
 	})
 }

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	maxChanges     = 1000
-	maxRecordsPage = 300 // on each page
-	maxTTL         = 1<<31 - 1
+	maxChanges        = 1000
+	maxRecordsPerPage = 300 // on each page
+	maxTTL            = 1<<31 - 1
 )
 
 // ChangeResourceRecordSets applies the changes of a batch atomically. The error has the
 // reason for each change that cannot be applied.
 func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
-	z, err := s.zone(c, in.HostedZoneId)
+	z, err := s.findZone(c, in.HostedZoneId)
 	if err != nil {
 		return nil, err
 	}
 	if in.ChangeBatch == nil || len(in.ChangeBatch.Changes) == 0 {
-		return nil, invalid(store.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, invalidInputError(store.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	if len(in.ChangeBatch.Changes) > maxChanges {
-		return nil, invalidChangeBatch(fmt.Sprintf("Number of records limit of %d exceeded.", maxChanges))
+		return nil, invalidChangeBatchError(fmt.Sprintf("Number of records limit of %d exceeded.", maxChanges))
 	}
 	next := store.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
 	var faults []string
@@ -42,21 +42,21 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 			faults = append(faults, fault)
 			continue
 		}
-		if fault := apply(&next, ch.Action, r); fault != "" {
+		if fault := applyChange(&next, ch.Action, r); fault != "" {
 			faults = append(faults, fault)
 		}
 	}
 	if len(faults) > 0 {
-		return nil, invalidChangeBatch(faults...)
+		return nil, invalidChangeBatchError(faults...)
 	}
-	slices.SortStableFunc(next.Records, compare)
+	slices.SortStableFunc(next.Records, compareRecords)
 	z.Records = next.Records
-	s.w.UpdateValidations(c.Account)
-	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.submit(c, store.Value(in.ChangeBatch.Comment))}, nil
+	s.store.UpdateValidations(c.Account)
+	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.storeChange(c, store.Value(in.ChangeBatch.Comment))}, nil
 }
 
-func invalidChangeBatch(faults ...string) error {
-	return fail(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
+func invalidChangeBatchError(faults ...string) error {
+	return errorWithStatus(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
 // readChange returns the records of a change, or an error if it is invalid in any zone.
@@ -64,14 +64,14 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 	var out store.RecordSet
 	set := ch.ResourceRecordSet
 	if set == nil || !slices.Contains(ch.Action.Values(), ch.Action) {
-		return out, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
+		return out, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
 	}
 	if !slices.Contains(set.Type.Values(), set.Type) {
-		return out, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
+		return out, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
 	}
 	if a := set.AliasTarget; a != nil {
 		if set.TTL != nil || len(set.ResourceRecords) > 0 {
-			return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+			return out, invalidInputError(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 				"but found more than one in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 		}
 		return store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), Alias: &store.RecordAlias{
@@ -79,11 +79,11 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 		}}, nil
 	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
-		return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+		return out, invalidInputError(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 	}
 	if *set.TTL < 0 || *set.TTL > maxTTL {
-		return out, invalid(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, maxTTL)
+		return out, invalidInputError(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, maxTTL)
 	}
 	out = store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), TTL: *set.TTL}
 	for _, r := range set.ResourceRecords {
@@ -92,8 +92,8 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 	return out, nil
 }
 
-// awsZones are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
-var awsZones = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
+// awsZoneSuffixes are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
+var awsZoneSuffixes = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
 
 // aliasError returns why an alias is invalid, "" if it is valid: its target must be in its hosted zone. For zones of
 // AWS, whose records the emulator does not have, it checks only the suffix of the target.
@@ -101,7 +101,7 @@ func aliasError(z *store.HostedZone, r store.RecordSet) string {
 	if r.Alias == nil {
 		return ""
 	}
-	within := slices.ContainsFunc(awsZones, func(end string) bool { return strings.HasSuffix(r.Alias.Name, end) })
+	within := slices.ContainsFunc(awsZoneSuffixes, func(end string) bool { return strings.HasSuffix(r.Alias.Name, end) })
 	if r.Alias.Zone == z.ID {
 		within = r.Alias.Name == z.Name || strings.HasSuffix(r.Alias.Name, "."+z.Name)
 	}
@@ -111,17 +111,17 @@ func aliasError(z *store.HostedZone, r store.RecordSet) string {
 	return fmt.Sprintf("Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone", r.Alias.Name, r.Type, r.Alias.Zone)
 }
 
-// apply applies one change to a zone, or returns why it cannot be applied.
-func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) string {
+// applyChange applies one change to a zone, or returns why it cannot be applied.
+func applyChange(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) string {
 	what := fmt.Sprintf("[name='%s', type='%s']", r.Name, r.Type)
 	at := slices.IndexFunc(z.Records, func(o store.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
 	if action == types.ChangeActionDelete {
 		switch {
 		case at < 0:
 			return "Tried to delete resource record set " + what + " but it was not found"
-		case !equal(z.Records[at], r):
+		case !areEqualRecords(z.Records[at], r):
 			return "Tried to delete resource record set " + what + " but the values provided do not match the current values"
-		case z.Own(r):
+		case z.IsCreatedWithZone(r):
 			return fmt.Sprintf("A HostedZone must contain at least one %s record for the zone itself.", r.Type)
 		}
 		z.Records = slices.Delete(z.Records, at, at+1)
@@ -162,21 +162,21 @@ func zoneError(z *store.HostedZone, r store.RecordSet) string {
 	return ""
 }
 
-// equal reports whether the records in a deletion are equal to the existing records of the same name and type. The
+// areEqualRecords reports whether the records in a deletion are equal to the existing records of the same name and type. The
 // order of values does not matter.
-func equal(a, b store.RecordSet) bool {
+func areEqualRecords(a, b store.RecordSet) bool {
 	if a.TTL != b.TTL || len(a.Values) != len(b.Values) || (a.Alias == nil) != (b.Alias == nil) || a.Alias != nil && *a.Alias != *b.Alias {
 		return false
 	}
 	return slices.Equal(slices.Sorted(slices.Values(a.Values)), slices.Sorted(slices.Values(b.Values)))
 }
 
-// compare orders records by name, from the last label to the first, and type.
-func compare(a, b store.RecordSet) int {
-	return cmp.Or(slices.Compare(labels(a.Name), labels(b.Name)), cmp.Compare(a.Type, b.Type))
+// compareRecords orders records by name, from the last label to the first, and type.
+func compareRecords(a, b store.RecordSet) int {
+	return cmp.Or(slices.Compare(reversedLabels(a.Name), reversedLabels(b.Name)), cmp.Compare(a.Type, b.Type))
 }
 
-func labels(name string) []string {
+func reversedLabels(name string) []string {
 	l := strings.Split(strings.TrimSuffix(name, "."), ".")
 	slices.Reverse(l)
 	return l
@@ -185,17 +185,17 @@ func labels(name string) []string {
 // ListResourceRecordSets lists the records of a zone page by page, by name
 // and type.
 func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResourceRecordSetsInput) (*route53.ListResourceRecordSetsOutput, error) {
-	z, err := s.zone(c, in.HostedZoneId)
+	z, err := s.findZone(c, in.HostedZoneId)
 	if err != nil {
 		return nil, err
 	}
 	if in.StartRecordType != "" && in.StartRecordName == nil {
-		return nil, invalid(store.Unproven, "StartRecordType is given without StartRecordName")
+		return nil, invalidInputError(store.Unproven, "StartRecordType is given without StartRecordName")
 	}
-	limit := s.w.PageLimit(int(store.Value(in.MaxItems)), maxRecordsPage)
+	limit := s.store.PageLimit(int(store.Value(in.MaxItems)), maxRecordsPerPage)
 	out := &route53.ListResourceRecordSetsOutput{MaxItems: new(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}
 	for _, r := range z.Records {
-		if in.StartRecordName != nil && compare(r, store.RecordSet{Name: store.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {
+		if in.StartRecordName != nil && compareRecords(r, store.RecordSet{Name: store.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {
 			continue
 		}
 		if len(out.ResourceRecordSets) == limit {

@@ -49,7 +49,7 @@ func (r *harness) must(err error) {
 	}
 }
 
-func wantError(t *testing.T, err error, code, says string) {
+func checkError(t *testing.T, err error, code, says string) {
 	t.Helper()
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != code || !strings.Contains(api.ErrorMessage(), says) {
@@ -57,14 +57,14 @@ func wantError(t *testing.T, err error, code, says string) {
 	}
 }
 
-func (r *harness) zone(name string) string {
+func (r *harness) createZone(name string) string {
 	r.Helper()
 	out, err := r.client.CreateHostedZone(r.Context(), &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String("for " + name)})
 	r.must(err)
 	return *out.HostedZone.Id
 }
 
-func change(action types.ChangeAction, name, kind string, ttl int64, values ...string) types.Change {
+func newChange(action types.ChangeAction, name, kind string, ttl int64, values ...string) types.Change {
 	set := &types.ResourceRecordSet{Name: &name, Type: types.RRType(kind), TTL: &ttl}
 	for _, v := range values {
 		set.ResourceRecords = append(set.ResourceRecords, types.ResourceRecord{Value: aws.String(v)})
@@ -72,15 +72,15 @@ func change(action types.ChangeAction, name, kind string, ttl int64, values ...s
 	return types.Change{Action: action, ResourceRecordSet: set}
 }
 
-func (r *harness) change(zone string, changes ...types.Change) error {
+func (r *harness) applyChanges(zone string, changes ...types.Change) error {
 	_, err := r.client.ChangeResourceRecordSets(r.Context(), &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: &zone, ChangeBatch: &types.ChangeBatch{Changes: changes},
 	})
 	return err
 }
 
-// records lists the records of a zone except for its NS and SOA records.
-func (r *harness) records(zone string) (out []string) {
+// listRecords lists the records of a zone except for its NS and SOA records.
+func (r *harness) listRecords(zone string) (out []string) {
 	r.Helper()
 	for p := route53.NewListResourceRecordSetsPaginator(r.client, &route53.ListResourceRecordSetsInput{HostedZoneId: &zone}); p.HasMorePages(); {
 		page, err := p.NextPage(r.Context())
@@ -111,9 +111,9 @@ func TestZones(t *testing.T) {
 		t.Errorf("made %+v, location %s", z, *made.Location)
 	}
 	_, err = r.client.CreateHostedZone(t.Context(), &route53.CreateHostedZoneInput{Name: aws.String("other.com"), CallerReference: aws.String("1")})
-	wantError(t, err, "HostedZoneAlreadyExists", "caller reference")
+	checkError(t, err, "HostedZoneAlreadyExists", "caller reference")
 	_, err = r.client.CreateHostedZone(t.Context(), &route53.CreateHostedZoneInput{Name: aws.String("not valid"), CallerReference: aws.String("2")})
-	wantError(t, err, "InvalidDomainName", "not valid")
+	checkError(t, err, "InvalidDomainName", "not valid")
 	vpc, err := ec2.NewFromConfig(r.cfg).CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	r.must(err)
 	_, err = r.client.CreateHostedZone(t.Context(), &route53.CreateHostedZoneInput{
@@ -134,13 +134,13 @@ func TestZones(t *testing.T) {
 		t.Errorf("listed %v", got)
 	}
 	r.em.Store().Config.PageSize = 0
-	r.must(r.change(*z.Id, change("CREATE", "a.example.com", "A", 60, "192.0.2.1")))
+	r.must(r.applyChanges(*z.Id, newChange("CREATE", "a.example.com", "A", 60, "192.0.2.1")))
 	_, err = r.client.DeleteHostedZone(t.Context(), &route53.DeleteHostedZoneInput{Id: z.Id})
-	wantError(t, err, "HostedZoneNotEmpty", "")
-	r.must(r.change(*z.Id, change("DELETE", "a.example.com", "A", 60, "192.0.2.1")))
+	checkError(t, err, "HostedZoneNotEmpty", "")
+	r.must(r.applyChanges(*z.Id, newChange("DELETE", "a.example.com", "A", 60, "192.0.2.1")))
 	_, err = r.client.DeleteHostedZone(t.Context(), &route53.DeleteHostedZoneInput{Id: z.Id})
 	r.must(err)
-	wantError(t, r.change(*z.Id, change("CREATE", "a.example.com", "A", 60, "192.0.2.1")), "NoSuchHostedZone", strings.TrimPrefix(*z.Id, "/hostedzone/"))
+	checkError(t, r.applyChanges(*z.Id, newChange("CREATE", "a.example.com", "A", 60, "192.0.2.1")), "NoSuchHostedZone", strings.TrimPrefix(*z.Id, "/hostedzone/"))
 	other := r.cfg.Copy()
 	other.Credentials = credentials.NewStaticCredentialsProvider("AKIA444455556666", "secret", "")
 	list, err := route53.NewFromConfig(other).ListHostedZones(t.Context(), nil)
@@ -152,19 +152,19 @@ func TestZones(t *testing.T) {
 
 func TestRecords(t *testing.T) {
 	r := newHarness(t)
-	zone := r.zone("example.com")
-	r.must(r.change(zone,
-		change("CREATE", "*.example.com", "A", 60, "192.0.2.1"),
-		change("CREATE", "b.a.example.com", "CNAME", 60, "x.test"),
-		change("UPSERT", "a.example.com.", "TXT", 300, `"one"`, `"two"`),
-		change("CREATE", "A.example.com", "A", 60, "192.0.2.2"),
+	zone := r.createZone("example.com")
+	r.must(r.applyChanges(zone,
+		newChange("CREATE", "*.example.com", "A", 60, "192.0.2.1"),
+		newChange("CREATE", "b.a.example.com", "CNAME", 60, "x.test"),
+		newChange("UPSERT", "a.example.com.", "TXT", 300, `"one"`, `"two"`),
+		newChange("CREATE", "A.example.com", "A", 60, "192.0.2.2"),
 	))
 	want := []string{
 		`\052.example.com. A 60 192.0.2.1`, `a.example.com. A 60 192.0.2.2`, `a.example.com. TXT 300 "one" "two"`, `b.a.example.com. CNAME 60 x.test`,
 	}
 	for _, size := range []int{0, 1} {
 		r.em.Store().Config.PageSize = size
-		if diff := cmp.Diff(want, r.records(zone)); diff != "" {
+		if diff := cmp.Diff(want, r.listRecords(zone)); diff != "" {
 			t.Errorf("pages of %d (-want +got):\n%s", size, diff)
 		}
 	}
@@ -173,42 +173,42 @@ func TestRecords(t *testing.T) {
 	if got := *page.ResourceRecordSets[0].Name; got != "b.a.example.com." {
 		t.Errorf("the list begins at %s", got)
 	}
-	r.must(r.change(zone, change("UPSERT", "a.example.com", "A", 30, "192.0.2.3"), change("DELETE", "a.example.com", "TXT", 300, `"two"`, `"one"`)))
-	r.must(r.change(zone, change("DELETE", "*.example.com", "A", 60, "192.0.2.1"), change("CREATE", "*.example.com", "CNAME", 60, "x.test")))
+	r.must(r.applyChanges(zone, newChange("UPSERT", "a.example.com", "A", 30, "192.0.2.3"), newChange("DELETE", "a.example.com", "TXT", 300, `"two"`, `"one"`)))
+	r.must(r.applyChanges(zone, newChange("DELETE", "*.example.com", "A", 60, "192.0.2.1"), newChange("CREATE", "*.example.com", "CNAME", 60, "x.test")))
 	want = []string{`\052.example.com. CNAME 60 x.test`, `a.example.com. A 30 192.0.2.3`, `b.a.example.com. CNAME 60 x.test`}
 	r.em.Store().Config.PageSize = 0
-	if diff := cmp.Diff(want, r.records(zone)); diff != "" {
+	if diff := cmp.Diff(want, r.listRecords(zone)); diff != "" {
 		t.Errorf("after changes (-want +got):\n%s", diff)
 	}
 }
 
 func TestChangeBatchIsAtomic(t *testing.T) {
-	there := change("CREATE", "there.example.com", "CNAME", 60, "x.test.")
+	there := newChange("CREATE", "there.example.com", "CNAME", 60, "x.test.")
 	for name, c := range map[string]struct {
 		change types.Change
 		code   string
 		says   string
 	}{
 		"exists":           {there, "InvalidChangeBatch", "[Tried to create resource record set [name='there.example.com.', type='CNAME'] but it already exists]"},
-		"exists otherwise": {change("CREATE", "there.example.com", "CNAME", 30, "y.test."), "InvalidChangeBatch", "but it already exists"},
-		"conflicts":        {change("CREATE", "there.example.com", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "a conflicting RRSet of type CNAME with the same DNS name already exists in zone example.com."},
-		"not found":        {change("DELETE", "gone.example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "[Tried to delete resource record set [name='gone.example.com.', type='CNAME'] but it was not found]"},
-		"other values":     {change("DELETE", "there.example.com", "CNAME", 60, "y.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
-		"other life":       {change("DELETE", "there.example.com", "CNAME", 61, "x.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
-		"other zone":       {change("CREATE", "a.example.org", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "is not permitted in zone example.com."},
-		"apex":             {change("CREATE", "example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "not permitted at apex"},
-		"no values":        {change("CREATE", "a.example.com", "A", 60), "InvalidInput", "Expected exactly one of"},
-		"no such type":     {change("CREATE", "a.example.com", "B", 60, "x"), "InvalidInput", "type"},
-		"no such action":   {change("REPLACE", "a.example.com", "A", 60, "x"), "InvalidInput", "action"},
+		"exists otherwise": {newChange("CREATE", "there.example.com", "CNAME", 30, "y.test."), "InvalidChangeBatch", "but it already exists"},
+		"conflicts":        {newChange("CREATE", "there.example.com", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "a conflicting RRSet of type CNAME with the same DNS name already exists in zone example.com."},
+		"not found":        {newChange("DELETE", "gone.example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "[Tried to delete resource record set [name='gone.example.com.', type='CNAME'] but it was not found]"},
+		"other values":     {newChange("DELETE", "there.example.com", "CNAME", 60, "y.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
+		"other life":       {newChange("DELETE", "there.example.com", "CNAME", 61, "x.test."), "InvalidChangeBatch", "but the values provided do not match the current values"},
+		"other zone":       {newChange("CREATE", "a.example.org", "A", 60, "192.0.2.1"), "InvalidChangeBatch", "is not permitted in zone example.com."},
+		"apex":             {newChange("CREATE", "example.com", "CNAME", 60, "x.test."), "InvalidChangeBatch", "not permitted at apex"},
+		"no values":        {newChange("CREATE", "a.example.com", "A", 60), "InvalidInput", "Expected exactly one of"},
+		"no such type":     {newChange("CREATE", "a.example.com", "B", 60, "x"), "InvalidInput", "type"},
+		"no such action":   {newChange("REPLACE", "a.example.com", "A", 60, "x"), "InvalidInput", "action"},
 		"weight": {types.Change{Action: "CREATE", ResourceRecordSet: &types.ResourceRecordSet{Name: aws.String("a.example.com"), Type: "A", Weight: aws.Int64(1)}},
 			"UnsupportedParameter", "ChangeBatch.Changes.ResourceRecordSet.Weight"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
-			zone := r.zone("example.com")
-			r.must(r.change(zone, there))
-			wantError(t, r.change(zone, change("CREATE", "fine.example.com", "A", 60, "192.0.2.1"), c.change), c.code, c.says)
-			if diff := cmp.Diff([]string{"there.example.com. CNAME 60 x.test."}, r.records(zone)); diff != "" {
+			zone := r.createZone("example.com")
+			r.must(r.applyChanges(zone, there))
+			checkError(t, r.applyChanges(zone, newChange("CREATE", "fine.example.com", "A", 60, "192.0.2.1"), c.change), c.code, c.says)
+			if diff := cmp.Diff([]string{"there.example.com. CNAME 60 x.test."}, r.listRecords(zone)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -217,16 +217,16 @@ func TestChangeBatchIsAtomic(t *testing.T) {
 
 func TestAllErrorsOfAChangeBatchAreReported(t *testing.T) {
 	r := newHarness(t)
-	zone := r.zone("example.com")
-	err := r.change(zone, change("DELETE", "a.example.com", "A", 60, "192.0.2.1"), change("CREATE", "a.example.org", "A", 60, "192.0.2.1"))
-	wantError(t, err, "InvalidChangeBatch", "but it was not found, RRSet with")
+	zone := r.createZone("example.com")
+	err := r.applyChanges(zone, newChange("DELETE", "a.example.com", "A", 60, "192.0.2.1"), newChange("CREATE", "a.example.org", "A", 60, "192.0.2.1"))
+	checkError(t, err, "InvalidChangeBatch", "but it was not found, RRSet with")
 }
 
 func TestChangesBecomeINSYNC(t *testing.T) {
 	r := newHarness(t)
-	zone := r.zone("example.com")
+	zone := r.createZone("example.com")
 	out, err := r.client.ChangeResourceRecordSets(t.Context(), &route53.ChangeResourceRecordSetsInput{
-		HostedZoneId: &zone, ChangeBatch: &types.ChangeBatch{Comment: aws.String("why"), Changes: []types.Change{change("CREATE", "a.example.com", "A", 60, "192.0.2.1")}},
+		HostedZoneId: &zone, ChangeBatch: &types.ChangeBatch{Comment: aws.String("why"), Changes: []types.Change{newChange("CREATE", "a.example.com", "A", 60, "192.0.2.1")}},
 	})
 	r.must(err)
 	for _, want := range []types.ChangeStatus{types.ChangeStatusPending, types.ChangeStatusInsync} {
@@ -238,15 +238,15 @@ func TestChangesBecomeINSYNC(t *testing.T) {
 		r.clock.Advance(time.Second)
 	}
 	_, err = r.client.GetChange(t.Context(), &route53.GetChangeInput{Id: aws.String("C1")})
-	wantError(t, err, "NoSuchChange", "C1")
+	checkError(t, err, "NoSuchChange", "C1")
 }
 
 func TestUnsupportedRequestsAreRejected(t *testing.T) {
 	r := newHarness(t)
 	_, err := r.client.ListHealthChecks(t.Context(), nil)
-	wantError(t, err, "InvalidAction", "method and path")
+	checkError(t, err, "InvalidAction", "method and path")
 	_, err = r.client.ListHostedZones(t.Context(), &route53.ListHostedZonesInput{DelegationSetId: aws.String("N1")})
-	wantError(t, err, "UnsupportedParameter", "DelegationSetId")
+	checkError(t, err, "UnsupportedParameter", "DelegationSetId")
 	// The path identifies the service, but unsigned calls are rejected.
 	resp, err := r.em.Client().Get("http://aws.test/2013-04-01/hostedzone")
 	r.must(err)
@@ -258,11 +258,11 @@ func TestUnsupportedRequestsAreRejected(t *testing.T) {
 
 func TestLimitOfFiveRequestsPerSecond(t *testing.T) {
 	r := newHarness(t)
-	r.em.Faults().SetLimits(fault.Documented(1))
+	r.em.Faults().SetLimits(fault.DocumentedLimits(1))
 	n := 0
 	for ; n < 20; n++ {
 		if _, err := r.client.ListHostedZones(t.Context(), nil); err != nil {
-			wantError(t, err, "Throttling", "Rate exceeded")
+			checkError(t, err, "Throttling", "Rate exceeded")
 			break
 		}
 	}
@@ -271,7 +271,7 @@ func TestLimitOfFiveRequestsPerSecond(t *testing.T) {
 	}
 }
 
-func alias(action types.ChangeAction, name, kind, to, zone string) types.Change {
+func newAliasChange(action types.ChangeAction, name, kind, to, zone string) types.Change {
 	return types.Change{Action: action, ResourceRecordSet: &types.ResourceRecordSet{Name: &name, Type: types.RRType(kind), AliasTarget: &types.AliasTarget{
 		DNSName: &to, HostedZoneId: &zone, EvaluateTargetHealth: true,
 	}}}
@@ -281,10 +281,10 @@ func alias(action types.ChangeAction, name, kind, to, zone string) types.Change 
 // and that a deletion must give the exact record.
 func TestAliases(t *testing.T) {
 	r := newHarness(t)
-	zone := r.zone("example.com")
+	zone := r.createZone("example.com")
 	const lb, elb = "dualstack.k8s-web-1.us-west-2.elb.amazonaws.com", "Z1H1FL5HABSF5"
-	r.must(r.change(zone, alias("UPSERT", "web.example.com", "A", lb, elb), change("CREATE", "own.example.com", "A", 60, "192.0.2.1"),
-		alias("CREATE", "example.com", "A", "own.example.com", strings.TrimPrefix(zone, "/hostedzone/"))))
+	r.must(r.applyChanges(zone, newAliasChange("UPSERT", "web.example.com", "A", lb, elb), newChange("CREATE", "own.example.com", "A", 60, "192.0.2.1"),
+		newAliasChange("CREATE", "example.com", "A", "own.example.com", strings.TrimPrefix(zone, "/hostedzone/"))))
 	aliases := func() (out []string) {
 		page, err := r.client.ListResourceRecordSets(t.Context(), &route53.ListResourceRecordSetsInput{HostedZoneId: &zone})
 		r.must(err)
@@ -301,12 +301,12 @@ func TestAliases(t *testing.T) {
 	if diff := cmp.Diff([]string{"example.com. own.example.com. false true", "web.example.com. " + lb + ". true true"}, aliases()); diff != "" {
 		t.Error(diff)
 	}
-	wantError(t, r.change(zone, alias("UPSERT", "x.example.com", "A", "lb.elsewhere.net", elb)), "InvalidChangeBatch", "does not lie within the target zone")
-	both := alias("UPSERT", "x.example.com", "A", lb, elb)
+	checkError(t, r.applyChanges(zone, newAliasChange("UPSERT", "x.example.com", "A", "lb.elsewhere.net", elb)), "InvalidChangeBatch", "does not lie within the target zone")
+	both := newAliasChange("UPSERT", "x.example.com", "A", lb, elb)
 	both.ResourceRecordSet.TTL = aws.Int64(60)
-	wantError(t, r.change(zone, both), "InvalidInput", "more than one")
-	wantError(t, r.change(zone, alias("DELETE", "web.example.com", "A", "other.us-west-2.elb.amazonaws.com", elb)), "InvalidChangeBatch", "do not match the current values")
-	r.must(r.change(zone, alias("DELETE", "web.example.com", "A", lb, elb)))
+	checkError(t, r.applyChanges(zone, both), "InvalidInput", "more than one")
+	checkError(t, r.applyChanges(zone, newAliasChange("DELETE", "web.example.com", "A", "other.us-west-2.elb.amazonaws.com", elb)), "InvalidChangeBatch", "do not match the current values")
+	r.must(r.applyChanges(zone, newAliasChange("DELETE", "web.example.com", "A", lb, elb)))
 	if got := aliases(); len(got) != 1 {
 		t.Errorf("after the deletion: %q", got)
 	}
@@ -317,7 +317,7 @@ func TestAliases(t *testing.T) {
 func TestZonesByName(t *testing.T) {
 	r := newHarness(t)
 	for _, name := range []string{"example.org", "b.example.com", "example.com", "a.example.com"} {
-		r.zone(name)
+		r.createZone(name)
 	}
 	var got []string
 	in := &route53.ListHostedZonesByNameInput{MaxItems: aws.Int32(2)}

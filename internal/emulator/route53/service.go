@@ -17,15 +17,15 @@ import (
 
 // Service serves the operations of Route 53.
 type Service struct {
-	w *store.Store
+	store *store.Store
 }
 
 // New returns the service for the state of an emulator.
-func New(w *store.Store) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{store: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	return []wire.Operation{
 		wire.Op("CreateHostedZone", s.CreateHostedZone, h("CallerReference", "HostedZoneConfig", "Name", "VPC")),
 		wire.Op("DeleteHostedZone", s.DeleteHostedZone, h("Id")),
@@ -39,59 +39,61 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-const base = "/2013-04-01/"
+const pathPrefix = "/2013-04-01/"
 
 // Routes returns the methods and paths of the operations.
 func Routes() []wire.Route {
 	return []wire.Route{
-		{Operation: "CreateHostedZone", Method: "POST", Path: base + "hostedzone"},
-		{Operation: "DeleteHostedZone", Method: "DELETE", Path: base + "hostedzone/{Id}"},
-		{Operation: "ListHostedZones", Method: "GET", Path: base + "hostedzone", Query: map[string]string{
+		{Operation: "CreateHostedZone", Method: "POST", Path: pathPrefix + "hostedzone"},
+		{Operation: "DeleteHostedZone", Method: "DELETE", Path: pathPrefix + "hostedzone/{Id}"},
+		{Operation: "ListHostedZones", Method: "GET", Path: pathPrefix + "hostedzone", Query: map[string]string{
 			"delegationsetid": "DelegationSetId", "hostedzonetype": "HostedZoneType", "marker": "Marker", "maxitems": "MaxItems",
 		}},
-		{Operation: "ListHostedZonesByName", Method: "GET", Path: base + "hostedzonesbyname", Query: map[string]string{
+		{Operation: "ListHostedZonesByName", Method: "GET", Path: pathPrefix + "hostedzonesbyname", Query: map[string]string{
 			"dnsname": "DNSName", "hostedzoneid": "HostedZoneId", "maxitems": "MaxItems",
 		}},
-		{Operation: "ChangeResourceRecordSets", Method: "POST", Path: base + "hostedzone/{HostedZoneId}/rrset"},
-		{Operation: "ListResourceRecordSets", Method: "GET", Path: base + "hostedzone/{HostedZoneId}/rrset", Query: map[string]string{
+		{Operation: "ChangeResourceRecordSets", Method: "POST", Path: pathPrefix + "hostedzone/{HostedZoneId}/rrset"},
+		{Operation: "ListResourceRecordSets", Method: "GET", Path: pathPrefix + "hostedzone/{HostedZoneId}/rrset", Query: map[string]string{
 			"identifier": "StartRecordIdentifier", "maxitems": "MaxItems", "name": "StartRecordName", "type": "StartRecordType",
 		}},
-		{Operation: "GetChange", Method: "GET", Path: base + "change/{Id}"},
+		{Operation: "GetChange", Method: "GET", Path: pathPrefix + "change/{Id}"},
 	}
 }
 
-func fail(from store.Source, status int, code, format string, args ...any) error {
+func errorWithStatus(from store.Source, status int, code, format string, args ...any) error {
 	err := store.Errorf(from, code, format, args...)
 	err.Status = status
 	return err
 }
 
-func invalid(from store.Source, format string, args ...any) error {
-	return fail(from, 400, "InvalidInput", format, args...)
+func invalidInputError(from store.Source, format string, args ...any) error {
+	return errorWithStatus(from, 400, "InvalidInput", format, args...)
 }
 
-func (s *Service) state(c *store.Call) *store.Route53State { return s.w.DNS(c.Account) }
+func (s *Service) route53State(c *store.Call) *store.Route53State {
+	return s.store.Route53State(c.Account)
+}
 
-// zone returns a hosted zone by its id, which may have the prefix "/hostedzone/".
-func (s *Service) zone(c *store.Call, id *string) (*store.HostedZone, error) {
+// findZone returns a hosted zone by its id, which may have the prefix "/hostedzone/".
+func (s *Service) findZone(c *store.Call, id *string) (*store.HostedZone, error) {
 	key := strings.TrimPrefix(store.Value(id), "/hostedzone/")
-	z := s.state(c).Zones[key]
+	z := s.route53State(c).Zones[key]
 	if z == nil {
-		return nil, fail(store.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
+		return nil, errorWithStatus(store.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
 	}
 	return z, nil
 }
 
-// submit stores an accepted change and returns its description.
-func (s *Service) submit(c *store.Call, comment string) *types.ChangeInfo {
-	ch := &store.DNSChange{ID: "C0" + strings.ToUpper(s.w.Hex(19)), Comment: comment, At: c.Now}
-	s.state(c).Changes[ch.ID] = ch
-	return s.changeInfo(c, ch)
+// storeChange stores an accepted change and returns its description.
+func (s *Service) storeChange(c *store.Call, comment string) *types.ChangeInfo {
+	ch := &store.DNSChange{ID: "C0" + strings.ToUpper(s.store.RandomHex(19)), Comment: comment, At: c.Now}
+	s.route53State(c).Changes[ch.ID] = ch
+	return s.describeChange(c, ch)
 }
 
-func (s *Service) changeInfo(c *store.Call, ch *store.DNSChange) *types.ChangeInfo {
+func (s *Service) describeChange(c *store.Call, ch *store.DNSChange) *types.ChangeInfo {
 	out := &types.ChangeInfo{Id: new("/change/" + ch.ID), Comment: store.OptionalText(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
-	if c.Now.Before(ch.At.Add(s.w.Config.Route53.SyncDelay)) {
+	if c.Now.Before(ch.At.Add(s.store.Config.Route53.SyncDelay)) {
 		out.Status = types.ChangeStatusPending
 	}
 	return out

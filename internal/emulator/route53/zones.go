@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	quotaZones = "hosted-zones"
-	maxPage    = 100
+	quotaZones      = "hosted-zones"
+	maxZonesPerPage = 100
 	// TTLs of the NS and SOA records that are created with a zone, in seconds.
 	nameServerTTL, soaTTL = 172800, 900
 )
@@ -27,33 +27,33 @@ var namePattern = regexp.MustCompile(`^((\\052|[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9
 // CreateHostedZone creates a zone with its NS and SOA records. With a VPC it is a
 // private zone.
 func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
-	st := s.state(c)
+	st := s.route53State(c)
 	name := store.DNSName(store.Value(in.Name))
 	if store.Value(in.Name) == "" || len(name) > 255 || !namePattern.MatchString(name) || strings.HasPrefix(name, `\052`) {
-		return nil, fail(store.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", store.Value(in.Name))
+		return nil, errorWithStatus(store.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", store.Value(in.Name))
 	}
 	if n := len(store.Value(in.CallerReference)); n < 1 || n > 128 {
-		return nil, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", store.Value(in.CallerReference))
+		return nil, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", store.Value(in.CallerReference))
 	}
 	for _, id := range store.SortedKeys(st.Zones) {
 		if st.Zones[id].Reference == *in.CallerReference {
-			return nil, fail(store.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
+			return nil, errorWithStatus(store.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
 		}
 	}
-	if len(st.Zones) >= s.w.Quota(quotaZones, 500) {
-		return nil, fail(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
+	if len(st.Zones) >= s.store.Quota(quotaZones, 500) {
+		return nil, errorWithStatus(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
-	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(18)), Name: name, Reference: *in.CallerReference}
+	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.store.RandomHex(18)), Name: name, Reference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
 		z.Comment, z.Private = store.Value(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}
 	if z.Private != (in.VPC != nil) {
-		return nil, invalid(store.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
+		return nil, invalidInputError(store.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
 	}
 	if z.Private {
 		z.VPC, z.VPCRegion = store.Value(in.VPC.VPCId), string(in.VPC.VPCRegion)
-		if s.w.Partition(c.Account, z.VPCRegion).VPCs[z.VPC] == nil {
-			return nil, fail(store.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
+		if s.store.Partition(c.Account, z.VPCRegion).VPCs[z.VPC] == nil {
+			return nil, errorWithStatus(store.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
 		}
 	}
 	for i, end := range []string{"com", "net", "org", "co.uk"} {
@@ -69,8 +69,8 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	}
 	st.Zones[z.ID] = z
 	out := &route53.CreateHostedZoneOutput{
-		HostedZone: new(describe(z)), ChangeInfo: s.submit(c, ""), VPC: in.VPC,
-		Location: new("https://route53." + s.w.AWS().Suffix + base + "hostedzone/" + z.ID),
+		HostedZone: new(describeZone(z)), ChangeInfo: s.storeChange(c, ""), VPC: in.VPC,
+		Location: new("https://route53." + s.store.AWSPartition().Suffix + pathPrefix + "hostedzone/" + z.ID),
 	}
 	if !z.Private {
 		out.DelegationSet = &types.DelegationSet{NameServers: z.NameServers}
@@ -78,7 +78,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	return out, nil
 }
 
-func describe(z *store.HostedZone) types.HostedZone {
+func describeZone(z *store.HostedZone) types.HostedZone {
 	return types.HostedZone{
 		Id: new("/hostedzone/" + z.ID), Name: new(z.Name), CallerReference: new(z.Reference), ResourceRecordSetCount: new(int64(len(z.Records))),
 		Config: &types.HostedZoneConfig{Comment: store.OptionalText(z.Comment), PrivateZone: z.Private},
@@ -87,24 +87,24 @@ func describe(z *store.HostedZone) types.HostedZone {
 
 // DeleteHostedZone deletes a zone without other records than its NS and SOA records.
 func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneInput) (*route53.DeleteHostedZoneOutput, error) {
-	z, err := s.zone(c, in.Id)
+	z, err := s.findZone(c, in.Id)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(z.Records, func(r store.RecordSet) bool { return !z.Own(r) }) {
-		return nil, fail(store.Unproven, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
+	if slices.ContainsFunc(z.Records, func(r store.RecordSet) bool { return !z.IsCreatedWithZone(r) }) {
+		return nil, errorWithStatus(store.Unproven, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
 	}
-	delete(s.state(c).Zones, z.ID)
-	return &route53.DeleteHostedZoneOutput{ChangeInfo: s.submit(c, "")}, nil
+	delete(s.route53State(c).Zones, z.ID)
+	return &route53.DeleteHostedZoneOutput{ChangeInfo: s.storeChange(c, "")}, nil
 }
 
 // ListHostedZones lists a page of the hosted zones.
 func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
 	if in.MaxItems != nil && *in.MaxItems < 1 {
-		return nil, invalid(store.Unproven, "The value of maxitems must be positive")
+		return nil, invalidInputError(store.Unproven, "The value of maxitems must be positive")
 	}
-	zones := s.state(c).Zones
-	limit := s.w.PageLimit(int(store.Value(in.MaxItems)), maxPage)
+	zones := s.route53State(c).Zones
+	limit := s.store.PageLimit(int(store.Value(in.MaxItems)), maxZonesPerPage)
 	out := &route53.ListHostedZonesOutput{Marker: in.Marker, MaxItems: new(int32(limit)), HostedZones: []types.HostedZone{}}
 	for _, id := range store.SortedKeys(zones) {
 		if id < store.Value(in.Marker) {
@@ -114,9 +114,9 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 			out.IsTruncated, out.NextMarker = true, new(id)
 			break
 		}
-		out.HostedZones = append(out.HostedZones, describe(zones[id]))
+		out.HostedZones = append(out.HostedZones, describeZone(zones[id]))
 	}
-	store.Shuffle(s.w, out.HostedZones)
+	store.Shuffle(s.store, out.HostedZones)
 	return out, nil
 }
 
@@ -124,17 +124,17 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 // by id.
 func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZonesByNameInput) (*route53.ListHostedZonesByNameOutput, error) {
 	if in.HostedZoneId != nil && in.DNSName == nil {
-		return nil, invalid(store.Unproven, "HostedZoneId is given without DNSName")
+		return nil, invalidInputError(store.Unproven, "HostedZoneId is given without DNSName")
 	}
 	order := func(a, b *store.HostedZone) int {
-		return cmp.Or(slices.Compare(labels(a.Name), labels(b.Name)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(slices.Compare(reversedLabels(a.Name), reversedLabels(b.Name)), cmp.Compare(a.ID, b.ID))
 	}
-	zones := slices.SortedFunc(maps.Values(s.state(c).Zones), order)
+	zones := slices.SortedFunc(maps.Values(s.route53State(c).Zones), order)
 	from := store.HostedZone{ID: strings.TrimPrefix(store.Value(in.HostedZoneId), "/hostedzone/")}
 	if in.DNSName != nil {
 		from.Name = store.DNSName(*in.DNSName)
 	}
-	limit := s.w.PageLimit(int(store.Value(in.MaxItems)), maxPage)
+	limit := s.store.PageLimit(int(store.Value(in.MaxItems)), maxZonesPerPage)
 	out := &route53.ListHostedZonesByNameOutput{DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: new(int32(limit)), HostedZones: []types.HostedZone{}}
 	for _, z := range zones {
 		if in.DNSName != nil && order(z, &from) < 0 {
@@ -144,7 +144,7 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 			out.IsTruncated, out.NextDNSName, out.NextHostedZoneId = true, new(z.Name), new(z.ID)
 			break
 		}
-		out.HostedZones = append(out.HostedZones, describe(z))
+		out.HostedZones = append(out.HostedZones, describeZone(z))
 	}
 	return out, nil
 }
@@ -152,9 +152,9 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 // GetChange returns a change, whose status is INSYNC once it has reached all name servers.
 func (s *Service) GetChange(c *store.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
 	id := strings.TrimPrefix(store.Value(in.Id), "/change/")
-	ch := s.state(c).Changes[id]
+	ch := s.route53State(c).Changes[id]
 	if ch == nil {
-		return nil, fail(store.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
+		return nil, errorWithStatus(store.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
 	}
-	return &route53.GetChangeOutput{ChangeInfo: s.changeInfo(c, ch)}, nil
+	return &route53.GetChangeOutput{ChangeInfo: s.describeChange(c, ch)}, nil
 }

@@ -32,11 +32,11 @@ import (
 // acceleratorPort is the port of all listeners of accelerators.
 const acceleratorPort = 18443
 
-// client is the local address from which clients of accelerators connect.
-const client = "127.9.8.7"
+// clientAddress is the local address from which clients of accelerators connect.
+const clientAddress = "127.9.8.7"
 
-// accelerated is a harness with an accelerator.
-type accelerated struct {
+// acceleratorHarness is a harness with an accelerator.
+type acceleratorHarness struct {
 	*harness
 	ga       *ga.Client
 	arn      *string
@@ -45,9 +45,9 @@ type accelerated struct {
 
 // newAcceleratorHarness creates an accelerator with a listener. Its addresses depend on the process ID, so that parallel
 // test processes do not use the same addresses.
-func newAcceleratorHarness(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *accelerated {
+func newAcceleratorHarness(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *acceleratorHarness {
 	t.Helper()
-	r := &accelerated{harness: newHarness(t, opt)}
+	r := &acceleratorHarness{harness: newHarness(t, opt)}
 	own := func(public, local string) store.AcceleratorZone {
 		part := os.Getpid() % 250
 		return store.AcceleratorZone{
@@ -71,7 +71,7 @@ func newAcceleratorHarness(t *testing.T, opt serve.Options, protocol gatypes.Pro
 	return r
 }
 
-func (r *accelerated) configure(change func(*store.AcceleratorConfig)) {
+func (r *acceleratorHarness) configure(change func(*store.AcceleratorConfig)) {
 	r.em.Store().Lock()
 	change(&r.em.Store().Config.Accelerator)
 	r.em.Store().Unlock()
@@ -79,7 +79,7 @@ func (r *accelerated) configure(change func(*store.AcceleratorConfig)) {
 }
 
 // createEndpointGroup creates an endpoint group that forwards to the port of the load balancers.
-func (r *accelerated) createEndpointGroup(region string, list ...gatypes.EndpointConfiguration) *string {
+func (r *acceleratorHarness) createEndpointGroup(region string, list ...gatypes.EndpointConfiguration) *string {
 	r.t.Helper()
 	return must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
 		ListenerArn: r.listener, EndpointGroupRegion: &region, EndpointConfigurations: list,
@@ -87,23 +87,23 @@ func (r *accelerated) createEndpointGroup(region string, list ...gatypes.Endpoin
 	}))(r.t).EndpointGroup.EndpointGroupArn
 }
 
-func endpoint(arn *string, preserve bool) gatypes.EndpointConfiguration {
+func endpointConfiguration(arn *string, preserve bool) gatypes.EndpointConfiguration {
 	return gatypes.EndpointConfiguration{EndpointId: arn, ClientIPPreservationEnabled: &preserve}
 }
 
-func (r *accelerated) update(group *string, list ...gatypes.EndpointConfiguration) {
+func (r *acceleratorHarness) updateEndpointGroup(group *string, list ...gatypes.EndpointConfiguration) {
 	r.t.Helper()
 	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: group, EndpointConfigurations: list}))(r.t)
 }
 
-func (r *accelerated) force(group, endpoint *string, health gatypes.HealthState) {
+func (r *acceleratorHarness) forceHealth(group, endpoint *string, health gatypes.HealthState) {
 	r.t.Helper()
-	if !r.em.Store().ForceEndpoint(store.EndpointReport{EndpointGroup: *group, Endpoint: *endpoint, Health: health}) {
+	if !r.em.Store().ForceEndpointHealth(store.EndpointHealthReport{EndpointGroup: *group, Endpoint: *endpoint, Health: health}) {
 		r.t.Fatalf("no endpoint %s", *endpoint)
 	}
 }
 
-func (r *accelerated) health(group *string, want gatypes.HealthState) {
+func (r *acceleratorHarness) awaitHealth(group *string, want gatypes.HealthState) {
 	r.t.Helper()
 	r.eventually("the endpoint is "+string(want), func() error {
 		out, err := r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: group})
@@ -117,8 +117,8 @@ func (r *accelerated) health(group *string, want gatypes.HealthState) {
 	})
 }
 
-// addresses returns the local addresses to which the accelerator's name resolves.
-func (r *accelerated) addresses() []netip.Addr {
+// resolveAddresses returns the local addresses to which the accelerator's name resolves.
+func (r *acceleratorHarness) resolveAddresses() []netip.Addr {
 	r.t.Helper()
 	a := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(r.t).Accelerator
 	var out []netip.Addr
@@ -134,8 +134,8 @@ func (r *accelerated) addresses() []netip.Addr {
 
 // get sends an HTTP request to an address. It returns the status, the body, and the client address that the load
 // balancer sees.
-func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err error) {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}}
+func (r *acceleratorHarness) get(at netip.Addr) (status int, body, seen string, err error) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(clientAddress)}}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, network, netip.AddrPortFrom(at, acceleratorPort).String())
 	}}
@@ -143,7 +143,7 @@ func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err err
 	if err != nil {
 		return 0, "", "", err
 	}
-	res, err := (&http.Client{Transport: transport, Timeout: hang}).Do(req)
+	res, err := (&http.Client{Transport: transport, Timeout: conditionTimeout}).Do(req)
 	if err != nil {
 		return 0, "", "", err
 	}
@@ -152,8 +152,8 @@ func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err err
 	return res.StatusCode, string(text), res.Header.Get("Seen"), err
 }
 
-// answers waits until an address responds with a status.
-func (r *accelerated) answers(at netip.Addr, want int) (body, seen string) {
+// awaitAnswer waits until an address responds with a status.
+func (r *acceleratorHarness) awaitAnswer(at netip.Addr, want int) (body, seen string) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("%s answers %d", at, want), func() (err error) {
 		var status int
@@ -165,7 +165,7 @@ func (r *accelerated) answers(at netip.Addr, want int) (body, seen string) {
 	return body, seen
 }
 
-func (r *accelerated) refused(at netip.Addr) {
+func (r *acceleratorHarness) awaitRefusal(at netip.Addr) {
 	r.t.Helper()
 	r.eventually("connections are refused", func() error {
 		if _, _, _, err := r.get(at); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -177,21 +177,21 @@ func (r *accelerated) refused(at netip.Addr) {
 
 func TestAcceleratorForwardsToALB(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
-	web := r.tg("web")
-	r.listen(forward(web.TargetGroupArn))
-	pod := r.backend("0.70", 200)
-	r.register(web, pod)
-	group := r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
-	r.health(group, "HEALTHY")
-	for _, at := range r.addresses() {
-		if body, seen := r.answers(at, 200); body != pod || seen != client {
+	web := r.createTargetGroup("web")
+	r.createListener(forwardActions(web.TargetGroupArn))
+	pod := r.startBackend("0.70", 200)
+	r.registerTargets(web, pod)
+	group := r.createEndpointGroup("us-west-2", endpointConfiguration(r.lb.LoadBalancerArn, true))
+	r.awaitHealth(group, "HEALTHY")
+	for _, at := range r.resolveAddresses() {
+		if body, seen := r.awaitAnswer(at, 200); body != pod || seen != clientAddress {
 			t.Errorf("at %s: %s answered, which has seen %s", at, body, seen)
 		}
 	}
 	// Without client IP preservation, the load balancer sees an address of the accelerator.
-	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
+	r.updateEndpointGroup(group, endpointConfiguration(r.lb.LoadBalancerArn, false))
 	static := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(t).Accelerator.IpSets[0].IpAddresses
-	for i, at := range r.addresses() {
+	for i, at := range r.resolveAddresses() {
 		r.eventually("the client is an address of the accelerator", func() error {
 			if _, _, seen, err := r.get(at); err != nil || seen != static[i] {
 				return fmt.Errorf("seen is %s, %w", seen, err)
@@ -199,36 +199,36 @@ func TestAcceleratorForwardsToALB(t *testing.T) {
 			return nil
 		})
 	}
-	at := r.addresses()[0]
+	at := r.resolveAddresses()[0]
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: r.arn, Enabled: aws.Bool(false)}))(t)
-	r.refused(at)
+	r.awaitRefusal(at)
 	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: r.arn, Enabled: aws.Bool(true)}))(t)
-	r.answers(at, 200)
+	r.awaitAnswer(at, 200)
 	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))(t)
 	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: r.listener}))(t)
-	r.refused(at)
+	r.awaitRefusal(at)
 }
 
 // TestALBSeesClientAddressOfAccelerator checks that source-ip conditions and security groups of the load balancer
 // apply to the address of the client, or to that of the accelerator without client IP preservation.
 func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
-	l := r.listen(fixed("403"))
+	l := r.createListener(fixedResponseActions("403"))
 	must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
-		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Actions: fixed("200"),
-		Conditions: []types.RuleCondition{{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{client + "/32"}}}},
+		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Actions: fixedResponseActions("200"),
+		Conditions: []types.RuleCondition{{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{clientAddress + "/32"}}}},
 	}))(t)
-	for _, cidr := range []string{client + "/32", "75.2.0.0/16"} {
-		must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+	for _, cidr := range []string{clientAddress + "/32", "75.2.0.0/16"} {
+		must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.securityGroupID, IpPermissions: []ec2types.IpPermission{{
 			IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: &cidr}},
 		}}}))(t)
 	}
-	group := r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
-	first, second := r.addresses()[0], r.addresses()[1]
-	r.answers(first, 200)
-	r.answers(second, 200)
-	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
-	r.answers(first, 403) // admitted by the security group rule for the addresses of one zone
+	group := r.createEndpointGroup("us-west-2", endpointConfiguration(r.lb.LoadBalancerArn, true))
+	first, second := r.resolveAddresses()[0], r.resolveAddresses()[1]
+	r.awaitAnswer(first, 200)
+	r.awaitAnswer(second, 200)
+	r.updateEndpointGroup(group, endpointConfiguration(r.lb.LoadBalancerArn, false))
+	r.awaitAnswer(first, 403) // admitted by the security group rule for the addresses of one zone
 	conn, err := net.Dial("tcp", netip.AddrPortFrom(second, acceleratorPort).String())
 	if err != nil {
 		t.Fatal(err)
@@ -241,13 +241,13 @@ func TestALBSeesClientAddressOfAccelerator(t *testing.T) {
 	}
 }
 
-// greet connects to an address and reads the greeting of a target.
-func (r *accelerated) greet(network string, at netip.AddrPort, within time.Duration) (net.Conn, *bufio.Reader, string, error) {
-	d := net.Dialer{Timeout: hang}
+// readGreeting connects to an address and reads the greeting of a target.
+func (r *acceleratorHarness) readGreeting(network string, at netip.AddrPort, within time.Duration) (net.Conn, *bufio.Reader, string, error) {
+	d := net.Dialer{Timeout: conditionTimeout}
 	if at.Addr().Is4() {
-		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(client)}
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(clientAddress)}
 		if network == "udp" {
-			d.LocalAddr = &net.UDPAddr{IP: net.ParseIP(client)}
+			d.LocalAddr = &net.UDPAddr{IP: net.ParseIP(clientAddress)}
 		}
 	}
 	conn, err := d.Dial(network, at.String())
@@ -263,12 +263,12 @@ func (r *accelerated) greet(network string, at netip.AddrPort, within time.Durat
 	}
 	in := bufio.NewReader(conn)
 	text, err := in.ReadString('\n')
-	conn.SetDeadline(time.Now().Add(hang))
+	conn.SetDeadline(time.Now().Add(conditionTimeout))
 	return conn, in, strings.TrimSpace(text), err
 }
 
-// greeting waits until an address responds with a greeting.
-func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (net.Conn, *bufio.Reader) {
+// awaitGreeting waits until an address responds with a greeting.
+func (r *acceleratorHarness) awaitGreeting(network string, at netip.AddrPort, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn
 	var in *bufio.Reader
@@ -276,7 +276,7 @@ func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (
 	r.eventually("greeted with "+want, func() (err error) {
 		wait *= 2 // on a busy machine, the reply may take longer than the last wait
 		var text string
-		if conn, in, text, err = r.greet(network, at, wait); err == nil && text != want {
+		if conn, in, text, err = r.readGreeting(network, at, wait); err == nil && text != want {
 			err = fmt.Errorf("it is %q", text)
 		}
 		return err
@@ -286,27 +286,27 @@ func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (
 
 func TestAcceleratorForwardsToNLB(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
-	lb := r.nlb(r.group)
-	g := r.streamGroup("tcp", "TCP")
-	r.stream(lb, "TCP", g)
-	r.attribute(g, "preserve_client_ip.enabled", "true")
-	target := r.greeter("0.71")
-	r.register(g, target)
-	r.state(g, target, "healthy")
-	group := r.createEndpointGroup("us-west-2", endpoint(lb.LoadBalancerArn, true))
-	at := netip.AddrPortFrom(r.addresses()[0], acceleratorPort)
-	conn, in := r.greeting("tcp", at, target+" "+client)
+	lb := r.createNLB(r.securityGroupID)
+	g := r.createNLBTargetGroup("tcp", "TCP")
+	r.createNLBListener(lb, "TCP", g)
+	r.setAttribute(g, "preserve_client_ip.enabled", "true")
+	target := r.startGreeter("0.71")
+	r.registerTargets(g, target)
+	r.awaitState(g, target, "healthy")
+	group := r.createEndpointGroup("us-west-2", endpointConfiguration(lb.LoadBalancerArn, true))
+	at := netip.AddrPortFrom(r.resolveAddresses()[0], acceleratorPort)
+	conn, in := r.awaitGreeting("tcp", at, target+" "+clientAddress)
 	// A removed endpoint keeps its connections but gets no new ones.
 	must(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: lb.LoadBalancerArn}}}))(t)
 	r.eventually("new connections are reset", func() error {
-		if _, _, text, err := r.greet("tcp", at, hang); !errors.Is(err, syscall.ECONNRESET) {
+		if _, _, text, err := r.readGreeting("tcp", at, conditionTimeout); !errors.Is(err, syscall.ECONNRESET) {
 			return fmt.Errorf("greeted with %q, %w", text, err)
 		}
 		return nil
 	})
 	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))(t)
 	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: r.listener}))(t)
-	r.refused(at.Addr())
+	r.awaitRefusal(at.Addr())
 	fmt.Fprintln(conn, "still here")
 	if text, err := in.ReadString('\n'); err != nil || text != "still here\n" {
 		t.Errorf("a connection to a removed endpoint gives %q, %v", text, err)
@@ -315,16 +315,16 @@ func TestAcceleratorForwardsToNLB(t *testing.T) {
 
 func TestAcceleratorForwardsUDP(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "UDP")
-	lb, g := r.nlb(r.group), r.streamGroup("udp", "UDP")
-	r.stream(lb, "UDP", g)
-	target := r.greeter("0.72")
-	r.register(g, target)
-	r.state(g, target, "healthy")
-	r.createEndpointGroup("us-west-2", endpoint(lb.LoadBalancerArn, true))
-	for _, at := range r.addresses() {
-		conn, in := r.greeting("udp", netip.AddrPortFrom(at, acceleratorPort), target+" "+client)
+	lb, g := r.createNLB(r.securityGroupID), r.createNLBTargetGroup("udp", "UDP")
+	r.createNLBListener(lb, "UDP", g)
+	target := r.startGreeter("0.72")
+	r.registerTargets(g, target)
+	r.awaitState(g, target, "healthy")
+	r.createEndpointGroup("us-west-2", endpointConfiguration(lb.LoadBalancerArn, true))
+	for _, at := range r.resolveAddresses() {
+		conn, in := r.awaitGreeting("udp", netip.AddrPortFrom(at, acceleratorPort), target+" "+clientAddress)
 		fmt.Fprint(conn, "again") // a datagram of the same flow
-		if text, err := in.ReadString('\n'); err != nil || text != target+" "+client+"\n" {
+		if text, err := in.ReadString('\n'); err != nil || text != target+" "+clientAddress+"\n" {
 			t.Errorf("the second datagram is answered with %q, %v", text, err)
 		}
 	}
@@ -344,11 +344,11 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 		must(r.ec2.AssociateSubnetCidrBlock(r.ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &s, Ipv6CidrBlock: &part}))(t)
 	}
 	must(r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: r.lb.LoadBalancerArn, IpAddressType: "dualstack"}))(t)
-	web := r.tg("web")
-	r.listen(forward(web.TargetGroupArn))
-	r.register(web, r.backend("0.73", 200))
-	r.health(r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true)), "HEALTHY")
-	r.addresses()
+	web := r.createTargetGroup("web")
+	r.createListener(forwardActions(web.TargetGroupArn))
+	r.registerTargets(web, r.startBackend("0.73", 200))
+	r.awaitHealth(r.createEndpointGroup("us-west-2", endpointConfiguration(r.lb.LoadBalancerArn, true)), "HEALTHY")
+	r.resolveAddresses()
 	var six []dataplane.AcceleratorSocket
 	for _, e := range r.srv.AcceleratorSockets() {
 		if e.Static.Addr().Is6() {
@@ -381,46 +381,46 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 // endpoint.
 func TestAcceleratorFailsOver(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
-	r.listen(fixed("201"))
-	near := r.createEndpointGroup("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
-	elsewhere := r.elsewhere("eu-west-1", "202")
-	far := r.createEndpointGroup("eu-west-1", endpoint(elsewhere, true))
-	r.force(near, r.lb.LoadBalancerArn, "HEALTHY")
-	r.force(far, elsewhere, "HEALTHY")
-	at := r.addresses()[0]
-	r.answers(at, 201)
-	r.force(near, r.lb.LoadBalancerArn, "UNHEALTHY")
-	r.answers(at, 202)
-	r.force(far, elsewhere, "UNHEALTHY")
-	r.answers(at, 201) // no endpoint is healthy: fail open
-	r.force(far, elsewhere, "HEALTHY")
-	r.answers(at, 202)
-	r.force(near, r.lb.LoadBalancerArn, "HEALTHY")
-	r.answers(at, 201)
+	r.createListener(fixedResponseActions("201"))
+	near := r.createEndpointGroup("us-west-2", endpointConfiguration(r.lb.LoadBalancerArn, true))
+	elsewhere := r.createALBInRegion("eu-west-1", "202")
+	far := r.createEndpointGroup("eu-west-1", endpointConfiguration(elsewhere, true))
+	r.forceHealth(near, r.lb.LoadBalancerArn, "HEALTHY")
+	r.forceHealth(far, elsewhere, "HEALTHY")
+	at := r.resolveAddresses()[0]
+	r.awaitAnswer(at, 201)
+	r.forceHealth(near, r.lb.LoadBalancerArn, "UNHEALTHY")
+	r.awaitAnswer(at, 202)
+	r.forceHealth(far, elsewhere, "UNHEALTHY")
+	r.awaitAnswer(at, 201) // no endpoint is healthy: fail open
+	r.forceHealth(far, elsewhere, "HEALTHY")
+	r.awaitAnswer(at, 202)
+	r.forceHealth(near, r.lb.LoadBalancerArn, "HEALTHY")
+	r.awaitAnswer(at, 201)
 	r.configure(func(c *store.AcceleratorConfig) {
-		c.Nearest = []store.ClientRange{{Clients: netip.MustParsePrefix(client + "/32"), Regions: []string{"eu-west-1"}}}
+		c.Nearest = []store.ClientRange{{Clients: netip.MustParsePrefix(clientAddress + "/32"), Regions: []string{"eu-west-1"}}}
 	})
-	r.answers(at, 202)
+	r.awaitAnswer(at, 202)
 	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: far, TrafficDialPercentage: aws.Float32(0)}))(t)
-	r.answers(at, 201)
+	r.awaitAnswer(at, 201)
 }
 
-// elsewhere creates an ALB with a fixed response in a VPC of another region.
-func (r *accelerated) elsewhere(region, status string) *string {
+// createALBInRegion creates an ALB with a fixed response in a VPC of another region.
+func (r *acceleratorHarness) createALBInRegion(region, status string) *string {
 	r.t.Helper()
 	sdk := aws.Config{Region: region, HTTPClient: r.em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
 	network, balancers := ec2.NewFromConfig(sdk), elb.NewFromConfig(sdk)
 	// Use the second half of the VPC's address range, because each address exists only once on this machine.
-	vpc := must(network.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.net + ".128.0/17")}))(r.t).Vpc.VpcId
+	vpc := must(network.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.networkPrefix + ".128.0/17")}))(r.t).Vpc.VpcId
 	igw := must(network.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(r.t)
 	must(network.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: vpc}))(r.t)
 	in := &elb.CreateLoadBalancerInput{Name: aws.String("far")}
 	for i, zone := range []string{"a", "b"} {
-		s := must(network.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: vpc, CidrBlock: aws.String(fmt.Sprintf("%s.%d.0/24", r.net, 200+i)), AvailabilityZone: aws.String(region + zone)}))(r.t)
+		s := must(network.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: vpc, CidrBlock: aws.String(fmt.Sprintf("%s.%d.0/24", r.networkPrefix, 200+i)), AvailabilityZone: aws.String(region + zone)}))(r.t)
 		in.Subnets = append(in.Subnets, *s.Subnet.SubnetId)
 	}
 	lb := must(balancers.CreateLoadBalancer(r.ctx, in))(r.t).LoadBalancers[0].LoadBalancerArn
-	must(balancers.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb, Port: aws.Int32(port), Protocol: "HTTP", DefaultActions: fixed(status)}))(r.t)
+	must(balancers.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb, Port: aws.Int32(port), Protocol: "HTTP", DefaultActions: fixedResponseActions(status)}))(r.t)
 	return lb
 }
 
@@ -434,18 +434,18 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 		EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: run.InstanceId}},
 		PortOverrides:          []gatypes.PortOverride{{ListenerPort: aws.Int32(acceleratorPort), EndpointPort: aws.Int32(9090)}},
 	}))(t).EndpointGroup.EndpointGroupArn
-	host := strings.TrimPrefix(*run.PrivateIpAddress, r.net+".")
-	r.greeter(host)
-	r.health(group, "UNHEALTHY") // nothing listens at the listener's port
+	host := strings.TrimPrefix(*run.PrivateIpAddress, r.networkPrefix+".")
+	r.startGreeter(host)
+	r.awaitHealth(group, "UNHEALTHY") // nothing listens at the listener's port
 	// The instance gets traffic although it is unhealthy, because it is the only endpoint, and it sees the client's
 	// address.
-	r.greeting("tcp", netip.AddrPortFrom(r.addresses()[0], acceleratorPort), *run.PrivateIpAddress+" "+client)
+	r.awaitGreeting("tcp", netip.AddrPortFrom(r.resolveAddresses()[0], acceleratorPort), *run.PrivateIpAddress+" "+clientAddress)
 	checked, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(*run.PrivateIpAddress)), acceleratorPort).String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer checked.Close()
-	r.health(group, "HEALTHY")
+	r.awaitHealth(group, "HEALTHY")
 }
 
 // TestAcceleratorForwardsToElasticIP checks that traffic for an Elastic IP address reaches the load balancer with
@@ -456,14 +456,14 @@ func TestAcceleratorForwardsToElasticIP(t *testing.T) {
 	lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("static"), Type: "network", SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: allocation}},
 	}))(t).LoadBalancers[0]
-	g := r.streamGroup("tcp", "TCP")
-	r.stream(lb, "TCP", g)
-	r.attribute(g, "preserve_client_ip.enabled", "true")
-	target := r.greeter("0.74")
-	r.register(g, target)
-	r.state(g, target, "healthy")
-	r.createEndpointGroup("us-west-2", endpoint(allocation, true))
-	for _, at := range r.addresses() {
-		r.greeting("tcp", netip.AddrPortFrom(at, acceleratorPort), target+" "+r.addresses()[0].String())
+	g := r.createNLBTargetGroup("tcp", "TCP")
+	r.createNLBListener(lb, "TCP", g)
+	r.setAttribute(g, "preserve_client_ip.enabled", "true")
+	target := r.startGreeter("0.74")
+	r.registerTargets(g, target)
+	r.awaitState(g, target, "healthy")
+	r.createEndpointGroup("us-west-2", endpointConfiguration(allocation, true))
+	for _, at := range r.resolveAddresses() {
+		r.awaitGreeting("tcp", netip.AddrPortFrom(at, acceleratorPort), target+" "+r.resolveAddresses()[0].String())
 	}
 }

@@ -12,31 +12,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// distances returns the configuration of the distances between regions and clients.
-func distances(cfg store.AcceleratorConfig) dataplane.Distances {
-	out := dataplane.Distances{Home: cfg.Home}
+// convertDistances returns the configuration of the distances between regions and clients.
+func convertDistances(cfg store.AcceleratorConfig) dataplane.Distances {
+	out := dataplane.Distances{DefaultRegion: cfg.Home}
 	for _, r := range cfg.Nearest {
 		out.Ranges = append(out.Ranges, dataplane.ClientRange{Clients: r.Clients, Regions: r.Regions})
 	}
 	return out
 }
 
-// accelerators adds the enabled accelerators of the account.
-func (b *builder) accelerators() {
+// addAccelerators adds the enabled accelerators of the account.
+func (b *builder) addAccelerators() {
 	for _, arn := range store.SortedKeys(b.p.Accelerators.Accelerators) {
 		if a := b.p.Accelerators.Accelerators[arn]; a.Enabled {
-			b.config.Accelerators = append(b.config.Accelerators, b.accelerator(a))
+			b.config.Accelerators = append(b.config.Accelerators, b.convertAccelerator(a))
 		}
 	}
 }
 
-func (b *builder) accelerator(a *store.Accelerator) dataplane.Accelerator {
+func (b *builder) convertAccelerator(a *store.Accelerator) dataplane.Accelerator {
 	out := dataplane.Accelerator{ARN: a.ARN, DNSNames: []string{a.DNSName}}
 	if a.DualStackDNSName != "" {
 		out.DNSNames = append(out.DNSNames, a.DualStackDNSName)
 	}
 	for _, address := range a.IPv4 {
-		out.Addresses = append(out.Addresses, dataplane.StaticAddress{Public: address, Local: b.s.w.Config.Accelerator.LocalAddress(address)})
+		out.Addresses = append(out.Addresses, dataplane.StaticAddress{Public: address, Local: b.s.store.Config.Accelerator.LocalAddress(address)})
 	}
 	for _, address := range a.IPv6 {
 		out.Addresses = append(out.Addresses, dataplane.StaticAddress{Public: address})
@@ -49,35 +49,35 @@ func (b *builder) accelerator(a *store.Accelerator) dataplane.Accelerator {
 			listener.Ports = append(listener.Ports, dataplane.PortRange{From: uint16(r.From), To: uint16(r.To)})
 		}
 		for _, g := range l.Groups {
-			listener.Groups = append(listener.Groups, b.endpointGroup(l, g))
+			listener.EndpointGroups = append(listener.EndpointGroups, b.convertEndpointGroup(l, g))
 		}
 		out.Listeners = append(out.Listeners, listener)
 	}
 	return out
 }
 
-func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.EndpointGroup {
-	out := dataplane.EndpointGroup{ARN: g.ARN, Region: g.Region, Dial: float64(g.Dial), Overrides: map[uint16]uint16{}}
+func (b *builder) convertEndpointGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.EndpointGroup {
+	out := dataplane.EndpointGroup{ARN: g.ARN, Region: g.Region, TrafficDial: float64(g.Dial), PortOverrides: map[uint16]uint16{}}
 	for _, o := range g.Overrides {
-		out.Overrides[uint16(o.Listener)] = uint16(o.Endpoint)
+		out.PortOverrides[uint16(o.Listener)] = uint16(o.Endpoint)
 	}
-	check := endpointCheck(l, g)
+	check := endpointCheckTargetGroup(l, g)
 	for _, e := range g.Endpoints {
-		if ready := e.Added.Add(b.s.w.Config.Accelerator.HealthDelay); b.now.Before(ready) {
+		if ready := e.Added.Add(b.s.store.Config.Accelerator.HealthDelay); b.now.Before(ready) {
 			b.rebuildAt(ready)
 		}
-		health := b.s.w.EndpointHealth(b.p.Account, g, e, b.now)
+		health := b.s.store.EndpointHealth(b.p.Account, g, e, b.now)
 		endpoint := dataplane.AcceleratorEndpoint{
-			ID: e.ID, Weight: int(e.Weight), Healthy: health == gatypes.HealthStateHealthy, PreserveClient: e.PreserveClient,
+			ID: e.ID, Weight: int(e.Weight), IsHealthy: health == gatypes.HealthStateHealthy, PreserveClientIP: e.PreserveClient,
 		}
-		regional := b.s.w.Partition(b.p.Account, g.Region)
+		regional := b.s.store.Partition(b.p.Account, g.Region)
 		if strings.HasPrefix(e.ID, "arn:") {
 			if lb := regional.ELB.LoadBalancers[e.ID]; lb != nil {
 				endpoint.LoadBalancer = lb.DNSName
 			}
 		} else if endpoint.Address = endpointAddress(regional, e.ID); endpoint.Address.IsValid() {
 			check.Targets = append(check.Targets, dataplane.Target{
-				ID: e.ID, Address: endpoint.Address, Port: check.HealthCheck.Port, State: stateOf(health), Epoch: e.Added.String(),
+				ID: e.ID, Address: endpoint.Address, Port: check.HealthCheck.Port, State: targetState(health), Epoch: e.Added.String(),
 			})
 		}
 		out.Endpoints = append(out.Endpoints, endpoint)
@@ -88,16 +88,16 @@ func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointG
 	return out
 }
 
-// endpointCheck returns a target group with which the data plane performs the health checks of an endpoint group.
+// endpointCheckTargetGroup returns a target group with which the data plane performs the health checks of an endpoint group.
 // Endpoints that are load balancers have no such checks.
-func endpointCheck(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
+func endpointCheckTargetGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
 	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
 		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
 		Interval: time.Duration(g.CheckInterval) * time.Second, HealthyThreshold: int(g.Threshold), UnhealthyThreshold: int(g.Threshold),
 	}}
 }
 
-func stateOf(health gatypes.HealthState) dataplane.State {
+func targetState(health gatypes.HealthState) dataplane.TargetState {
 	switch health {
 	case gatypes.HealthStateHealthy:
 		return dataplane.StateHealthy
@@ -133,11 +133,11 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	for _, e := range s.plane.AcceleratorSockets() {
 		sockets[e.Accelerator] = append(sockets[e.Accelerator], e)
 	}
-	s.w.Lock()
-	defer s.w.Unlock()
-	now := s.w.Clock.Now()
+	s.store.Lock()
+	defer s.store.Unlock()
+	now := s.store.Clock.Now()
 	out := []servedAccelerator{}
-	for _, p := range s.w.Partitions() {
+	for _, p := range s.store.Partitions() {
 		for _, arn := range store.SortedKeys(p.Accelerators.Accelerators) {
 			a := p.Accelerators.Accelerators[arn]
 			item := servedAccelerator{ARN: arn, Name: a.Name, Status: string(a.Status(now)), DNSNames: []string{a.DNSName}, Sockets: []dataplane.AcceleratorSocket{}}
@@ -162,7 +162,7 @@ func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane
 		parts[a.ARN] = true
 		for _, l := range a.Listeners {
 			parts[l.ARN] = true
-			for _, g := range l.Groups {
+			for _, g := range l.EndpointGroups {
 				parts[g.ARN] = true
 				for _, e := range g.Endpoints {
 					endpoints[identity{g.ARN, e.ID}] = e
@@ -181,8 +181,8 @@ func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane
 			if !parts[l.ARN] {
 				continue
 			}
-			groups := l.Groups
-			l.Groups = nil
+			groups := l.EndpointGroups
+			l.EndpointGroups = nil
 			for _, g := range groups {
 				if !parts[g.ARN] {
 					continue
@@ -191,11 +191,11 @@ func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane
 				g.Endpoints = nil
 				for _, e := range list {
 					if now, ok := endpoints[identity{g.ARN, e.ID}]; ok {
-						e.Healthy = now.Healthy
+						e.IsHealthy = now.IsHealthy
 						g.Endpoints = append(g.Endpoints, e)
 					}
 				}
-				l.Groups = append(l.Groups, g)
+				l.EndpointGroups = append(l.EndpointGroups, g)
 			}
 			a.Listeners = append(a.Listeners, l)
 		}

@@ -40,8 +40,8 @@ func (l *accessLog) list() []dataplane.AccessEntry {
 
 func (s *Server) recordAccess(e dataplane.AccessEntry) {
 	s.requests.add(e)
-	if s.opt.Plane.Access != nil {
-		s.opt.Plane.Access(e)
+	if s.opt.Plane.LogAccess != nil {
+		s.opt.Plane.LogAccess(e)
 	}
 }
 
@@ -70,7 +70,7 @@ func servedRules(p *store.Partition, arn string) []servedRule {
 	out := []servedRule{}
 	var rules []*store.Rule
 	port := map[string]int32{}
-	p.ELB.RulesFor(arn, func(r *store.Rule) {
+	p.ELB.EachRuleOf(arn, func(r *store.Rule) {
 		if !r.IsDefault() {
 			rules, port[r.Listener] = append(rules, r), p.ELB.Listeners[r.Listener].Port
 		}
@@ -116,7 +116,7 @@ type servedEndpoint struct {
 
 // registerAdmin adds the admin paths of the data plane.
 func (s *Server) registerAdmin() {
-	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.served(), nil })
+	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.servedLoadBalancers(), nil })
 	s.em.HandleAdmin("accelerators", func(*http.Request, []byte) (any, error) { return s.servedAccelerators(), nil })
 	s.em.HandleAdmin("requests", func(*http.Request, []byte) (any, error) { return s.requests.list(), nil })
 	s.em.HandleAdmin("public-key", func(r *http.Request, _ []byte) (any, error) {
@@ -132,17 +132,17 @@ func (s *Server) registerAdmin() {
 	})
 }
 
-// served lists the load balancers of all accounts with their endpoints.
-func (s *Server) served() []servedLoadBalancer {
+// servedLoadBalancers lists the load balancers of all accounts with their endpoints.
+func (s *Server) servedLoadBalancers() []servedLoadBalancer {
 	endpoints := map[string][]dataplane.Endpoint{}
 	for _, e := range s.plane.Endpoints() {
 		endpoints[e.LoadBalancer] = append(endpoints[e.LoadBalancer], e)
 	}
-	s.w.Lock()
-	defer s.w.Unlock()
-	now := s.w.Clock.Now()
+	s.store.Lock()
+	defer s.store.Unlock()
+	now := s.store.Clock.Now()
 	out := []servedLoadBalancer{}
-	for _, p := range s.w.Partitions() {
+	for _, p := range s.store.Partitions() {
 		for _, arn := range store.SortedKeys(p.ELB.LoadBalancers) {
 			lb := p.ELB.LoadBalancers[arn]
 			state, _ := lb.State(now)
@@ -150,7 +150,7 @@ func (s *Server) served() []servedLoadBalancer {
 				ARN: arn, Name: lb.Name, DNSName: lb.DNSName, Scheme: string(lb.Scheme), State: string(state), Endpoints: []servedEndpoint{}, Rules: servedRules(p, arn),
 			}
 			for _, e := range endpoints[arn] {
-				shown := servedEndpoint{Listener: e.Listener, Zone: e.Zone, Node: e.Node, Address: e.Real, UDP: e.UDP}
+				shown := servedEndpoint{Listener: e.Listener, Zone: e.Zone, Node: e.NodeAddress, Address: e.LocalAddress, UDP: e.UDP}
 				if l := p.ELB.Listeners[e.Listener]; l != nil {
 					shown.Protocol = string(l.Protocol)
 				}

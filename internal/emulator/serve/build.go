@@ -14,12 +14,12 @@ import (
 
 // buildResult is a configuration with the other results of its creation.
 type buildResult struct {
-	config  dataplane.Config
-	idle    []dataplane.TargetGroup // target groups that no load balancer uses
-	keyless []string                // ARNs of certificates that have no key yet
-	errs    []error                 // reasons for omitted parts of the state
-	at      time.Time               // time of the creation on the emulator's clock
-	next    time.Duration           // duration until the state changes without a call, 0 for never
+	config                 dataplane.Config
+	unusedTargetGroups     []dataplane.TargetGroup // target groups that no load balancer uses
+	certificatesWithoutKey []string                // ARNs of certificates that have no key yet
+	errs                   []error                 // reasons for omitted parts of the state
+	builtAt                time.Time               // time of the creation on the emulator's clock
+	nextBuild              time.Duration           // duration until the state changes without a call, 0 for never
 }
 
 // builder adds one partition to a configuration. The emulator state is locked.
@@ -31,26 +31,26 @@ type builder struct {
 	rules map[string][]*store.Rule // by listener
 }
 
-// build returns the configuration for the current state. It takes the state lock.
-func (s *Server) build() buildResult {
-	s.w.Lock()
-	defer s.w.Unlock()
-	now := s.w.Clock.Now()
-	out := buildResult{at: now, config: dataplane.Config{Distances: distances(s.w.Config.Accelerator)}}
-	for _, p := range s.w.Partitions() {
+// buildConfig returns the configuration for the current state. It takes the state lock.
+func (s *Server) buildConfig() buildResult {
+	s.store.Lock()
+	defer s.store.Unlock()
+	now := s.store.Clock.Now()
+	out := buildResult{builtAt: now, config: dataplane.Config{Distances: convertDistances(s.store.Config.Accelerator)}}
+	for _, p := range s.store.Partitions() {
 		b := builder{buildResult: &out, s: s, p: p, now: now, rules: map[string][]*store.Rule{}}
 		for _, arn := range store.SortedKeys(p.ELB.Rules) {
 			r := p.ELB.Rules[arn]
 			b.rules[r.Listener] = append(b.rules[r.Listener], r)
 		}
-		b.partition()
-		b.accelerators()
+		b.addPartition()
+		b.addAccelerators()
 	}
 	return out
 }
 
-// partition adds the active load balancers and the target groups that they use.
-func (b *builder) partition() {
+// addPartition adds the active load balancers and the target groups that they use.
+func (b *builder) addPartition() {
 	serving := map[string]bool{}
 	for _, arn := range store.SortedKeys(b.p.ELB.LoadBalancers) {
 		lb := b.p.ELB.LoadBalancers[arn]
@@ -62,14 +62,14 @@ func (b *builder) partition() {
 			continue
 		}
 		serving[arn] = true
-		b.config.LoadBalancers = append(b.config.LoadBalancers, b.loadBalancer(lb))
+		b.config.LoadBalancers = append(b.config.LoadBalancers, b.convertLoadBalancer(lb))
 	}
 	for _, arn := range store.SortedKeys(b.p.ELB.TargetGroups) {
 		switch g := b.p.ELB.TargetGroups[arn]; {
 		case serving[g.LoadBalancer]:
-			b.config.TargetGroups = append(b.config.TargetGroups, b.targetGroup(g))
+			b.config.TargetGroups = append(b.config.TargetGroups, b.convertTargetGroup(g))
 		case b.s.propagation.delay > 0:
-			b.idle = append(b.idle, b.targetGroup(g))
+			b.unusedTargetGroups = append(b.unusedTargetGroups, b.convertTargetGroup(g))
 		}
 	}
 }
@@ -78,8 +78,8 @@ func (b *builder) partition() {
 func (b *builder) rebuildAt(t time.Time) {
 	// The added millisecond is for a timer that fires early.
 	d := max(t.Sub(b.now), 0) + time.Millisecond
-	if b.next == 0 || d < b.next {
-		b.next = d
+	if b.nextBuild == 0 || d < b.nextBuild {
+		b.nextBuild = d
 	}
 }
 
@@ -88,23 +88,23 @@ func (b *builder) addError(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
-func (b *builder) loadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
-	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, Network: !lb.IsALB(), Attributes: maps.Clone(lb.Attributes)}
-	out.Nodes = b.nodes(lb)
+func (b *builder) convertLoadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
+	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, IsNetwork: !lb.IsALB(), Attributes: maps.Clone(lb.Attributes)}
+	out.Nodes = b.convertNodes(lb)
 	for _, arn := range store.SortedKeys(b.p.ELB.Listeners) {
 		l := b.p.ELB.Listeners[arn]
 		if l.LoadBalancer != lb.ARN {
 			continue
 		}
-		if listener, ok := b.listener(l); ok {
+		if listener, ok := b.convertListener(l); ok {
 			out.Listeners = append(out.Listeners, listener)
 		}
 	}
 	return out
 }
 
-// nodes returns the nodes of a load balancer. It returns none if lb is nil.
-func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
+// convertNodes returns the nodes of a load balancer. It returns none if lb is nil.
+func (b *builder) convertNodes(lb *store.LoadBalancer) []dataplane.Node {
 	if lb == nil {
 		return nil
 	}
@@ -124,8 +124,8 @@ func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	return out
 }
 
-// listener converts a listener, and returns false if it cannot be served.
-func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
+// convertListener converts a listener, and returns false if it cannot be served.
+func (b *builder) convertListener(l *store.Listener) (dataplane.Listener, bool) {
 	out := dataplane.Listener{
 		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: maps.Clone(l.Attributes),
 	}
@@ -134,7 +134,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	}
 	if l.Protocol == elbtypes.ProtocolEnumHttps || l.Protocol == elbtypes.ProtocolEnumTls {
 		for i, arn := range append([]string{l.Certificate}, l.SNI...) {
-			cert, err := b.certificate(arn)
+			cert, err := b.convertCertificate(arn)
 			if err != nil {
 				b.addError("listener %s: %w", l.ARN, err)
 				if i == 0 {
@@ -144,7 +144,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 			}
 			out.Certificates = append(out.Certificates, cert)
 		}
-		out.MutualTLS = b.mutualTLS(l)
+		out.MutualTLS = b.convertMutualTLS(l)
 	}
 	for _, r := range b.rules[l.ARN] {
 		rule, err := RuleOf(r)
@@ -153,7 +153,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 			continue
 		}
 		if r.IsDefault() {
-			out.Default = rule
+			out.DefaultRule = rule
 		} else {
 			out.Rules = append(out.Rules, rule)
 		}
@@ -161,8 +161,8 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	return out, true
 }
 
-// mutualTLS returns the mutual authentication of a listener, nil if it does not request client certificates.
-func (b *builder) mutualTLS(l *store.Listener) *dataplane.MutualTLS {
+// convertMutualTLS returns the mutual authentication of a listener, nil if it does not request client certificates.
+func (b *builder) convertMutualTLS(l *store.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil
 	}
@@ -177,22 +177,22 @@ func (b *builder) mutualTLS(l *store.Listener) *dataplane.MutualTLS {
 		b.addError("listener %s: trust store %s does not exist", l.ARN, *l.Mutual.TrustStoreArn)
 		return out
 	}
-	out.CABundle = b.object(store.Name, store.Bucket, store.Key, store.Version)
+	out.CABundle = b.readObject(store.Name, store.Bucket, store.Key, store.Version)
 	for _, r := range store.Revocations {
-		if list := b.object(store.Name, r.Bucket, r.Key, r.Version); list != nil {
+		if list := b.readObject(store.Name, r.Bucket, r.Key, r.Version); list != nil {
 			out.RevocationLists = append(out.RevocationLists, list)
 		}
 	}
 	return out
 }
 
-// object returns an object of S3, nil after an error.
-func (b *builder) object(store, bucket, key, version string) []byte {
-	if b.s.opt.Objects == nil {
+// readObject returns an object of S3, nil after an error.
+func (b *builder) readObject(store, bucket, key, version string) []byte {
+	if b.s.opt.ReadObject == nil {
 		b.addError("trust store %s: cannot read s3://%s/%s because the emulator has no S3", store, bucket, key)
 		return nil
 	}
-	text, err := b.s.opt.Objects(bucket, key, version)
+	text, err := b.s.opt.ReadObject(bucket, key, version)
 	if err != nil {
 		b.addError("trust store %s: read s3://%s/%s: %w", store, bucket, key, err)
 	}

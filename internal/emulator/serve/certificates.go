@@ -10,17 +10,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// keyring caches key pairs that were read from PEM, because parsing is slow. Only the
+// keyPairCache caches key pairs that were read from PEM, because parsing is slow. Only the
 // goroutine that applies the state uses it.
-type keyring struct {
+type keyPairCache struct {
 	pairs map[string]tls.Certificate // by PEM
 }
 
-func newKeyring() *keyring { return &keyring{pairs: map[string]tls.Certificate{}} }
+func newKeyPairCache() *keyPairCache { return &keyPairCache{pairs: map[string]tls.Certificate{}} }
 
-// certificate returns a certificate of ACM with its key. It adds a certificate without a key to keyless; createKeys
-// creates the key later without the lock.
-func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
+// convertCertificate returns a certificate of ACM with its key. It adds a certificate without a key to
+// certificatesWithoutKey; createKeys creates the key later without the lock.
+func (b *builder) convertCertificate(arn string) (dataplane.Certificate, error) {
 	if !strings.Contains(arn, ":acm:") {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator does not support IAM server certificates", arn)
 	}
@@ -29,17 +29,17 @@ func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s does not exist", arn)
 	}
 	if c.CertificatePEM == "" {
-		b.keyless = append(b.keyless, arn)
+		b.certificatesWithoutKey = append(b.certificatesWithoutKey, arn)
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s has no key yet", arn)
 	}
-	pair, err := b.s.certs.pair(c)
+	pair, err := b.s.keyPairs.keyPair(c)
 	if err != nil {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s: %w", arn, err)
 	}
 	return dataplane.Certificate{ARN: arn, TLS: pair, Domains: append([]string{}, c.Names...)}, nil
 }
 
-func (k *keyring) pair(c *store.Certificate) (tls.Certificate, error) {
+func (k *keyPairCache) keyPair(c *store.Certificate) (tls.Certificate, error) {
 	chain := strings.TrimRight(c.CertificatePEM, "\n") + "\n" + c.ChainPEM
 	if pair, ok := k.pairs[chain]; ok {
 		return pair, nil
@@ -54,11 +54,11 @@ func (k *keyring) pair(c *store.Certificate) (tls.Certificate, error) {
 
 // createKeys creates the keys of requested certificates without the lock, because
 // creation of RSA keys is slow.
-func (k *keyring) createKeys(w *store.Store, arns []string) {
+func (k *keyPairCache) createKeys(w *store.Store, arns []string) {
 	for _, arn := range arns {
 		var copied store.Certificate
 		w.Lock()
-		found := certificateOf(w, arn)
+		found := findCertificate(w, arn)
 		if found != nil {
 			copied = *found
 		}
@@ -67,14 +67,14 @@ func (k *keyring) createKeys(w *store.Store, arns []string) {
 			continue // the next build adds an error for the listener
 		}
 		w.Lock()
-		if found := certificateOf(w, arn); found != nil && found.CertificatePEM == "" {
+		if found := findCertificate(w, arn); found != nil && found.CertificatePEM == "" {
 			found.CertificatePEM, found.KeyPEM = copied.CertificatePEM, copied.KeyPEM
 		}
 		w.Unlock()
 	}
 }
 
-func certificateOf(w *store.Store, arn string) *store.Certificate {
+func findCertificate(w *store.Store, arn string) *store.Certificate {
 	for _, p := range w.Partitions() {
 		if c := p.ACM.Certificates[arn]; c != nil {
 			return c

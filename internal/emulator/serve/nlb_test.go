@@ -24,8 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// nlb creates a Network Load Balancer in both zones.
-func (r *harness) nlb(groups ...string) types.LoadBalancer {
+// createNLB creates a Network Load Balancer in both zones.
+func (r *harness) createNLB(groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	r.em.Store().Lock()
 	r.em.Store().Config.ELB.RegistrationDelayNLB = 0
@@ -35,15 +35,15 @@ func (r *harness) nlb(groups ...string) types.LoadBalancer {
 	}))(r.t).LoadBalancers[0]
 }
 
-// stream creates a listener of an NLB.
-func (r *harness) stream(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
+// createNLBListener creates a listener of an NLB.
+func (r *harness) createNLBListener(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
 	r.t.Helper()
-	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forward(groups[0].TargetGroupArn)}
+	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forwardActions(groups[0].TargetGroupArn)}
 	must(r.elb.CreateListener(r.ctx, in))(r.t)
 }
 
-// streamGroup creates a target group of IP targets with frequent TCP health checks.
-func (r *harness) streamGroup(name string, p types.ProtocolEnum, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
+// createNLBTargetGroup creates a target group of IP targets with frequent TCP health checks.
+func (r *harness) createNLBTargetGroup(name string, p types.ProtocolEnum, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
 	in := &elb.CreateTargetGroupInput{
 		Name: &name, Protocol: p, Port: aws.Int32(9090), VpcId: &r.vpc, TargetType: "ip",
@@ -56,18 +56,18 @@ func (r *harness) streamGroup(name string, p types.ProtocolEnum, edit ...func(*e
 	return must(r.elb.CreateTargetGroup(r.ctx, in))(r.t).TargetGroups[0]
 }
 
-func (r *harness) attribute(g types.TargetGroup, key, value string) {
+func (r *harness) setAttribute(g types.TargetGroup, key, value string) {
 	r.t.Helper()
 	must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: &key, Value: &value}},
 	}))(r.t)
 }
 
-// greeter runs a TCP target that first sends its own address and that of its peer, and then echoes. It replies to
+// startGreeter runs a TCP target that first sends its own address and that of its peer, and then echoes. It replies to
 // UDP datagrams in the same way.
-func (r *harness) greeter(host string) string {
+func (r *harness) startGreeter(host string) string {
 	r.t.Helper()
-	address := r.net + "." + host
+	address := r.networkPrefix + "." + host
 	at := netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(address)), 9090).String()
 	l, err := net.Listen("tcp", at)
 	if err != nil {
@@ -100,19 +100,19 @@ func (r *harness) greeter(host string) string {
 			if err != nil {
 				return
 			}
-			fmt.Fprintf(writerTo{u, from}, "%s %s\n", address, from.(*net.UDPAddr).IP)
+			fmt.Fprintf(datagramWriter{u, from}, "%s %s\n", address, from.(*net.UDPAddr).IP)
 		}
 	}()
 	return address
 }
 
-// writerTo sends datagrams to one address.
-type writerTo struct {
+// datagramWriter sends datagrams to one address.
+type datagramWriter struct {
 	net.PacketConn
-	to net.Addr
+	address net.Addr
 }
 
-func (w writerTo) Write(b []byte) (int, error) { return w.WriteTo(b, w.to) }
+func (w datagramWriter) Write(b []byte) (int, error) { return w.WriteTo(b, w.address) }
 
 // dial connects to a node of the load balancer. Reads fail after within.
 func (r *harness) dial(network string, lb types.LoadBalancer, local string, within time.Duration) (net.Conn, *bufio.Reader, error) {
@@ -120,7 +120,7 @@ func (r *harness) dial(network string, lb types.LoadBalancer, local string, with
 	if !ok || len(found) == 0 {
 		return nil, nil, errors.New("no such name")
 	}
-	d := net.Dialer{Timeout: hang}
+	d := net.Dialer{Timeout: conditionTimeout}
 	if local != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(local)}
 		if network == "udp" {
@@ -135,8 +135,8 @@ func (r *harness) dial(network string, lb types.LoadBalancer, local string, with
 	return conn, bufio.NewReader(conn), conn.SetDeadline(time.Now().Add(within))
 }
 
-// greeted waits until a connection receives the wanted greeting.
-func (r *harness) greeted(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
+// awaitNLBGreeting waits until a connection receives the wanted greeting.
+func (r *harness) awaitNLBGreeting(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn
 	var in *bufio.Reader
@@ -157,17 +157,17 @@ func (r *harness) greeted(network string, lb types.LoadBalancer, local, want str
 		}
 		return err
 	})
-	conn.SetDeadline(time.Now().Add(hang))
+	conn.SetDeadline(time.Now().Add(conditionTimeout))
 	return conn, in
 }
 
 func TestNetworkLoadBalancerServesItsConfiguration(t *testing.T) {
 	r := newHarness(t, serve.Options{})
-	lb := r.nlb()
-	g := r.streamGroup("tcp", "TCP")
-	r.stream(lb, "TCP", g)
+	lb := r.createNLB()
+	g := r.createNLBTargetGroup("tcp", "TCP")
+	r.createNLBListener(lb, "TCP", g)
 	r.eventually("without targets, connections are reset", func() error {
-		_, in, err := r.dial("tcp", lb, "", hang)
+		_, in, err := r.dial("tcp", lb, "", conditionTimeout)
 		if err == nil {
 			_, err = in.ReadByte()
 		}
@@ -176,22 +176,22 @@ func TestNetworkLoadBalancerServesItsConfiguration(t *testing.T) {
 		}
 		return nil
 	})
-	r.attribute(g, "load_balancing.cross_zone.enabled", "true")
-	first := r.greeter("0.60")
-	r.register(g, first)
-	r.state(g, first, "healthy")
+	r.setAttribute(g, "load_balancing.cross_zone.enabled", "true")
+	first := r.startGreeter("0.60")
+	r.registerTargets(g, first)
+	r.awaitState(g, first, "healthy")
 	found, _ := r.srv.Lookup(*lb.DNSName)
-	conn, in := r.greeted("tcp", lb, "", first+" "+found[0].String())
-	r.attribute(g, "preserve_client_ip.enabled", "true")
-	r.greeted("tcp", lb, "127.9.8.7", first+" 127.9.8.7")
+	conn, in := r.awaitNLBGreeting("tcp", lb, "", first+" "+found[0].String())
+	r.setAttribute(g, "preserve_client_ip.enabled", "true")
+	r.awaitNLBGreeting("tcp", lb, "127.9.8.7", first+" 127.9.8.7")
 
-	second := r.greeter("0.61")
-	r.register(g, second)
-	r.state(g, second, "healthy")
+	second := r.startGreeter("0.61")
+	r.registerTargets(g, second)
+	r.awaitState(g, second, "healthy")
 	must(r.elb.DeregisterTargets(r.ctx, &elb.DeregisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: &first}}}))(t)
-	r.state(g, first, "draining Target.DeregistrationInProgress")
+	r.awaitState(g, first, "draining Target.DeregistrationInProgress")
 	for range 5 {
-		r.greeted("tcp", lb, "127.9.8.7", second+" 127.9.8.7")
+		r.awaitNLBGreeting("tcp", lb, "127.9.8.7", second+" 127.9.8.7")
 	}
 	fmt.Fprintln(conn, "still here")
 	if text, err := in.ReadString('\n'); err != nil || text != "still here\n" {
@@ -205,24 +205,24 @@ func TestNetworkLoadBalancerServesItsConfiguration(t *testing.T) {
 
 func TestUDPListenerServesItsConfiguration(t *testing.T) {
 	r := newHarness(t, serve.Options{})
-	lb, g := r.nlb(), r.streamGroup("udp", "UDP")
-	r.stream(lb, "UDP", g)
-	target := r.greeter("0.62")
-	r.register(g, target)
-	r.state(g, target, "healthy")
-	r.greeted("udp", lb, "127.9.8.7", target+" 127.9.8.7")
+	lb, g := r.createNLB(), r.createNLBTargetGroup("udp", "UDP")
+	r.createNLBListener(lb, "UDP", g)
+	target := r.startGreeter("0.62")
+	r.registerTargets(g, target)
+	r.awaitState(g, target, "healthy")
+	r.awaitNLBGreeting("udp", lb, "127.9.8.7", target+" 127.9.8.7")
 }
 
 func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	r := newHarness(t, serve.Options{})
-	r.listen(fixed("200"))
-	lb := r.nlb()
-	g := r.streamGroup("behind", "TCP", func(in *elb.CreateTargetGroupInput) { in.TargetType, in.Port = "alb", aws.Int32(port) })
-	r.stream(lb, "TCP", g)
+	r.createListener(fixedResponseActions("200"))
+	lb := r.createNLB()
+	g := r.createNLBTargetGroup("behind", "TCP", func(in *elb.CreateTargetGroupInput) { in.TargetType, in.Port = "alb", aws.Int32(port) })
+	r.createNLBListener(lb, "TCP", g)
 	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: r.lb.LoadBalancerArn}}}))(t)
-	r.state(g, *r.lb.LoadBalancerArn, "healthy")
+	r.awaitState(g, *r.lb.LoadBalancerArn, "healthy")
 	r.eventually("the ALB answers", func() error {
-		resp, err := r.client(nil).Get(fmt.Sprintf("http://%s:%d/", *lb.DNSName, port))
+		resp, err := r.newClient(nil).Get(fmt.Sprintf("http://%s:%d/", *lb.DNSName, port))
 		if err != nil {
 			return err
 		}
@@ -236,18 +236,18 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 
 func TestSecurityGroupsOfNLBAndTargetsAreEnforced(t *testing.T) {
 	r := newHarness(t, serve.Options{EnforceSecurityGroups: true})
-	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
-	r.stream(lb, "TCP", g)
-	r.attribute(g, "preserve_client_ip.enabled", "true")
+	lb, g := r.createNLB(r.securityGroupID), r.createNLBTargetGroup("tcp", "TCP")
+	r.createNLBListener(lb, "TCP", g)
+	r.setAttribute(g, "preserve_client_ip.enabled", "true")
 	// The target has an ENI, and the ENI's security group admits traffic from the load balancer's security group.
-	address := r.greeter("0.63")
+	address := r.startGreeter("0.63")
 	own := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("pods"), Description: aws.String("pods"), VpcId: &r.vpc}))(t).GroupId
 	must(r.ec2.CreateNetworkInterface(r.ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &r.subnets[0], PrivateIpAddress: &address, Groups: []string{own}}))(t)
 	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &own, IpPermissions: []ec2types.IpPermission{{
-		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(9090), ToPort: aws.Int32(9090), UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: &r.group}},
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(9090), ToPort: aws.Int32(9090), UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: &r.securityGroupID}},
 	}}}))(t)
-	r.register(g, address)
-	r.state(g, address, "healthy")
+	r.registerTargets(g, address)
+	r.awaitState(g, address, "healthy")
 	_, in, err := r.dial("tcp", lb, "127.9.8.7", brief)
 	if err != nil {
 		t.Fatal(err)
@@ -255,10 +255,10 @@ func TestSecurityGroupsOfNLBAndTargetsAreEnforced(t *testing.T) {
 	if _, err := in.ReadByte(); err == nil || errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("a security group without rules admits a client, or answers: %v", err)
 	}
-	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.securityGroupID, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("127.9.8.7/32")}},
 	}}}))(t)
-	r.greeted("tcp", lb, "127.9.8.7", address+" 127.9.8.7")
+	r.awaitNLBGreeting("tcp", lb, "127.9.8.7", address+" 127.9.8.7")
 }
 
 func TestDualStackNLBServesItsConfiguration(t *testing.T) {
@@ -275,17 +275,17 @@ func TestDualStackNLBServesItsConfiguration(t *testing.T) {
 		part := strings.Replace(block, "00::/56", fmt.Sprintf("0%d::/64", i), 1)
 		must(r.ec2.AssociateSubnetCidrBlock(r.ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &s, Ipv6CidrBlock: &part}))(t)
 	}
-	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
-	r.stream(lb, "TCP", g)
+	lb, g := r.createNLB(r.securityGroupID), r.createNLBTargetGroup("tcp", "TCP")
+	r.createNLBListener(lb, "TCP", g)
 	must(r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: lb.LoadBalancerArn, IpAddressType: "dualstack"}))(t)
-	target := r.greeter("0.64")
-	r.register(g, target)
-	r.state(g, target, "healthy")
+	target := r.startGreeter("0.64")
+	r.registerTargets(g, target)
+	r.awaitState(g, target, "healthy")
 	wait := brief
 	dial := func() (string, error) {
 		for _, e := range r.srv.Endpoints() {
-			if e.LoadBalancer == *lb.LoadBalancerArn && e.Node.Addr().Is6() {
-				conn, err := net.DialTimeout("tcp", e.Real.String(), hang)
+			if e.LoadBalancer == *lb.LoadBalancerArn && e.NodeAddress.Addr().Is6() {
+				conn, err := net.DialTimeout("tcp", e.LocalAddress.String(), conditionTimeout)
 				if err != nil {
 					return "", err
 				}
@@ -303,7 +303,7 @@ func TestDualStackNLBServesItsConfiguration(t *testing.T) {
 		}
 		return nil
 	})
-	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.securityGroupID, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), Ipv6Ranges: []ec2types.Ipv6Range{{CidrIpv6: aws.String("::/0")}},
 	}}}))(t)
 	r.eventually("an IPv6 client is admitted", func() error {

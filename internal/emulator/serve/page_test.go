@@ -25,21 +25,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// routeRow matches a table row of docs/emulator.md, and example matches a command.
+// routeRowPattern matches a table row of docs/emulator.md, and example matches a command.
 var (
-	routeRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([A-Z]+) \\|")
-	example  = regexp.MustCompile(`(?m)^curl (?:-o (\S+) )?(?:-X ([A-Z]+) )?"?\$AWS_ENDPOINT_URL(/[^\s"]+)"?(?: -d '(.*)'| --data-binary @(\S+))?$`)
+	routeRowPattern = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([A-Z]+) \\|")
+	examplePattern  = regexp.MustCompile(`(?m)^curl (?:-o (\S+) )?(?:-X ([A-Z]+) )?"?\$AWS_ENDPOINT_URL(/[^\s"]+)"?(?: -d '(.*)'| --data-binary @(\S+))?$`)
 )
 
-// documented is an emulator with the resources that the examples of docs/emulator.md need.
-type documented struct {
-	client *http.Client
-	arn    string // ARN of the load balancer
-	// group is the ARN of an endpoint group in which the load balancer is an endpoint.
-	group string
+// documentedEmulator is an emulator with the resources that the examples of docs/emulator.md need.
+type documentedEmulator struct {
+	client          *http.Client
+	loadBalancerARN string // ARN of the load balancer
+	// endpointGroupARN is the ARN of an endpoint group in which the load balancer is an endpoint.
+	endpointGroupARN string
 }
 
-func newDocumentedEmulator(t *testing.T) documented {
+func newDocumentedEmulator(t *testing.T) documentedEmulator {
 	t.Helper()
 	clock := store.NewManualClock(time.Unix(1700000000, 0))
 	em := emulator.New(emulator.Options{Seed: 1, Clock: clock})
@@ -62,19 +62,19 @@ func newDocumentedEmulator(t *testing.T) documented {
 		t.Fatal(err)
 	}
 	clock.Advance(time.Minute)
-	d := documented{client: em.Client(), arn: *out.LoadBalancers[0].LoadBalancerArn}
+	d := documentedEmulator{client: em.Client(), loadBalancerARN: *out.LoadBalancers[0].LoadBalancerArn}
 	accelerators := ga.NewFromConfig(sdk)
 	a := must(accelerators.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: aws.String("page"), Enabled: aws.Bool(false)}))(t)
 	l := must(accelerators.CreateListener(t.Context(), &ga.CreateListenerInput{
 		AcceleratorArn: a.Accelerator.AcceleratorArn, Protocol: "TCP", PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(80), ToPort: aws.Int32(80)}},
 	}))(t)
-	d.group = *must(accelerators.CreateEndpointGroup(t.Context(), &ga.CreateEndpointGroupInput{
-		ListenerArn: l.Listener.ListenerArn, EndpointGroupRegion: aws.String("us-west-2"), EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: &d.arn}},
+	d.endpointGroupARN = *must(accelerators.CreateEndpointGroup(t.Context(), &ga.CreateEndpointGroupInput{
+		ListenerArn: l.Listener.ListenerArn, EndpointGroupRegion: aws.String("us-west-2"), EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: &d.loadBalancerARN}},
 	}))(t).EndpointGroup.EndpointGroupArn
 	return d
 }
 
-func (d documented) do(t *testing.T, method, path, body string) (status int, answer string) {
+func (d documentedEmulator) send(t *testing.T, method, path, body string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://aws.local"+path, strings.NewReader(body))
 	if err != nil {
@@ -96,14 +96,14 @@ func (d documented) do(t *testing.T, method, path, body string) (status int, ans
 func TestEmulatorPageListsTheRoutes(t *testing.T) {
 	d := newDocumentedEmulator(t)
 	listed := map[string]bool{}
-	for _, row := range routeRow.FindAllStringSubmatch(docs.Emulator, -1) {
+	for _, row := range routeRowPattern.FindAllStringSubmatch(docs.Emulator, -1) {
 		listed[row[1]] = true
-		if _, answer := d.do(t, row[2], "/_fulcrum/"+row[1], ""); strings.Contains(answer, "this method means nothing here") {
+		if _, answer := d.send(t, row[2], "/_fulcrum/"+row[1], ""); strings.Contains(answer, "this method means nothing here") {
 			t.Errorf("the route %s has no method %s", row[1], row[2])
 		}
 	}
 	var there struct{ Paths []string }
-	_, answer := d.do(t, "GET", "/_fulcrum/", "")
+	_, answer := d.send(t, "GET", "/_fulcrum/", "")
 	if err := json.Unmarshal([]byte(answer), &there); err != nil {
 		t.Fatalf("%v: %s", err, answer)
 	}
@@ -116,7 +116,7 @@ func TestEmulatorPageListsTheRoutes(t *testing.T) {
 func TestExamplesOfEmulatorPageWork(t *testing.T) {
 	d := newDocumentedEmulator(t)
 	page := docs.Emulator
-	examples := example.FindAllStringSubmatch(page, -1)
+	examples := examplePattern.FindAllStringSubmatch(page, -1)
 	if n := len(regexp.MustCompile(`(?m)^curl `).FindAllString(page, -1)); n != len(examples) || n == 0 {
 		t.Errorf("%d of %d commands are understood by the test", len(examples), n)
 	}
@@ -129,7 +129,7 @@ func TestExamplesOfEmulatorPageWork(t *testing.T) {
 		if from != "" {
 			body = files[from]
 		}
-		status, answer := d.do(t, method, path, strings.NewReplacer(`"ARN"`, `"`+d.arn+`"`, `"ENDPOINT"`, `"`+d.arn+`"`, `"ENDPOINT-GROUP"`, `"`+d.group+`"`).Replace(body))
+		status, answer := d.send(t, method, path, strings.NewReplacer(`"ARN"`, `"`+d.loadBalancerARN+`"`, `"ENDPOINT"`, `"`+d.loadBalancerARN+`"`, `"ENDPOINT-GROUP"`, `"`+d.endpointGroupARN+`"`).Replace(body))
 		if status != http.StatusOK {
 			t.Errorf("%s: %d %s", command, status, answer)
 		}

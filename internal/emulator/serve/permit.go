@@ -8,20 +8,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// permit reports whether security groups allow a connection or a flow of datagrams. An address without an ENI is
+// isPermitted reports whether security groups allow a connection or a flow of datagrams. An address without an ENI is
 // outside of the network and has no security groups. For packets that a Network Load Balancer forwards with the
 // client's address, a rule of the target's security groups may allow the client's address or a security group of the
 // load balancer.
-func (s *Server) permit(pk dataplane.Packet) bool {
-	s.w.Lock()
-	defer s.w.Unlock()
-	for _, p := range s.w.Partitions() {
-		target := eniAt(p, pk.To.Addr())
+func (s *Server) isPermitted(pk dataplane.Packet) bool {
+	s.store.Lock()
+	defer s.store.Unlock()
+	for _, p := range s.store.Partitions() {
+		target := eniWithAddress(p, pk.Destination.Addr())
 		if target == nil {
 			continue
 		}
-		from := pk.From
-		source := eniAt(p, from)
+		from := pk.Source
+		source := eniWithAddress(p, from)
 		if source == nil {
 			// A client on this machine may have an address of the emulated network.
 			if source = eniOfLoopback(p, from); source != nil {
@@ -29,25 +29,25 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 			}
 		}
 		sender := source
-		if pk.Via.IsValid() {
-			sender = eniAt(p, pk.Via)
+		if pk.ForwardingNode.IsValid() {
+			sender = eniWithAddress(p, pk.ForwardingNode)
 		}
-		outbound := flow{port: pk.To.Port(), udp: pk.UDP, peer: pk.To.Addr(), peerENIs: []*store.NetworkInterface{target}}
-		if sender != nil && !outbound.isAllowed(p, sender, egress) {
+		outbound := flow{port: pk.Destination.Port(), udp: pk.UDP, peer: pk.Destination.Addr(), peerENIs: []*store.NetworkInterface{target}}
+		if sender != nil && !outbound.isAllowed(p, sender, egressRules) {
 			return false
 		}
-		inbound := flow{port: pk.To.Port(), udp: pk.UDP, peer: from}
+		inbound := flow{port: pk.Destination.Port(), udp: pk.UDP, peer: from}
 		for _, eni := range []*store.NetworkInterface{source, sender} {
 			if eni != nil {
 				inbound.peerENIs = append(inbound.peerENIs, eni)
 			}
 		}
-		return inbound.isAllowed(p, target, ingress)
+		return inbound.isAllowed(p, target, ingressRules)
 	}
 	return true
 }
 
-func eniAt(p *store.Partition, a netip.Addr) *store.NetworkInterface {
+func eniWithAddress(p *store.Partition, a netip.Addr) *store.NetworkInterface {
 	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		eni := p.NetworkInterfaces[id]
 		if slices.ContainsFunc(eni.Private, func(x store.PrivateAddress) bool { return x.Addr == a }) || slices.Contains(eni.IPv6, a) {
@@ -67,11 +67,11 @@ func eniOfLoopback(p *store.Partition, loopback netip.Addr) *store.NetworkInterf
 	return nil
 }
 
-// direction returns the inbound or the outbound rules of a security group.
-type direction func(*store.SecurityGroup) []store.SecurityGroupRule
+// ruleDirection returns the inbound or the outbound rules of a security group.
+type ruleDirection func(*store.SecurityGroup) []store.SecurityGroupRule
 
-func ingress(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
-func egress(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
+func ingressRules(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
+func egressRules(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
 
 // flow has the values that security group rules are compared with: the port of the receiver, and the address and the
 // ENIs of the peer.
@@ -84,7 +84,7 @@ type flow struct {
 
 // isAllowed reports whether the security groups of an ENI allow a flow. ENIs without security groups, which some
 // load balancers have, allow every flow.
-func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules direction) bool {
+func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules ruleDirection) bool {
 	if len(eni.Groups) == 0 {
 		return true
 	}

@@ -13,13 +13,13 @@ import (
 // routing: the old target is removed, but until the delay has passed, requests are still routed to it.
 type propagation struct {
 	delay   time.Duration
-	history []version // oldest first; the nodes use the first version
+	history []configVersion // oldest first; the nodes use the first version
 }
 
-// version is a configuration with the time of its creation.
-type version struct {
-	config dataplane.Config
-	at     time.Time
+// configVersion is a configuration with the time of its creation.
+type configVersion struct {
+	config    dataplane.Config
+	createdAt time.Time
 }
 
 // apply returns the configuration that nodes have at the time of b, and the duration until they get a newer
@@ -29,27 +29,27 @@ func (p *propagation) apply(b buildResult) (dataplane.Config, time.Duration) {
 	if p.delay <= 0 {
 		return b.config, 0
 	}
-	p.history = append(p.history, version{b.config, b.at})
-	for len(p.history) > 1 && !b.at.Before(p.history[1].at.Add(p.delay)) {
+	p.history = append(p.history, configVersion{b.config, b.builtAt})
+	for len(p.history) > 1 && !b.builtAt.Before(p.history[1].createdAt.Add(p.delay)) {
 		p.history = p.history[1:]
 	}
 	if len(p.history) == 1 {
 		return b.config, 0
 	}
 	// The added millisecond is for a timer that fires early.
-	wait := p.history[1].at.Add(p.delay).Sub(b.at) + time.Millisecond
-	return withoutRemoved(p.history[0].config, b), wait
+	wait := p.history[1].createdAt.Add(p.delay).Sub(b.builtAt) + time.Millisecond
+	return configWithoutRemoved(p.history[0].config, b), wait
 }
 
-// withoutRemoved returns an old configuration without resources that have been removed since. It keeps target groups
+// configWithoutRemoved returns an old configuration without resources that have been removed since. It keeps target groups
 // that no listener uses any more.
-func withoutRemoved(old dataplane.Config, latest buildResult) dataplane.Config {
+func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {
 		balancers[lb.ARN] = lb
 	}
 	groups := map[string]dataplane.TargetGroup{}
-	for _, g := range slices.Concat(latest.config.TargetGroups, latest.idle) {
+	for _, g := range slices.Concat(latest.config.TargetGroups, latest.unusedTargetGroups) {
 		groups[g.ARN] = g
 	}
 	out := dataplane.Config{Accelerators: acceleratorsWithoutRemoved(old.Accelerators, latest.config.Accelerators), Distances: latest.config.Distances}
@@ -91,7 +91,7 @@ func registeredTargets(old, latest []dataplane.Target) []dataplane.Target {
 		id   string
 		port uint16
 	}
-	states := map[identity]dataplane.State{}
+	states := map[identity]dataplane.TargetState{}
 	for _, t := range latest {
 		states[identity{t.ID, t.Port}] = t.State
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// imports imports a certificate with a serial number. If arn is not nil, it replaces that certificate.
-func (r *harness) imports(arn *string, serial int64, name string) *string {
+// importCertificate imports a certificate with a serial number. If arn is not nil, it replaces that certificate.
+func (r *harness) importCertificate(arn *string, serial int64, name string) *string {
 	r.t.Helper()
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
 	c := &x509.Certificate{
@@ -39,7 +39,7 @@ func (r *harness) imports(arn *string, serial int64, name string) *string {
 
 // handshake connects to a load balancer, and returns the connection and the serial number of its certificate.
 func (r *harness) handshake(lb types.LoadBalancer, name string) (*tls.Conn, *bufio.Reader, string, error) {
-	raw, _, err := r.dial("tcp", lb, "", hang)
+	raw, _, err := r.dial("tcp", lb, "", conditionTimeout)
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -69,25 +69,25 @@ func (r *harness) awaitCertificate(lb types.LoadBalancer, name, serial string) (
 // the default certificate and for its server name, and that connections stay open.
 func TestListenersServeReimportedCertificate(t *testing.T) {
 	r := newHarness(t, serve.Options{})
-	byDefault, byName := r.imports(nil, 1, "a.example.com"), r.imports(nil, 2, "b.example.com")
+	byDefault, byName := r.importCertificate(nil, 1, "a.example.com"), r.importCertificate(nil, 2, "b.example.com")
 	secure := func(p types.ProtocolEnum) func(*elb.CreateListenerInput) {
 		return func(in *elb.CreateListenerInput) {
 			in.Protocol, in.Certificates = p, []types.Certificate{{CertificateArn: byDefault}}
 		}
 	}
-	nlb := r.nlb()
-	g := r.streamGroup("tcp", "TCP")
-	r.attribute(g, "load_balancing.cross_zone.enabled", "true")
-	greeter := r.greeter("0.70")
-	r.register(g, greeter)
-	listeners := []types.Listener{r.listen(fixed("204"), secure("HTTPS"))}
+	nlb := r.createNLB()
+	g := r.createNLBTargetGroup("tcp", "TCP")
+	r.setAttribute(g, "load_balancing.cross_zone.enabled", "true")
+	greeter := r.startGreeter("0.70")
+	r.registerTargets(g, greeter)
+	listeners := []types.Listener{r.createListener(fixedResponseActions("204"), secure("HTTPS"))}
 	alb := r.lb
 	r.lb = nlb
-	listeners = append(listeners, r.listen(forward(g.TargetGroupArn), secure("TLS")))
+	listeners = append(listeners, r.createListener(forwardActions(g.TargetGroupArn), secure("TLS")))
 	for _, l := range listeners {
 		must(r.elb.AddListenerCertificates(r.ctx, &elb.AddListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: byName}}}))(t)
 	}
-	r.state(g, greeter, "healthy")
+	r.awaitState(g, greeter, "healthy")
 	web, webIn := r.awaitCertificate(alb, "b.example.com", "2")
 	stream, streamIn := r.awaitCertificate(nlb, "b.example.com", "2")
 	r.awaitCertificate(alb, "other.example.com", "1")
@@ -95,7 +95,7 @@ func TestListenersServeReimportedCertificate(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		for conn, send := range map[*tls.Conn]string{web: "GET / HTTP/1.1\r\nHost: b.example.com\r\n\r\n", stream: "hello\n"} {
-			conn.SetDeadline(time.Now().Add(hang))
+			conn.SetDeadline(time.Now().Add(conditionTimeout))
 			if _, err := conn.Write([]byte(send)); err != nil {
 				t.Fatal(err)
 			}
@@ -108,8 +108,8 @@ func TestListenersServeReimportedCertificate(t *testing.T) {
 		}
 	}
 	ask()
-	r.imports(byName, 3, "b.example.com")
-	r.imports(byDefault, 4, "a.example.com")
+	r.importCertificate(byName, 3, "b.example.com")
+	r.importCertificate(byDefault, 4, "a.example.com")
 	for _, lb := range []types.LoadBalancer{alb, nlb} {
 		r.awaitCertificate(lb, "b.example.com", "3")
 		r.awaitCertificate(lb, "other.example.com", "4")

@@ -28,23 +28,23 @@ func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 			return out, err
 		}
 	}
-	if out.Then == nil {
+	if out.Action == nil {
 		return out, fmt.Errorf("the rule has no forward, redirect or fixed-response action")
 	}
 	for _, t := range r.Transforms {
 		switch {
 		case t.HostHeaderRewriteConfig != nil:
 			w := t.HostHeaderRewriteConfig.Rewrites[0]
-			out.Transforms = append(out.Transforms, dataplane.HostRewrite{Regex: str(w.Regex), Replace: str(w.Replace)})
+			out.Transforms = append(out.Transforms, dataplane.HostRewrite{Regex: stringValue(w.Regex), Replace: stringValue(w.Replace)})
 		case t.UrlRewriteConfig != nil:
 			w := t.UrlRewriteConfig.Rewrites[0]
-			out.Transforms = append(out.Transforms, dataplane.URLRewrite{Regex: str(w.Regex), Replace: str(w.Replace)})
+			out.Transforms = append(out.Transforms, dataplane.URLRewrite{Regex: stringValue(w.Regex), Replace: stringValue(w.Replace)})
 		}
 	}
 	return out, nil
 }
 
-func str(s *string) string {
+func stringValue(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -59,13 +59,13 @@ func convertCondition(c elbtypes.RuleCondition) (dataplane.Condition, error) {
 		return dataplane.PathPattern{Values: c.PathPatternConfig.Values, Regexes: c.PathPatternConfig.RegexValues}, nil
 	case c.HttpHeaderConfig != nil:
 		h := c.HttpHeaderConfig
-		return dataplane.HTTPHeader{Name: str(h.HttpHeaderName), Values: h.Values, Regexes: h.RegexValues}, nil
+		return dataplane.HTTPHeader{Name: stringValue(h.HttpHeaderName), Values: h.Values, Regexes: h.RegexValues}, nil
 	case c.HttpRequestMethodConfig != nil:
 		return dataplane.Method{Values: c.HttpRequestMethodConfig.Values}, nil
 	case c.QueryStringConfig != nil:
 		var out dataplane.QueryString
 		for _, kv := range c.QueryStringConfig.Values {
-			out.Values = append(out.Values, dataplane.QueryPair{Key: str(kv.Key), Value: str(kv.Value)})
+			out.Values = append(out.Values, dataplane.QueryPair{Key: stringValue(kv.Key), Value: stringValue(kv.Value)})
 		}
 		return out, nil
 	case c.SourceIpConfig != nil:
@@ -79,53 +79,53 @@ func convertCondition(c elbtypes.RuleCondition) (dataplane.Condition, error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("condition %q has no configuration", str(c.Field))
+	return nil, fmt.Errorf("condition %q has no configuration", stringValue(c.Field))
 }
 
 // convertAction adds an action to a rule.
 func convertAction(a elbtypes.Action, out *dataplane.Rule) error {
 	switch a.Type {
 	case elbtypes.ActionTypeEnumForward:
-		out.Then = convertForward(a.ForwardConfig)
+		out.Action = convertForward(a.ForwardConfig)
 	case elbtypes.ActionTypeEnumRedirect:
 		r := a.RedirectConfig
 		status, err := strconv.Atoi(strings.TrimPrefix(string(r.StatusCode), "HTTP_"))
 		if err != nil {
 			return err
 		}
-		out.Then = dataplane.Redirect{
-			Protocol: str(r.Protocol), Host: str(r.Host), Port: str(r.Port), Path: str(r.Path), Query: str(r.Query), Status: status,
+		out.Action = dataplane.Redirect{
+			Protocol: stringValue(r.Protocol), Host: stringValue(r.Host), Port: stringValue(r.Port), Path: stringValue(r.Path), Query: stringValue(r.Query), Status: status,
 		}
 	case elbtypes.ActionTypeEnumFixedResponse:
 		f := a.FixedResponseConfig
-		status, err := strconv.Atoi(str(f.StatusCode))
+		status, err := strconv.Atoi(stringValue(f.StatusCode))
 		if err != nil {
 			return err
 		}
-		out.Then = dataplane.FixedResponse{Status: status, ContentType: str(f.ContentType), Body: str(f.MessageBody)}
+		out.Action = dataplane.FixedResponse{Status: status, ContentType: stringValue(f.ContentType), Body: stringValue(f.MessageBody)}
 	case elbtypes.ActionTypeEnumAuthenticateOidc:
 		o := a.AuthenticateOidcConfig
-		out.Authenticate = append(out.Authenticate, dataplane.OIDC{
-			Issuer: str(o.Issuer), AuthorizationEndpoint: str(o.AuthorizationEndpoint), TokenEndpoint: str(o.TokenEndpoint),
-			UserInfoEndpoint: str(o.UserInfoEndpoint), ClientID: str(o.ClientId), ClientSecret: str(o.ClientSecret),
-			Scope: str(o.Scope), SessionCookie: str(o.SessionCookieName), SessionTimeout: seconds(o.SessionTimeout),
+		out.Authenticators = append(out.Authenticators, dataplane.OIDC{
+			Issuer: stringValue(o.Issuer), AuthorizationEndpoint: stringValue(o.AuthorizationEndpoint), TokenEndpoint: stringValue(o.TokenEndpoint),
+			UserInfoEndpoint: stringValue(o.UserInfoEndpoint), ClientID: stringValue(o.ClientId), ClientSecret: stringValue(o.ClientSecret),
+			Scope: stringValue(o.Scope), SessionCookie: stringValue(o.SessionCookieName), SessionTimeout: seconds(o.SessionTimeout),
 			ExtraParams: o.AuthenticationRequestExtraParams, OnUnauthenticated: dataplane.OnUnauthenticated(o.OnUnauthenticatedRequest),
 		})
 	case elbtypes.ActionTypeEnumAuthenticateCognito:
 		// The client secret is in the user pool, which is not emulated.
 		o := a.AuthenticateCognitoConfig
-		out.Authenticate = append(out.Authenticate, dataplane.Cognito{
-			UserPoolARN: str(o.UserPoolArn), Domain: str(o.UserPoolDomain), ClientID: str(o.UserPoolClientId),
-			Scope: str(o.Scope), SessionCookie: str(o.SessionCookieName), SessionTimeout: seconds(o.SessionTimeout),
+		out.Authenticators = append(out.Authenticators, dataplane.Cognito{
+			UserPoolARN: stringValue(o.UserPoolArn), Domain: stringValue(o.UserPoolDomain), ClientID: stringValue(o.UserPoolClientId),
+			Scope: stringValue(o.Scope), SessionCookie: stringValue(o.SessionCookieName), SessionTimeout: seconds(o.SessionTimeout),
 			ExtraParams: o.AuthenticationRequestExtraParams, OnUnauthenticated: dataplane.OnUnauthenticated(o.OnUnauthenticatedRequest),
 		})
 	case elbtypes.ActionTypeEnumJwtValidation:
 		j := a.JwtValidationConfig
-		v := dataplane.JWTValidation{Issuer: str(j.Issuer), JWKSEndpoint: str(j.JwksEndpoint)}
+		v := dataplane.JWTValidation{Issuer: stringValue(j.Issuer), JWKSEndpoint: stringValue(j.JwksEndpoint)}
 		for _, c := range j.AdditionalClaims {
-			v.Claims = append(v.Claims, dataplane.Claim{Name: str(c.Name), Format: string(c.Format), Values: c.Values})
+			v.Claims = append(v.Claims, dataplane.Claim{Name: stringValue(c.Name), Format: string(c.Format), Values: c.Values})
 		}
-		out.Authenticate = append(out.Authenticate, v)
+		out.Authenticators = append(out.Authenticators, v)
 	default:
 		return fmt.Errorf("unknown action %q", a.Type)
 	}
@@ -139,10 +139,10 @@ func convertForward(f *elbtypes.ForwardActionConfig) dataplane.Forward {
 		if t.Weight != nil {
 			weight = int(*t.Weight)
 		}
-		out.Groups = append(out.Groups, dataplane.WeightedGroup{ARN: str(t.TargetGroupArn), Weight: weight})
+		out.TargetGroups = append(out.TargetGroups, dataplane.WeightedTargetGroup{ARN: stringValue(t.TargetGroupArn), Weight: weight})
 	}
 	if s := f.TargetGroupStickinessConfig; s != nil && s.Enabled != nil && *s.Enabled && s.DurationSeconds != nil {
-		out.StickyFor = time.Duration(*s.DurationSeconds) * time.Second
+		out.StickinessDuration = time.Duration(*s.DurationSeconds) * time.Second
 	}
 	return out
 }

@@ -33,12 +33,12 @@ type Options struct {
 	// registrations that the API has accepted. Deletions and deregistrations take effect immediately. 0 for no
 	// delay.
 	PropagationDelay time.Duration
-	// Objects reads objects of S3, which the emulator does not have: bundles
+	// ReadObject reads objects of S3, which the emulator does not have: bundles
 	// and revocation lists of trust stores. Without it, no client certificate
 	// is accepted in mode verify.
-	Objects func(bucket, key, version string) ([]byte, error)
-	// Plane has the options of the data plane. The server sets Health. It calls Access for each request after it has
-	// logged the request, and Permit only without EnforceSecurityGroups.
+	ReadObject func(bucket, key, version string) ([]byte, error)
+	// Plane has the options of the data plane. The server sets ReportHealth. It calls LogAccess for each request after it
+	// has logged the request, and IsPermitted only without EnforceSecurityGroups.
 	Plane dataplane.Options
 	// Log receives errors about configuration that cannot be served. Nothing is logged if it is nil.
 	Log *slog.Logger
@@ -46,21 +46,21 @@ type Options struct {
 
 // Server is a running data plane that follows the emulator state.
 type Server struct {
-	em    *emulator.Emulator
-	w     *store.Store
-	opt   Options
-	plane *dataplane.Plane
-	dns   *resolver.Server
-	certs *keyring
+	em       *emulator.Emulator
+	store    *store.Store
+	opt      Options
+	plane    *dataplane.Plane
+	dns      *resolver.Server
+	keyPairs *keyPairCache
 	// propagation is only used by the goroutine that applies the state.
 	propagation propagation
 	log         *slog.Logger
 	requests    accessLog
 
-	cancel   context.CancelFunc
-	done     chan struct{}
-	close    sync.Once
-	reported string // the last error that was logged
+	cancel          context.CancelFunc
+	done            chan struct{}
+	closeOnce       sync.Once
+	lastLoggedError string // the last error that was logged
 }
 
 // Start serves the emulator's load balancers until ctx ends or Close is called. Meanwhile the health of targets
@@ -68,15 +68,15 @@ type Server struct {
 // logged. It returns an error if the address of the resolver cannot be used.
 func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Server{em: em, w: em.Store(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
+	s := &Server{em: em, store: em.Store(), opt: opt, keyPairs: newKeyPairCache(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	plane := opt.Plane
-	plane.Health = s.report
-	plane.Access = s.recordAccess
+	plane.ReportHealth = s.recordHealth
+	plane.LogAccess = s.recordAccess
 	if opt.EnforceSecurityGroups {
-		plane.Permit = s.permit
+		plane.IsPermitted = s.isPermitted
 	}
 	s.propagation.delay = opt.PropagationDelay
 	s.plane = dataplane.New(plane)
@@ -89,11 +89,11 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 		}
 		s.dns = dns
 	}
-	s.w.Lock()
-	s.w.Config.Health = store.HealthReported
-	s.w.Unlock()
+	s.store.Lock()
+	s.store.Config.Health = store.HealthReported
+	s.store.Unlock()
 	s.registerAdmin()
-	gen := s.w.Generation()
+	gen := s.store.Generation()
 	next := s.apply()
 	go s.run(ctx, gen, next)
 	return s, nil
@@ -121,7 +121,7 @@ func (s *Server) Lookup(name string) ([]netip.Addr, bool) { return s.plane.Resol
 // Close stops serving and waits until all listeners are closed. It may be
 // called more than once.
 func (s *Server) Close() {
-	s.close.Do(func() {
+	s.closeOnce.Do(func() {
 		s.cancel()
 		<-s.done
 		if s.dns != nil {
@@ -136,23 +136,23 @@ func (s *Server) run(ctx context.Context, gen uint64, next time.Duration) {
 	defer close(s.done)
 	for {
 		var err error
-		if gen, err = s.wait(ctx, gen, next); err != nil {
+		if gen, err = s.waitForChange(ctx, gen, next); err != nil {
 			return
 		}
 		next = s.apply()
 	}
 }
 
-// wait returns after a change of the emulator state, or after the duration next if next is not 0. It returns an
+// waitForChange returns after a change of the emulator state, or after the duration next if next is not 0. It returns an
 // error when ctx has ended.
-func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint64, error) {
+func (s *Server) waitForChange(ctx context.Context, gen uint64, next time.Duration) (uint64, error) {
 	until, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if next > 0 {
-		stop := s.w.Clock.AfterFunc(next, cancel)
+		stop := s.store.Clock.AfterFunc(next, cancel)
 		defer stop()
 	}
-	now, err := s.w.Wait(until, gen)
+	now, err := s.store.Wait(until, gen)
 	if err != nil && ctx.Err() == nil {
 		return gen, nil // next has passed
 	}
@@ -162,46 +162,46 @@ func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint
 // apply applies the current state to the data plane. It returns the duration after which the caller must call it
 // again even without a change, 0 for never.
 func (s *Server) apply() time.Duration {
-	b := s.build()
-	if len(b.keyless) > 0 {
-		s.certs.createKeys(s.w, b.keyless)
-		b = s.build()
+	b := s.buildConfig()
+	if len(b.certificatesWithoutKey) > 0 {
+		s.keyPairs.createKeys(s.store, b.certificatesWithoutKey)
+		b = s.buildConfig()
 	}
 	config, wait := s.propagation.apply(b)
-	if wait > 0 && (b.next == 0 || wait < b.next) {
-		b.next = wait
+	if wait > 0 && (b.nextBuild == 0 || wait < b.nextBuild) {
+		b.nextBuild = wait
 	}
 	err := errors.Join(append(b.errs, s.plane.Apply(config))...)
 	text := ""
 	if err != nil {
 		text = err.Error()
-		if b.next == 0 || b.next > retryAfter {
-			b.next = retryAfter
+		if b.nextBuild == 0 || b.nextBuild > retryAfter {
+			b.nextBuild = retryAfter
 		}
 	}
-	if text != s.reported && text != "" {
+	if text != s.lastLoggedError && text != "" {
 		s.log.Warn("parts of the configuration cannot be served", "error", text)
 	}
-	s.reported = text
-	return b.next
+	s.lastLoggedError = text
+	return b.nextBuild
 }
 
-// report writes a health result of the data plane into the emulator state.
-func (s *Server) report(r dataplane.HealthResult) {
+// recordHealth writes a health result of the data plane into the emulator state.
+func (s *Server) recordHealth(r dataplane.HealthResult) {
 	if strings.Contains(r.TargetGroup, "/endpoint-group/") {
 		health := gatypes.HealthStateUnhealthy
 		if r.State == dataplane.StateHealthy {
 			health = gatypes.HealthStateHealthy
 		}
-		s.w.ReportEndpoint(store.EndpointReport{EndpointGroup: r.TargetGroup, Endpoint: r.ID, Health: health})
+		s.store.ReportEndpointHealth(store.EndpointHealthReport{EndpointGroup: r.TargetGroup, Endpoint: r.ID, Health: health})
 		return
 	}
 	state := elbtypes.TargetHealthStateEnumUnhealthy
 	if r.State == dataplane.StateHealthy {
 		state = elbtypes.TargetHealthStateEnumHealthy
 	}
-	s.w.ReportHealth(store.HealthReport{
+	s.store.ReportHealth(store.HealthReport{
 		TargetGroup: r.TargetGroup, Target: r.ID, Port: int32(r.Port), Epoch: r.Epoch,
-		Verdict: store.Verdict{State: state, Reason: elbtypes.TargetHealthReasonEnum(r.Reason), Description: r.Description},
+		Verdict: store.TargetHealthResult{State: state, Reason: elbtypes.TargetHealthReasonEnum(r.Reason), Description: r.Description},
 	})
 }

@@ -43,10 +43,10 @@ type harness struct {
 	ec2 *ec2.Client
 	acm *acm.Client
 
-	vpc, group string
-	subnets    []string
-	net        string // first two octets of the VPC's addresses
-	lb         types.LoadBalancer
+	vpc, securityGroupID string
+	subnets              []string
+	networkPrefix        string // first two octets of the VPC's addresses
+	lb                   types.LoadBalancer
 }
 
 // newHarness creates a VPC with its own addresses, so that parallel test processes do not use the same addresses,
@@ -64,17 +64,17 @@ func newHarness(t *testing.T, opt serve.Options) *harness {
 	sdk := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
 	r := &harness{
 		t: t, ctx: t.Context(), em: em, srv: srv, elb: elb.NewFromConfig(sdk), ec2: ec2.NewFromConfig(sdk), acm: acm.NewFromConfig(sdk),
-		net: fmt.Sprintf("10.%d", 128+os.Getpid()%100),
+		networkPrefix: fmt.Sprintf("10.%d", 128+os.Getpid()%100),
 	}
-	r.vpc = *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.net + ".0.0/16")}))(t).Vpc.VpcId
+	r.vpc = *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.networkPrefix + ".0.0/16")}))(t).Vpc.VpcId
 	igw := must(r.ec2.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(t)
 	must(r.ec2.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: &r.vpc}))(t)
 	for i, zone := range []string{"us-west-2a", "us-west-2b"} {
-		s := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &r.vpc, CidrBlock: aws.String(fmt.Sprintf("%s.%d.0/24", r.net, i)), AvailabilityZone: &zone}))(t)
+		s := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &r.vpc, CidrBlock: aws.String(fmt.Sprintf("%s.%d.0/24", r.networkPrefix, i)), AvailabilityZone: &zone}))(t)
 		r.subnets = append(r.subnets, *s.Subnet.SubnetId)
 	}
-	r.group = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &r.vpc}))(t).GroupId
-	r.lb = must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("Web"), Subnets: r.subnets, SecurityGroups: []string{r.group}}))(t).LoadBalancers[0]
+	r.securityGroupID = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &r.vpc}))(t).GroupId
+	r.lb = must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("Web"), Subnets: r.subnets, SecurityGroups: []string{r.securityGroupID}}))(t).LoadBalancers[0]
 	return r
 }
 
@@ -89,8 +89,8 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 const (
-	// hang is how long a test waits for a condition. It is so long that only a hang exceeds it.
-	hang = 2 * time.Minute
+	// conditionTimeout is how long a test waits for a condition. It is so long that only a hang exceeds it.
+	conditionTimeout = 2 * time.Minute
 	// brief is how long a test waits if nothing is expected, or if it repeats the request.
 	brief = 200 * time.Millisecond
 )
@@ -98,7 +98,7 @@ const (
 // eventually waits until holds returns no error.
 func (r *harness) eventually(what string, holds func() error) {
 	r.t.Helper()
-	deadline := time.NewTimer(hang)
+	deadline := time.NewTimer(conditionTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -115,7 +115,7 @@ func (r *harness) eventually(what string, holds func() error) {
 	}
 }
 
-func (r *harness) listen(actions []types.Action, edit ...func(*elb.CreateListenerInput)) types.Listener {
+func (r *harness) createListener(actions []types.Action, edit ...func(*elb.CreateListenerInput)) types.Listener {
 	r.t.Helper()
 	in := &elb.CreateListenerInput{LoadBalancerArn: r.lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: "HTTP", DefaultActions: actions}
 	for _, e := range edit {
@@ -124,16 +124,16 @@ func (r *harness) listen(actions []types.Action, edit ...func(*elb.CreateListene
 	return must(r.elb.CreateListener(r.ctx, in))(r.t).Listeners[0]
 }
 
-func fixed(status string) []types.Action {
+func fixedResponseActions(status string) []types.Action {
 	return []types.Action{{Type: "fixed-response", FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: &status}}}
 }
 
-func forward(arn *string) []types.Action {
+func forwardActions(arn *string) []types.Action {
 	return []types.Action{{Type: "forward", TargetGroupArn: arn}}
 }
 
-// tg creates a target group of IP targets with frequent health checks.
-func (r *harness) tg(name string) types.TargetGroup {
+// createTargetGroup creates a target group of IP targets with frequent health checks.
+func (r *harness) createTargetGroup(name string) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
 		Name: &name, Protocol: "HTTP", Port: aws.Int32(9090), VpcId: &r.vpc, TargetType: "ip", HealthCheckPath: aws.String("/ready"),
@@ -141,10 +141,10 @@ func (r *harness) tg(name string) types.TargetGroup {
 	}))(r.t).TargetGroups[0]
 }
 
-// backend runs a target that responds with its name, and to health checks with a status.
-func (r *harness) backend(host string, status int) string {
+// startBackend runs a target that responds with its name, and to health checks with a status.
+func (r *harness) startBackend(host string, status int) string {
 	r.t.Helper()
-	address := r.net + "." + host
+	address := r.networkPrefix + "." + host
 	l, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(address)), 9090).String())
 	if err != nil {
 		r.t.Fatal(err)
@@ -162,7 +162,7 @@ func (r *harness) backend(host string, status int) string {
 	return address
 }
 
-func (r *harness) register(g types.TargetGroup, ids ...string) {
+func (r *harness) registerTargets(g types.TargetGroup, ids ...string) {
 	r.t.Helper()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn}
 	for _, id := range ids {
@@ -171,8 +171,8 @@ func (r *harness) register(g types.TargetGroup, ids ...string) {
 	must(r.elb.RegisterTargets(r.ctx, in))(r.t)
 }
 
-// state waits until a target has a state.
-func (r *harness) state(g types.TargetGroup, id, want string) {
+// awaitState waits until a target has a state.
+func (r *harness) awaitState(g types.TargetGroup, id, want string) {
 	r.t.Helper()
 	r.eventually("target "+id+" is "+want, func() error {
 		out, err := r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: &id}}})
@@ -187,10 +187,10 @@ func (r *harness) state(g types.TargetGroup, id, want string) {
 	})
 }
 
-// client returns a client that resolves names with the server's lookup and does not follow redirects.
-func (r *harness) client(roots *tls.Config) *http.Client {
+// newClient returns a client that resolves names with the server's lookup and does not follow redirects.
+func (r *harness) newClient(roots *tls.Config) *http.Client {
 	return &http.Client{
-		Timeout: hang,
+		Timeout: conditionTimeout,
 		Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: roots,
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -209,8 +209,8 @@ func (r *harness) client(roots *tls.Config) *http.Client {
 	}
 }
 
-// get waits for a response with a status and returns it.
-func (r *harness) get(path string, want int) (*http.Response, string) {
+// awaitResponse waits for a response with a status and returns it.
+func (r *harness) awaitResponse(path string, want int) (*http.Response, string) {
 	r.t.Helper()
 	var resp *http.Response
 	var body []byte
@@ -219,7 +219,7 @@ func (r *harness) get(path string, want int) (*http.Response, string) {
 		if err != nil {
 			return err
 		}
-		if resp, err = r.client(nil).Do(req); err != nil {
+		if resp, err = r.newClient(nil).Do(req); err != nil {
 			return err
 		}
 		defer resp.Body.Close()
@@ -236,29 +236,29 @@ func (r *harness) get(path string, want int) (*http.Response, string) {
 
 func TestALBServesItsConfiguration(t *testing.T) {
 	r := newHarness(t, serve.Options{})
-	web := r.tg("web")
-	l := r.listen(forward(web.TargetGroupArn))
-	r.get("/", 503) // no targets
-	good, bad := r.backend("0.50", 200), r.backend("1.50", 500)
-	r.register(web, bad)
-	r.state(web, bad, "unhealthy Target.ResponseCodeMismatch")
-	if _, body := r.get("/", 200); body != bad {
+	web := r.createTargetGroup("web")
+	l := r.createListener(forwardActions(web.TargetGroupArn))
+	r.awaitResponse("/", 503) // no targets
+	good, bad := r.startBackend("0.50", 200), r.startBackend("1.50", 500)
+	r.registerTargets(web, bad)
+	r.awaitState(web, bad, "unhealthy Target.ResponseCodeMismatch")
+	if _, body := r.awaitResponse("/", 200); body != bad {
 		t.Errorf("with unhealthy targets only, %s answered", body)
 	}
-	r.register(web, good)
-	r.state(web, good, "healthy")
-	if _, body := r.get("/", 200); body != good {
+	r.registerTargets(web, good)
+	r.awaitState(web, good, "healthy")
+	if _, body := r.awaitResponse("/", 200); body != good {
 		t.Errorf("%s answered", body)
 	}
 	must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
-		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Actions: fixed("410"),
+		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Actions: fixedResponseActions("410"),
 		Conditions: []types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/gone*"}}},
 	}))(t)
-	r.get("/gone/by", 410)
+	r.awaitResponse("/gone/by", 410)
 	must(r.elb.DeregisterTargets(r.ctx, &elb.DeregisterTargetsInput{TargetGroupArn: web.TargetGroupArn, Targets: []types.TargetDescription{{Id: &good}}}))(t)
-	r.state(web, good, "draining Target.DeregistrationInProgress")
+	r.awaitState(web, good, "draining Target.DeregistrationInProgress")
 	r.eventually("the other target serves", func() error {
-		if _, body := r.get("/", 200); body != bad {
+		if _, body := r.awaitResponse("/", 200); body != bad {
 			return fmt.Errorf("%s answered", body)
 		}
 		return nil
@@ -277,10 +277,10 @@ func TestALBServesItsConfiguration(t *testing.T) {
 
 func TestRedirectKeepsThePort(t *testing.T) {
 	r := newHarness(t, serve.Options{})
-	r.listen([]types.Action{{Type: "redirect", RedirectConfig: &types.RedirectActionConfig{
+	r.createListener([]types.Action{{Type: "redirect", RedirectConfig: &types.RedirectActionConfig{
 		Protocol: aws.String("HTTPS"), Port: aws.String("443"), StatusCode: "HTTP_301",
 	}}})
-	resp, _ := r.get("/a?b=1", 301)
+	resp, _ := r.awaitResponse("/a?b=1", 301)
 	if want, got := "https://"+*r.lb.DNSName+":443/a?b=1", resp.Header.Get("Location"); got != want {
 		t.Errorf("location %q, want %q", got, want)
 	}
@@ -291,10 +291,10 @@ func TestHTTPSWithRequestedCertificate(t *testing.T) {
 	cert := must(r.acm.RequestCertificate(r.ctx, &acm.RequestCertificateInput{
 		DomainName: aws.String("*.example.com"), ValidationMethod: acmtypes.ValidationMethodDns, KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1,
 	}))(t)
-	r.listen(fixed("204"), func(in *elb.CreateListenerInput) {
+	r.createListener(fixedResponseActions("204"), func(in *elb.CreateListenerInput) {
 		in.Protocol, in.Certificates = "HTTPS", []types.Certificate{{CertificateArn: cert.CertificateArn}}
 	})
-	client := r.client(&tls.Config{InsecureSkipVerify: true, ServerName: "a.example.com"})
+	client := r.newClient(&tls.Config{InsecureSkipVerify: true, ServerName: "a.example.com"})
 	r.eventually("HTTPS answers", func() error {
 		resp, err := client.Get(fmt.Sprintf("https://%s:%d/", *r.lb.DNSName, port))
 		if err != nil {
@@ -310,8 +310,8 @@ func TestHTTPSWithRequestedCertificate(t *testing.T) {
 
 func TestDNSNamesOfLoadBalancersResolve(t *testing.T) {
 	r := newHarness(t, serve.Options{Resolver: "127.0.0.1:0"})
-	r.listen(fixed("200"))
-	r.get("/", 200)
+	r.createListener(fixedResponseActions("200"))
+	r.awaitResponse("/", 200)
 	conn, err := net.Dial("udp", r.srv.Resolver().String())
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestDNSNamesOfLoadBalancersResolve(t *testing.T) {
 		Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName(*r.lb.DNSName + "."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
 	}
 	raw := must(ask.Pack())(t)
-	if err := conn.SetDeadline(time.Now().Add(hang)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(conditionTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	must(conn.Write(raw))(t)
@@ -339,21 +339,21 @@ func TestDNSNamesOfLoadBalancersResolve(t *testing.T) {
 
 func TestSecurityGroupsAreEnforced(t *testing.T) {
 	r := newHarness(t, serve.Options{EnforceSecurityGroups: true})
-	r.listen(fixed("200"))
+	r.createListener(fixedResponseActions("200"))
 	r.eventually("the listeners are open", func() error {
 		if len(r.srv.Endpoints()) != 2 {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	client := r.client(nil)
+	client := r.newClient(nil)
 	client.Timeout = brief
 	if resp, err := client.Get(fmt.Sprintf("http://%s:%d/", *r.lb.DNSName, port)); err == nil {
 		resp.Body.Close()
 		t.Error("a security group without rules admitted a request")
 	}
-	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.securityGroupID, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},
 	}}}))(t)
-	r.get("/", 200)
+	r.awaitResponse("/", 200)
 }

@@ -13,26 +13,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// targetGroup converts a target group with all targets that have an address.
-func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
+// convertTargetGroup converts a target group with all targets that have an address.
+func (b *builder) convertTargetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 	out := dataplane.TargetGroup{
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
-		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, ALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: maps.Clone(g.Attributes), HealthCheck: healthCheck(g.Check),
+		IsLambda: g.Type == elbtypes.TargetTypeEnumLambda, IsALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: maps.Clone(g.Attributes), HealthCheck: convertHealthCheck(g.Check),
 	}
-	b.p.RemoveEnded(g, b.now)
+	b.p.RemoveEndedTargets(g, b.now)
 	for _, t := range g.Targets {
-		if t.Draining() {
+		if t.IsDraining() {
 			b.rebuildAt(t.DrainUntil)
 		}
 		target := dataplane.Target{
-			ID: t.ID, Port: uint16(t.Port), Zone: b.zone(g, t), State: b.state(g, t), Epoch: g.Epoch(t), QUICServerID: t.QUICServerID,
+			ID: t.ID, Port: uint16(t.Port), Zone: b.targetZone(g, t), State: b.initialState(g, t), Epoch: g.Epoch(t), QUICServerID: t.QUICServerID,
 		}
 		switch {
-		case out.Lambda:
-		case out.ALB:
-			target.Nodes = b.nodes(b.p.ELB.LoadBalancers[t.ID])
+		case out.IsLambda:
+		case out.IsALB:
+			target.Nodes = b.convertNodes(b.p.ELB.LoadBalancers[t.ID])
 		default:
-			address, err := b.address(g, t)
+			address, err := b.targetAddress(g, t)
 			if err != nil {
 				if target.State != dataplane.StateUnused {
 					b.addError("target group %s: %w", g.Name, err)
@@ -46,7 +46,7 @@ func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 	return out
 }
 
-func healthCheck(h store.HealthCheck) dataplane.HealthCheck {
+func convertHealthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	out := dataplane.HealthCheck{
 		Disabled: !h.Enabled, Protocol: dataplane.Protocol(h.Protocol), Path: h.Path, Matcher: h.HTTPCodes,
 		Interval: time.Duration(h.IntervalSeconds) * time.Second, Timeout: time.Duration(h.TimeoutSeconds) * time.Second,
@@ -61,8 +61,8 @@ func healthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	return out
 }
 
-// state returns the initial state of a target in the data plane.
-func (b *builder) state(g *store.TargetGroup, t *store.Target) dataplane.State {
+// initialState returns the initial state of a target in the data plane.
+func (b *builder) initialState(g *store.TargetGroup, t *store.Target) dataplane.TargetState {
 	switch b.p.TargetHealth(g, t, b.now).State {
 	case elbtypes.TargetHealthStateEnumDraining:
 		return dataplane.StateDraining
@@ -76,15 +76,15 @@ func (b *builder) state(g *store.TargetGroup, t *store.Target) dataplane.State {
 	return dataplane.StateInitial
 }
 
-func (b *builder) zone(g *store.TargetGroup, t *store.Target) string {
+func (b *builder) targetZone(g *store.TargetGroup, t *store.Target) string {
 	if i := b.p.Instances[t.ID]; g.Type == elbtypes.TargetTypeEnumInstance && i != nil {
 		return i.Zone
 	}
 	return t.Zone
 }
 
-// address returns the private address of a target. For an instance it is the primary address of its first ENI.
-func (b *builder) address(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
+// targetAddress returns the private address of a target. For an instance it is the primary address of its first ENI.
+func (b *builder) targetAddress(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {
 		return netip.ParseAddr(t.ID)
 	}

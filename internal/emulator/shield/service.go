@@ -18,7 +18,7 @@ import (
 
 const (
 	quotaProtections = "shield-protections-per-resource-type"
-	maxPage          = 1000
+	maxPageSize      = 1000
 )
 
 var (
@@ -28,15 +28,15 @@ var (
 
 // Service serves the operations of Shield.
 type Service struct {
-	w *store.Store
+	store *store.Store
 }
 
 // New returns the service for the state of an emulator.
-func New(w *store.Store) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{store: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	return []wire.Operation{
 		wire.Op("GetSubscriptionState", s.GetSubscriptionState, h()),
 		wire.Op("CreateSubscription", s.CreateSubscription, h()),
@@ -47,24 +47,24 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func protectionNotFound() error {
+func protectionNotFoundError() error {
 	return store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
-// state returns the account's state. It first removes the protections of resources
+// currentState returns the account's state. It first removes the protections of resources
 // that do not exist any more.
-func (s *Service) state(c *store.Call) *store.ShieldState {
-	st := s.w.Partition(c.Account, s.w.AWS().Home).Shield
+func (s *Service) currentState(c *store.Call) *store.ShieldState {
+	st := s.store.Partition(c.Account, s.store.AWSPartition().Home).Shield
 	for id, p := range st.Protections {
-		if s.check(c, p.Resource) != nil {
+		if s.checkResource(c, p.Resource) != nil {
 			delete(st.Protections, id)
 		}
 	}
 	return st
 }
 
-// check returns an error for a resource that cannot have a protection.
-func (s *Service) check(c *store.Call, arn string) error {
+// checkResource returns an error for a resource that cannot have a protection.
+func (s *Service) checkResource(c *store.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
 		return store.Errorf(store.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
@@ -76,12 +76,12 @@ func (s *Service) check(c *store.Call, arn string) error {
 	}
 	switch {
 	case service == "elasticloadbalancing" && strings.HasPrefix(resource, "loadbalancer/app/"):
-		if s.w.Partition(account, region).ELB.LoadBalancers[arn] == nil {
+		if s.store.Partition(account, region).ELB.LoadBalancers[arn] == nil {
 			return notThere
 		}
 		return nil
 	case service == "ec2" && strings.HasPrefix(resource, "eip-allocation/"):
-		if s.w.Partition(account, region).Addresses[strings.TrimPrefix(resource, "eip-allocation/")] == nil {
+		if s.store.Partition(account, region).Addresses[strings.TrimPrefix(resource, "eip-allocation/")] == nil {
 			return notThere
 		}
 		return nil
@@ -92,7 +92,7 @@ func (s *Service) check(c *store.Call, arn string) error {
 // GetSubscriptionState reports whether the account has Shield Advanced.
 func (s *Service) GetSubscriptionState(c *store.Call, _ *shield.GetSubscriptionStateInput) (*shield.GetSubscriptionStateOutput, error) {
 	out := &shield.GetSubscriptionStateOutput{SubscriptionState: types.SubscriptionStateInactive}
-	if !s.state(c).Subscribed.IsZero() {
+	if !s.currentState(c).Subscribed.IsZero() {
 		out.SubscriptionState = types.SubscriptionStateActive
 	}
 	return out, nil
@@ -100,7 +100,7 @@ func (s *Service) GetSubscriptionState(c *store.Call, _ *shield.GetSubscriptionS
 
 // CreateSubscription subscribes the account.
 func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
-	st := s.state(c)
+	st := s.currentState(c)
 	if !st.Subscribed.IsZero() {
 		return nil, store.Errorf(store.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
 	}
@@ -110,14 +110,14 @@ func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscription
 
 // CreateProtection creates a protection of a load balancer or an elastic IP.
 func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
-	st := s.state(c)
+	st := s.currentState(c)
 	if !namePattern.MatchString(store.Value(in.Name)) {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", store.Value(in.Name))
 	}
 	if st.Subscribed.IsZero() {
 		return nil, store.Errorf(store.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
 	}
-	if err := s.check(c, store.Value(in.ResourceArn)); err != nil {
+	if err := s.checkResource(c, store.Value(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	for _, p := range st.Protections {
@@ -125,12 +125,12 @@ func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInp
 			return nil, store.Errorf(store.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
 		}
 	}
-	if quota := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= quota {
+	if quota := s.store.Quota(quotaProtections, 1000); len(st.Protections) >= quota {
 		return nil, store.Errorf(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", quota)
 	}
-	id := s.w.UUID()
+	id := s.store.RandomUUID()
 	p := &store.Protection{
-		ID: id, ARN: "arn:" + s.w.AWS().Name + ":shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
+		ID: id, ARN: "arn:" + s.store.AWSPartition().Name + ":shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
 	}
 	for _, t := range in.Tags {
 		p.Tags[store.Value(t.Key)] = store.Value(t.Value)
@@ -139,7 +139,7 @@ func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInp
 	return &shield.CreateProtectionOutput{ProtectionId: new(id)}, nil
 }
 
-func describe(p *store.Protection) types.Protection {
+func describeProtection(p *store.Protection) types.Protection {
 	return types.Protection{Id: new(p.ID), ProtectionArn: new(p.ARN), Name: new(p.Name), ResourceArn: new(p.Resource), HealthCheckIds: []string{}}
 }
 
@@ -148,21 +148,21 @@ func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectio
 	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
 		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
 	}
-	st := s.state(c)
+	st := s.currentState(c)
 	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]
 		if in.ProtectionId != nil && p.ID == *in.ProtectionId || in.ResourceArn != nil && p.Resource == *in.ResourceArn {
-			return &shield.DescribeProtectionOutput{Protection: new(describe(p))}, nil
+			return &shield.DescribeProtectionOutput{Protection: new(describeProtection(p))}, nil
 		}
 	}
-	return nil, protectionNotFound()
+	return nil, protectionNotFoundError()
 }
 
 // DeleteProtection deletes a protection.
 func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInput) (*shield.DeleteProtectionOutput, error) {
-	st := s.state(c)
+	st := s.currentState(c)
 	if st.Protections[store.Value(in.ProtectionId)] == nil {
-		return nil, protectionNotFound()
+		return nil, protectionNotFoundError()
 	}
 	delete(st.Protections, *in.ProtectionId)
 	return &shield.DeleteProtectionOutput{}, nil
@@ -171,7 +171,7 @@ func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInp
 // ListProtections lists a page of the protections, in random order within the
 // page.
 func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput) (*shield.ListProtectionsOutput, error) {
-	st := s.state(c)
+	st := s.currentState(c)
 	var wanted []string
 	if in.InclusionFilters != nil {
 		wanted = in.InclusionFilters.ResourceArns
@@ -184,7 +184,7 @@ func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput
 		}
 		after = string(raw)
 	}
-	limit := s.w.PageLimit(int(store.Value(in.MaxResults)), maxPage)
+	limit := s.store.PageLimit(int(store.Value(in.MaxResults)), maxPageSize)
 	out := &shield.ListProtectionsOutput{Protections: []types.Protection{}}
 	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]
@@ -195,8 +195,8 @@ func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput
 			out.NextToken = new(base64.RawURLEncoding.EncodeToString([]byte(*out.Protections[limit-1].Id)))
 			break
 		}
-		out.Protections = append(out.Protections, describe(p))
+		out.Protections = append(out.Protections, describeProtection(p))
 	}
-	store.Shuffle(s.w, out.Protections)
+	store.Shuffle(s.store, out.Protections)
 	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Service serves SimulatePrincipalPolicy.
-type Service struct{ w *store.Store }
+type Service struct{ store *store.Store }
 
 // New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w} }
@@ -21,14 +21,14 @@ func New(w *store.Store) *Service { return &Service{w} }
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
-		wire.Op("SimulatePrincipalPolicy", s.SimulatePrincipalPolicy, wire.Handles("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries", "MaxItems")),
+		wire.Op("SimulatePrincipalPolicy", s.SimulatePrincipalPolicy, wire.HandledMembers("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries", "MaxItems")),
 	}
 }
 
 // SimulatePrincipalPolicy evaluates the policies of a principal for actions on resources. It returns all results in one page.
 func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrincipalPolicyInput) (*iamapi.SimulatePrincipalPolicyOutput, error) {
 	arn := aws.ToString(in.PolicySourceArn)
-	who, ok := s.principal(c, arn)
+	who, ok := s.findPrincipal(c, arn)
 	if !ok {
 		return nil, store.Errorf(store.Unproven, "NoSuchEntity", "The user or role with name %s cannot be found.", arn).WithStatus(404)
 	}
@@ -45,33 +45,33 @@ func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrin
 	out := &iamapi.SimulatePrincipalPolicyOutput{}
 	for _, action := range in.ActionNames {
 		for _, resource := range resources {
-			d := iam.Decision{Allowed: true} // a principal without policies may do everything
+			d := iam.Decision{IsAllowed: true} // a principal without policies may do everything
 			if who.Policies != nil {
 				d = iam.Decide(who.Policies, iam.Request{Action: action, Resource: resource, Keys: keys})
 			}
 			out.EvaluationResults = append(out.EvaluationResults, types.EvaluationResult{
-				EvalActionName: aws.String(action), EvalResourceName: aws.String(resource), EvalDecision: decision(d),
+				EvalActionName: aws.String(action), EvalResourceName: aws.String(resource), EvalDecision: decisionType(d),
 			})
 		}
 	}
 	return out, nil
 }
 
-func decision(d iam.Decision) types.PolicyEvaluationDecisionType {
+func decisionType(d iam.Decision) types.PolicyEvaluationDecisionType {
 	switch {
-	case d.Allowed:
+	case d.IsAllowed:
 		return types.PolicyEvaluationDecisionTypeAllowed
-	case d.Explicit:
+	case d.IsExplicitDeny:
 		return types.PolicyEvaluationDecisionTypeExplicitDeny
 	}
 	return types.PolicyEvaluationDecisionTypeImplicitDeny
 }
 
-// principal returns the caller if it has the ARN, or the registered role with the ARN.
-func (s *Service) principal(c *store.Call, arn string) (store.Principal, bool) {
+// findPrincipal returns the caller if it has the ARN, or the registered role with the ARN.
+func (s *Service) findPrincipal(c *store.Call, arn string) (store.Principal, bool) {
 	if arn == c.Caller.ARN {
 		return c.Caller, true
 	}
-	role, ok := s.w.RoleByARN(arn)
+	role, ok := s.store.RoleByARN(arn)
 	return store.Principal{ARN: cmp.Or(role.ARN, arn), Policies: role.Policies}, ok
 }

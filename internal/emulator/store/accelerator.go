@@ -19,7 +19,7 @@ type AcceleratorState struct {
 	Creations map[string]AcceleratorCreation
 	CIDRs     map[string]*AcceleratorCIDR // address ranges of the account (BYOIP), by CIDR
 	// Interfaces are the ENIs of the service, for endpoints with client IP preservation.
-	Interfaces map[string]AcceleratorInterface // by ENI id
+	Interfaces map[string]AcceleratorENI // by ENI id
 }
 
 // newAcceleratorState returns an empty state.
@@ -30,10 +30,10 @@ func newAcceleratorState() *AcceleratorState {
 }
 
 func (s *AcceleratorState) init() {
-	ensure(&s.Accelerators)
-	ensure(&s.Creations)
-	ensure(&s.CIDRs)
-	ensure(&s.Interfaces)
+	ensureMap(&s.Accelerators)
+	ensureMap(&s.Creations)
+	ensureMap(&s.CIDRs)
+	ensureMap(&s.Interfaces)
 }
 
 // AcceleratorCreation is a call that created a resource and had an idempotency token.
@@ -42,8 +42,8 @@ type AcceleratorCreation struct {
 	ARN   string // ARN of the resource
 }
 
-// AcceleratorInterface has the region and the subnet of an ENI of Global Accelerator.
-type AcceleratorInterface struct{ Region, Subnet string }
+// AcceleratorENI has the region and the subnet of an ENI of Global Accelerator.
+type AcceleratorENI struct{ Region, Subnet string }
 
 // AcceleratorCIDR is an address range of an account (BYOIP).
 type AcceleratorCIDR struct {
@@ -116,8 +116,8 @@ type PortRange struct{ From, To int32 }
 // Overlaps reports whether two ranges have a port in common.
 func (r PortRange) Overlaps(other PortRange) bool { return r.From <= other.To && r.To >= other.From }
 
-// Has reports whether the listener has a port.
-func (l *AcceleratorListener) Has(port int32) bool {
+// HasPort reports whether the listener has a port.
+func (l *AcceleratorListener) HasPort(port int32) bool {
 	return slices.ContainsFunc(l.Ranges, func(r PortRange) bool { return r.Overlaps(PortRange{port, port}) })
 }
 
@@ -168,9 +168,9 @@ func (w *Store) AcceleratorState(account string) *AcceleratorState {
 	return w.Partition(account, AcceleratorRegion).Accelerators
 }
 
-// AcceleratorOf returns the resources in an ARN of an accelerator, a listener or an endpoint group. It returns nil
+// ResolveARN returns the resources in an ARN of an accelerator, a listener or an endpoint group. It returns nil
 // for a resource that is not in the ARN or does not exist.
-func (s *AcceleratorState) AcceleratorOf(arn string) (a *Accelerator, l *AcceleratorListener, g *EndpointGroup) {
+func (s *AcceleratorState) ResolveARN(arn string) (a *Accelerator, l *AcceleratorListener, g *EndpointGroup) {
 	root, rest, _ := strings.Cut(arn, "/listener/")
 	if a = s.Accelerators[root]; a == nil || rest == "" {
 		return a, nil, nil
@@ -190,14 +190,14 @@ func (s *AcceleratorState) AcceleratorOf(arn string) (a *Accelerator, l *Acceler
 	return a, nil, nil
 }
 
-// Exists reports whether an ARN is the ARN of an existing accelerator, listener or endpoint group.
-func (s *AcceleratorState) Exists(arn string) bool {
-	a, l, g := s.AcceleratorOf(arn)
+// HasARN reports whether an ARN is the ARN of an existing accelerator, listener or endpoint group.
+func (s *AcceleratorState) HasARN(arn string) bool {
+	a, l, g := s.ResolveARN(arn)
 	return a != nil && a.ARN == arn || l != nil && l.ARN == arn || g != nil
 }
 
-// Each calls visit for all endpoint groups, in the order of ARNs of accelerators.
-func (s *AcceleratorState) Each(visit func(*Accelerator, *AcceleratorListener, *EndpointGroup)) {
+// EachEndpointGroup calls visit for all endpoint groups, in the order of ARNs of accelerators.
+func (s *AcceleratorState) EachEndpointGroup(visit func(*Accelerator, *AcceleratorListener, *EndpointGroup)) {
 	for _, arn := range SortedKeys(s.Accelerators) {
 		a := s.Accelerators[arn]
 		for _, l := range a.Listeners {

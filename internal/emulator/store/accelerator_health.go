@@ -25,8 +25,8 @@ func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorE
 	healthy := false
 	switch {
 	case strings.HasPrefix(e.ID, "arn:"):
-		healthy = p.loadBalancerServes(e.ID, now)
-	case !p.endpointServes(e.ID):
+		healthy = p.isLoadBalancerServing(e.ID, now)
+	case !p.isEndpointServing(e.ID):
 	case w.Config.Health == HealthAssumed:
 		healthy = true
 	case e.Checked == "":
@@ -40,8 +40,8 @@ func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorE
 	return gatypes.HealthStateUnhealthy
 }
 
-// loadBalancerServes reports whether a load balancer uses target groups and each of them has a healthy target.
-func (p *Partition) loadBalancerServes(arn string, now time.Time) bool {
+// isLoadBalancerServing reports whether a load balancer uses target groups and each of them has a healthy target.
+func (p *Partition) isLoadBalancerServing(arn string, now time.Time) bool {
 	lb := p.ELB.LoadBalancers[arn]
 	if lb == nil {
 		return false
@@ -72,8 +72,8 @@ func (p *Partition) hasHealthyTarget(g *TargetGroup, now time.Time) bool {
 	return false
 }
 
-// endpointServes reports whether an instance runs, or an elastic IP is associated.
-func (p *Partition) endpointServes(id string) bool {
+// isEndpointServing reports whether an instance runs, or an elastic IP is associated.
+func (p *Partition) isEndpointServing(id string) bool {
 	if i := p.Instances[id]; i != nil {
 		return p.InstanceState(i) == InstanceRunning
 	}
@@ -81,30 +81,30 @@ func (p *Partition) endpointServes(id string) bool {
 	return a != nil && a.AssociationID != ""
 }
 
-// EndpointReport is the result of an endpoint group's health checks of an endpoint.
-type EndpointReport struct {
+// EndpointHealthReport is the result of an endpoint group's health checks of an endpoint.
+type EndpointHealthReport struct {
 	EndpointGroup string // ARN
 	Endpoint      string // ID
 	Health        gatypes.HealthState
 }
 
-// ReportEndpoint stores a change of an endpoint's health from the data plane. It takes the lock. It ignores reports
+// ReportEndpointHealth stores a change of an endpoint's health from the data plane. It takes the lock. It ignores reports
 // on endpoints that do not exist.
-func (w *Store) ReportEndpoint(r EndpointReport) {
+func (w *Store) ReportEndpointHealth(r EndpointHealthReport) {
 	w.Lock()
 	defer w.Unlock()
-	if e := w.endpointOf(r.EndpointGroup, r.Endpoint); e != nil && e.Checked != r.Health {
+	if e := w.findAcceleratorEndpoint(r.EndpointGroup, r.Endpoint); e != nil && e.Checked != r.Health {
 		e.Checked = r.Health
 		w.WakeWaiters()
 	}
 }
 
-// ForceEndpoint overrides the health of an endpoint. An empty health ends the override. It takes the lock and
+// ForceEndpointHealth overrides the health of an endpoint. An empty health ends the override. It takes the lock and
 // reports whether the endpoint exists.
-func (w *Store) ForceEndpoint(r EndpointReport) bool {
+func (w *Store) ForceEndpointHealth(r EndpointHealthReport) bool {
 	w.Lock()
 	defer w.Unlock()
-	e := w.endpointOf(r.EndpointGroup, r.Endpoint)
+	e := w.findAcceleratorEndpoint(r.EndpointGroup, r.Endpoint)
 	if e == nil {
 		return false
 	}
@@ -113,12 +113,12 @@ func (w *Store) ForceEndpoint(r EndpointReport) bool {
 	return true
 }
 
-func (w *Store) endpointOf(group, id string) *AcceleratorEndpoint {
+func (w *Store) findAcceleratorEndpoint(group, id string) *AcceleratorEndpoint {
 	parts := strings.SplitN(group, ":", 6)
 	if len(parts) < 6 {
 		return nil
 	}
-	if _, _, g := w.AcceleratorState(parts[4]).AcceleratorOf(group); g != nil {
+	if _, _, g := w.AcceleratorState(parts[4]).ResolveARN(group); g != nil {
 		return g.Endpoint(id)
 	}
 	return nil

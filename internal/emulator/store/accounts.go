@@ -27,7 +27,7 @@ type Principal struct {
 	Policies []iam.Policy `json:",omitempty"`
 }
 
-var accountInKey = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
+var accountInKeyPattern = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
 
 // AddAccessKey sets the account of an access key.
 func (w *Store) AddAccessKey(key, account string) { w.accessKeys[key] = account }
@@ -47,7 +47,7 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 	if account, ok := w.accessKeys[key]; ok {
 		return account, true
 	}
-	if m := accountInKey.FindStringSubmatch(key); m != nil {
+	if m := accountInKeyPattern.FindStringSubmatch(key); m != nil {
 		return m[1], true
 	}
 	return w.account, false
@@ -60,23 +60,25 @@ func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
 func (w *Store) PrincipalOf(key, account string) Principal {
 	p := w.principals[key]
 	if p.ARN == "" {
-		p.ARN = "arn:" + w.aws.Name + ":iam::" + account + ":user/" + key
+		p.ARN = "arn:" + w.awsPartition.Name + ":iam::" + account + ":user/" + key
 	}
 	return p
 }
 
 // Services with a service-linked role, which an account gets with its first load balancer or its first accelerator.
 const (
-	LinkedELB         = "elasticloadbalancing"
-	LinkedAccelerator = "globalaccelerator"
+	LinkedServiceELB         = "elasticloadbalancing"
+	LinkedServiceAccelerator = "globalaccelerator"
 )
 
-// LinkRole records that an account has the service-linked role of a service.
-func (w *Store) LinkRole(account, service string) { w.linked[account+" "+service] = true }
+// AddServiceLinkedRole records that an account has the service-linked role of a service.
+func (w *Store) AddServiceLinkedRole(account, service string) {
+	w.serviceLinkedRoles[account+" "+service] = true
+}
 
 // HasServiceLinkedRole reports whether an account has the service-linked role of a service.
 func (w *Store) HasServiceLinkedRole(account, service string) bool {
-	return w.linked[account+" "+service]
+	return w.serviceLinkedRoles[account+" "+service]
 }
 
 // DefaultAccount returns the account of access keys without a registered account.

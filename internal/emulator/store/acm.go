@@ -12,14 +12,14 @@ type ACMState struct {
 	Imports      []time.Time             // times of the imports of the last 365 days
 }
 
-// Request adds a certificate that was requested at c.Created. A public certificate is issued after its validation,
-// see [Store.UpdateValidations], a private certificate immediately.
-func (p *Partition) Request(c *Certificate) {
+// AddRequestedCertificate adds a certificate that was requested at c.Created. A public certificate is issued after its
+// validation, see [Store.UpdateValidations], a private certificate immediately.
+func (p *Partition) AddRequestedCertificate(c *Certificate) {
 	switch {
 	case c.Authority != "":
-		c.issue(c.Created, true)
+		c.setIssueTime(c.Created, true)
 	default:
-		c.issue(c.Created.Add(max(0, p.store.Config.ACM.ValidationDelay)), !p.store.needsDNSValidation(c))
+		c.setIssueTime(c.Created.Add(max(0, p.store.Config.ACM.ValidationDelay)), !p.store.needsDNSValidation(c))
 	}
 	p.ACM.Certificates[c.ARN] = c
 	p.store.UpdateValidations(p.Account)

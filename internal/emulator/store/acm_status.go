@@ -6,8 +6,8 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// validationLimit is the maximum time in status PENDING_VALIDATION.
-const validationLimit = 72 * time.Hour
+// maxPendingValidation is the maximum time in status PENDING_VALIDATION.
+const maxPendingValidation = 72 * time.Hour
 
 // CertificateStatus returns the status of a certificate at a time: a requested
 // certificate is issued after its validation, and every certificate expires.
@@ -17,7 +17,7 @@ func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.Ce
 		switch {
 		case p.store.isValidated(c, now):
 			status = acmtypes.CertificateStatusIssued
-		case !now.Before(c.Created.Add(validationLimit)):
+		case !now.Before(c.Created.Add(maxPendingValidation)):
 			status = acmtypes.CertificateStatusValidationTimedOut
 		}
 	}
@@ -27,9 +27,9 @@ func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.Ce
 	return status
 }
 
-// CertificateUsers returns the ARNs of the load balancers whose listeners
+// LoadBalancersUsingCertificate returns the ARNs of the load balancers whose listeners
 // have the certificate, sorted.
-func (p *Partition) CertificateUsers(arn string) []string {
+func (p *Partition) LoadBalancersUsingCertificate(arn string) []string {
 	users := map[string]bool{}
 	for _, l := range p.ELB.Listeners {
 		if l.Certificate == arn {

@@ -36,15 +36,15 @@ func (w *Store) UpdateValidations(account string) {
 		}
 		for _, arn := range SortedKeys(p.ACM.Certificates) {
 			if c := p.ACM.Certificates[arn]; w.needsDNSValidation(c) && p.CertificateStatus(c, now) == acmtypes.CertificateStatusPendingValidation {
-				w.validate(account, c, now)
+				w.updateValidation(account, c, now)
 			}
 		}
 	}
 }
 
-func (w *Store) validate(account string, c *Certificate, now time.Time) {
+func (w *Store) updateValidation(account string, c *Certificate, now time.Time) {
 	delay := w.Config.ACM.ValidationDelay
-	ensure(&c.Validated)
+	ensureMap(&c.Validated)
 	last, all := time.Time{}, true
 	for _, d := range c.Names {
 		at, seen := c.Validated[d]
@@ -62,11 +62,11 @@ func (w *Store) validate(account string, c *Certificate, now time.Time) {
 			last = at
 		}
 	}
-	c.issue(last, all)
+	c.setIssueTime(last, all)
 }
 
-// issue sets the time at which a certificate is issued, or resets it if it is not known.
-func (c *Certificate) issue(at time.Time, known bool) {
+// setIssueTime sets the time at which a certificate is issued, or resets it if it is not known.
+func (c *Certificate) setIssueTime(at time.Time, known bool) {
 	c.Issued, c.NotBefore, c.NotAfter = time.Time{}, time.Time{}, time.Time{}
 	if known {
 		c.Issued, c.NotBefore, c.NotAfter = at, at, at.Add(certificateValidity)
@@ -91,8 +91,8 @@ func (w *Store) isValidated(c *Certificate, now time.Time) bool {
 	})
 }
 
-// DomainValidated reports whether a domain of a certificate is validated. The certificate must not be issued yet.
-func (p *Partition) DomainValidated(c *Certificate, domain string, now time.Time) bool {
+// IsDomainValidated reports whether a domain of a certificate is validated. The certificate must not be issued yet.
+func (p *Partition) IsDomainValidated(c *Certificate, domain string, now time.Time) bool {
 	at, seen := c.Validated[domain]
 	return p.store.needsDNSValidation(c) && seen && !now.Before(at)
 }

@@ -29,8 +29,8 @@ var AWSPartitions = []AWSPartition{
 	{Name: "aws-iso-f", Suffix: "csp.hci.ic.gov", Home: "us-isof-south-1", regions: []string{"us-isof-"}},
 }
 
-// AWSPartitionNamed returns a partition by its name, aws for "".
-func AWSPartitionNamed(name string) (AWSPartition, bool) {
+// AWSPartitionByName returns a partition by its name, aws for "".
+func AWSPartitionByName(name string) (AWSPartition, bool) {
 	for _, p := range AWSPartitions {
 		if p.Name == name || name == "" {
 			return p, true
@@ -51,8 +51,8 @@ func AWSPartitionOf(region string) AWSPartition {
 	return AWSPartitions[0]
 }
 
-// AWS returns the AWS partition of the emulator.
-func (w *Store) AWS() AWSPartition { return w.aws }
+// AWSPartition returns the AWS partition of the emulator.
+func (w *Store) AWSPartition() AWSPartition { return w.awsPartition }
 
-// AWS returns the AWS partition of the region.
-func (p *Partition) AWS() AWSPartition { return AWSPartitionOf(p.Region) }
+// AWSPartition returns the AWS partition of the region.
+func (p *Partition) AWSPartition() AWSPartition { return AWSPartitionOf(p.Region) }

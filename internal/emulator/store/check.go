@@ -14,7 +14,7 @@ func (w *Store) Check() []string {
 	var broken []string
 	for _, p := range w.Partitions() {
 		at := p.Account + "/" + p.Region + ": "
-		for _, s := range slices.Concat(p.checkNetwork(), p.checkBalancing(), p.checkAccelerators()) {
+		for _, s := range slices.Concat(p.checkNetwork(), p.checkLoadBalancing(), p.checkAccelerators()) {
 			broken = append(broken, at+s)
 		}
 	}
@@ -66,7 +66,7 @@ func (p *Partition) checkNetwork() []string {
 	return broken
 }
 
-func (p *Partition) checkBalancing() []string {
+func (p *Partition) checkLoadBalancing() []string {
 	var broken []string
 	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
 	ports := map[string]string{}
@@ -94,7 +94,7 @@ func (p *Partition) checkBalancing() []string {
 			say("rules %s and %s share a priority", other, arn)
 		}
 		priorities[key] = arn
-		Forwards(r.Actions, func(group string) {
+		EachForwardedTargetGroup(r.Actions, func(group string) {
 			if p.ELB.TargetGroups[group] == nil {
 				say("rule %s forwards to %s, which does not exist", arn, group)
 			}
@@ -132,7 +132,7 @@ func (p *Partition) checkAccelerators() []string {
 				}
 				regions[g.Region] = true
 				for _, o := range g.Overrides {
-					if slices.ContainsFunc(a.Listeners, func(x *AcceleratorListener) bool { return x.Has(o.Endpoint) }) {
+					if slices.ContainsFunc(a.Listeners, func(x *AcceleratorListener) bool { return x.HasPort(o.Endpoint) }) {
 						say("a port override of %s leads to port %d, which a listener has", g.ARN, o.Endpoint)
 					}
 				}

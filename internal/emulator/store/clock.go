@@ -37,8 +37,8 @@ type ManualClock struct {
 }
 
 type manualTimer struct {
-	at time.Time
-	f  func()
+	at  time.Time
+	run func()
 }
 
 // NewManualClock returns a clock whose time is start.
@@ -56,7 +56,7 @@ func (c *ManualClock) Now() time.Time {
 func (c *ManualClock) AfterFunc(d time.Duration, f func()) func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &manualTimer{at: c.now.Add(d), f: f}
+	t := &manualTimer{at: c.now.Add(d), run: f}
 	c.timers = append(c.timers, t)
 	return func() bool {
 		c.mu.Lock()
@@ -89,6 +89,6 @@ func (c *ManualClock) Advance(d time.Duration) {
 			c.now = t.at
 		}
 		c.mu.Unlock()
-		t.f()
+		t.run()
 	}
 }

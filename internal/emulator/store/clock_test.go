@@ -35,7 +35,7 @@ func TestManualClockRunsDueTimers(t *testing.T) {
 	}
 }
 
-func TestScaledClock(t *testing.T) {
+func TestScaledClockRunsFaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := store.NewScaledClock(60)
 		begin := c.Now()

@@ -47,8 +47,8 @@ type Subnet struct {
 	OutpostARN string
 }
 
-// IPv6Native reports whether the subnet has no IPv4 block.
-func (s *Subnet) IPv6Native() bool { return !s.CIDR.IsValid() }
+// IsIPv6Native reports whether the subnet has no IPv4 block.
+func (s *Subnet) IsIPv6Native() bool { return !s.CIDR.IsValid() }
 
 // SecurityGroup is a set of rules on ENIs.
 type SecurityGroup struct {
@@ -219,8 +219,8 @@ type Zone struct {
 	State       string // available, impaired, unavailable
 }
 
-// ZoneNamed returns the zone with a name, nil if there is none.
-func (p *Partition) ZoneNamed(name string) *Zone {
+// ZoneByName returns the zone with a name, nil if there is none.
+func (p *Partition) ZoneByName(name string) *Zone {
 	for _, z := range p.Zones {
 		if z.Name == name {
 			return z

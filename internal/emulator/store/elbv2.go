@@ -16,47 +16,47 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 
 	region string
-	// ofListener has the rules by listener and ARN, nil before the first call of RulesOf.
-	ofListener map[string]map[string]*Rule
+	// rulesByListener has the rules by listener and ARN, nil before the first call of RulesOf.
+	rulesByListener map[string]map[string]*Rule
 }
 
 // RulesOf returns the rules of a listener by ARN. Callers must not change the map.
 func (s *ELBState) RulesOf(listener string) map[string]*Rule {
-	if s.ofListener == nil {
-		s.ofListener = map[string]map[string]*Rule{}
+	if s.rulesByListener == nil {
+		s.rulesByListener = map[string]map[string]*Rule{}
 		for _, r := range s.Rules {
-			s.index(r)
+			s.indexRule(r)
 		}
 	}
-	return s.ofListener[listener]
+	return s.rulesByListener[listener]
 }
 
-func (s *ELBState) index(r *Rule) {
-	if s.ofListener[r.Listener] == nil {
-		s.ofListener[r.Listener] = map[string]*Rule{}
+func (s *ELBState) indexRule(r *Rule) {
+	if s.rulesByListener[r.Listener] == nil {
+		s.rulesByListener[r.Listener] = map[string]*Rule{}
 	}
-	s.ofListener[r.Listener][r.ARN] = r
+	s.rulesByListener[r.Listener][r.ARN] = r
 }
 
 // AddRule adds a rule. The caller must then call Reattach.
 func (s *ELBState) AddRule(r *Rule) {
 	s.Rules[r.ARN] = r
-	if s.ofListener != nil {
-		s.index(r)
+	if s.rulesByListener != nil {
+		s.indexRule(r)
 	}
 }
 
-// DropRule removes a rule. The caller must then call Reattach.
-func (s *ELBState) DropRule(r *Rule) {
+// RemoveRule removes a rule. The caller must then call Reattach.
+func (s *ELBState) RemoveRule(r *Rule) {
 	delete(s.Rules, r.ARN)
-	delete(s.ofListener[r.Listener], r.ARN)
-	if len(s.ofListener[r.Listener]) == 0 {
-		delete(s.ofListener, r.Listener)
+	delete(s.rulesByListener[r.Listener], r.ARN)
+	if len(s.rulesByListener[r.Listener]) == 0 {
+		delete(s.rulesByListener, r.Listener)
 	}
 }
 
-// RulesFor calls visit for each rule of a load balancer, default rules included.
-func (s *ELBState) RulesFor(loadBalancer string, visit func(*Rule)) {
+// EachRuleOf calls visit for each rule of a load balancer, default rules included.
+func (s *ELBState) EachRuleOf(loadBalancer string, visit func(*Rule)) {
 	for arn, l := range s.Listeners {
 		if l.LoadBalancer == loadBalancer {
 			for _, r := range s.RulesOf(arn) {
@@ -158,8 +158,8 @@ func (lb *LoadBalancer) IsALB() bool {
 	return lb.Type == elbtypes.LoadBalancerTypeEnumApplication
 }
 
-// EnabledIn reports whether a zone is enabled.
-func (lb *LoadBalancer) EnabledIn(zone string) bool {
+// IsZoneEnabled reports whether a zone is enabled.
+func (lb *LoadBalancer) IsZoneEnabled(zone string) bool {
 	for _, z := range lb.Zones {
 		if z.Zone == zone {
 			return true

@@ -16,16 +16,16 @@ const ZoneAll = "all"
 
 // TargetHealth computes the health of a registered or draining target from its history,
 // its load balancer, its instance or address and the last result of a health check.
-func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdict {
-	if t.Draining() {
-		return Verdict{elbtypes.TargetHealthStateEnumDraining, elbtypes.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress"}
+func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) TargetHealthResult {
+	if t.IsDraining() {
+		return TargetHealthResult{elbtypes.TargetHealthStateEnumDraining, elbtypes.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress"}
 	}
 	lb := p.ELB.LoadBalancers[g.LoadBalancer]
 	if lb == nil {
-		return notInUseVerdict("Target group is not configured to receive traffic from the load balancer")
+		return notInUseHealth("Target group is not configured to receive traffic from the load balancer")
 	}
 	if g.Type == elbtypes.TargetTypeEnumLambda && !g.Check.Enabled {
-		return Verdict{elbtypes.TargetHealthStateEnumUnavailable, elbtypes.TargetHealthReasonEnumHealthCheckDisabled, "Health checks are not enabled for this target"}
+		return TargetHealthResult{elbtypes.TargetHealthStateEnumUnavailable, elbtypes.TargetHealthReasonEnumHealthCheckDisabled, "Health checks are not enabled for this target"}
 	}
 	zone := t.Zone
 	switch g.Type {
@@ -35,36 +35,36 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 			state, zone = p.InstanceState(i), i.Zone
 		}
 		if state != InstanceRunning {
-			return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumInvalidState, "Target is in the " + state + " state"}
+			return TargetHealthResult{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumInvalidState, "Target is in the " + state + " state"}
 		}
 	case elbtypes.TargetTypeEnumIp:
-		if p.usedByLoadBalancer(g.VPC, t.ID) {
-			return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumIpUnusable, "The IP address cannot be used as a target, as it is in use by a load balancer"}
+		if p.isLoadBalancerAddress(g.VPC, t.ID) {
+			return TargetHealthResult{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumIpUnusable, "The IP address cannot be used as a target, as it is in use by a load balancer"}
 		}
 	}
-	if zone != "" && zone != ZoneAll && !lb.EnabledIn(zone) {
-		return notInUseVerdict("Target is in an Availability Zone that is not enabled for the load balancer")
+	if zone != "" && zone != ZoneAll && !lb.IsZoneEnabled(zone) {
+		return notInUseHealth("Target is in an Availability Zone that is not enabled for the load balancer")
 	}
-	start := latest(t.Registered, g.Attached, lb.Active)
+	start := latestTime(t.Registered, g.Attached, lb.Active)
 	delay := p.store.Config.ELB.RegistrationDelayNLB
 	if lb.IsALB() {
 		delay = p.store.Config.ELB.RegistrationDelayALB
 	}
 	if now.Before(start.Add(delay)) {
-		return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
+		return TargetHealthResult{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
 	}
 	if t.Verdict != nil {
-		return g.verdict(lb, t, now)
+		return g.currentHealth(lb, t, now)
 	}
 	if p.store.Config.Health == HealthAssumed && !now.Before(start.Add(delay+p.store.Config.InitialHealthDelay)) {
-		return Verdict{State: elbtypes.TargetHealthStateEnumHealthy}
+		return TargetHealthResult{State: elbtypes.TargetHealthStateEnumHealthy}
 	}
-	return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
+	return TargetHealthResult{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
 }
 
-// UnhealthyDrainsUntil returns the end of state unhealthy.draining, in which an unhealthy target of a Network Load
+// UnhealthyDrainingEnd returns the end of state unhealthy.draining, in which an unhealthy target of a Network Load
 // Balancer keeps its connections; zero if the target does not enter this state.
-func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
+func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
 	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
 		return time.Time{}
@@ -76,23 +76,23 @@ func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	return t.Compared.Add(time.Duration(n) * time.Second)
 }
 
-// verdict returns the last health result of a target, with state unhealthy.draining if an
+// currentHealth returns the last health result of a target, with state unhealthy.draining if an
 // unhealthy target still keeps its connections.
-func (g *TargetGroup) verdict(lb *LoadBalancer, t *Target, now time.Time) Verdict {
+func (g *TargetGroup) currentHealth(lb *LoadBalancer, t *Target, now time.Time) TargetHealthResult {
 	v := *t.Verdict
-	if !lb.IsALB() && now.Before(g.UnhealthyDrainsUntil(t)) {
+	if !lb.IsALB() && now.Before(g.UnhealthyDrainingEnd(t)) {
 		v.State = elbtypes.TargetHealthStateEnumUnhealthyDraining
 	}
 	return v
 }
 
-func notInUseVerdict(why string) Verdict {
-	return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumNotInUse, why}
+func notInUseHealth(why string) TargetHealthResult {
+	return TargetHealthResult{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumNotInUse, why}
 }
 
-// usedByLoadBalancer reports whether an address belongs to a node of a load balancer in
+// isLoadBalancerAddress reports whether an address belongs to a node of a load balancer in
 // the VPC.
-func (p *Partition) usedByLoadBalancer(vpc, address string) bool {
+func (p *Partition) isLoadBalancerAddress(vpc, address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return false
@@ -110,7 +110,7 @@ func (p *Partition) usedByLoadBalancer(vpc, address string) bool {
 	return false
 }
 
-func latest(times ...time.Time) time.Time {
+func latestTime(times ...time.Time) time.Time {
 	return slices.MaxFunc(times, time.Time.Compare)
 }
 
@@ -122,7 +122,7 @@ type HealthReport struct {
 	// Epoch is the epoch of the checked registration, see [TargetGroup.Epoch]. Reports on earlier registrations are
 	// ignored. An empty epoch matches any registration.
 	Epoch   string
-	Verdict Verdict
+	Verdict TargetHealthResult
 }
 
 // Epoch returns a text that identifies a registration of a target. It changes when the target is registered again
@@ -145,7 +145,7 @@ func (w *Store) ReportHealth(r HealthReport) {
 		return
 	}
 	t := g.Target(r.Target, r.Port)
-	if t == nil || t.Draining() || t.Verdict != nil && *t.Verdict == r.Verdict {
+	if t == nil || t.IsDraining() || t.Verdict != nil && *t.Verdict == r.Verdict {
 		return
 	}
 	if r.Epoch != "" && r.Epoch != g.Epoch(t) {

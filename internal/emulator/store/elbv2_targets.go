@@ -22,20 +22,20 @@ type Target struct {
 	Terminated bool
 	// Verdict is the last health result from the data plane or from a test; nil if there is no result since the
 	// registration.
-	Verdict *Verdict
+	Verdict *TargetHealthResult
 	// Compared is the time when the state of Verdict last changed.
 	Compared time.Time
 }
 
-// Verdict is the result of health checks.
-type Verdict struct {
+// TargetHealthResult is the result of health checks.
+type TargetHealthResult struct {
 	State       elbtypes.TargetHealthStateEnum
 	Reason      elbtypes.TargetHealthReasonEnum
 	Description string
 }
 
-// Draining reports whether the target was deregistered and still drains.
-func (t *Target) Draining() bool { return !t.DrainUntil.IsZero() }
+// IsDraining reports whether the target was deregistered and still drains.
+func (t *Target) IsDraining() bool { return !t.DrainUntil.IsZero() }
 
 // Target returns the registration with an ID and port, or nil if there is none.
 func (g *TargetGroup) Target(id string, port int32) *Target {
@@ -47,15 +47,15 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// RemoveEnded deregisters the targets whose instance was terminated, and removes targets whose draining has ended.
+// RemoveEndedTargets deregisters the targets whose instance was terminated, and removes targets whose draining has ended.
 // Operations call it before they read targets.
-func (p *Partition) RemoveEnded(g *TargetGroup, now time.Time) {
+func (p *Partition) RemoveEndedTargets(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
 			p.deregisterTerminated(g, t, now)
 		}
 	}
-	g.dropDrained(now)
+	g.removeDrained(now)
 }
 
 // deregisterTerminated deregisters a target if its instance was terminated. Its draining
@@ -63,7 +63,7 @@ func (p *Partition) RemoveEnded(g *TargetGroup, now time.Time) {
 func (p *Partition) deregisterTerminated(g *TargetGroup, t *Target, now time.Time) {
 	i := p.Instances[t.ID]
 	switch {
-	case t.Draining():
+	case t.IsDraining():
 	case i == nil: // the instance was terminated long ago and is no longer listed
 		t.DrainUntil = now
 	case p.InstanceState(i) == InstanceTerminated:
@@ -73,13 +73,13 @@ func (p *Partition) deregisterTerminated(g *TargetGroup, t *Target, now time.Tim
 	}
 }
 
-func (g *TargetGroup) dropDrained(now time.Time) {
-	g.Targets = slices.DeleteFunc(g.Targets, func(t *Target) bool { return t.Draining() && !now.Before(t.DrainUntil) })
+func (g *TargetGroup) removeDrained(now time.Time) {
+	g.Targets = slices.DeleteFunc(g.Targets, func(t *Target) bool { return t.IsDraining() && !now.Before(t.DrainUntil) })
 }
 
-// Forwards calls visit for the ARN of every target group that the actions
+// EachForwardedTargetGroup calls visit for the ARN of every target group that the actions
 // forward to.
-func Forwards(actions []elbtypes.Action, visit func(arn string)) {
+func EachForwardedTargetGroup(actions []elbtypes.Action, visit func(arn string)) {
 	for _, a := range actions {
 		if a.Type != elbtypes.ActionTypeEnumForward || a.ForwardConfig == nil {
 			continue
@@ -96,7 +96,7 @@ func Forwards(actions []elbtypes.Action, visit func(arn string)) {
 // listeners or rules.
 func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 	used := map[string]bool{}
-	s.RulesFor(loadBalancer, func(r *Rule) { Forwards(r.Actions, func(arn string) { used[arn] = true }) })
+	s.EachRuleOf(loadBalancer, func(r *Rule) { EachForwardedTargetGroup(r.Actions, func(arn string) { used[arn] = true }) })
 	for arn, g := range s.TargetGroups {
 		lb := g.LoadBalancer
 		switch {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ServiceInterface has the properties of the ENI of a service such as Elastic Load Balancing.
-type ServiceInterface struct {
+// ServiceENIOptions has the properties of the ENI of a service such as Elastic Load Balancing.
+type ServiceENIOptions struct {
 	Description string
 	// Requester is the requester id of the service, such as amazon-elb.
 	Requester string
@@ -31,13 +31,13 @@ type ServiceInterface struct {
 // CreateServiceENI creates a service's ENI with a free private address of the subnet.
 // Its errors are InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet.
 func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []string) (*NetworkInterface, *Error) {
-	return p.CreateServiceInterface(ServiceInterface{
+	return p.CreateServiceENIWithOptions(ServiceENIOptions{
 		Description: desc, Requester: requester, SubnetID: subnetID, Groups: groups,
 	})
 }
 
-// CreateServiceInterface is [Partition.CreateServiceENI] with all options.
-func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterface, *Error) {
+// CreateServiceENIWithOptions is [Partition.CreateServiceENI] with all options.
+func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkInterface, *Error) {
 	p.RemoveExpired()
 	s := p.Subnets[o.SubnetID]
 	if s == nil {
@@ -53,14 +53,14 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	owner := cmp.Or(o.InstanceOwner, o.Requester)
 	eni.Attachment = &Attachment{ID: p.store.NewID("ela-attach-"), InstanceOwner: owner, DeviceIndex: 1, AttachTime: p.now()}
 	if o.Address.IsValid() {
-		if err := p.ClaimIPv4(s, o.Address); err != nil {
+		if err := p.CheckFreeIPv4(s, o.Address); err != nil {
 			return nil, err
 		}
 		eni.Private = []PrivateAddress{{Addr: o.Address, Primary: true}}
-		p.NetworkInterfaces[eni.ID] = eni // so that the address is in use for TakeIPv4
+		p.NetworkInterfaces[eni.ID] = eni // so that the address is in use for FreeIPv4Addresses
 	}
 	if n := 1 + o.Secondary - len(eni.Private); n > 0 {
-		addrs, err := p.TakeIPv4(s, n)
+		addrs, err := p.FreeIPv4Addresses(s, n)
 		if err != nil {
 			delete(p.NetworkInterfaces, eni.ID)
 			return nil, err
@@ -70,7 +70,7 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 		}
 	}
 	if o.IPv6 {
-		addrs, err := p.TakeIPv6(s, 1)
+		addrs, err := p.FreeIPv6Addresses(s, 1)
 		if err != nil {
 			delete(p.NetworkInterfaces, eni.ID)
 			return nil, err
@@ -81,8 +81,8 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	return eni, nil
 }
 
-// NewInterface creates an ENI in a subnet, without addresses and security groups, which the caller must add.
-func (p *Partition) NewInterface(s *Subnet) *NetworkInterface {
+// CreateENI creates an ENI in a subnet, without addresses and security groups, which the caller must add.
+func (p *Partition) CreateENI(s *Subnet) *NetworkInterface {
 	eni := p.newENI(s)
 	p.NetworkInterfaces[eni.ID] = eni
 	return eni
@@ -107,7 +107,7 @@ func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 	}
 	for _, a := range p.Addresses {
 		if a.InterfaceID == id {
-			a.Release()
+			a.Disassociate()
 		}
 	}
 	if linger <= 0 {
@@ -148,8 +148,8 @@ func (p *Partition) RemoveExpired() {
 	}
 }
 
-// Release disassociates an elastic IP from its ENI.
-func (a *Address) Release() {
+// Disassociate disassociates an elastic IP from its ENI.
+func (a *Address) Disassociate() {
 	a.AssociationID, a.InterfaceID, a.PrivateIP, a.ServiceOwned = "", "", netip.Addr{}, false
 }
 
@@ -175,9 +175,9 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 	return a, nil
 }
 
-// SecurityGroupUsers returns the ids of the resources that prevent the deletion of a security group: its ENIs and
+// ResourcesUsingSecurityGroup returns the ids of the resources that prevent the deletion of a security group: its ENIs and
 // other security groups whose rules refer to it, sorted.
-func (p *Partition) SecurityGroupUsers(groupID string) []string {
+func (p *Partition) ResourcesUsingSecurityGroup(groupID string) []string {
 	p.RemoveExpired()
 	var users []string
 	for _, eni := range p.NetworkInterfaces {

@@ -14,8 +14,8 @@ type Error struct {
 	Message string
 	// Status is the HTTP status; 0 means 400, the default of all protocols.
 	Status int
-	// From is the source that documents code and text.
-	From Source `json:"-"`
+	// Source is the source that documents code and text.
+	Source Source `json:"-"`
 }
 
 // Error implements error.
@@ -24,7 +24,7 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 // Errorf returns an error with a formatted message and the protocol's default status.
 // from is the source of the message.
 func Errorf(from Source, code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...), From: from}
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Source: from}
 }
 
 // HTTPStatus returns the HTTP status.

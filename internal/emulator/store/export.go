@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// exported is the JSON form of the emulator state.
-type exported struct {
+// exportedState is the JSON form of the emulator state.
+type exportedState struct {
 	Partitions []*Partition
 	AccessKeys map[string]string `json:",omitempty"`
 	Roles      map[string]Role   `json:",omitempty"`
 	// Principals are the identities behind access keys, with their policies.
 	Principals map[string]Principal `json:",omitempty"`
-	// Linked are the service-linked roles of accounts, see LinkRole.
+	// Linked are the service-linked roles of accounts, see AddServiceLinkedRole.
 	Linked map[string]bool `json:",omitempty"`
 	// Identifiers is the state of the random source of identifiers, so that no
 	// identifier repeats after Restore.
@@ -28,8 +28,8 @@ func (w *Store) Export() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export the stream of identifiers: %w", err)
 	}
-	out, err := json.Marshal(exported{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles,
-		Principals: w.principals, Linked: w.linked, Identifiers: stream})
+	out, err := json.Marshal(exportedState{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles,
+		Principals: w.principals, Linked: w.serviceLinkedRoles, Identifiers: stream})
 	if err != nil {
 		return nil, fmt.Errorf("export the state: %w", err)
 	}
@@ -38,7 +38,7 @@ func (w *Store) Export() ([]byte, error) {
 
 // Restore replaces the state with an exported state. It does not change clock and configuration.
 func (w *Store) Restore(state []byte) error {
-	var in exported
+	var in exportedState
 	if err := json.Unmarshal(state, &in); err != nil {
 		return fmt.Errorf("restore the state: %w", err)
 	}
@@ -56,9 +56,9 @@ func (w *Store) Restore(state []byte) error {
 		w.partitions[partitionKey{p.Account, p.Region}] = p
 	}
 	w.accessKeys, w.roles = map[string]string{}, map[string]Role{}
-	w.principals, w.linked = map[string]Principal{}, map[string]bool{}
+	w.principals, w.serviceLinkedRoles = map[string]Principal{}, map[string]bool{}
 	maps.Copy(w.principals, in.Principals)
-	maps.Copy(w.linked, in.Linked)
+	maps.Copy(w.serviceLinkedRoles, in.Linked)
 	maps.Copy(w.accessKeys, in.AccessKeys)
 	maps.Copy(w.roles, in.Roles)
 	return nil

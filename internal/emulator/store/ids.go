@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Hex returns n random lower-case hexadecimal digits.
-func (w *Store) Hex(n int) string {
+// RandomHex returns n random lower-case hexadecimal digits.
+func (w *Store) RandomHex(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
 		fmt.Fprintf(&b, "%016x", w.ids.Uint64())
@@ -16,9 +16,9 @@ func (w *Store) Hex(n int) string {
 	return b.String()[:n]
 }
 
-// Decimal returns a random decimal number of up to n digits, as in the DNS
+// RandomDecimal returns a random decimal number of up to n digits, as in the DNS
 // names of load balancers.
-func (w *Store) Decimal(n int) string {
+func (w *Store) RandomDecimal(n int) string {
 	max := uint64(1)
 	for range n {
 		max *= 10
@@ -30,7 +30,7 @@ func (w *Store) Decimal(n int) string {
 func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 	b := block.Masked().Addr().AsSlice()
 	for {
-		random := w.Hex(2 * len(b))
+		random := w.RandomHex(2 * len(b))
 		for i := range b {
 			n, _ := strconv.ParseUint(random[2*i:2*i+2], 16, 8) // never fails for hexadecimal digits
 			host := byte(0xff) >> max(0, min(8, block.Bits()-8*i))
@@ -45,18 +45,18 @@ func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 
 // NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and 17 hexadecimal digits. The first digit
 // is 0, as in AWS.
-func (w *Store) NewID(prefix string) string { return prefix + "0" + w.Hex(16) }
+func (w *Store) NewID(prefix string) string { return prefix + "0" + w.RandomHex(16) }
 
 // RequestID returns a random request id. It does not use the random source of
 // identifiers.
 func (w *Store) RequestID() string {
-	return uuid(fmt.Sprintf("%016x%016x", w.Rand.Uint64(), w.Rand.Uint64()))
+	return formatUUID(fmt.Sprintf("%016x%016x", w.Rand.Uint64(), w.Rand.Uint64()))
 }
 
-// UUID returns a random UUID of version 4.
-func (w *Store) UUID() string { return uuid(w.Hex(32)) }
+// RandomUUID returns a random UUID of version 4.
+func (w *Store) RandomUUID() string { return formatUUID(w.RandomHex(32)) }
 
-func uuid(h string) string {
+func formatUUID(h string) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 

@@ -25,8 +25,8 @@ func (p *Partition) StartInstanceTransition(i *Instance, current, next string) {
 	i.From, i.Next, i.Since = current, next, p.now()
 }
 
-// privateDNS returns the host name of an instance with a private IPv4 address.
-func (p *Partition) privateDNS(addr string) string {
+// privateHostName returns the host name of an instance with a private IPv4 address.
+func (p *Partition) privateHostName(addr string) string {
 	domain := p.Region + ".compute.internal"
 	if p.Region == "us-east-1" {
 		domain = "ec2.internal"
@@ -35,4 +35,4 @@ func (p *Partition) privateDNS(addr string) string {
 }
 
 // PrivateDNS returns the name of an IPv4 address inside the VPC.
-func (p *Partition) PrivateDNS(a PrivateAddress) string { return p.privateDNS(a.Addr.String()) }
+func (p *Partition) PrivateDNS(a PrivateAddress) string { return p.privateHostName(a.Addr.String()) }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// firstHost is the number of addresses that AWS reserves at the beginning of a subnet: network, router, name server,
+// reservedAddresses is the number of addresses that AWS reserves at the beginning of a subnet: network, router, name server,
 // future use. AWS also reserves the last address.
-const firstHost = 4
+const reservedAddresses = 4
 
 // usedAddresses returns the IPv4 and IPv6 addresses of a subnet that are in use.
 func (p *Partition) usedAddresses(subnetID string) map[netip.Addr]bool {
@@ -31,8 +31,8 @@ func (p *Partition) usedAddresses(subnetID string) map[netip.Addr]bool {
 	return taken
 }
 
-// usesIPv4 reports whether an ENI of a subnet has an IPv4 address.
-func (p *Partition) usesIPv4(subnetID string, a netip.Addr) bool {
+// isIPv4InUse reports whether an ENI of a subnet has an IPv4 address.
+func (p *Partition) isIPv4InUse(subnetID string, a netip.Addr) bool {
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.Private, func(own PrivateAddress) bool { return own.Addr == a }) ||
 			slices.ContainsFunc(eni.IPv4Prefixes, func(block netip.Prefix) bool { return block.Contains(a) })) {
@@ -42,12 +42,12 @@ func (p *Partition) usesIPv4(subnetID string, a netip.Addr) bool {
 	return false
 }
 
-// FreeIPv4 returns the number of free IPv4 addresses of a subnet.
-func (p *Partition) FreeIPv4(s *Subnet) int {
-	if s.IPv6Native() {
+// CountFreeIPv4 returns the number of free IPv4 addresses of a subnet.
+func (p *Partition) CountFreeIPv4(s *Subnet) int {
+	if s.IsIPv6Native() {
 		return 0
 	}
-	n := 1<<(32-s.CIDR.Bits()) - firstHost - 1
+	n := 1<<(32-s.CIDR.Bits()) - reservedAddresses - 1
 	for a := range p.usedAddresses(s.ID) {
 		if a.Is4() {
 			n--
@@ -56,40 +56,40 @@ func (p *Partition) FreeIPv4(s *Subnet) int {
 	return n
 }
 
-// usableIPv4 reports whether an ENI may have an address of a subnet.
-func usableIPv4(s *Subnet, a netip.Addr) bool {
+// isUsableIPv4 reports whether an ENI may have an address of a subnet.
+func isUsableIPv4(s *Subnet, a netip.Addr) bool {
 	if !s.CIDR.IsValid() || !s.CIDR.Contains(a) {
 		return false
 	}
 	offset := offsetOf(s.CIDR, a)
-	return offset >= firstHost && offset < 1<<(32-s.CIDR.Bits())-1
+	return offset >= reservedAddresses && offset < 1<<(32-s.CIDR.Bits())-1
 }
 
 func offsetOf(block netip.Prefix, a netip.Addr) int {
 	base, at := block.Addr().As4(), a.As4()
-	return int(be32(at)) - int(be32(base))
+	return int(bigEndianUint32(at)) - int(bigEndianUint32(base))
 }
 
-func be32(b [4]byte) uint32 {
+func bigEndianUint32(b [4]byte) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
 // IPv4At returns the address with offset n in a block.
 func IPv4At(block netip.Prefix, n int) netip.Addr {
-	v := be32(block.Addr().As4()) + uint32(n)
+	v := bigEndianUint32(block.Addr().As4()) + uint32(n)
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// TakeIPv4 returns the n lowest free addresses of a subnet. It does not change the state: the addresses are in use
+// FreeIPv4Addresses returns the n lowest free addresses of a subnet. It does not change the state: the addresses are in use
 // when an ENI has them.
-func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
-	if s.IPv6Native() {
+func (p *Partition) FreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
+	if s.IsIPv6Native() {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
 	}
 	taken := p.usedAddresses(s.ID)
 	var out []netip.Addr
 	last := 1<<(32-s.CIDR.Bits()) - 1
-	for i := firstHost; i < last && len(out) < n; i++ {
+	for i := reservedAddresses; i < last && len(out) < n; i++ {
 		if a := IPv4At(s.CIDR, i); !taken[a] {
 			out = append(out, a)
 		}
@@ -100,12 +100,12 @@ func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 	return out, nil
 }
 
-// ClaimIPv4 checks that an address of a subnet is free and usable.
-func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
-	if !usableIPv4(s, a) {
+// CheckFreeIPv4 returns an error unless an address of a subnet is free and usable.
+func (p *Partition) CheckFreeIPv4(s *Subnet, a netip.Addr) *Error {
+	if !isUsableIPv4(s, a) {
 		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
 	}
-	if p.usesIPv4(s.ID, a) {
+	if p.isIPv4InUse(s.ID, a) {
 		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
 	}
 	return nil
@@ -122,15 +122,15 @@ func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	return ""
 }
 
-// TakeIPv6 returns n free IPv6 addresses of a subnet. It does not change the state.
-func (p *Partition) TakeIPv6(s *Subnet, n int) ([]netip.Addr, *Error) {
+// FreeIPv6Addresses returns n free IPv6 addresses of a subnet. It does not change the state.
+func (p *Partition) FreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
 	}
 	taken := p.usedAddresses(s.ID)
 	var out []netip.Addr
 	a := s.IPv6[0].Block.Addr()
-	for range firstHost {
+	for range reservedAddresses {
 		a = a.Next()
 	}
 	for ; len(out) < n; a = a.Next() {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// subnet creates a subnet with an IPv6 block in a new VPC.
-func subnet(p *store.Partition, block string) *store.Subnet {
+// createSubnet creates a subnet with an IPv6 block in a new VPC.
+func createSubnet(p *store.Partition, block string) *store.Subnet {
 	v := p.CreateVPC(netip.MustParsePrefix(block))
 	s := &store.Subnet{
 		ID: p.Store().NewID("subnet-"), VPCID: v.ID, Zone: p.Zones[0].Name, CIDR: netip.MustParsePrefix(block),
@@ -22,8 +22,8 @@ func subnet(p *store.Partition, block string) *store.Subnet {
 
 func TestAddressesOfASubnet(t *testing.T) {
 	p := store.New(store.Options{}).Partition("1", "us-west-2")
-	s := subnet(p, "10.0.0.16/28")
-	if n := p.FreeIPv4(s); n != 11 {
+	s := createSubnet(p, "10.0.0.16/28")
+	if n := p.CountFreeIPv4(s); n != 11 {
 		t.Errorf("want 11 free addresses in an empty /28, got %d", n)
 	}
 	var got []string
@@ -51,26 +51,26 @@ func TestAddressesOfASubnet(t *testing.T) {
 
 func TestServiceInterfaceOptions(t *testing.T) {
 	cases := map[string]struct {
-		in   store.ServiceInterface
+		in   store.ServiceENIOptions
 		want []string
 		code string
 	}{
-		"next free":             {store.ServiceInterface{}, []string{"10.0.0.4"}, ""},
-		"a certain one":         {store.ServiceInterface{Address: netip.MustParseAddr("10.0.0.9")}, []string{"10.0.0.9"}, ""},
-		"with secondaries":      {store.ServiceInterface{Address: netip.MustParseAddr("10.0.0.4"), Secondary: 2}, []string{"10.0.0.4", "10.0.0.5", "10.0.0.6"}, ""},
-		"with IPv6":             {store.ServiceInterface{IPv6: true}, []string{"10.0.0.4", "2600:1f13:0:a00::4"}, ""},
-		"one of AWS's":          {store.ServiceInterface{Address: netip.MustParseAddr("10.0.0.3")}, nil, "InvalidParameterValue"},
-		"one of another subnet": {store.ServiceInterface{Address: netip.MustParseAddr("10.1.0.9")}, nil, "InvalidParameterValue"},
-		"more than there are":   {store.ServiceInterface{Secondary: 20}, nil, "InsufficientFreeAddressesInSubnet"},
-		"no such subnet":        {store.ServiceInterface{SubnetID: "subnet-0"}, nil, "InvalidSubnetID.NotFound"},
+		"next free":             {store.ServiceENIOptions{}, []string{"10.0.0.4"}, ""},
+		"a certain one":         {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.9")}, []string{"10.0.0.9"}, ""},
+		"with secondaries":      {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.4"), Secondary: 2}, []string{"10.0.0.4", "10.0.0.5", "10.0.0.6"}, ""},
+		"with IPv6":             {store.ServiceENIOptions{IPv6: true}, []string{"10.0.0.4", "2600:1f13:0:a00::4"}, ""},
+		"one of AWS's":          {store.ServiceENIOptions{Address: netip.MustParseAddr("10.0.0.3")}, nil, "InvalidParameterValue"},
+		"one of another subnet": {store.ServiceENIOptions{Address: netip.MustParseAddr("10.1.0.9")}, nil, "InvalidParameterValue"},
+		"more than there are":   {store.ServiceENIOptions{Secondary: 20}, nil, "InsufficientFreeAddressesInSubnet"},
+		"no such subnet":        {store.ServiceENIOptions{SubnetID: "subnet-0"}, nil, "InvalidSubnetID.NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := store.New(store.Options{}).Partition("1", "us-west-2")
-			if s := subnet(p, "10.0.0.0/28"); tc.in.SubnetID == "" {
+			if s := createSubnet(p, "10.0.0.0/28"); tc.in.SubnetID == "" {
 				tc.in.SubnetID = s.ID
 			}
-			eni, err := p.CreateServiceInterface(tc.in)
+			eni, err := p.CreateServiceENIWithOptions(tc.in)
 			if err != nil {
 				if err.Code != tc.code || len(p.NetworkInterfaces) != 0 {
 					t.Errorf("want %q and nothing left, got %v and %d ENIs", tc.code, err, len(p.NetworkInterfaces))
@@ -126,7 +126,7 @@ func TestAccountOfAccessKey(t *testing.T) {
 func TestCheckFindsInconsistencies(t *testing.T) {
 	w := store.New(store.Options{})
 	p := w.Partition("1", "us-west-2")
-	s := subnet(p, "10.0.0.0/24")
+	s := createSubnet(p, "10.0.0.0/24")
 	if broken := w.Check(); len(broken) != 0 {
 		t.Fatalf("a new store: %v", broken)
 	}

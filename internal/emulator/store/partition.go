@@ -48,19 +48,19 @@ func newPartition(w *Store, account, region string) *Partition {
 // if it was written by hand.
 func (p *Partition) init(w *Store) {
 	p.store = w
-	ensure(&p.VPCs)
-	ensure(&p.Subnets)
-	ensure(&p.SecurityGroups)
-	ensure(&p.Instances)
-	ensure(&p.NetworkInterfaces)
-	ensure(&p.RouteTables)
-	ensure(&p.InternetGateways)
-	ensure(&p.Addresses)
-	ensure(&p.PrefixLists)
-	ensure(&p.IPAMPools)
-	ensure(&p.CoIPPools)
-	ensure(&p.Tags)
-	ensure(&p.Tokens)
+	ensureMap(&p.VPCs)
+	ensureMap(&p.Subnets)
+	ensureMap(&p.SecurityGroups)
+	ensureMap(&p.Instances)
+	ensureMap(&p.NetworkInterfaces)
+	ensureMap(&p.RouteTables)
+	ensureMap(&p.InternetGateways)
+	ensureMap(&p.Addresses)
+	ensureMap(&p.PrefixLists)
+	ensureMap(&p.IPAMPools)
+	ensureMap(&p.CoIPPools)
+	ensureMap(&p.Tags)
+	ensureMap(&p.Tokens)
 	if p.Zones == nil {
 		p.Zones = defaultZones(p.Region)
 	}
@@ -89,7 +89,7 @@ func (p *Partition) init(w *Store) {
 	p.Accelerators.init()
 }
 
-func ensure[V any](m *map[string]V) {
+func ensureMap[V any](m *map[string]V) {
 	if *m == nil {
 		*m = map[string]V{}
 	}
@@ -103,5 +103,5 @@ func (p *Partition) now() time.Time { return p.store.Clock.Now() }
 // ARN returns the ARN of a resource of the partition, such as
 // arn:aws:ec2:us-west-2:123456789012:subnet/subnet-0….
 func (p *Partition) ARN(service, resource string) string {
-	return "arn:" + p.AWS().Name + ":" + service + ":" + p.Region + ":" + p.Account + ":" + resource
+	return "arn:" + p.AWSPartition().Name + ":" + service + ":" + p.Region + ":" + p.Account + ":" + resource
 }

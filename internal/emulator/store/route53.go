@@ -62,12 +62,14 @@ func DNSName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".")), "*", `\052`) + "."
 }
 
-// DNS returns the state of Route 53 of an account.
-func (w *Store) DNS(account string) *Route53State { return w.Partition(account, w.aws.Home).Route53 }
+// Route53State returns the state of Route 53 of an account.
+func (w *Store) Route53State(account string) *Route53State {
+	return w.Partition(account, w.awsPartition.Home).Route53
+}
 
 // hasCNAME reports whether a public zone of an account has a CNAME record with a value.
 func (w *Store) hasCNAME(account, name, value string) bool {
-	home, ok := w.partitions[partitionKey{account, w.aws.Home}]
+	home, ok := w.partitions[partitionKey{account, w.awsPartition.Home}]
 	if !ok {
 		return false
 	}
@@ -81,7 +83,7 @@ func (w *Store) hasCNAME(account, name, value string) bool {
 	return false
 }
 
-// Own reports whether CreateHostedZone created the records, so that they cannot be deleted.
-func (z *HostedZone) Own(r RecordSet) bool {
+// IsCreatedWithZone reports whether CreateHostedZone created the records, so that they cannot be deleted.
+func (z *HostedZone) IsCreatedWithZone(r RecordSet) bool {
 	return r.Name == z.Name && (r.Type == "NS" || r.Type == "SOA")
 }

@@ -39,20 +39,20 @@ type Store struct {
 	ids      *rand.Rand
 	idSource *rand.PCG
 
-	mu         sync.Mutex
-	account    string
-	aws        AWSPartition
-	seed       uint64
-	partitions map[partitionKey]*Partition
-	accessKeys map[string]string
-	secrets    map[string]string // never exported
-	principals map[string]Principal
-	linked     map[string]bool // account and service, see LinkRole
-	roles      map[string]Role
+	mu                 sync.Mutex
+	account            string
+	awsPartition       AWSPartition
+	seed               uint64
+	partitions         map[partitionKey]*Partition
+	accessKeys         map[string]string
+	secrets            map[string]string // never exported
+	principals         map[string]Principal
+	serviceLinkedRoles map[string]bool // account and service, see AddServiceLinkedRole
+	roles              map[string]Role
 
-	genMu   sync.Mutex
-	gen     uint64
-	changed chan struct{}
+	generationMu sync.Mutex
+	generation   uint64
+	changeSignal chan struct{}
 }
 
 type partitionKey struct{ account, region string }
@@ -70,11 +70,11 @@ func New(o Options) *Store {
 	if o.Config != nil {
 		cfg = *o.Config
 	}
-	aws, ok := AWSPartitionNamed(o.Partition)
+	aws, ok := AWSPartitionByName(o.Partition)
 	if !ok {
 		panic("the emulator has no AWS partition " + o.Partition)
 	}
-	w := &Store{Clock: o.Clock, Config: cfg, account: o.Account, aws: aws, seed: o.Seed, changed: make(chan struct{})}
+	w := &Store{Clock: o.Clock, Config: cfg, account: o.Account, awsPartition: aws, seed: o.Seed, changeSignal: make(chan struct{})}
 	w.clear()
 	return w
 }
@@ -88,7 +88,7 @@ func (w *Store) clear() {
 	w.secrets = map[string]string{}
 	w.roles = map[string]Role{}
 	w.principals = map[string]Principal{}
-	w.linked = map[string]bool{}
+	w.serviceLinkedRoles = map[string]bool{}
 }
 
 // Reset removes all state except for clock, configuration and seed.
@@ -124,27 +124,27 @@ func (w *Store) Partitions() []*Partition {
 // WakeWaiters makes all calls of Wait return after a change. It needs no lock. The dispatcher calls it after each
 // mutating operation. Other code that changes the state must also call it.
 func (w *Store) WakeWaiters() {
-	w.genMu.Lock()
-	defer w.genMu.Unlock()
-	w.gen++
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.generationMu.Lock()
+	defer w.generationMu.Unlock()
+	w.generation++
+	close(w.changeSignal)
+	w.changeSignal = make(chan struct{})
 }
 
 // Generation returns the number of changes so far. It needs no lock.
 func (w *Store) Generation() uint64 {
-	w.genMu.Lock()
-	defer w.genMu.Unlock()
-	return w.gen
+	w.generationMu.Lock()
+	defer w.generationMu.Unlock()
+	return w.generation
 }
 
 // Wait waits until the generation differs from gen and returns it. It returns an error if ctx ends first. Callers
 // must not hold the lock.
 func (w *Store) Wait(ctx context.Context, gen uint64) (uint64, error) {
 	for {
-		w.genMu.Lock()
-		now, changed := w.gen, w.changed
-		w.genMu.Unlock()
+		w.generationMu.Lock()
+		now, changed := w.generation, w.changeSignal
+		w.generationMu.Unlock()
 		if now != gen {
 			return now, nil
 		}

@@ -17,8 +17,8 @@ type TagSource interface {
 	TaggedResources(p *Partition) []TaggedResource
 }
 
-// Tag adds or replaces tags of an EC2 resource.
-func (p *Partition) Tag(id string, tags map[string]string) {
+// AddTags adds or replaces tags of an EC2 resource.
+func (p *Partition) AddTags(id string, tags map[string]string) {
 	if len(tags) == 0 {
 		return
 	}

@@ -3,8 +3,8 @@ package store
 import "net/netip"
 
 var (
-	anywhere4 = netip.MustParsePrefix("0.0.0.0/0")
-	anywhere6 = netip.MustParsePrefix("::/0")
+	anyIPv4 = netip.MustParsePrefix("0.0.0.0/0")
+	anyIPv6 = netip.MustParsePrefix("::/0")
 )
 
 // CreateVPC creates a VPC with a main route table, which has the local route, and the
@@ -35,11 +35,11 @@ func (p *Partition) CreateVPC(block netip.Prefix) *VPC {
 func (p *Partition) CreateSecurityGroup(vpcID, name, description string) *SecurityGroup {
 	g := &SecurityGroup{
 		ID: p.store.NewID("sg-"), VPCID: vpcID, Name: name, Description: description,
-		Egress:  []SecurityGroupRule{{ID: p.store.NewID("sgr-"), Protocol: "-1", Peer: Peer{CIDR: anywhere4}}},
+		Egress:  []SecurityGroupRule{{ID: p.store.NewID("sgr-"), Protocol: "-1", Peer: Peer{CIDR: anyIPv4}}},
 		Created: p.now(),
 	}
 	if v := p.VPCs[vpcID]; v != nil && len(v.IPv6) > 0 {
-		g.Egress = append(g.Egress, SecurityGroupRule{ID: p.store.NewID("sgr-"), Protocol: "-1", Peer: Peer{CIDR: anywhere6}})
+		g.Egress = append(g.Egress, SecurityGroupRule{ID: p.store.NewID("sgr-"), Protocol: "-1", Peer: Peer{CIDR: anyIPv6}})
 	}
 	p.SecurityGroups[g.ID] = g
 	return g
@@ -53,7 +53,7 @@ func (p *Partition) createDefaultVPC() {
 	igw := &InternetGateway{ID: p.store.NewID("igw-"), VPCID: v.ID}
 	p.InternetGateways[igw.ID] = igw
 	t := p.MainRouteTable(v.ID)
-	t.Routes = append(t.Routes, Route{Destination: anywhere4, Gateway: igw.ID, Origin: "CreateRoute"})
+	t.Routes = append(t.Routes, Route{Destination: anyIPv4, Gateway: igw.ID, Origin: "CreateRoute"})
 	for i, z := range p.Zones {
 		s := &Subnet{
 			ID: p.store.NewID("subnet-"), VPCID: v.ID, Zone: z.Name, ZoneID: z.ID,

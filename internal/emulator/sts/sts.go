@@ -18,7 +18,7 @@ import (
 )
 
 // Service serves the operations of STS.
-type Service struct{ w *store.Store }
+type Service struct{ store *store.Store }
 
 // New returns the service for the state of an emulator.
 func New(w *store.Store) *Service { return &Service{w} }
@@ -26,10 +26,10 @@ func New(w *store.Store) *Service { return &Service{w} }
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
-		wire.Op("GetCallerIdentity", s.GetCallerIdentity, wire.Handles()),
-		wire.Op("AssumeRole", s.AssumeRole, wire.Handles("RoleArn", "RoleSessionName", "ExternalId", "DurationSeconds")),
+		wire.Op("GetCallerIdentity", s.GetCallerIdentity, wire.HandledMembers()),
+		wire.Op("AssumeRole", s.AssumeRole, wire.HandledMembers("RoleArn", "RoleSessionName", "ExternalId", "DurationSeconds")),
 		wire.Op("AssumeRoleWithWebIdentity", s.AssumeRoleWithWebIdentity,
-			wire.Handles("RoleArn", "RoleSessionName", "WebIdentityToken", "DurationSeconds", "ProviderId")),
+			wire.HandledMembers("RoleArn", "RoleSessionName", "WebIdentityToken", "DurationSeconds", "ProviderId")),
 	}
 }
 
@@ -43,8 +43,8 @@ func (s *Service) GetCallerIdentity(c *store.Call, _ *sts.GetCallerIdentityInput
 }
 
 var (
-	roleARN     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/([\w+=,.@/-]+)$`)
-	sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+	roleARNPattern     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/([\w+=,.@/-]+)$`)
+	sessionNamePattern = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 )
 
 // AssumeRole returns credentials of a session of a role.
@@ -55,18 +55,18 @@ func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.Assum
 	}
 	external := aws.ToString(in.ExternalId)
 	if in.ExternalId != nil && (len(external) < 2 || len(external) > 1224) {
-		return nil, invalid("externalId", external, "length between 2 and 1224")
+		return nil, validationError("externalId", external, "length between 2 and 1224")
 	}
 	denied := store.Errorf(store.Unproven, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
 		c.Caller.ARN, *in.RoleArn).WithStatus(403)
-	role, ok := s.w.RoleByARN(*in.RoleArn)
+	role, ok := s.store.RoleByARN(*in.RoleArn)
 	if ok {
 		if role.ExternalID != "" && role.ExternalID != external || !role.Trusts(c.Account) {
 			return nil, denied
 		}
 	}
-	user := s.user(account, name, *in.RoleSessionName)
-	creds := s.credentials(c, account, store.Principal{ARN: *user.Arn, Policies: role.Policies}, in.DurationSeconds)
+	user := s.assumedRoleUser(account, name, *in.RoleSessionName)
+	creds := s.newCredentials(c, account, store.Principal{ARN: *user.Arn, Policies: role.Policies}, in.DurationSeconds)
 	return &sts.AssumeRoleOutput{Credentials: creds, AssumedRoleUser: user}, nil
 }
 
@@ -81,51 +81,51 @@ func (s *Service) AssumeRoleWithWebIdentity(c *store.Call, in *sts.AssumeRoleWit
 	if tokenErr != nil {
 		return nil, tokenErr
 	}
-	user := s.user(account, name, *in.RoleSessionName)
-	role, _ := s.w.RoleByARN(*in.RoleArn)
+	user := s.assumedRoleUser(account, name, *in.RoleSessionName)
+	role, _ := s.store.RoleByARN(*in.RoleArn)
 	return &sts.AssumeRoleWithWebIdentityOutput{
-		Credentials:                 s.credentials(c, account, store.Principal{ARN: *user.Arn, Policies: role.Policies}, in.DurationSeconds),
+		Credentials:                 s.newCredentials(c, account, store.Principal{ARN: *user.Arn, Policies: role.Policies}, in.DurationSeconds),
 		AssumedRoleUser:             user,
 		SubjectFromWebIdentityToken: aws.String(subject),
 	}, nil
 }
 
 func checkRole(arn, session *string, duration *int32) (account, name string, err error) {
-	m := roleARN.FindStringSubmatch(aws.ToString(arn))
+	m := roleARNPattern.FindStringSubmatch(aws.ToString(arn))
 	if m == nil {
 		return "", "", store.Errorf(store.Unproven, "ValidationError", "%s is invalid", aws.ToString(arn))
 	}
-	if !sessionName.MatchString(aws.ToString(session)) {
-		return "", "", invalid("roleSessionName", aws.ToString(session), `regular expression pattern: [\w+=,.@-]*`)
+	if !sessionNamePattern.MatchString(aws.ToString(session)) {
+		return "", "", validationError("roleSessionName", aws.ToString(session), `regular expression pattern: [\w+=,.@-]*`)
 	}
 	if duration != nil && (*duration < 900 || *duration > 43200) {
-		return "", "", invalid("durationSeconds", fmt.Sprint(*duration), "value between 900 and 43200")
+		return "", "", validationError("durationSeconds", fmt.Sprint(*duration), "value between 900 and 43200")
 	}
 	return m[1], m[2], nil
 }
 
-func invalid(member, value, constraint string) *store.Error {
+func validationError(member, value, constraint string) *store.Error {
 	return store.Errorf(store.Unproven, "ValidationError",
 		"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy %s", value, member, constraint)
 }
 
-func (s *Service) credentials(c *store.Call, account string, who store.Principal, duration *int32) *types.Credentials {
+func (s *Service) newCredentials(c *store.Call, account string, who store.Principal, duration *int32) *types.Credentials {
 	seconds := cmp.Or(aws.ToInt32(duration), 3600)
-	key := "ASIA" + strings.ToUpper(s.w.Hex(16))
-	secret := s.w.Hex(40)
-	s.w.AddAccessKey(key, account)
-	s.w.AddSecret(key, secret)
-	s.w.PutPrincipal(key, who)
+	key := "ASIA" + strings.ToUpper(s.store.RandomHex(16))
+	secret := s.store.RandomHex(40)
+	s.store.AddAccessKey(key, account)
+	s.store.AddSecret(key, secret)
+	s.store.PutPrincipal(key, who)
 	return &types.Credentials{
-		AccessKeyId: aws.String(key), SecretAccessKey: aws.String(secret), SessionToken: aws.String(s.w.Hex(64)),
+		AccessKeyId: aws.String(key), SecretAccessKey: aws.String(secret), SessionToken: aws.String(s.store.RandomHex(64)),
 		Expiration: aws.Time(c.Now.Add(time.Duration(seconds) * time.Second)),
 	}
 }
 
-func (s *Service) user(account, role, session string) *types.AssumedRoleUser {
+func (s *Service) assumedRoleUser(account, role, session string) *types.AssumedRoleUser {
 	return &types.AssumedRoleUser{
-		AssumedRoleId: aws.String("AROA" + strings.ToUpper(s.w.Hex(16)) + ":" + session),
-		Arn:           aws.String("arn:" + s.w.AWS().Name + ":sts::" + account + ":assumed-role/" + role + "/" + session),
+		AssumedRoleId: aws.String("AROA" + strings.ToUpper(s.store.RandomHex(16)) + ":" + session),
+		Arn:           aws.String("arn:" + s.store.AWSPartition().Name + ":sts::" + account + ":assumed-role/" + role + "/" + session),
 	}
 }
 

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	defaultPage   = 50
-	maxPage       = 100
-	maxFilters    = 50
-	maxValues     = 20
-	maxARNs       = 100
-	tokenLifetime = 15 * time.Minute
+	defaultPageSize = 50
+	maxPageSize     = 100
+	maxFilters      = 50
+	maxFilterValues = 20
+	maxARNs         = 100
+	tokenLifetime   = 15 * time.Minute
 )
 
 // Service serves GetResources.
 type Service struct {
-	w       *store.Store
+	store   *store.Store
 	sources []store.TagSource
 }
 
@@ -39,13 +39,13 @@ func New(w *store.Store, sources ...store.TagSource) *Service { return &Service{
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
 		wire.Op("GetResources", s.GetResources,
-			wire.Handles("TagFilters", "ResourceTypeFilters", "ResourceARNList", "ResourcesPerPage", "PaginationToken")),
+			wire.HandledMembers("TagFilters", "ResourceTypeFilters", "ResourceARNList", "ResourcesPerPage", "PaginationToken")),
 	}
 }
 
 // GetResources lists the tagged resources of a region.
 func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.GetResourcesOutput, error) {
-	if err := check(in); err != nil {
+	if err := checkRequest(in); err != nil {
 		return nil, err
 	}
 	after, err := readToken(aws.ToString(in.PaginationToken), c.Now)
@@ -55,7 +55,7 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 	var found []store.TaggedResource
 	for _, source := range s.sources {
 		for _, r := range source.TaggedResources(c.Partition) {
-			if selects(in, r) {
+			if isSelected(in, r) {
 				found = append(found, r)
 			}
 		}
@@ -72,10 +72,10 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 	found = found[from:]
 	out := &rgt.GetResourcesOutput{PaginationToken: aws.String(""), ResourceTagMappingList: []types.ResourceTagMapping{}}
 	if len(in.ResourceARNList) == 0 {
-		requested := cmp.Or(int(aws.ToInt32(in.ResourcesPerPage)), defaultPage)
-		if limit := s.w.PageLimit(requested, maxPage); len(found) > limit {
+		requested := cmp.Or(int(aws.ToInt32(in.ResourcesPerPage)), defaultPageSize)
+		if limit := s.store.PageLimit(requested, maxPageSize); len(found) > limit {
 			found = found[:limit]
-			out.PaginationToken = aws.String(token(found[limit-1].ARN, c.Now))
+			out.PaginationToken = aws.String(newToken(found[limit-1].ARN, c.Now))
 		}
 	}
 	for _, r := range found {
@@ -83,14 +83,14 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 		for _, key := range store.SortedKeys(r.Tags) {
 			m.Tags = append(m.Tags, types.Tag{Key: aws.String(key), Value: aws.String(r.Tags[key])})
 		}
-		store.Shuffle(s.w, m.Tags)
+		store.Shuffle(s.store, m.Tags)
 		out.ResourceTagMappingList = append(out.ResourceTagMappingList, m)
 	}
-	store.Shuffle(s.w, out.ResourceTagMappingList)
+	store.Shuffle(s.store, out.ResourceTagMappingList)
 	return out, nil
 }
 
-func check(in *rgt.GetResourcesInput) *store.Error {
+func checkRequest(in *rgt.GetResourcesInput) *store.Error {
 	bad := func(from store.Source, format string, args ...any) *store.Error {
 		return store.Errorf(from, "InvalidParameterException", format, args...)
 	}
@@ -101,11 +101,11 @@ func check(in *rgt.GetResourcesInput) *store.Error {
 		if aws.ToString(f.Key) == "" {
 			return bad(store.Unproven, "Each tag filter must have a key.")
 		}
-		if len(f.Values) > maxValues {
+		if len(f.Values) > maxFilterValues {
 			return bad(store.Unproven, "There are too many values in a tag filter; the limit is 20.")
 		}
 	}
-	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > maxPage) {
+	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > maxPageSize) {
 		return bad(store.Unproven, "ResourcesPerPage must be between 1 and 100.")
 	}
 	if len(in.ResourceARNList) > 0 {
@@ -124,8 +124,8 @@ func check(in *rgt.GetResourcesInput) *store.Error {
 	return nil
 }
 
-// selects reports whether a request selects a resource. It returns false for resources without tags.
-func selects(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
+// isSelected reports whether a request selects a resource. It returns false for resources without tags.
+func isSelected(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	if len(r.Tags) == 0 {
 		return false
 	}
@@ -158,8 +158,8 @@ func hasType(r store.TaggedResource, filter string) bool {
 	return kind == "" || strings.HasPrefix(arn[5], kind+"/")
 }
 
-// token returns a pagination token with the last ARN and the time of a page.
-func token(arn string, now time.Time) string {
+// newToken returns a pagination token with the last ARN and the time of a page.
+func newToken(arn string, now time.Time) string {
 	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(now.Unix(), 10) + " " + arn))
 }
 

@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	quotaACLs = "classic-web-acls-per-region"
-	maxPage   = 100
+	quotaACLs   = "classic-web-acls-per-region"
+	maxPageSize = 100
 )
 
 var metricPattern = regexp.MustCompile(`^[A-Za-z0-9]{1,128}$`)
 
 // Service serves the operations of WAF Classic (regional).
 type Service struct {
-	w *store.Store
+	store *store.Store
 }
 
 // New returns the service for the state of an emulator.
-func New(w *store.Store) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{store: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	return []wire.Operation{
 		wire.Op("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLId")),
 		wire.Op("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
@@ -42,7 +42,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func itemNotFound() error {
+func itemNotFoundError() error {
 	return store.Errorf(store.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
 }
 
@@ -57,9 +57,9 @@ func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	}
 	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
-		return itemNotFound()
+		return itemNotFoundError()
 	}
-	if c.Now.Before(lb.Created.Add(s.w.Config.WAF.PropagationDelay)) {
+	if c.Now.Before(lb.Created.Add(s.store.Config.WAF.PropagationDelay)) {
 		return unavailableError()
 	}
 	return nil
@@ -72,9 +72,9 @@ func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (
 		return nil, err
 	}
 	if p.WAFRegional.ACLs[store.Value(in.WebACLId)] == nil {
-		return nil, itemNotFound()
+		return nil, itemNotFoundError()
 	}
-	if p.WAFv2.Associations[resource] != "" && s.w.Config.Strict {
+	if p.WAFv2.Associations[resource] != "" && s.store.Config.Strict {
 		return nil, unavailableError()
 	}
 	p.WAFRegional.Associations[resource] = *in.WebACLId
@@ -110,7 +110,7 @@ func (s *Service) GetChangeToken(c *store.Call, _ *waf.GetChangeTokenInput) (*wa
 	if st.Tokens == nil {
 		st.Tokens = map[string]bool{}
 	}
-	token := s.w.UUID()
+	token := s.store.RandomUUID()
 	st.Tokens[token] = true
 	return &waf.GetChangeTokenOutput{ChangeToken: new(token)}, nil
 }
@@ -128,11 +128,11 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
 		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The default action is not valid")
 	}
-	if quota := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= quota {
+	if quota := s.store.Quota(quotaACLs, 50); len(st.ACLs) >= quota {
 		return nil, store.Errorf(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", quota)
 	}
 	delete(st.Tokens, *in.ChangeToken)
-	id := s.w.UUID()
+	id := s.store.RandomUUID()
 	acl := &store.ClassicWebACL{
 		ID: id, ARN: p.ARN("waf-regional", "webacl/"+id), Name: *in.Name, Metric: *in.MetricName,
 		Default: string(in.DefaultAction.Type), Tags: map[string]string{},
@@ -150,10 +150,10 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 // ListWebACLs lists a page of the web ACLs. The marker is the last id.
 func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
 	st := c.Partition.WAFRegional
-	if in.Limit < 0 || in.Limit > maxPage {
-		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPage)
+	if in.Limit < 0 || in.Limit > maxPageSize {
+		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPageSize)
 	}
-	limit := s.w.PageLimit(int(in.Limit), maxPage)
+	limit := s.store.PageLimit(int(in.Limit), maxPageSize)
 	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
 	for _, id := range store.SortedKeys(st.ACLs) {
 		if in.NextMarker != nil && id <= *in.NextMarker {
@@ -165,6 +165,6 @@ func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.Lis
 		}
 		out.WebACLs = append(out.WebACLs, types.WebACLSummary{WebACLId: new(id), Name: new(st.ACLs[id].Name)})
 	}
-	store.Shuffle(s.w, out.WebACLs)
+	store.Shuffle(s.store, out.WebACLs)
 	return out, nil
 }

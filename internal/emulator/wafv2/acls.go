@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	quotaACLs = "web-acls-per-region"
-	maxPage   = 100
+	quotaACLs   = "web-acls-per-region"
+	maxPageSize = 100
 )
 
 var namePattern = regexp.MustCompile(`^[\w-]{1,128}$`)
@@ -25,7 +25,7 @@ func checkScope(scope types.Scope) error {
 	case slices.Contains(scope.Values(), scope):
 		return store.Errorf(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", scope)
 	}
-	return badParameter("SCOPE_VALUE", string(scope))
+	return invalidParameterError("SCOPE_VALUE", string(scope))
 }
 
 // CreateWebACL creates a web ACL of regional scope.
@@ -36,20 +36,20 @@ func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*waf
 	p := c.Partition
 	name := store.Value(in.Name)
 	if !namePattern.MatchString(name) {
-		return nil, badParameter("NAME", name)
+		return nil, invalidParameterError("NAME", name)
 	}
 	if in.DefaultAction == nil || in.VisibilityConfig == nil {
-		return nil, badParameter("DEFAULT_ACTION", "")
+		return nil, invalidParameterError("DEFAULT_ACTION", "")
 	}
 	for _, acl := range p.WAFv2.ACLs {
 		if store.Value(acl.ACL.Name) == name {
 			return nil, store.Errorf(store.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
 		}
 	}
-	if quota := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= quota {
+	if quota := s.store.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= quota {
 		return nil, store.Errorf(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", quota)
 	}
-	id := s.w.UUID()
+	id := s.store.RandomUUID()
 	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
 	tags := map[string]string{}
 	for _, t := range in.Tags {
@@ -62,17 +62,17 @@ func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*waf
 			ChallengeConfig: in.ChallengeConfig, CustomResponseBodies: in.CustomResponseBodies, TokenDomains: in.TokenDomains,
 			Capacity: int64(len(in.Rules)), LabelNamespace: new("awswaf:" + p.Account + ":webacl:" + name + ":"),
 		},
-		Scope: in.Scope, LockToken: s.w.UUID(), Created: c.Now, Tags: tags,
+		Scope: in.Scope, LockToken: s.store.RandomUUID(), Created: c.Now, Tags: tags,
 	}
-	return &wafv2.CreateWebACLOutput{Summary: new(summary(p.WAFv2.ACLs[arn]))}, nil
+	return &wafv2.CreateWebACLOutput{Summary: new(webACLSummary(p.WAFv2.ACLs[arn]))}, nil
 }
 
-func summary(a *store.WebACL) types.WebACLSummary {
+func webACLSummary(a *store.WebACL) types.WebACLSummary {
 	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: new(a.LockToken)}
 }
 
-// webACLNamed returns the web ACL with a name and id, or nil if there is none.
-func webACLNamed(p *store.Partition, name, id *string) *store.WebACL {
+// findWebACL returns the web ACL with a name and id, or nil if there is none.
+func findWebACL(p *store.Partition, name, id *string) *store.WebACL {
 	for _, acl := range p.WAFv2.ACLs {
 		if store.Value(acl.ACL.Name) == store.Value(name) && store.Value(acl.ACL.Id) == store.Value(id) {
 			return acl
@@ -89,10 +89,10 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 		if err := checkScope(in.Scope); err != nil {
 			return nil, err
 		}
-		acl = webACLNamed(p, in.Name, in.Id)
+		acl = findWebACL(p, in.Name, in.Id)
 	}
 	if acl == nil {
-		return nil, itemNotFound()
+		return nil, itemNotFoundError()
 	}
 	copied := acl.ACL
 	return &wafv2.GetWebACLOutput{WebACL: &copied, LockToken: new(acl.LockToken)}, nil
@@ -104,9 +104,9 @@ func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*waf
 		return nil, err
 	}
 	p := c.Partition
-	acl := webACLNamed(p, in.Name, in.Id)
+	acl := findWebACL(p, in.Name, in.Id)
 	if acl == nil {
-		return nil, itemNotFound()
+		return nil, itemNotFoundError()
 	}
 	if store.Value(in.LockToken) != acl.LockToken {
 		return nil, store.Errorf(store.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
@@ -126,10 +126,10 @@ func (s *Service) ListWebACLs(c *store.Call, in *wafv2.ListWebACLsInput) (*wafv2
 		return nil, err
 	}
 	p := c.Partition
-	if n := store.Value(in.Limit); in.Limit != nil && (n < 1 || n > maxPage) {
-		return nil, badParameter("LIMIT", "")
+	if n := store.Value(in.Limit); in.Limit != nil && (n < 1 || n > maxPageSize) {
+		return nil, invalidParameterError("LIMIT", "")
 	}
-	limit := s.w.PageLimit(int(store.Value(in.Limit)), maxPage)
+	limit := s.store.PageLimit(int(store.Value(in.Limit)), maxPageSize)
 	out := &wafv2.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
 	for _, arn := range store.SortedKeys(p.WAFv2.ACLs) {
 		if in.NextMarker != nil && arn <= *in.NextMarker {
@@ -139,8 +139,8 @@ func (s *Service) ListWebACLs(c *store.Call, in *wafv2.ListWebACLsInput) (*wafv2
 			out.NextMarker = out.WebACLs[limit-1].ARN
 			break
 		}
-		out.WebACLs = append(out.WebACLs, summary(p.WAFv2.ACLs[arn]))
+		out.WebACLs = append(out.WebACLs, webACLSummary(p.WAFv2.ACLs[arn]))
 	}
-	store.Shuffle(s.w, out.WebACLs)
+	store.Shuffle(s.store, out.WebACLs)
 	return out, nil
 }

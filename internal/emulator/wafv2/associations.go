@@ -9,26 +9,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-var aclPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(regional|global)/webacl/[\w-]+/[\w-]+$`)
+var webACLARNPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(regional|global)/webacl/[\w-]+/[\w-]+$`)
 
 // AssociateWebACL associates a web ACL with a load balancer. It replaces the previous web ACL.
 func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
 	p := c.Partition
 	arn, resource := store.Value(in.WebACLArn), store.Value(in.ResourceArn)
-	if m := aclPattern.FindStringSubmatch(arn); m == nil || m[2] != "regional" || m[1] != p.Region {
-		return nil, badParameter("WEB_ACL_ARN", arn)
+	if m := webACLARNPattern.FindStringSubmatch(arn); m == nil || m[2] != "regional" || m[1] != p.Region {
+		return nil, invalidParameterError("WEB_ACL_ARN", arn)
 	}
 	if err := s.checkLoadBalancer(c, resource); err != nil {
 		return nil, err
 	}
 	acl := p.WAFv2.ACLs[arn]
 	if acl == nil {
-		return nil, itemNotFound()
+		return nil, itemNotFoundError()
 	}
-	if c.Now.Before(acl.Created.Add(s.w.Config.WAF.PropagationDelay)) {
+	if c.Now.Before(acl.Created.Add(s.store.Config.WAF.PropagationDelay)) {
 		return nil, unavailableError()
 	}
-	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
+	if p.WAFRegional.Associations[resource] != "" && s.store.Config.Strict {
 		return nil, store.Errorf(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
 	}
 	s.setWebACL(c, p.WAFv2, resource, arn)
@@ -51,7 +51,7 @@ func (s *Service) setWebACL(c *store.Call, st *store.WAFv2State, resource, acl s
 	if before == acl {
 		return
 	}
-	if s.w.Config.WAF.ReadDelay > 0 {
+	if s.store.Config.WAF.ReadDelay > 0 {
 		if st.Changes == nil {
 			st.Changes = map[string]store.AssociationChange{}
 		}
@@ -73,7 +73,7 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForReso
 		return nil, err
 	}
 	arn := st.Associations[resource]
-	if ch, ok := st.Changes[resource]; ok && c.Now.Before(ch.At.Add(s.w.Config.WAF.ReadDelay)) {
+	if ch, ok := st.Changes[resource]; ok && c.Now.Before(ch.At.Add(s.store.Config.WAF.ReadDelay)) {
 		arn = ch.Previous
 	}
 	out := &wafv2.GetWebACLForResourceOutput{}
@@ -88,7 +88,7 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForReso
 func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
 	st := c.Partition.WAFv2
 	if st.ACLs[store.Value(in.WebACLArn)] == nil {
-		return nil, itemNotFound()
+		return nil, itemNotFoundError()
 	}
 	out := &wafv2.ListResourcesForWebACLOutput{ResourceArns: []string{}}
 	if in.ResourceType != "" && in.ResourceType != types.ResourceTypeApplicationLoadBalancer {
@@ -99,6 +99,6 @@ func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesF
 			out.ResourceArns = append(out.ResourceArns, resource)
 		}
 	}
-	store.Shuffle(s.w, out.ResourceArns)
+	store.Shuffle(s.store, out.ResourceArns)
 	return out, nil
 }

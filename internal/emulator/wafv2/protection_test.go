@@ -33,7 +33,7 @@ type harness struct {
 	classic *classic.Client
 	shield  *shield.Client
 
-	app, net *string
+	albARN, nlbARN *string
 }
 
 func newHarness(t *testing.T) *harness {
@@ -56,8 +56,8 @@ func newHarness(t *testing.T) *harness {
 	}))(t).Subnets {
 		subnets = append(subnets, *s.SubnetId)
 	}
-	r.app = must(r.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: aws.String("app"), Subnets: subnets}))(t).LoadBalancers[0].LoadBalancerArn
-	r.net = must(r.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: aws.String("net"), Subnets: subnets, Type: "network"}))(t).LoadBalancers[0].LoadBalancerArn
+	r.albARN = must(r.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: aws.String("app"), Subnets: subnets}))(t).LoadBalancers[0].LoadBalancerArn
+	r.nlbARN = must(r.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: aws.String("net"), Subnets: subnets, Type: "network"}))(t).LoadBalancers[0].LoadBalancerArn
 	return r
 }
 
@@ -71,7 +71,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-func wantError(t *testing.T, err error, code string) {
+func checkError(t *testing.T, err error, code string) {
 	t.Helper()
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != code {
@@ -79,7 +79,7 @@ func wantError(t *testing.T, err error, code string) {
 	}
 }
 
-func (r *harness) acl(t *testing.T, name string) *types.WebACLSummary {
+func (r *harness) createWebACL(t *testing.T, name string) *types.WebACLSummary {
 	t.Helper()
 	return must(r.waf.CreateWebACL(t.Context(), &wafv2.CreateWebACLInput{
 		Name: &name, Scope: types.ScopeRegional, DefaultAction: &types.DefaultAction{Allow: &types.AllowAction{}},
@@ -94,7 +94,7 @@ func (r *harness) acl(t *testing.T, name string) *types.WebACLSummary {
 func TestWebACLs(t *testing.T) {
 	r := newHarness(t)
 	ctx := t.Context()
-	first, second := r.acl(t, "first"), r.acl(t, "second")
+	first, second := r.createWebACL(t, "first"), r.createWebACL(t, "second")
 	of := func(arn *string) (string, error) {
 		out, err := r.waf.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: arn})
 		if err != nil || out.WebACL == nil {
@@ -106,42 +106,42 @@ func TestWebACLs(t *testing.T) {
 		_, err := r.waf.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{WebACLArn: acl, ResourceArn: arn})
 		return err
 	}
-	if name := must(of(r.app))(t); name != "" {
+	if name := must(of(r.albARN))(t); name != "" {
 		t.Errorf("web ACL %q before any association", name)
 	}
-	_, err := of(r.net)
-	wantError(t, err, "WAFInvalidParameterException")
-	wantError(t, associate(first.ARN, r.net), "WAFInvalidParameterException")
-	wantError(t, associate(aws.String(*first.ARN+"0"), r.app), "WAFNonexistentItemException")
-	wantError(t, associate(first.ARN, aws.String(*r.app+"0")), "WAFNonexistentItemException")
+	_, err := of(r.nlbARN)
+	checkError(t, err, "WAFInvalidParameterException")
+	checkError(t, associate(first.ARN, r.nlbARN), "WAFInvalidParameterException")
+	checkError(t, associate(aws.String(*first.ARN+"0"), r.albARN), "WAFNonexistentItemException")
+	checkError(t, associate(first.ARN, aws.String(*r.albARN+"0")), "WAFNonexistentItemException")
 	for _, acl := range []*types.WebACLSummary{first, second} {
-		if err := associate(acl.ARN, r.app); err != nil {
+		if err := associate(acl.ARN, r.albARN); err != nil {
 			t.Fatal(err)
 		}
-		if name := must(of(r.app))(t); name != *acl.Name {
+		if name := must(of(r.albARN))(t); name != *acl.Name {
 			t.Errorf("web ACL %q, want %q", name, *acl.Name)
 		}
 	}
 	users := must(r.waf.ListResourcesForWebACL(ctx, &wafv2.ListResourcesForWebACLInput{WebACLArn: second.ARN}))(t).ResourceArns
-	if len(users) != 1 || users[0] != *r.app {
+	if len(users) != 1 || users[0] != *r.albARN {
 		t.Errorf("resources %v", users)
 	}
 	_, err = r.waf.DeleteWebACL(ctx, &wafv2.DeleteWebACLInput{Id: second.Id, Name: second.Name, Scope: types.ScopeRegional, LockToken: second.LockToken})
-	wantError(t, err, "WAFAssociatedItemException")
+	checkError(t, err, "WAFAssociatedItemException")
 	r.em.Store().Config.WAF.ReadDelay = time.Second
-	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.app}))(t)
-	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.app}))(t)
-	if name := must(of(r.app))(t); name != "second" {
+	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.albARN}))(t)
+	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.albARN}))(t)
+	if name := must(of(r.albARN))(t); name != "second" {
 		t.Errorf("a slow reader sees %q", name)
 	}
 	r.clock.Advance(time.Second)
-	if name := must(of(r.app))(t); name != "" {
+	if name := must(of(r.albARN))(t); name != "" {
 		t.Errorf("web ACL %q after the end", name)
 	}
 	_, err = r.waf.DeleteWebACL(ctx, &wafv2.DeleteWebACLInput{Id: second.Id, Name: second.Name, Scope: types.ScopeRegional, LockToken: aws.String("other")})
-	wantError(t, err, "WAFOptimisticLockException")
+	checkError(t, err, "WAFOptimisticLockException")
 	must(r.waf.DeleteWebACL(ctx, &wafv2.DeleteWebACLInput{Id: second.Id, Name: second.Name, Scope: types.ScopeRegional, LockToken: second.LockToken}))(t)
-	r.acl(t, "third")
+	r.createWebACL(t, "third")
 	var names []string
 	for marker := (*string)(nil); ; {
 		out := must(r.waf.ListWebACLs(ctx, &wafv2.ListWebACLsInput{Scope: types.ScopeRegional, Limit: aws.Int32(1), NextMarker: marker}))(t)
@@ -160,7 +160,7 @@ func TestWebACLs(t *testing.T) {
 		t.Errorf("rules came back as %+v", got.Rules)
 	}
 	r.em.Store().Config.WAF.PropagationDelay = time.Hour
-	wantError(t, associate(first.ARN, r.app), "WAFUnavailableEntityException")
+	checkError(t, associate(first.ARN, r.albARN), "WAFUnavailableEntityException")
 }
 
 func TestClassicWebACLs(t *testing.T) {
@@ -172,16 +172,16 @@ func TestClassicWebACLs(t *testing.T) {
 		})
 	}
 	_, err := create(aws.String("made-up"))
-	wantError(t, err, "WAFStaleDataException")
+	checkError(t, err, "WAFStaleDataException")
 	token := must(r.classic.GetChangeToken(ctx, &classic.GetChangeTokenInput{}))(t).ChangeToken
 	acl := must(create(token))(t).WebACL
 	_, err = create(token)
-	wantError(t, err, "WAFStaleDataException")
+	checkError(t, err, "WAFStaleDataException")
 	if n := len(must(r.classic.ListWebACLs(ctx, &classic.ListWebACLsInput{Limit: 10}))(t).WebACLs); n != 1 {
 		t.Errorf("%d web ACLs", n)
 	}
 	of := func() string {
-		out := must(r.classic.GetWebACLForResource(ctx, &classic.GetWebACLForResourceInput{ResourceArn: r.app}))(t)
+		out := must(r.classic.GetWebACLForResource(ctx, &classic.GetWebACLForResourceInput{ResourceArn: r.albARN}))(t)
 		if out.WebACLSummary == nil {
 			return ""
 		}
@@ -190,15 +190,15 @@ func TestClassicWebACLs(t *testing.T) {
 	if got := of(); got != "" {
 		t.Errorf("web ACL %q before any association", got)
 	}
-	_, err = r.classic.AssociateWebACL(ctx, &classic.AssociateWebACLInput{ResourceArn: r.app, WebACLId: aws.String("none")})
-	wantError(t, err, "WAFNonexistentItemException")
-	must(r.classic.AssociateWebACL(ctx, &classic.AssociateWebACLInput{ResourceArn: r.app, WebACLId: acl.WebACLId}))(t)
+	_, err = r.classic.AssociateWebACL(ctx, &classic.AssociateWebACLInput{ResourceArn: r.albARN, WebACLId: aws.String("none")})
+	checkError(t, err, "WAFNonexistentItemException")
+	must(r.classic.AssociateWebACL(ctx, &classic.AssociateWebACLInput{ResourceArn: r.albARN, WebACLId: acl.WebACLId}))(t)
 	if got := of(); got != "old" {
 		t.Errorf("web ACL %q", got)
 	}
-	_, err = r.waf.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: r.app, WebACLArn: r.acl(t, "new").ARN})
-	wantError(t, err, "WAFInvalidOperationException")
-	must(r.classic.DisassociateWebACL(ctx, &classic.DisassociateWebACLInput{ResourceArn: r.app}))(t)
+	_, err = r.waf.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: r.albARN, WebACLArn: r.createWebACL(t, "new").ARN})
+	checkError(t, err, "WAFInvalidOperationException")
+	must(r.classic.DisassociateWebACL(ctx, &classic.DisassociateWebACLInput{ResourceArn: r.albARN}))(t)
 	if got := of(); got != "" {
 		t.Errorf("web ACL %q after the end", got)
 	}
@@ -216,29 +216,29 @@ func TestShield(t *testing.T) {
 	if got := state(); got != shieldtypes.SubscriptionStateInactive {
 		t.Errorf("state %s", got)
 	}
-	_, err := protect(r.app)
-	wantError(t, err, "ResourceNotFoundException")
+	_, err := protect(r.albARN)
+	checkError(t, err, "ResourceNotFoundException")
 	must(r.shield.CreateSubscription(ctx, &shield.CreateSubscriptionInput{}))(t)
 	if got := state(); got != shieldtypes.SubscriptionStateActive {
 		t.Errorf("state %s", got)
 	}
-	_, err = protect(r.net)
-	wantError(t, err, "InvalidOperationException")
-	id := must(protect(r.app))(t).ProtectionId
-	_, err = protect(r.app)
-	wantError(t, err, "ResourceAlreadyExistsException")
-	got := must(r.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: r.app}))(t).Protection
+	_, err = protect(r.nlbARN)
+	checkError(t, err, "InvalidOperationException")
+	id := must(protect(r.albARN))(t).ProtectionId
+	_, err = protect(r.albARN)
+	checkError(t, err, "ResourceAlreadyExistsException")
+	got := must(r.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: r.albARN}))(t).Protection
 	if *got.Id != *id || *got.Name != "managed by us" {
 		t.Errorf("protection %+v", got)
 	}
 	must(r.shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: id}))(t)
 	_, err = r.shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: id})
-	wantError(t, err, "ResourceNotFoundException")
-	must(protect(r.app))(t)
+	checkError(t, err, "ResourceNotFoundException")
+	must(protect(r.albARN))(t)
 	if n := len(must(r.shield.ListProtections(ctx, &shield.ListProtectionsInput{}))(t).Protections); n != 1 {
 		t.Errorf("%d protections", n)
 	}
-	must(r.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: r.app}))(t)
-	_, err = r.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: r.app})
-	wantError(t, err, "ResourceNotFoundException")
+	must(r.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: r.albARN}))(t)
+	_, err = r.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: r.albARN})
+	checkError(t, err, "ResourceNotFoundException")
 }

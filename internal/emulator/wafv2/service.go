@@ -11,15 +11,15 @@ import (
 
 // Service serves the operations of WAFv2.
 type Service struct {
-	w *store.Store
+	store *store.Store
 }
 
 // New returns the service for the state of an emulator.
-func New(w *store.Store) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{store: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
-	h := wire.Handles
+	h := wire.HandledMembers
 	return []wire.Operation{
 		wire.Op("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLArn")),
 		wire.Op("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
@@ -33,11 +33,11 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func badParameter(field, value string) error {
+func invalidParameterError(field, value string) error {
 	return store.Errorf(store.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
 }
 
-func itemNotFound() error {
+func itemNotFoundError() error {
 	return store.Errorf(store.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
 }
 
@@ -48,16 +48,16 @@ func unavailableError() error {
 // checkLoadBalancer returns an error unless an ARN is the ARN of a load balancer that can have a web ACL.
 func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || len(arn) < 20 {
-		return badParameter("RESOURCE_ARN", arn)
+		return invalidParameterError("RESOURCE_ARN", arn)
 	}
 	if strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
-		return badParameter("RESOURCE_ARN", arn)
+		return invalidParameterError("RESOURCE_ARN", arn)
 	}
 	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
-		return itemNotFound()
+		return itemNotFoundError()
 	}
-	if c.Now.Before(lb.Created.Add(s.w.Config.WAF.PropagationDelay)) {
+	if c.Now.Before(lb.Created.Add(s.store.Config.WAF.PropagationDelay)) {
 		return unavailableError()
 	}
 	return nil

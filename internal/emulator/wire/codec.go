@@ -16,8 +16,8 @@ type Codec interface {
 	Decode(r Request, in any) error
 	// Encode encodes the response of an operation; out points to an SDK output structure.
 	Encode(operation string, out any, requestID string) (Response, error)
-	// Fail encodes an error.
-	Fail(err *store.Error, requestID string) Response
+	// EncodeError encodes an error.
+	EncodeError(err *store.Error, requestID string) Response
 }
 
 // Response is the HTTP response to a request.
@@ -45,21 +45,21 @@ const (
 	CodeMalformedParameter = "MalformedParameter"
 )
 
-func unknownParameter(path string) *store.Error {
+func unknownParameterError(path string) *store.Error {
 	return store.Errorf(store.Own, CodeUnknownParameter, "The parameter %s is not recognized", path)
 }
 
-func malformed(path, value, want string) *store.Error {
+func malformedParameterError(path, value, want string) *store.Error {
 	return store.Errorf(store.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
-// Unsupported returns the error for a member that the operation has not declared.
-func Unsupported(operation, member string) *store.Error {
+// UnsupportedParameterError returns the error for a member that the operation has not declared.
+func UnsupportedParameterError(operation, member string) *store.Error {
 	return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
-// timestamp returns a time in the format of all XML protocols.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// formatTimestamp returns a time in the format of all XML protocols.
+func formatTimestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// encodeError returns the error for a Go type that no codec can encode. This is a bug in the emulator.
-func encodeError(v any) error { return fmt.Errorf("cannot encode a %T", v) }
+// unsupportedTypeError returns the error for a Go type that no codec can encode. This is a bug in the emulator.
+func unsupportedTypeError(v any) error { return fmt.Errorf("cannot encode a %T", v) }

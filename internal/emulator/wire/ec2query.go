@@ -14,8 +14,8 @@ func EC2Query(namespace string) Codec { return ec2Query{namespace} }
 type ec2Query struct{ namespace string }
 
 var (
-	ec2Requests  = &naming{name: ec2names.Request}
-	ec2Responses = &naming{name: ec2names.Response}
+	ec2RequestNames  = &wireNames{memberName: ec2names.Request}
+	ec2ResponseNames = &wireNames{memberName: ec2names.Response}
 )
 
 func (ec2Query) Decode(r Request, in any) error {
@@ -23,7 +23,7 @@ func (ec2Query) Decode(r Request, in any) error {
 	if err != nil {
 		return err
 	}
-	d := dialect{names: ec2Requests}
+	d := formDialect{names: ec2RequestNames}
 	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
 	}
@@ -31,21 +31,21 @@ func (ec2Query) Decode(r Request, in any) error {
 }
 
 func (q ec2Query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{names: ec2Responses, items: constantName("item")}
+	d := &xmlDocument{names: ec2ResponseNames, itemName: constantName("item")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
-	d.text("requestId", requestID)
-	any, err := d.members(reflect.ValueOf(out).Elem())
+	d.writeText("requestId", requestID)
+	any, err := d.writeMembers(reflect.ValueOf(out).Elem())
 	if err != nil {
 		return Response{}, err
 	}
 	if !any {
-		d.text("return", "true")
+		d.writeText("return", "true")
 	}
-	d.close(operation + "Response")
+	d.closeElement(operation + "Response")
 	return newResponse(200, "text/xml;charset=UTF-8", requestID, d.Bytes()), nil
 }
 
-func (ec2Query) Fail(err *store.Error, requestID string) Response {
+func (ec2Query) EncodeError(err *store.Error, requestID string) Response {
 	body := struct {
 		XMLName   xml.Name `xml:"Response"`
 		Code      string   `xml:"Errors>Error>Code"`

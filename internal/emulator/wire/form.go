@@ -11,30 +11,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// node is a form as a tree: "A.B.1=x" is x under 1 under B under A.
-type node struct {
+// formNode is a form as a tree: "A.B.1=x" is x under 1 under B under A.
+type formNode struct {
 	value    string
-	set      bool // the node has a value
-	children map[string]*node
+	hasValue bool // the node has a value
+	children map[string]*formNode
 }
 
-func (n *node) child(name string) *node {
+func (n *formNode) child(name string) *formNode {
 	if n.children == nil {
-		n.children = map[string]*node{}
+		n.children = map[string]*formNode{}
 	}
 	c := n.children[name]
 	if c == nil {
-		c = &node{}
+		c = &formNode{}
 		n.children[name] = c
 	}
 	return c
 }
 
-// names returns the names of the children in order.
-func (n *node) names() []string { return store.SortedKeys(n.children) }
+// childNames returns the names of the children in order.
+func (n *formNode) childNames() []string { return store.SortedKeys(n.children) }
 
 // parseForm returns the tree of a form body, without Action and Version.
-func parseForm(r Request) (*node, *store.Error) {
+func parseForm(r Request) (*formNode, *store.Error) {
 	values := r.Form
 	if values == nil {
 		var err error
@@ -42,7 +42,7 @@ func parseForm(r Request) (*node, *store.Error) {
 			return nil, store.Errorf(store.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
 		}
 	}
-	root := &node{}
+	root := &formNode{}
 	for key, list := range values {
 		if key == "Action" || key == "Version" {
 			continue
@@ -51,25 +51,25 @@ func parseForm(r Request) (*node, *store.Error) {
 		for part := range strings.SplitSeq(key, ".") {
 			at = at.child(part)
 		}
-		at.value, at.set = list[len(list)-1], true
+		at.value, at.hasValue = list[len(list)-1], true
 	}
 	return root, nil
 }
 
-// dialect has the differences between the two form protocols.
-type dialect struct {
+// formDialect has the differences between the two form protocols.
+type formDialect struct {
 	// names has the names of members in a request.
-	names *naming
+	names *wireNames
 	// wrapper is the name between a list's name and its index, "" if there is none.
 	wrapper string
 }
 
-func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *store.Error {
-	fields := d.names.of(v.Type()).byName
-	for _, name := range n.names() {
+func (d formDialect) decodeStruct(n *formNode, v reflect.Value, path string) *store.Error {
+	fields := d.names.structureOf(v.Type()).byName
+	for _, name := range n.childNames() {
 		i, ok := fields[name]
 		if !ok {
-			return unknownParameter(path + name)
+			return unknownParameterError(path + name)
 		}
 		if err := d.decode(n.children[name], v.Field(i), path+name); err != nil {
 			return err
@@ -78,13 +78,13 @@ func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *store.Erro
 	return nil
 }
 
-func (d dialect) decode(n *node, v reflect.Value, path string) *store.Error {
+func (d formDialect) decode(n *formNode, v reflect.Value, path string) *store.Error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.Type() == reflect.TypeFor[*time.Time]() {
 			t, err := time.Parse(time.RFC3339, n.value)
 			if err != nil {
-				return malformed(path, n.value, "a timestamp")
+				return malformedParameterError(path, n.value, "a timestamp")
 			}
 			v.Set(reflect.ValueOf(&t))
 			return nil
@@ -96,8 +96,8 @@ func (d dialect) decode(n *node, v reflect.Value, path string) *store.Error {
 		v.Set(p)
 		return nil
 	case reflect.Struct:
-		if n.set && n.value != "" {
-			return malformed(path, n.value, "a structure")
+		if n.hasValue && n.value != "" {
+			return malformedParameterError(path, n.value, "a structure")
 		}
 		return d.decodeStruct(n, v, path+".")
 	case reflect.Slice:
@@ -110,18 +110,18 @@ func (d dialect) decode(n *node, v reflect.Value, path string) *store.Error {
 		return d.decodeMap(n, v, path)
 	}
 	if len(n.children) > 0 {
-		return unknownParameter(path + "." + n.names()[0])
+		return unknownParameterError(path + "." + n.childNames()[0])
 	}
 	return decodeScalar(n.value, v, path)
 }
 
-func (d dialect) decodeList(n *node, v reflect.Value, path string) *store.Error {
+func (d formDialect) decodeList(n *formNode, v reflect.Value, path string) *store.Error {
 	v.Set(reflect.MakeSlice(v.Type(), 0, len(n.children)))
 	items := n
 	if d.wrapper != "" {
-		for _, name := range n.names() {
+		for _, name := range n.childNames() {
 			if name != d.wrapper {
-				return unknownParameter(path + "." + name)
+				return unknownParameterError(path + "." + name)
 			}
 		}
 		items = n.children[d.wrapper]
@@ -130,7 +130,7 @@ func (d dialect) decodeList(n *node, v reflect.Value, path string) *store.Error 
 	if items == nil { // "Name=" is an empty list
 		return nil
 	}
-	order, err := indices(items, path)
+	order, err := itemIndices(items, path)
 	if err != nil {
 		return err
 	}
@@ -145,13 +145,13 @@ func (d dialect) decodeList(n *node, v reflect.Value, path string) *store.Error 
 	return nil
 }
 
-func (d dialect) decodeMap(n *node, v reflect.Value, path string) *store.Error {
+func (d formDialect) decodeMap(n *formNode, v reflect.Value, path string) *store.Error {
 	v.Set(reflect.MakeMap(v.Type()))
 	entries := n.children["entry"]
 	if entries == nil {
 		return nil
 	}
-	order, err := indices(entries, path+".entry")
+	order, err := itemIndices(entries, path+".entry")
 	if err != nil {
 		return err
 	}
@@ -176,13 +176,13 @@ func (d dialect) decodeMap(n *node, v reflect.Value, path string) *store.Error {
 	return nil
 }
 
-// indices returns the indices of a list's items in order.
-func indices(n *node, path string) ([]int, *store.Error) {
+// itemIndices returns the indices of a list's items in order.
+func itemIndices(n *formNode, path string) ([]int, *store.Error) {
 	var out []int
 	for name := range n.children {
 		i, err := strconv.Atoi(name)
 		if err != nil || i < 1 || strconv.Itoa(i) != name {
-			return nil, unknownParameter(path + "." + name)
+			return nil, unknownParameterError(path + "." + name)
 		}
 		out = append(out, i)
 	}
@@ -197,19 +197,19 @@ func decodeScalar(s string, v reflect.Value, path string) *store.Error {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(s)
 		if err != nil {
-			return malformed(path, s, "a boolean")
+			return malformedParameterError(path, s, "a boolean")
 		}
 		v.SetBool(b)
 	case reflect.Int32, reflect.Int64:
 		i, err := strconv.ParseInt(s, 10, v.Type().Bits())
 		if err != nil {
-			return malformed(path, s, "an integer")
+			return malformedParameterError(path, s, "an integer")
 		}
 		v.SetInt(i)
 	case reflect.Float32, reflect.Float64:
 		f, err := strconv.ParseFloat(s, v.Type().Bits())
 		if err != nil {
-			return malformed(path, s, "a number")
+			return malformedParameterError(path, s, "a number")
 		}
 		v.SetFloat(f)
 	default:

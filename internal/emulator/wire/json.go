@@ -18,7 +18,7 @@ func JSON() Codec { return jsonCodec{} }
 
 type jsonCodec struct{}
 
-const jsonType = "application/x-amz-json-1.1"
+const jsonContentType = "application/x-amz-json-1.1"
 
 func (jsonCodec) Decode(r Request, in any) error {
 	if len(bytes.TrimSpace(r.Body)) == 0 {
@@ -30,14 +30,14 @@ func (jsonCodec) Decode(r Request, in any) error {
 	if err := d.Decode(&tree); err != nil {
 		return store.Errorf(store.Unproven, "SerializationException", "The request body is not JSON: %v", err)
 	}
-	if err := fromJSON(tree, reflect.ValueOf(in).Elem(), ""); err != nil {
+	if err := decodeJSON(tree, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
 	}
 	return nil
 }
 
 func (jsonCodec) Encode(_ string, out any, requestID string) (Response, error) {
-	tree, err := toJSON(reflect.ValueOf(out).Elem())
+	tree, err := encodeJSON(reflect.ValueOf(out).Elem())
 	if err != nil {
 		return Response{}, err
 	}
@@ -45,24 +45,24 @@ func (jsonCodec) Encode(_ string, out any, requestID string) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	return newResponse(200, jsonType, requestID, body), nil
+	return newResponse(200, jsonContentType, requestID, body), nil
 }
 
-func (jsonCodec) Fail(err *store.Error, requestID string) Response {
+func (jsonCodec) EncodeError(err *store.Error, requestID string) Response {
 	body, _ := json.Marshal(map[string]string{"__type": err.Code, "message": err.Message})
-	r := newResponse(err.HTTPStatus(), jsonType, requestID, body)
+	r := newResponse(err.HTTPStatus(), jsonContentType, requestID, body)
 	r.Header.Set("X-Amzn-Errortype", err.Code)
 	return r
 }
 
-// fromJSON sets v to the value of a parsed document. It ignores null values.
-func fromJSON(tree any, v reflect.Value, path string) *store.Error {
+// decodeJSON sets v to the value of a parsed document. It ignores null values.
+func decodeJSON(tree any, v reflect.Value, path string) *store.Error {
 	if tree == nil {
 		return nil
 	}
 	if v.Kind() == reflect.Pointer {
 		p := reflect.New(v.Type().Elem())
-		if err := fromJSON(tree, p.Elem(), path); err != nil {
+		if err := decodeJSON(tree, p.Elem(), path); err != nil {
 			return err
 		}
 		v.Set(p)
@@ -71,11 +71,11 @@ func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		n, ok := tree.(json.Number)
 		if !ok {
-			return malformed(path, scalarText(tree), "a timestamp")
+			return malformedParameterError(path, scalarText(tree), "a timestamp")
 		}
 		seconds, err := n.Float64()
 		if err != nil {
-			return malformed(path, n.String(), "a timestamp")
+			return malformedParameterError(path, n.String(), "a timestamp")
 		}
 		whole, part := math.Modf(seconds)
 		v.Set(reflect.ValueOf(time.Unix(int64(whole), int64(math.Round(part*1e3))*1e6).UTC()))
@@ -83,14 +83,14 @@ func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 	}
 	switch tree := tree.(type) {
 	case map[string]any:
-		return fromObject(tree, v, path)
+		return decodeObject(tree, v, path)
 	case []any:
-		return fromArray(tree, v, path)
+		return decodeArray(tree, v, path)
 	case string:
 		if v.Type() == reflect.TypeFor[[]byte]() {
 			b, err := base64.StdEncoding.DecodeString(tree)
 			if err != nil {
-				return malformed(path, tree, "base64")
+				return malformedParameterError(path, tree, "base64")
 			}
 			v.SetBytes(b)
 			return nil
@@ -109,20 +109,20 @@ func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 			return decodeScalar(tree.String(), v, path)
 		}
 	}
-	return malformed(path, scalarText(tree), "a "+v.Type().String())
+	return malformedParameterError(path, scalarText(tree), "a "+v.Type().String())
 }
 
-func fromObject(tree map[string]any, v reflect.Value, path string) *store.Error {
+func decodeObject(tree map[string]any, v reflect.Value, path string) *store.Error {
 	switch v.Kind() {
 	case reflect.Struct:
 		for _, name := range store.SortedKeys(tree) {
 			// Some members of ACM begin with a small letter, so the comparison ignores
 			// case.
 			f, ok := v.Type().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
-			if !ok || !f.IsExported() || skipField(f) {
-				return unknownParameter(path + name)
+			if !ok || !f.IsExported() || isSDKField(f) {
+				return unknownParameterError(path + name)
 			}
-			if err := fromJSON(tree[name], v.FieldByIndex(f.Index), path+name+"."); err != nil {
+			if err := decodeJSON(tree[name], v.FieldByIndex(f.Index), path+name+"."); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func fromObject(tree map[string]any, v reflect.Value, path string) *store.Error 
 		v.Set(reflect.MakeMap(v.Type()))
 		for _, name := range store.SortedKeys(tree) {
 			item := reflect.New(v.Type().Elem()).Elem()
-			if err := fromJSON(tree[name], item, path+name+"."); err != nil {
+			if err := decodeJSON(tree[name], item, path+name+"."); err != nil {
 				return err
 			}
 			v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), item)
@@ -140,16 +140,16 @@ func fromObject(tree map[string]any, v reflect.Value, path string) *store.Error 
 	case reflect.Interface:
 		return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
 	}
-	return malformed(path, "{…}", "a "+v.Type().String())
+	return malformedParameterError(path, "{…}", "a "+v.Type().String())
 }
 
-func fromArray(tree []any, v reflect.Value, path string) *store.Error {
+func decodeArray(tree []any, v reflect.Value, path string) *store.Error {
 	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() == reflect.Uint8 {
-		return malformed(path, "[…]", "a "+v.Type().String())
+		return malformedParameterError(path, "[…]", "a "+v.Type().String())
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(tree), len(tree)))
 	for i, item := range tree {
-		if err := fromJSON(item, v.Index(i), path+strconv.Itoa(i+1)+"."); err != nil {
+		if err := decodeJSON(item, v.Index(i), path+strconv.Itoa(i+1)+"."); err != nil {
 			return err
 		}
 	}
@@ -161,9 +161,9 @@ func scalarText(tree any) string {
 	return string(b)
 }
 
-// toJSON converts an SDK structure to a value whose JSON has AWS's format: without absent members, and with times in
+// encodeJSON converts an SDK structure to a value whose JSON has AWS's format: without absent members, and with times in
 // seconds. It returns nil for an absent value.
-func toJSON(v reflect.Value) (any, error) {
+func encodeJSON(v reflect.Value) (any, error) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		t := v.Interface().(time.Time)
 		return json.Number(strconv.FormatFloat(float64(t.UnixMilli())/1e3, 'f', -1, 64)), nil
@@ -173,14 +173,14 @@ func toJSON(v reflect.Value) (any, error) {
 		if v.IsNil() {
 			return nil, nil
 		}
-		return toJSON(v.Elem())
+		return encodeJSON(v.Elem())
 	case reflect.Struct:
 		out := map[string]any{}
-		for _, m := range ownNames.of(v.Type()).members {
-			if isAbsent(v.Field(m.index)) {
+		for _, m := range goNames.structureOf(v.Type()).members {
+			if isAbsent(v.Field(m.fieldIndex)) {
 				continue
 			}
-			item, err := toJSON(v.Field(m.index))
+			item, err := encodeJSON(v.Field(m.fieldIndex))
 			if err != nil {
 				return nil, err
 			}
@@ -193,7 +193,7 @@ func toJSON(v reflect.Value) (any, error) {
 		}
 		out := []any{}
 		for i := range v.Len() {
-			item, err := toJSON(v.Index(i))
+			item, err := encodeJSON(v.Index(i))
 			if err != nil {
 				return nil, err
 			}
@@ -203,7 +203,7 @@ func toJSON(v reflect.Value) (any, error) {
 	case reflect.Map:
 		out := map[string]any{}
 		for _, k := range v.MapKeys() {
-			item, err := toJSON(v.MapIndex(k))
+			item, err := encodeJSON(v.MapIndex(k))
 			if err != nil {
 				return nil, err
 			}
@@ -213,7 +213,7 @@ func toJSON(v reflect.Value) (any, error) {
 	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Float32, reflect.Float64:
 		return v.Interface(), nil
 	}
-	return nil, encodeError(v.Interface())
+	return nil, unsupportedTypeError(v.Interface())
 }
 
 // isAbsent reports whether a member has no value. Numbers and booleans that are not pointers always have a value,

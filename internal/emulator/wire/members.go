@@ -33,21 +33,21 @@ func structOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Unhandled returns the path of the first non-zero member that is not declared, or an empty text.
-func Unhandled(in any, members Members) string {
-	return unhandled(reflect.ValueOf(in), members, "")
+// FirstUnhandledMember returns the path of the first non-zero member that is not declared, or an empty text.
+func FirstUnhandledMember(in any, members Members) string {
+	return firstUnhandled(reflect.ValueOf(in), members, "")
 }
 
-func unhandled(v reflect.Value, members Members, prefix string) string {
+func firstUnhandled(v reflect.Value, members Members, prefix string) string {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return ""
 		}
-		return unhandled(v.Elem(), members, prefix)
+		return firstUnhandled(v.Elem(), members, prefix)
 	case reflect.Slice:
 		for i := range v.Len() {
-			if path := unhandled(v.Index(i), members, prefix); path != "" {
+			if path := firstUnhandled(v.Index(i), members, prefix); path != "" {
 				return path
 			}
 		}
@@ -56,16 +56,16 @@ func unhandled(v reflect.Value, members Members, prefix string) string {
 	default:
 		return strings.TrimSuffix(prefix, ".")
 	}
-	for _, m := range ownNames.of(v.Type()).members {
-		field := v.Field(m.index)
+	for _, m := range goNames.structureOf(v.Type()).members {
+		field := v.Field(m.fieldIndex)
 		if field.IsZero() {
 			continue
 		}
 		path := prefix + m.name
-		switch whole, inside := declared(members, path); {
+		switch whole, inside := declaredParts(members, path); {
 		case whole:
 		case inside:
-			if bad := unhandled(field, members, path+"."); bad != "" {
+			if bad := firstUnhandled(field, members, path+"."); bad != "" {
 				return bad
 			}
 		default:
@@ -75,8 +75,8 @@ func unhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declared reports whether the whole member is declared, and whether parts of the member are declared.
-func declared(members Members, path string) (whole, inside bool) {
+// declaredParts reports whether the whole member is declared, and whether parts of the member are declared.
+func declaredParts(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {
 			return true, true
@@ -88,5 +88,5 @@ func declared(members Members, path string) (whole, inside bool) {
 	return false, inside
 }
 
-// skipField reports whether a field belongs to the SDK and not to the API.
-func skipField(f reflect.StructField) bool { return f.Name == "ResultMetadata" }
+// isSDKField reports whether a field belongs to the SDK and not to the API.
+func isSDKField(f reflect.StructField) bool { return f.Name == "ResultMetadata" }

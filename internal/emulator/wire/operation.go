@@ -11,9 +11,9 @@ import (
 // member; "Placement.AvailabilityZone" is a member of a structure, or of each structure in a list.
 type Members []string
 
-// Handles returns the declaration of an operation's members. A request with any other member is rejected; the error
+// HandledMembers returns the declaration of an operation's members. A request with any other member is rejected; the error
 // contains the name of the member.
-func Handles(members ...string) Members { return Members(members) }
+func HandledMembers(members ...string) Members { return Members(members) }
 
 // Operation is one API call: its name, its types and its handler.
 type Operation struct {

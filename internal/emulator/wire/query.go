@@ -23,14 +23,14 @@ func queryName(structure, member string) string {
 	return member
 }
 
-var queryNames = &naming{name: queryName}
+var queryNames = &wireNames{memberName: queryName}
 
 func (query) Decode(r Request, in any) error {
 	root, err := parseForm(r)
 	if err != nil {
 		return err
 	}
-	d := dialect{names: queryNames, wrapper: "member"}
+	d := formDialect{names: queryNames, wrapper: "member"}
 	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
 	}
@@ -38,20 +38,20 @@ func (query) Decode(r Request, in any) error {
 }
 
 func (q query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{names: queryNames, items: constantName("member")}
+	d := &xmlDocument{names: queryNames, itemName: constantName("member")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
-	d.open(operation + "Result")
+	d.openElement(operation + "Result")
 	if strings.HasPrefix(operation, "Describe") {
 		setEmptyLists(reflect.ValueOf(out).Elem())
 	}
-	if _, err := d.members(reflect.ValueOf(out).Elem()); err != nil {
+	if _, err := d.writeMembers(reflect.ValueOf(out).Elem()); err != nil {
 		return Response{}, err
 	}
-	d.close(operation + "Result")
-	d.open("ResponseMetadata")
-	d.text("RequestId", requestID)
-	d.close("ResponseMetadata")
-	d.close(operation + "Response")
+	d.closeElement(operation + "Result")
+	d.openElement("ResponseMetadata")
+	d.writeText("RequestId", requestID)
+	d.closeElement("ResponseMetadata")
+	d.closeElement(operation + "Response")
 	return newResponse(200, "text/xml", requestID, d.Bytes()), nil
 }
 
@@ -65,7 +65,7 @@ func setEmptyLists(out reflect.Value) {
 	}
 }
 
-func (q query) Fail(err *store.Error, requestID string) Response {
+func (q query) EncodeError(err *store.Error, requestID string) Response {
 	status, kind := err.HTTPStatus(), "Sender"
 	if status >= 500 {
 		kind = "Receiver"

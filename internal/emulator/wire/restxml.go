@@ -23,11 +23,11 @@ type restXML struct {
 
 // Route implements Router.
 func (c *restXML) Route(method, path string) (operation string, ok bool) {
-	r, _ := c.find(method, path)
+	r, _ := c.findRoute(method, path)
 	return r.Operation, r.Operation != ""
 }
 
-func (c *restXML) find(method, path string) (Route, map[string]string) {
+func (c *restXML) findRoute(method, path string) (Route, map[string]string) {
 	for _, r := range c.routes {
 		if members, ok := r.match(method, path); ok {
 			return r, members
@@ -37,19 +37,19 @@ func (c *restXML) find(method, path string) (Route, map[string]string) {
 }
 
 func (c *restXML) Decode(r Request, in any) error {
-	route, members := c.find(r.Method, r.Path)
+	route, members := c.findRoute(r.Method, r.Path)
 	v := reflect.ValueOf(in).Elem()
 	for _, name := range store.SortedKeys(members) {
-		if err := fromText(members[name], v.FieldByName(name), name); err != nil {
+		if err := decodeText(members[name], v.FieldByName(name), name); err != nil {
 			return err
 		}
 	}
 	for _, name := range store.SortedKeys(r.Query) {
 		member := route.Query[name]
 		if member == "" || len(r.Query[name]) != 1 {
-			return unknownParameter(name)
+			return unknownParameterError(name)
 		}
-		if err := fromText(r.Query[name][0], v.FieldByName(member), member); err != nil {
+		if err := decodeText(r.Query[name][0], v.FieldByName(member), member); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (c *restXML) Decode(r Request, in any) error {
 		return store.Errorf(store.Unproven, "InvalidInput", "Invalid XML ; %v", err)
 	}
 	if root.name != route.Operation+"Request" {
-		return unknownParameter(root.name)
+		return unknownParameterError(root.name)
 	}
 	if err := root.decodeInto(v, ""); err != nil {
 		return err
@@ -72,23 +72,23 @@ func (c *restXML) Decode(r Request, in any) error {
 // Encode implements Codec. It returns a member Location as the header Location of a response with status 201.
 func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
 	v := reflect.ValueOf(out).Elem()
-	d := &document{names: queryNames, items: singular}
+	d := &xmlDocument{names: queryNames, itemName: singularName}
 	d.WriteString(xml.Header + `<` + operation + `Response xmlns="` + c.namespace + `">`)
 	location := ""
 	for i := range v.NumField() {
 		switch f := v.Type().Field(i); {
-		case !f.IsExported() || skipField(f):
+		case !f.IsExported() || isSDKField(f):
 		case f.Name == "Location":
 			if p, _ := v.Field(i).Interface().(*string); p != nil {
 				location = *p
 			}
 		default:
-			if err := d.element(f.Name, v.Field(i)); err != nil {
+			if err := d.writeElement(f.Name, v.Field(i)); err != nil {
 				return Response{}, err
 			}
 		}
 	}
-	d.close(operation + "Response")
+	d.closeElement(operation + "Response")
 	resp := newResponse(200, "text/xml", requestID, d.Bytes())
 	if location != "" {
 		resp.Status = 201
@@ -97,15 +97,15 @@ func (c *restXML) Encode(operation string, out any, requestID string) (Response,
 	return resp, nil
 }
 
-// Fail implements Codec. Errors have the same format as in awsQuery.
-func (c *restXML) Fail(err *store.Error, requestID string) Response {
-	return query{c.namespace}.Fail(err, requestID)
+// EncodeError implements Codec. Errors have the same format as in awsQuery.
+func (c *restXML) EncodeError(err *store.Error, requestID string) Response {
+	return query{c.namespace}.EncodeError(err, requestID)
 }
 
-// singular returns the name of a list's items, such as HostedZone for HostedZones.
-func singular(list string) string { return strings.TrimSuffix(list, "s") }
+// singularName returns the name of a list's items, such as HostedZone for HostedZones.
+func singularName(list string) string { return strings.TrimSuffix(list, "s") }
 
-func fromText(s string, v reflect.Value, path string) *store.Error {
+func decodeText(s string, v reflect.Value, path string) *store.Error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
@@ -113,17 +113,17 @@ func fromText(s string, v reflect.Value, path string) *store.Error {
 	return decodeScalar(s, v, path)
 }
 
-// element is an XML element without attributes.
-type element struct {
+// xmlElement is an XML element without attributes.
+type xmlElement struct {
 	name     string
 	text     string
-	children []*element
+	children []*xmlElement
 }
 
-func parseXML(body []byte) (*element, error) {
+func parseXML(body []byte) (*xmlElement, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.Strict = true
-	var open []*element
+	var open []*xmlElement
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -134,7 +134,7 @@ func parseXML(body []byte) (*element, error) {
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			e := &element{name: token.Name.Local}
+			e := &xmlElement{name: token.Name.Local}
 			if n := len(open); n > 0 {
 				open[n-1].children = append(open[n-1].children, e)
 			}
@@ -154,12 +154,12 @@ func parseXML(body []byte) (*element, error) {
 }
 
 // decodeInto sets v, a value of any kind, to the value of the element.
-func (e *element) decodeInto(v reflect.Value, path string) *store.Error {
+func (e *xmlElement) decodeInto(v reflect.Value, path string) *store.Error {
 	if v.Kind() == reflect.Pointer {
 		if v.Type() == reflect.TypeFor[*time.Time]() {
 			t, err := time.Parse(time.RFC3339, e.text)
 			if err != nil {
-				return malformed(path, e.text, "a timestamp")
+				return malformedParameterError(path, e.text, "a timestamp")
 			}
 			v.Set(reflect.ValueOf(&t))
 			return nil
@@ -171,11 +171,11 @@ func (e *element) decodeInto(v reflect.Value, path string) *store.Error {
 	case reflect.Struct:
 		for _, c := range e.children {
 			f, ok := v.Type().FieldByName(c.name)
-			if !ok || !f.IsExported() || skipField(f) {
-				return unknownParameter(path + c.name)
+			if !ok || !f.IsExported() || isSDKField(f) {
+				return unknownParameterError(path + c.name)
 			}
 			if !v.FieldByIndex(f.Index).IsZero() {
-				return malformed(path+c.name, c.text, "given once")
+				return malformedParameterError(path+c.name, c.text, "given once")
 			}
 			if err := c.decodeInto(v.FieldByIndex(f.Index), path+c.name+"."); err != nil {
 				return err
@@ -185,8 +185,8 @@ func (e *element) decodeInto(v reflect.Value, path string) *store.Error {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 0, len(e.children)))
 		for _, c := range e.children {
-			if c.name != singular(e.name) {
-				return unknownParameter(path + c.name)
+			if c.name != singularName(e.name) {
+				return unknownParameterError(path + c.name)
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
 			if err := c.decodeInto(item, path+c.name+"."); err != nil {
@@ -197,7 +197,7 @@ func (e *element) decodeInto(v reflect.Value, path string) *store.Error {
 		return nil
 	}
 	if len(e.children) > 0 {
-		return unknownParameter(path + e.children[0].name)
+		return unknownParameterError(path + e.children[0].name)
 	}
 	return decodeScalar(e.text, v, strings.TrimSuffix(path, "."))
 }

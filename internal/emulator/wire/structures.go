@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// naming has the names of members of structures on the wire. It caches the members of each type, because
+// wireNames has the names of members of structures on the wire. It caches the members of each type, because
 // reflection and tables of names take more time than all else in a codec.
-type naming struct {
-	name  func(structure, member string) string
-	cache sync.Map // reflect.Type to *structure
+type wireNames struct {
+	memberName func(structure, member string) string
+	cache      sync.Map // reflect.Type to *structure
 }
 
 // structure has the fields of a type that are members of the API.
@@ -20,22 +20,22 @@ type structure struct {
 
 // member is a field with its name on the wire.
 type member struct {
-	index int
-	name  string
+	fieldIndex int
+	name       string
 }
 
-// of returns the members of a type, in the order of its fields.
-func (n *naming) of(t reflect.Type) *structure {
+// structureOf returns the members of a type, in the order of its fields.
+func (n *wireNames) structureOf(t reflect.Type) *structure {
 	if s, ok := n.cache.Load(t); ok {
 		return s.(*structure)
 	}
 	s := &structure{byName: map[string]int{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !f.IsExported() || skipField(f) {
+		if !f.IsExported() || isSDKField(f) {
 			continue
 		}
-		m := member{i, n.name(t.Name(), f.Name)}
+		m := member{i, n.memberName(t.Name(), f.Name)}
 		s.members = append(s.members, m)
 		s.byName[m.name] = i
 	}
@@ -43,5 +43,5 @@ func (n *naming) of(t reflect.Type) *structure {
 	return s
 }
 
-// ownNames is the naming in which members have their names in Go.
-var ownNames = &naming{name: func(_, member string) string { return member }}
+// goNames is the naming in which members have their names in Go.
+var goNames = &wireNames{memberName: func(_, member string) string { return member }}

@@ -20,16 +20,16 @@ import (
 )
 
 var (
-	query    = wire.Query("urn:x")
-	ec2Query = wire.EC2Query("urn:x")
-	asJSON   = wire.JSON()
-	rest     = wire.RESTXML("urn:x", []wire.Route{
+	query        = wire.Query("urn:x")
+	ec2Query     = wire.EC2Query("urn:x")
+	awsJSONCodec = wire.JSON()
+	restXMLCodec = wire.RESTXML("urn:x", []wire.Route{
 		{Operation: "ChangeResourceRecordSets", Method: "POST", Path: "/v/zone/{HostedZoneId}/rrset"},
 		{Operation: "ListHostedZones", Method: "GET", Path: "/v/zone", Query: map[string]string{"maxitems": "MaxItems"}},
 	})
 )
 
-func code(err error) string {
+func errorCode(err error) string {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e.Code
 	}
@@ -56,17 +56,17 @@ func TestDecodeRefusals(t *testing.T) {
 		"query: bad form":              {query, "a=%zz", new(elb.CreateRuleInput), "MalformedQueryString", ""},
 		"ec2: the SDK's plural":        {ec2Query, "Filters.1.Name=x", new(ec2.DescribeVpcsInput), wire.CodeUnknownParameter, "Filters"},
 		"ec2: not a boolean":           {ec2Query, "DryRun=maybe", new(ec2.DescribeVpcsInput), wire.CodeMalformedParameter, "DryRun"},
-		"json: unknown member":         {asJSON, `{"Colour": 1}`, new(acm.ListCertificatesInput), wire.CodeUnknownParameter, "Colour"},
-		"json: unknown inner member":   {asJSON, `{"Includes": {"Colour": 1}}`, new(acm.ListCertificatesInput), wire.CodeUnknownParameter, "Includes.Colour"},
-		"json: wrong type":             {asJSON, `{"MaxItems": "many"}`, new(acm.ListCertificatesInput), wire.CodeMalformedParameter, "MaxItems"},
-		"json: not a list":             {asJSON, `{"CertificateStatuses": "ISSUED"}`, new(acm.ListCertificatesInput), wire.CodeMalformedParameter, "CertificateStatuses"},
-		"json: not base64":             {asJSON, `{"Certificate": "%"}`, new(acm.ImportCertificateInput), wire.CodeMalformedParameter, "Certificate"},
-		"json: broken":                 {asJSON, `{`, new(acm.ListCertificatesInput), "SerializationException", ""},
+		"json: unknown member":         {awsJSONCodec, `{"Colour": 1}`, new(acm.ListCertificatesInput), wire.CodeUnknownParameter, "Colour"},
+		"json: unknown inner member":   {awsJSONCodec, `{"Includes": {"Colour": 1}}`, new(acm.ListCertificatesInput), wire.CodeUnknownParameter, "Includes.Colour"},
+		"json: wrong type":             {awsJSONCodec, `{"MaxItems": "many"}`, new(acm.ListCertificatesInput), wire.CodeMalformedParameter, "MaxItems"},
+		"json: not a list":             {awsJSONCodec, `{"CertificateStatuses": "ISSUED"}`, new(acm.ListCertificatesInput), wire.CodeMalformedParameter, "CertificateStatuses"},
+		"json: not base64":             {awsJSONCodec, `{"Certificate": "%"}`, new(acm.ImportCertificateInput), wire.CodeMalformedParameter, "Certificate"},
+		"json: broken":                 {awsJSONCodec, `{`, new(acm.ListCertificatesInput), "SerializationException", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := c.codec.Decode(wire.Request{Body: []byte(c.body)}, c.in)
-			if code(err) != c.code || !strings.Contains(err.Error(), c.names) {
+			if errorCode(err) != c.code || !strings.Contains(err.Error(), c.names) {
 				t.Errorf("want %s naming %q, got %v", c.code, c.names, err)
 			}
 		})
@@ -80,7 +80,7 @@ func TestRESTXMLIsDecoded(t *testing.T) {
 	}
 	set := new(route53.ChangeResourceRecordSetsInput)
 	good := wire.Request{Method: "POST", Path: "/v/zone/Z1/rrset/", Body: []byte(body("<ChangeBatch><Changes>" + change + change + "</Changes></ChangeBatch>"))}
-	if err := rest.Decode(good, set); err != nil {
+	if err := restXMLCodec.Decode(good, set); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(set.ChangeBatch.Changes); n != 2 || *set.HostedZoneId != "Z1" || *set.ChangeBatch.Changes[1].ResourceRecordSet.Name != "a & b" || *set.ChangeBatch.Changes[0].ResourceRecordSet.TTL != 60 {
@@ -108,16 +108,16 @@ func TestRESTXMLIsDecoded(t *testing.T) {
 			if c.query != nil {
 				r, in = wire.Request{Method: "GET", Path: "/v/zone", Query: c.query}, new(route53.ListHostedZonesInput)
 			}
-			err := rest.Decode(r, in)
-			if code(err) != c.code || !strings.Contains(err.Error(), c.names) {
+			err := restXMLCodec.Decode(r, in)
+			if errorCode(err) != c.code || !strings.Contains(err.Error(), c.names) {
 				t.Errorf("want %s naming %q, got %v", c.code, c.names, err)
 			}
 		})
 	}
 }
 
-func TestRoutes(t *testing.T) {
-	router := rest.(wire.Router)
+func TestRoutesFindOperations(t *testing.T) {
+	router := restXMLCodec.(wire.Router)
 	for _, c := range []struct{ method, path, want string }{
 		{"GET", "/v/zone", "ListHostedZones"},
 		{"GET", "/v/zone/", "ListHostedZones"},
@@ -155,7 +155,7 @@ func TestListItemsAreOrderedByIndex(t *testing.T) {
 	}
 }
 
-func TestMaps(t *testing.T) {
+func TestMapsAreDecoded(t *testing.T) {
 	in := new(elb.CreateRuleInput)
 	body := "Actions.member.1.AuthenticateOidcConfig.AuthenticationRequestExtraParams.entry.1.key=prompt&" +
 		"Actions.member.1.AuthenticateOidcConfig.AuthenticationRequestExtraParams.entry.1.value=login"
@@ -168,7 +168,7 @@ func TestMaps(t *testing.T) {
 	}
 }
 
-func TestResponses(t *testing.T) {
+func TestResponsesAreEncoded(t *testing.T) {
 	at := time.Date(2016, 3, 25, 21, 26, 12, 920e6, time.UTC)
 	cases := map[string]struct {
 		codec wire.Codec
@@ -187,8 +187,8 @@ func TestResponses(t *testing.T) {
 			`<CreateTagsResponse xmlns="urn:x"><requestId>id</requestId><return>true</return></CreateTagsResponse>`},
 		"ec2, names of its own": {ec2Query, "DescribeVpcs", &ec2.DescribeVpcsOutput{NextToken: aws.String("n")},
 			`<DescribeVpcsResponse xmlns="urn:x"><requestId>id</requestId><nextToken>n</nextToken></DescribeVpcsResponse>`},
-		"json, empty answer": {asJSON, "DeleteCertificate", &acm.DeleteCertificateOutput{}, `{}`},
-		"json":               {asJSON, "ListCertificates", &acm.ListCertificatesOutput{NextToken: aws.String("n")}, `{"NextToken":"n"}`},
+		"json, empty answer": {awsJSONCodec, "DeleteCertificate", &acm.DeleteCertificateOutput{}, `{}`},
+		"json":               {awsJSONCodec, "ListCertificates", &acm.ListCertificatesOutput{NextToken: aws.String("n")}, `{"NextToken":"n"}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestErrorsAreEncoded(t *testing.T) {
 	plain := &store.Error{Code: "PriorityInUse", Message: "a < b"}
 	cases := map[string]struct {
 		codec  wire.Codec
@@ -219,11 +219,11 @@ func TestFailures(t *testing.T) {
 		"query, ours": {query, &store.Error{Code: "InternalFailure", Status: 500}, 500,
 			`<ErrorResponse xmlns="urn:x"><Error><Type>Receiver</Type><Code>InternalFailure</Code><Message></Message></Error><RequestId>id</RequestId></ErrorResponse>`},
 		"ec2":  {ec2Query, plain, 400, `<Response><Errors><Error><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error></Errors><RequestID>id</RequestID></Response>`},
-		"json": {asJSON, plain, 400, `{"__type":"PriorityInUse","message":"a \u003c b"}`},
+		"json": {awsJSONCodec, plain, 400, `{"__type":"PriorityInUse","message":"a \u003c b"}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			resp := c.codec.Fail(c.err, "id")
+			resp := c.codec.EncodeError(c.err, "id")
 			if resp.Status != c.status {
 				t.Errorf("status %d", resp.Status)
 			}
@@ -234,7 +234,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestUnhandledMembers(t *testing.T) {
+func TestUnhandledMembersAreFound(t *testing.T) {
 	in := &elb.CreateRuleInput{
 		ListenerArn: aws.String("x"),
 		Actions:     []elbtypes.Action{{Type: "forward", Order: aws.Int32(1)}, {RedirectConfig: &elbtypes.RedirectActionConfig{Host: aws.String("h")}}},
@@ -243,16 +243,16 @@ func TestUnhandledMembers(t *testing.T) {
 		members wire.Members
 		want    string
 	}{
-		"all":                    {wire.Handles("ListenerArn", "Actions"), ""},
-		"none":                   {wire.Handles(), "Actions"},
-		"a part":                 {wire.Handles("ListenerArn", "Actions.Type"), "Actions.Order"},
-		"two parts":              {wire.Handles("ListenerArn", "Actions.Type", "Actions.Order"), "Actions.RedirectConfig"},
-		"a part of the part":     {wire.Handles("ListenerArn", "Actions.Type", "Actions.Order", "Actions.RedirectConfig.Port"), "Actions.RedirectConfig.Host"},
-		"more than is there too": {wire.Handles("ListenerArn", "Actions", "Tags"), ""},
+		"all":                    {wire.HandledMembers("ListenerArn", "Actions"), ""},
+		"none":                   {wire.HandledMembers(), "Actions"},
+		"a part":                 {wire.HandledMembers("ListenerArn", "Actions.Type"), "Actions.Order"},
+		"two parts":              {wire.HandledMembers("ListenerArn", "Actions.Type", "Actions.Order"), "Actions.RedirectConfig"},
+		"a part of the part":     {wire.HandledMembers("ListenerArn", "Actions.Type", "Actions.Order", "Actions.RedirectConfig.Port"), "Actions.RedirectConfig.Host"},
+		"more than is there too": {wire.HandledMembers("ListenerArn", "Actions", "Tags"), ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := wire.Unhandled(in, c.members); got != c.want {
+			if got := wire.FirstUnhandledMember(in, c.members); got != c.want {
 				t.Errorf("want %q, got %q", c.want, got)
 			}
 		})
@@ -265,7 +265,7 @@ func TestOpPanicsForUnknownMembers(t *testing.T) {
 			t.Error("a misspelt member was taken")
 		}
 	}()
-	wire.Op("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.Handles("RuleARN"))
+	wire.Op("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.HandledMembers("RuleARN"))
 }
 
 // FuzzDecode checks that no body makes a codec panic, and that decoding the same body twice gives the same result.
@@ -274,9 +274,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add("Filter.1.Name=a&Filter.1.Value.1=b")
 	f.Add(`{"Includes": {"keyTypes": ["RSA_2048"]}, "MaxItems": 1}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		for codec, in := range map[wire.Codec]any{query: new(elb.CreateRuleInput), ec2Query: new(ec2.RunInstancesInput), asJSON: new(acm.RequestCertificateInput)} {
+		for codec, in := range map[wire.Codec]any{query: new(elb.CreateRuleInput), ec2Query: new(ec2.RunInstancesInput), awsJSONCodec: new(acm.RequestCertificateInput)} {
 			once, twice := codec.Decode(wire.Request{Body: []byte(body)}, in), codec.Decode(wire.Request{Body: []byte(body)}, in)
-			if diff := cmp.Diff(code(once), code(twice)); diff != "" {
+			if diff := cmp.Diff(errorCode(once), errorCode(twice)); diff != "" {
 				t.Errorf("decoded twice: %s", diff)
 			}
 		}

@@ -11,43 +11,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// document is an XML document in the form of AWS: an element for each member
+// xmlDocument is an XML document in the form of AWS: an element for each member
 // that is not absent, and one element for each item of a list.
-type document struct {
+type xmlDocument struct {
 	bytes.Buffer
 	// names has the names of members in a response.
-	names *naming
-	// items returns the element name of the items of a list.
-	items func(list string) string
+	names *wireNames
+	// itemName returns the element name of the items of a list.
+	itemName func(list string) string
 }
 
 // constantName returns a function for document.items with the same name for the items of all lists.
 func constantName(item string) func(string) string { return func(string) string { return item } }
 
-func (d *document) open(name string) {
+func (d *xmlDocument) openElement(name string) {
 	d.WriteByte('<')
 	d.WriteString(name)
 	d.WriteByte('>')
 }
 
-func (d *document) close(name string) {
+func (d *xmlDocument) closeElement(name string) {
 	d.WriteString("</")
 	d.WriteString(name)
 	d.WriteByte('>')
 }
 
-func (d *document) text(name, value string) {
-	d.open(name)
-	if plain(value) {
+func (d *xmlDocument) writeText(name, value string) {
+	d.openElement(name)
+	if isPlainText(value) {
 		d.WriteString(value)
 	} else {
 		_ = xml.EscapeText(d, []byte(value)) // writes to a buffer never fail
 	}
-	d.close(name)
+	d.closeElement(name)
 }
 
-// plain reports whether a text has no characters that need an escape, as nearly all texts.
-func plain(s string) bool {
+// isPlainText reports whether a text has no characters that need an escape, as nearly all texts.
+func isPlainText(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c < ' ', c > '~', c == '"', c == '\'', c == '&', c == '<', c == '>':
@@ -57,21 +57,21 @@ func plain(s string) bool {
 	return true
 }
 
-// members writes the members of a structure, without an element around them.
+// writeMembers writes the members of a structure, without an element around them.
 // It reports whether the structure has any members at all.
-func (d *document) members(v reflect.Value) (any bool, err error) {
-	all := d.names.of(v.Type()).members
+func (d *xmlDocument) writeMembers(v reflect.Value) (any bool, err error) {
+	all := d.names.structureOf(v.Type()).members
 	for _, m := range all {
-		if err := d.element(m.name, v.Field(m.index)); err != nil {
+		if err := d.writeElement(m.name, v.Field(m.fieldIndex)); err != nil {
 			return true, err
 		}
 	}
 	return len(all) > 0, nil
 }
 
-func (d *document) element(name string, v reflect.Value) error {
+func (d *xmlDocument) writeElement(name string, v reflect.Value) error {
 	if v.Type() == reflect.TypeFor[time.Time]() {
-		d.text(name, timestamp(v.Interface().(time.Time)))
+		d.writeText(name, formatTimestamp(v.Interface().(time.Time)))
 		return nil
 	}
 	switch v.Kind() {
@@ -79,24 +79,24 @@ func (d *document) element(name string, v reflect.Value) error {
 		if v.IsNil() {
 			return nil
 		}
-		return d.element(name, v.Elem())
+		return d.writeElement(name, v.Elem())
 	case reflect.Struct:
-		d.open(name)
-		defer d.close(name)
-		_, err := d.members(v)
+		d.openElement(name)
+		defer d.closeElement(name)
+		_, err := d.writeMembers(v)
 		return err
 	case reflect.Slice:
 		if v.IsNil() {
 			return nil
 		}
 		if b, ok := v.Interface().([]byte); ok {
-			d.text(name, base64.StdEncoding.EncodeToString(b))
+			d.writeText(name, base64.StdEncoding.EncodeToString(b))
 			return nil
 		}
-		d.open(name)
-		defer d.close(name)
+		d.openElement(name)
+		defer d.closeElement(name)
 		for i := range v.Len() {
-			if err := d.listItem(d.items(name), v.Index(i)); err != nil {
+			if err := d.writeListItem(d.itemName(name), v.Index(i)); err != nil {
 				return err
 			}
 		}
@@ -105,46 +105,46 @@ func (d *document) element(name string, v reflect.Value) error {
 		if v.IsNil() {
 			return nil
 		}
-		return d.mapping(name, v)
+		return d.writeMap(name, v)
 	case reflect.String:
 		// An enumeration without value is absent.
 		if v.String() != "" || v.Type() == reflect.TypeFor[string]() {
-			d.text(name, v.String())
+			d.writeText(name, v.String())
 		}
 	case reflect.Bool:
-		d.text(name, strconv.FormatBool(v.Bool()))
+		d.writeText(name, strconv.FormatBool(v.Bool()))
 	case reflect.Int32, reflect.Int64:
-		d.text(name, strconv.FormatInt(v.Int(), 10))
+		d.writeText(name, strconv.FormatInt(v.Int(), 10))
 	case reflect.Float32, reflect.Float64:
-		d.text(name, strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()))
+		d.writeText(name, strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()))
 	default:
-		return encodeError(v.Interface())
+		return unsupportedTypeError(v.Interface())
 	}
 	return nil
 }
 
-func (d *document) listItem(name string, v reflect.Value) error {
+func (d *xmlDocument) writeListItem(name string, v reflect.Value) error {
 	if v.Kind() == reflect.String {
-		d.text(name, v.String()) // an empty string is an item too
+		d.writeText(name, v.String()) // an empty string is an item too
 		return nil
 	}
-	return d.element(name, v)
+	return d.writeElement(name, v)
 }
 
-func (d *document) mapping(name string, v reflect.Value) error {
+func (d *xmlDocument) writeMap(name string, v reflect.Value) error {
 	byKey := map[string]reflect.Value{}
 	for _, k := range v.MapKeys() {
 		byKey[k.String()] = v.MapIndex(k)
 	}
-	d.open(name)
-	defer d.close(name)
+	d.openElement(name)
+	defer d.closeElement(name)
 	for _, k := range store.SortedKeys(byKey) {
-		d.open("entry")
-		d.text("key", k)
-		if err := d.element("value", byKey[k]); err != nil {
+		d.openElement("entry")
+		d.writeText("key", k)
+		if err := d.writeElement("value", byKey[k]); err != nil {
 			return err
 		}
-		d.close("entry")
+		d.closeElement("entry")
 	}
 	return nil
 }

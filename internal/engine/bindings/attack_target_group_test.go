@@ -31,7 +31,7 @@ func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 			w.aws.takeLog()
 			b := w.binding("a").DeepCopy()
 			edit(&b.Spec)
-			if _, err := w.store.Update(b, cluster.Main); err != nil {
+			if _, err := w.store.Update(b, cluster.MainPart); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // the next event reports the same fault
@@ -39,12 +39,12 @@ func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 				if len(out.Findings) != 1 || out.Findings[0].Field != name || out.Findings[0].Reason != finding.TargetGroupDiffers {
 					t.Errorf("findings %v", out.Findings)
 				}
-				w.put(podDocs("web", p1, p2))
+				w.putObjects(podDocs("web", p1, p2))
 			}
 			if calls := w.aws.takeLog(); strings.Contains(calls, "register") {
 				t.Errorf("calls: %s", calls)
 			}
-			want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 		})
 	}
 }
@@ -73,15 +73,15 @@ func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), inOtherNamespace(c.squatter))
 			w.now = w.now.Add(time.Hour)
-			w.aws.groups[arn] = nil
-			w.put(c.victim)
+			w.aws.targetsByGroup[arn] = nil
+			w.putObjects(c.victim)
 			for range 2 {
 				if out := w.run("a"); len(out.Findings) > 0 {
 					t.Errorf("findings %v", out.Findings)
 				}
-				want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf(arn))
+				checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf(arn))
 				// The target group exists now, so the lookup by the other binding finds it.
-				_, _ = w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "evil", Name: "z"})
+				_, _ = w.reconciler.Reconcile(t.Context(), bindings.Key{Namespace: "evil", Name: "z"})
 			}
 		})
 	}

@@ -25,11 +25,11 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		flip := false
-		defer cpuTime(b)()
+		defer startCPUTimer(b)()
 		for b.Loop() {
 			flip = !flip
 			b.StopTimer()
-			w.put(benchmarkDoc(0, flip)) // the last pod gets another name and address
+			w.putObjects(benchmarkDoc(0, flip)) // the last pod gets another name and address
 			b.StartTimer()
 			w.run("b0")
 		}
@@ -39,8 +39,8 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 func BenchmarkFirstRunAfterRestart(b *testing.B) {
 	benchmarkPods(b, func(b *testing.B, w *harness) {
 		i := 0
-		bindings := len(w.aws.groups)
-		defer cpuTime(b)()
+		bindings := len(w.aws.targetsByGroup)
+		defer startCPUTimer(b)()
 		for b.Loop() {
 			w.run(fmt.Sprintf("b%d", i%bindings))
 			if i++; i%bindings == 0 {
@@ -55,9 +55,9 @@ func BenchmarkFirstRunAfterRestart(b *testing.B) {
 func BenchmarkAddressMissingInAWS(b *testing.B) {
 	benchmarkPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
-		w.put(nodeDoc(9999)) // a node without an ENI
-		w.put(strings.Replace(benchmarkDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
-		defer cpuTime(b)()
+		w.putObjects(nodeDoc(9999)) // a node without an ENI
+		w.putObjects(strings.Replace(benchmarkDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
+		defer startCPUTimer(b)()
 		for b.Loop() {
 			w.run("b0")
 		}
@@ -74,8 +74,8 @@ func BenchmarkNodeAdded(b *testing.B) {
 			w.restart()
 			for i := range 10 {
 				name, service, port := fmt.Sprintf("b%d", i), fmt.Sprintf("s%d", i), fmt.Sprint(30080+i)
-				w.aws.groups["arn/"+name] = nil
-				w.put(strings.ReplaceAll(serviceDoc(service, "NodePort"), "30080", port), bindingDoc(name, service, "instance", 30080+i))
+				w.aws.targetsByGroup["arn/"+name] = nil
+				w.putObjects(strings.ReplaceAll(serviceDoc(service, "NodePort"), "30080", port), bindingDoc(name, service, "instance", 30080+i))
 			}
 			run := func() {
 				for i := range 10 {
@@ -87,8 +87,8 @@ func BenchmarkNodeAdded(b *testing.B) {
 			var used time.Duration
 			for b.Loop() {
 				b.StopTimer()
-				for arn := range w.aws.groups {
-					quick.settle(arn)
+				for arn := range w.aws.targetsByGroup {
+					quick.applyRegistrations(arn)
 				}
 				w.addNode(next, 0)
 				next++
@@ -107,15 +107,15 @@ func BenchmarkNodeAdded(b *testing.B) {
 // are sorted, shared between callers, and never modified. Registered targets are inserted into the lists by settle, or
 // when the targets are read.
 type benchmarkAWS struct {
-	*aws
+	*fakeAWS
 	registered map[string][]bindings.Target // by target group, since the last settle
 }
 
 func (a benchmarkAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return a }
 
 func (a benchmarkAWS) TargetHealth(_ context.Context, arn string, _ time.Duration) (observed.Health, error) {
-	a.settle(arn)
-	return observed.Health{Targets: a.groups[arn]}, nil
+	a.applyRegistrations(arn)
+	return observed.Health{Targets: a.targetsByGroup[arn]}, nil
 }
 
 func (a benchmarkAWS) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
@@ -123,23 +123,23 @@ func (a benchmarkAWS) Register(_ context.Context, arn string, _ bindings.CallPri
 	return nil
 }
 
-// settle inserts the registered targets into the list of targets of a target group.
-func (a benchmarkAWS) settle(arn string) {
+// applyRegistrations inserts the registered targets into the list of targets of a target group.
+func (a benchmarkAWS) applyRegistrations(arn string) {
 	added := a.registered[arn]
 	if len(added) == 0 {
 		return
 	}
 	delete(a.registered, arn)
-	list := slices.Clone(a.groups[arn])
+	list := slices.Clone(a.targetsByGroup[arn])
 	for _, t := range added {
 		at, _ := slices.BinarySearchFunc(list, t.ID, func(o *observed.Target, id string) int { return strings.Compare(o.ID, id) })
 		list = slices.Insert(list, at, &observed.Target{ID: t.ID, Port: t.Port, State: "healthy"})
 	}
-	a.groups[arn] = list
+	a.targetsByGroup[arn] = list
 }
 
-// cpuTime reports the CPU time of the process per iteration. Other processes on the machine do not affect this metric.
-func cpuTime(b *testing.B) (report func()) {
+// startCPUTimer reports the CPU time of the process per iteration. Other processes on the machine do not affect this metric.
+func startCPUTimer(b *testing.B) (report func()) {
 	start := cpuUsed(b)
 	return func() { b.ReportMetric(float64(cpuUsed(b)-start)/float64(b.N), "cpu-ns/op") }
 }
@@ -164,14 +164,14 @@ func benchmarkPods(b *testing.B, run func(b *testing.B, w *harness)) {
 func newLargeHarness(b *testing.B, bindings, nodes int) *harness {
 	b.Helper()
 	w := newHarness(b)
-	clear(w.aws.groups)
+	clear(w.aws.targetsByGroup)
 	for i := range nodes {
 		w.addNode(i, bindings)
 	}
 	for i := range bindings {
 		name := fmt.Sprintf("b%d", i)
-		w.aws.groups["arn/"+name+"/id"] = []*observed.Target(nil)
-		w.put(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), benchmarkDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
+		w.aws.targetsByGroup["arn/"+name+"/id"] = []*observed.Target(nil)
+		w.putObjects(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), benchmarkDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
 	}
 	return w
 }
@@ -182,24 +182,24 @@ func (w *harness) addNode(i, bindings int) {
 	var addresses []string
 	for k := range bindings {
 		for j := range podsPerBinding + 1 {
-			if nodeOf(k, j) == i {
+			if nodeIndexOf(k, j) == i {
 				addresses = append(addresses, benchmarkAddress(k, j))
 			}
 		}
 	}
-	w.aws.enis[instanceOf(i)] = []network.ENI{{ID: fmt.Sprintf("eni-%d", i), Addresses: addresses, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
-	w.put(nodeDoc(i))
+	w.aws.enis[instanceOf(i)] = []network.ENI{{ID: fmt.Sprintf("eni-%d", i), Addresses: addresses, SecurityGroups: []network.ENISecurityGroup{{ID: "sg-node"}}}}
+	w.putObjects(nodeDoc(i))
 }
 
 func nodeDoc(i int) string {
-	return strings.NewReplacer("n1", fmt.Sprintf("n%d", i), "i-1", instanceOf(i)).Replace(strings.SplitN(nodes, "---", 2)[0])
+	return strings.NewReplacer("n1", fmt.Sprintf("n%d", i), "i-1", instanceOf(i)).Replace(strings.SplitN(nodesDoc, "---", 2)[0])
 }
 
 // instanceOf returns the EC2 instance ID of a node. Like real IDs, these IDs have a fixed length and no order.
 func instanceOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3779b97f4a7c15) }
 
-// nodeOf returns the number of the node of pod j of Service k. Only 50 nodes have pods.
-func nodeOf(k, j int) int { return (k + j) % 50 }
+// nodeIndexOf returns the number of the node of pod j of Service k. Only 50 nodes have pods.
+func nodeIndexOf(k, j int) int { return (k + j) % 50 }
 
 func benchmarkAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
@@ -210,7 +210,7 @@ func benchmarkDoc(k int, turned bool) string {
 		if turned && j == podsPerBinding-1 {
 			j++
 		}
-		pods = append(pods, pod{name: fmt.Sprintf("p%d-%d", k, j), ip: benchmarkAddress(k, j), node: fmt.Sprintf("n%d", nodeOf(k, j)), serving: true})
+		pods = append(pods, pod{name: fmt.Sprintf("p%d-%d", k, j), ip: benchmarkAddress(k, j), node: fmt.Sprintf("n%d", nodeIndexOf(k, j)), readyCondition: true})
 	}
 	return podDocs(fmt.Sprintf("s%d", k), pods...)
 }

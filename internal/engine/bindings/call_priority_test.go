@@ -10,14 +10,14 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // postponingAWS is the fake AWS while its rate limits admit no deregistration.
 type postponingAWS struct {
-	*aws
+	*fakeAWS
 	postpones bool
 	priority  bindings.CallPriority // priority of the last deregistration
 }
@@ -27,9 +27,9 @@ func (b *postponingAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups {
 func (b *postponingAWS) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, out []*observed.Target) error {
 	b.priority = priority
 	if b.postpones {
-		return postponedError{classedError{engine.Throttled, "postponed"}}
+		return postponedError{classedError{failure.Throttled, "postponed"}}
 	}
-	return b.aws.Deregister(ctx, arn, priority, out)
+	return b.fakeAWS.Deregister(ctx, arn, priority, out)
 }
 
 type postponedError struct{ classedError }
@@ -40,7 +40,7 @@ func (postponedError) RetryAfter() time.Duration { return 3 * time.Second }
 // has the address.
 func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	w := ipHarness(t, p1, p2)
-	b := &postponingAWS{aws: w.aws, postpones: true}
+	b := &postponingAWS{fakeAWS: w.aws, postpones: true}
 	w.conf.Cloud = b
 	w.restart()
 	w.run("a")
@@ -56,24 +56,24 @@ func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 			t.Errorf("%s: %+v", what, b.priority)
 		}
 	}
-	w.put(strings.SplitN(podDocs("web", p1), "---", 2)[0])
+	w.putObjects(strings.SplitN(podDocs("web", p1), "---", 2)[0])
 	expect("the pod is there", 45*time.Second)
-	w.drop(cluster.KindPod, "p2")
+	w.deleteObject(cluster.KindPod, "p2")
 	expect("the pod is gone", 25*time.Second)
 	if err := w.store.Put(old); err != nil {
 		t.Fatal(err)
 	}
 	expect("the pod was only missing in the cache", 45*time.Second)
-	w.drop(cluster.KindPod, "p2")
+	w.deleteObject(cluster.KindPod, "p2")
 	other := strings.ReplaceAll(podWithReusedAddress(p2.ip), "namespace: other", "namespace: ns")
-	w.put(strings.Replace(other, "2026-01-02T00:00:00Z", w.now.Format(time.RFC3339), 1))
+	w.putObjects(strings.Replace(other, "2026-01-02T00:00:00Z", w.now.Format(time.RFC3339), 1))
 	expect("another pod of the namespace has the address", time.Second)
-	w.drop(cluster.KindPod, "thief")
-	w.put(podWithReusedAddress(p2.ip))
+	w.deleteObject(cluster.KindPod, "thief")
+	w.putObjects(podWithReusedAddress(p2.ip))
 	expect("a pod of another namespace has the address", time.Second)
 	b.postpones = false
 	w.run("a")
-	if got := len(w.aws.groups["arn/a"]); got != 1 {
+	if got := len(w.aws.targetsByGroup["arn/a"]); got != 1 {
 		t.Errorf("%d targets in the end", got)
 	}
 }
@@ -82,22 +82,22 @@ func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 // emitted only once no call is postponed.
 func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	w := ipHarness(t, p1)
-	b := &postponingAWS{aws: w.aws}
+	b := &postponingAWS{fakeAWS: w.aws}
 	w.conf.Cloud = b
 	w.restart()
 	w.run("a")
 	b.postpones = true
-	w.drop(cluster.KindPod, "p1")
-	w.put(podDocs("web", p2))
+	w.deleteObject(cluster.KindPod, "p1")
+	w.putObjects(podDocs("web", p2))
 	before := w.countSuccessEvents()
-	if out := w.run("a"); !out.Waiting || out.Registered != 1 || !out.AllRegistered {
+	if out := w.run("a"); !out.CallPostponed || out.RegisteredCount != 1 || !out.AllRegistered {
 		t.Errorf("while a call that takes a target out waits: %+v", out)
 	}
 	if n := w.countSuccessEvents() - before; n != 0 {
 		t.Errorf("%d events of success while a call waits", n)
 	}
 	b.postpones = false
-	if out := w.run("a"); out.Waiting || !out.AllRegistered {
+	if out := w.run("a"); out.CallPostponed || !out.AllRegistered {
 		t.Errorf("in the end: %+v", out)
 	}
 	if n := w.countSuccessEvents() - before; n != 1 {
@@ -108,14 +108,14 @@ func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 // An endpoint waits for registration while the target group has its maximum number of targets.
 func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
-	b := &postponingAWS{aws: w.aws}
+	b := &postponingAWS{fakeAWS: w.aws}
 	w.conf.Cloud, w.conf.MaxTargets = b, 1
 	w.restart()
 	w.run("a")
 	b.postpones = true
-	w.drop(cluster.KindPod, "p1")
-	w.put(podDocs("web", p2))
-	if out := w.run("a"); !out.Waiting || out.AllRegistered {
+	w.deleteObject(cluster.KindPod, "p1")
+	w.putObjects(podDocs("web", p2))
+	if out := w.run("a"); !out.CallPostponed || out.AllRegistered {
 		t.Errorf("while a call that makes room waits: %+v", out)
 	}
 }
@@ -123,18 +123,18 @@ func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 // If a postponed deregistration becomes unnecessary, the success event is emitted once.
 func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	for how, change := range map[string]func(*harness){
-		"the pod is there again":      func(w *harness) { w.put(podDocs("web", p1, p2)) },
-		"another took the target out": func(w *harness) { w.aws.groups["arn/a"] = w.aws.groups["arn/a"][1:] },
+		"the pod is there again":      func(w *harness) { w.putObjects(podDocs("web", p1, p2)) },
+		"another took the target out": func(w *harness) { w.aws.targetsByGroup["arn/a"] = w.aws.targetsByGroup["arn/a"][1:] },
 	} {
 		t.Run(how, func(t *testing.T) {
 			w := ipHarness(t, p1)
-			b := &postponingAWS{aws: w.aws}
+			b := &postponingAWS{fakeAWS: w.aws}
 			w.conf.Cloud = b
 			w.restart()
 			w.run("a")
 			b.postpones = true
-			w.drop(cluster.KindPod, "p1")
-			w.put(podDocs("web", p2))
+			w.deleteObject(cluster.KindPod, "p1")
+			w.putObjects(podDocs("web", p2))
 			before := w.countSuccessEvents()
 			w.run("a")
 			change(w)
@@ -153,20 +153,20 @@ func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 // call was postponed.
 func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	w := ipHarness(t, p1)
-	b := &postponingAWS{aws: w.aws}
+	b := &postponingAWS{fakeAWS: w.aws}
 	w.conf.Cloud = b
 	w.restart()
 	w.run("a")
 	b.postpones = true
 	before := w.countSuccessEvents()
-	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
-	if out := w.run("a"); !out.Waiting || out.AllRegistered || w.countSuccessEvents() != before {
+	w.editBinding("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
+	if out := w.run("a"); !out.CallPostponed || out.AllRegistered || w.countSuccessEvents() != before {
 		t.Errorf("while a call that takes a target out waits: %+v, %d events of success", out, w.countSuccessEvents()-before)
 	}
 	b.postpones = false
 	w.run("a")
-	want(t, "old targets", "", w.aws.targetsOf("arn/a"))
-	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "old targets", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 	if n := w.countSuccessEvents() - before; n != 1 {
 		t.Errorf("%d events of success in the end", n)
 	}

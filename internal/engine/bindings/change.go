@@ -11,10 +11,10 @@ type ChangeKind int
 
 // The kinds.
 const (
-	Registered   ChangeKind = iota // registered targets in a target group
-	Deregistered                   // deregistered targets of a target group
-	Authorized                     // added rules to a security group
-	Revoked                        // removed rules of a security group
+	TargetsRegistered   ChangeKind = iota // registered targets in a target group
+	TargetsDeregistered                   // deregistered targets of a target group
+	RulesAuthorized                       // added rules to a security group
+	RulesRevoked                          // removed rules of a security group
 )
 
 // Change is one change of AWS that was carried out.
@@ -29,25 +29,25 @@ type Change struct {
 // noteChange records a change of a resource, unless it has no items.
 func (r *Reconciler) noteChange(k ChangeKind, resource string, items []string) {
 	if len(items) > 0 {
-		r.Recorder.Changed(Change{k, resource, items})
+		r.Recorder.RecordChange(Change{k, resource, items})
 	}
 }
 
-func targetNames(list []*observed.Target) (out []string) {
+func targetIdentities(list []*observed.Target) (out []string) {
 	for _, t := range list {
 		out = append(out, targets.IdentityOf(t))
 	}
 	return out
 }
 
-func endpointNames(list []targets.Endpoint) (out []string) {
+func endpointIdentities(list []targets.Endpoint) (out []string) {
 	for _, e := range list {
 		out = append(out, e.Identity())
 	}
 	return out
 }
 
-func ruleNames(list []model.IngressRule) (out []string) {
+func ruleTexts(list []model.IngressRule) (out []string) {
 	for _, r := range list {
 		out = append(out, r.String())
 	}

@@ -14,19 +14,19 @@ func TestServiceCountsAsMissingAfterADelay(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
 	w.aws.takeLog()
-	w.drop(cluster.KindService, "web")
+	w.deleteObject(cluster.KindService, "web")
 	if out := w.run("a"); out.RetryAfter == 0 {
 		t.Errorf("outcome %+v", out)
 	}
-	want(t, "at first", "", w.aws.takeLog())
+	checkEqual(t, "at first", "", w.aws.takeLog())
 	w.now = w.now.Add(6 * time.Second)
 	w.run("a")
-	want(t, "then", "list a; deregister a 10.0.1.1:8080; revoke sg-node tcp 8080-8080 sg-b", w.aws.takeLog())
-	want(t, "condition", "False BackendNotFound", w.readyStatus("a"))
-	w.put(serviceDoc("web", "ClusterIP"))
+	checkEqual(t, "then", "list a; deregister a 10.0.1.1:8080; revoke sg-node tcp 8080-8080 sg-b", w.aws.takeLog())
+	checkEqual(t, "condition", "False BackendNotFound", w.readyStatus("a"))
+	w.putObjects(serviceDoc("web", "ClusterIP"))
 	w.run("a")
-	want(t, "back", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
-	want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
+	checkEqual(t, "back", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
 }
 
 func TestDeletionOpensReadinessGates(t *testing.T) {
@@ -34,10 +34,10 @@ func TestDeletionOpensReadinessGates(t *testing.T) {
 	gated.gate = "a"
 	w := ipHarness(t, gated)
 	w.run("a")
-	w.drop(cluster.KindBinding, "a")
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets", "", w.aws.targetsOf("arn/a"))
-	want(t, "rules", "", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "targets", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "rules", "", w.aws.rulesOf("sg-node"))
 	obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
 	if c, _, _ := targets.CurrentCondition(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a"); c != targets.ReleasedCondition {
 		t.Errorf("condition %v", c)
@@ -47,14 +47,14 @@ func TestDeletionOpensReadinessGates(t *testing.T) {
 	}
 	w.aws.takeLog()
 	w.run("a")
-	want(t, "calls for what is gone", "", w.aws.takeLog())
+	checkEqual(t, "calls for what is gone", "", w.aws.takeLog())
 }
 
-func TestDeletionWithoutTargetGroup(t *testing.T) {
+func TestBindingOfAMissingTargetGroupIsDeleted(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
-	delete(w.aws.groups, "arn/a")
-	w.drop(cluster.KindBinding, "a")
+	delete(w.aws.targetsByGroup, "arn/a")
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
 	if w.binding("a") != nil {
 		t.Error("the binding is still there")

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
@@ -25,7 +25,7 @@ type Cloud interface {
 	VPCRanges(ctx context.Context, vpc string) ([]string, error)
 	EndpointSecurityGroups
 	// Class classifies an error of any method.
-	Class(err error) engine.Class
+	Class(err error) failure.Class
 }
 
 // ErrZoneNeeded is wrapped in the error of Register if AWS requires the availability zone of an address outside of the VPC,
@@ -37,9 +37,9 @@ type TargetGroups interface {
 	// TargetGroup describes a target group by ARN or, if that is empty, by name. The error has class Gone if it does not
 	// exist. The answer may be as old as maxAge; an error may be some seconds old.
 	TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (TargetGroup, error)
-	// InUse reports whether a listener or rule of any load balancer forwards to a target group. It always calls AWS. The error
-	// has class Gone if the target group does not exist.
-	InUse(ctx context.Context, arn string) (bool, error)
+	// IsInUse reports whether a listener or rule of any load balancer forwards to a target group. It always calls AWS. The
+	// error has class Gone if the target group does not exist.
+	IsInUse(ctx context.Context, arn string) (bool, error)
 	// TargetHealth lists all targets of a target group, draining ones included. The answer may be as old as maxAge, with the
 	// later writes of this process applied to it. If maxAge is zero it always calls AWS.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
@@ -86,13 +86,13 @@ type EndpointSecurityGroups interface {
 	// ENIs finds network interfaces. Those that do not exist are left out of the answer, without an error. The answer may be
 	// some minutes old, or as old as the query allows. Interfaces that were not found are always read again.
 	ENIs(ctx context.Context, q ENIQuery) (ENIs, error)
-	// EndpointSecurityGroups returns the security groups of the VPC that are tagged for the cluster (kubernetes.io/cluster/<name>
-	// owned or shared) and those with the IDs, with all their ingress rules, one per source. Security groups that do not exist
-	// are left out. The answer may be some minutes old, but not older than maxAge if that is above zero. The later writes of
-	// this process are applied to it.
+	// EndpointSecurityGroups returns the security groups of the VPC that are tagged for the cluster
+	// (kubernetes.io/cluster/<name> owned or shared) and those with the IDs, with all their ingress rules, one per source.
+	// Security groups that do not exist are left out. The answer may be some minutes old, but not older than maxAge if that
+	// is above zero. The later writes of this process are applied to it.
 	EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointSecurityGroup, error)
-	// ChangedEndpointSecurityGroups reads the known security groups again, and returns the IDs of those in which an external actor has
-	// changed rules of the controller since they were last read or written.
+	// ChangedEndpointSecurityGroups reads the known security groups again, and returns the IDs of those in which an external
+	// actor has changed rules of the controller since they were last read or written.
 	ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error)
 	// ChangeEndpointRules authorizes and then revokes rules of one security group, each in one call. If the first call fails
 	// the second is not made. If the security group has changed since it was read (a rule to add exists, or one to revoke does

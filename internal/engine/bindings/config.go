@@ -35,9 +35,9 @@ type Config struct {
 	Requeue time.Duration
 	// Resync is the period in which unchanged bindings are compared with AWS; 10 h if not above zero.
 	Resync time.Duration
-	// FirstComparison is the time from a start to the first comparison of bindings that did not change; 30 min if zero. Up to
-	// half of it is added, spread over the bindings. It is no longer than Resync.
-	FirstComparison time.Duration
+	// FirstComparisonDelay is the time from a start to the first comparison of bindings that did not change; 30 min if zero.
+	// Up to half of it is added, spread over the bindings. It is no longer than Resync.
+	FirstComparisonDelay time.Duration
 	// Fence is checked before every write; nil: engine.Unfenced.
 	Fence engine.Fence
 	// Recorder records the reads and steps of runs; nil: NoRecorder.
@@ -55,8 +55,8 @@ type Config struct {
 // Reconciler reconciles TargetGroupBindings. Its memory saves calls and does not affect results.
 type Reconciler struct {
 	Config
-	memory *memory
-	owner  *ruleOwner
+	memory      *memory
+	sharedRules *ruleOwner
 }
 
 // Outcome is the result of a run.
@@ -65,11 +65,11 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Changed reports whether something was written to AWS.
 	Changed bool
-	// Registered is the number of registered targets. The last of them was registered at RegisteredAt.
-	Registered   int
-	RegisteredAt time.Time
-	// Waiting reports whether the rate limiter has postponed a call, which may be sent after RetryAfter.
-	Waiting bool
+	// RegisteredCount is the number of registered targets. The last of them was registered at RegisteredAt.
+	RegisteredCount int
+	RegisteredAt    time.Time
+	// CallPostponed reports whether the rate limiter has postponed a call, which may be sent after RetryAfter.
+	CallPostponed bool
 	// AllRegistered reports whether all endpoints are registered. Targets may still wait to be deregistered.
 	AllRegistered bool
 	// Deferred reports whether the run did nothing, because the binding has not changed since its last complete run.
@@ -87,11 +87,11 @@ func New(c Config) *Reconciler {
 	if c.Resync <= 0 {
 		c.Resync = durations.Resync
 	}
-	if c.FirstComparison == 0 {
-		c.FirstComparison = durations.Overdue
+	if c.FirstComparisonDelay == 0 {
+		c.FirstComparisonDelay = durations.OverdueDeadline
 	}
-	if c.Targets.Nodes == nil {
-		c.Targets.Nodes = &targets.NodeSets{}
+	if c.Targets.NodeCache == nil {
+		c.Targets.NodeCache = &targets.NodeSets{}
 	}
 	if c.Fence == nil {
 		c.Fence = engine.Unfenced{}
@@ -103,7 +103,7 @@ func New(c Config) *Reconciler {
 		c.Queue = noQueue{}
 	}
 	m := newMemory(c)
-	return &Reconciler{Config: c, memory: m, owner: newRuleOwner()}
+	return &Reconciler{Config: c, memory: m, sharedRules: newRuleOwner()}
 }
 
 // checkFence returns an error if this process must not write any more.
@@ -135,5 +135,5 @@ func (r *Reconciler) writePatches(ctx context.Context, patches []cluster.Patch) 
 
 // recordPhase records the duration of a phase since start.
 func (r *Reconciler) recordPhase(name string, start time.Time) {
-	r.Recorder.Phase(name, r.Clock.Now().Sub(start))
+	r.Recorder.RecordPhase(name, r.Clock.Now().Sub(start))
 }

@@ -39,7 +39,7 @@ func TestBindingsByTargetGroupMatchAFullScan(t *testing.T) {
 		}
 		for _, b := range all {
 			found := map[string]bool{}
-			for _, o := range withTargetGroup(cluster.NewView(store), b) {
+			for _, o := range bindingsOfTargetGroup(cluster.NewView(store), b) {
 				found[o.Name] = bindingplan.SameTargetGroup(o, b)
 			}
 			for _, o := range all {

@@ -13,7 +13,7 @@ import (
 // of the process: an unchanged binding is compared with AWS, and a missing Service is treated as deleted at once.
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
 	p := reader{&run{r: r, key: key, out: &Outcome{}}}
-	f, err := p.facts()
+	f, err := p.initialFacts()
 	if err != nil {
 		return bindingplan.Preview{}, false, err
 	}
@@ -21,24 +21,24 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		r.memory.forget(key) // a draft notes the time since which it waits for other bindings
 		return bindingplan.Preview{}, false, nil
 	}
-	f.Memory.DueIn, f.Memory.AbsentFor = 0, time.Hour
-	if f.Stored.DeletionTimestamp == nil {
-		if err := p.resolve(ctx, f); err != nil {
+	f.Memory.ComparisonDueIn, f.Memory.AbsentFor = 0, time.Hour
+	if f.StoredBinding.DeletionTimestamp == nil {
+		if err := p.resolveEndpoints(ctx, f); err != nil {
 			return bindingplan.Preview{}, false, err
 		}
 	}
-	plan, err := p.plan(ctx, f, bindingplan.Make)
+	plan, err := p.makePlan(ctx, f, bindingplan.Make)
 	if err != nil {
 		return bindingplan.Preview{}, false, err
 	}
 	var first, more []bindingplan.Step
 	if addsFinalizer(plan.Steps) {
-		first, f.Claimed = plan.Steps, true
-		if plan, err = p.plan(ctx, f, bindingplan.Make); err != nil {
+		first, f.FinalizerAdded = plan.Steps, true
+		if plan, err = p.makePlan(ctx, f, bindingplan.Make); err != nil {
 			return bindingplan.Preview{}, false, err
 		}
 	}
-	var changes []bindingplan.GroupChange
+	var changes []bindingplan.SecurityGroupChange
 	var opening bindingplan.RulesResult
 	for _, s := range plan.Steps {
 		do, ok := s.Do.(bindingplan.SyncRules)
@@ -46,13 +46,13 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 			continue
 		}
 		var a bindingplan.RequestedRules
-		if changes, a, err = (rules{r}).draftRules(ctx, key, do.Leaving); err != nil {
+		if changes, a, err = (ruleSyncer{r}).draftRules(ctx, key, do.ExcludeBinding); err != nil {
 			return bindingplan.Preview{}, false, fmt.Errorf("plan rules: %w", err)
 		}
-		opening = bindingplan.RulesResultOf(a).WithUnseen()
+		opening = bindingplan.RulesResultOf(a).WithPendingENIFindings()
 	}
-	if !plan.Unavailable && plan.Remove && !skipsRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
-		removal, err := p.plan(ctx, p.removalFacts(f.Stored, f.Described, false), bindingplan.MakeRemoval)
+	if !plan.TargetsUnavailable && plan.NeedsRemoval && !skipsRemoval(plan.Steps) && f.CompletedBinding != nil && f.CompletedBinding.Spec.TargetGroupARN != "" {
+		removal, err := p.makePlan(ctx, p.removalFacts(f.StoredBinding, f.CompletedBinding, false), bindingplan.MakeRemoval)
 		if err != nil {
 			return bindingplan.Preview{}, false, err
 		}
@@ -71,5 +71,5 @@ func addsFinalizer(steps []bindingplan.Step) bool {
 
 // skipsRemoval reports whether one of the steps notes that no target of a deleted pod has to be searched for.
 func skipsRemoval(steps []bindingplan.Step) bool {
-	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool { return s.Do == bindingplan.NoRemoval })
+	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool { return s.Do == bindingplan.NoteRemovalNotNeeded })
 }

@@ -12,43 +12,43 @@ import (
 // entry has what the process remembers about one binding. It is not changed in place: a note that changes a map stores a copy
 // of the map, so that an entry that was read does not change.
 type entry struct {
-	// due is the time of the next comparison with AWS without an edit; zero before the first run.
-	due time.Time
+	// comparisonDueAt is the time of the next comparison with AWS without an edit; zero before the first run.
+	comparisonDueAt time.Time
 	// compareAgain reports whether a comparison was requested during the current run, so that another one must follow.
 	compareAgain bool
 	// activeRuns is the number of current runs.
 	activeRuns int
 	// lastRunNote is the number (moment.number) of the note with which a run last began or ended.
 	lastRunNote int
-	// complete reports whether the last run left nothing to do.
-	complete bool
+	// lastRunComplete reports whether the last run left nothing to do.
+	lastRunComplete bool
 
 	// absentSince is when the binding or its Service was first missing; zero if neither is.
 	absentSince time.Time
-	// released reports whether the targets and rules of the binding were removed.
-	released bool
+	// wasReleased reports whether the targets and rules of the binding were removed.
+	wasReleased bool
 	// deletedBinding is the last content of a binding that was deleted while its target group was in use.
 	deletedBinding *elbv2.TargetGroupBinding
 	// waitingSince is when the binding, which is being deleted, began to wait for the Services of other bindings.
 	waitingSince time.Time
 
-	registration registration
-	overCapacity overCapacity
-	// refused are the targets that AWS has refused, by identity.
-	refused map[string]refusedTarget
-	// flapping are the targets that were registered or deregistered within the last seconds.
-	flapping flapping
+	registration    registration
+	capacityRefusal capacityRefusal
+	// refusedTargets are the targets that AWS has refused, by identity.
+	refusedTargets map[string]refusedTarget
+	// flappingTargets are the targets that were registered or deregistered within the last seconds.
+	flappingTargets flappingTargets
 	// leavingSince is when targets began to wait for their deregistration, by target ID.
 	leavingSince map[string]time.Time
-	// zonesRequired is when AWS last refused targets without availability zone.
-	zonesRequired time.Time
+	// zonesRequiredAt is when AWS last refused targets without availability zone.
+	zonesRequiredAt time.Time
 
 	// checkpoint is the checkpoint that was last set; nil: none.
 	checkpoint *string
 	// writtenCheckpoints are the last two checkpoint annotations that this process wrote.
 	writtenCheckpoints writtenCheckpoints
-	// textReported is when a status was last written in which only the text of a fault differed.
-	textReported time.Time
+	// textReportedAt is when a status was last written in which only the text of a fault differed.
+	textReportedAt time.Time
 	// silentSince is when AWS stopped answering the runs of the binding; zero: it answered the last one.
 	silentSince time.Time
 	// successPending reports whether AWS was changed and the success is not reported yet, because a call was postponed.
@@ -58,37 +58,37 @@ type entry struct {
 // planMemory returns the part of an entry that a plan depends on.
 func (e entry) planMemory(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
-		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
-		Registered: e.registration.targets, HasCheckpoint: e.checkpoint != nil,
+		WasRead: !e.comparisonDueAt.IsZero(), ResourcesRemoved: e.wasReleased, SuccessPending: e.successPending, FaultTextReportedAt: e.textReportedAt,
+		RegisteredTargets: e.registration.targets, HasCheckpoint: e.checkpoint != nil,
 	}
-	out.Flapping, out.FlappingFor, out.FlappingAlone = e.flapping.heldTargets(at.now)
-	due := e.due
-	if !out.Known {
+	out.FlappingTargets, out.FlappingDelay, out.FlappingDelayIfAlone = e.flappingTargets.heldTargets(at.now)
+	due := e.comparisonDueAt
+	if !out.WasRead {
 		due = at.firstDue()
 	}
-	out.DueIn = due.Sub(at.now)
+	out.ComparisonDueIn = due.Sub(at.now)
 	if out.HasCheckpoint {
 		out.Checkpoint = *e.checkpoint
 	}
 	if !e.absentSince.IsZero() {
 		out.AbsentFor = at.now.Sub(e.absentSince)
 	}
-	if len(e.refused) > 0 {
-		out.Refused = make(map[string]bindingplan.RefusedTarget, len(e.refused))
-		for id, t := range e.refused {
-			out.Refused[id] = t.RefusedTarget
+	if len(e.refusedTargets) > 0 {
+		out.RefusedTargets = make(map[string]bindingplan.RefusedTarget, len(e.refusedTargets))
+		for id, t := range e.refusedTargets {
+			out.RefusedTargets[id] = t.RefusedTarget
 		}
 	}
 	return out
 }
 
-// serviceAbsent reports whether the runs of a binding treat its Service as deleted.
-func (e entry) serviceAbsent(now time.Time) bool {
-	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.FirstBackOff
+// isServiceAbsent reports whether the runs of a binding treat its Service as deleted.
+func (e entry) isServiceAbsent(now time.Time) bool {
+	return e.wasReleased || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.FirstBackOff
 }
 
-// lastKnown returns the last known content of a binding that does not exist any more, nil if it is not known.
-func (e entry) lastKnown() *elbv2.TargetGroupBinding {
+// lastKnownBinding returns the last known content of a binding that does not exist any more, nil if it is not known.
+func (e entry) lastKnownBinding() *elbv2.TargetGroupBinding {
 	if e.deletedBinding != nil {
 		return e.deletedBinding
 	}
@@ -99,30 +99,30 @@ func (e entry) lastKnown() *elbv2.TargetGroupBinding {
 func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	return func(e entry, at moment) entry {
 		switch n {
-		case bindingplan.Known:
-			if e.due.IsZero() {
-				e.due = at.firstDue()
+		case bindingplan.NoteBindingRead:
+			if e.comparisonDueAt.IsZero() {
+				e.comparisonDueAt = at.firstDue()
 			}
-		case bindingplan.BackendMissing:
+		case bindingplan.NoteBackendMissing:
 			if e.absentSince.IsZero() {
 				e.absentSince = at.now
 			}
-		case bindingplan.BackendSeen:
-			e.absentSince, e.released = time.Time{}, false
-		case bindingplan.Departed:
+		case bindingplan.NoteBackendFound:
+			e.absentSince, e.wasReleased = time.Time{}, false
+		case bindingplan.NoteDeletedInUse:
 			e.deletedBinding = stored
-		case bindingplan.Released:
+		case bindingplan.NoteResourcesRemoved:
 			// absentSince is cleared so that the rules are compared once more after the binding is gone: each of two bindings
 			// that are deleted at the same time sees the rules of the other as desired.
-			e.absentSince, e.released = time.Time{}, true
-		case bindingplan.Compared:
-			e.leavingSince, e.due = nil, at.now
+			e.absentSince, e.wasReleased = time.Time{}, true
+		case bindingplan.NoteCompared:
+			e.leavingSince, e.comparisonDueAt = nil, at.now
 			if !e.compareAgain {
-				e.due = at.nextDue()
+				e.comparisonDueAt = at.nextDue()
 			}
-		case bindingplan.SuccessPending:
+		case bindingplan.NoteSuccessPending:
 			e.successPending = true
-		case bindingplan.SuccessReported:
+		case bindingplan.NoteSuccessReported:
 			e.successPending = false
 		}
 		return e
@@ -138,26 +138,26 @@ func noteRunBegan(e entry, at moment) entry {
 // noteRunEnded notes that a run ends. complete reports whether it left nothing to do.
 func noteRunEnded(complete bool) note {
 	return func(e entry, at moment) entry {
-		e.complete, e.activeRuns, e.lastRunNote = complete, max(e.activeRuns-1, 0), at.number
+		e.lastRunComplete, e.activeRuns, e.lastRunNote = complete, max(e.activeRuns-1, 0), at.number
 		return e
 	}
 }
 
 // noteDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
 func noteDueNow(e entry, at moment) entry {
-	e.compareAgain, e.due = true, at.now
+	e.compareAgain, e.comparisonDueAt = true, at.now
 	return e
 }
 
 // noteTextReported notes that a status is written in which only the text of a fault differs.
 func noteTextReported(e entry, at moment) entry {
-	e.textReported = at.now
+	e.textReportedAt = at.now
 	return e
 }
 
-// noteLeaving replaces the targets that wait for their deregistration. It retains the time since which each target has
+// noteLeavingTargets replaces the targets that wait for their deregistration. It retains the time since which each target has
 // waited.
-func noteLeaving(list []*observed.Target) note {
+func noteLeavingTargets(list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		since := map[string]time.Time{}
 		for _, t := range list {
@@ -173,24 +173,24 @@ func noteLeaving(list []*observed.Target) note {
 
 // needsZones reports whether AWS recently refused targets of the binding without availability zone.
 func (e entry) needsZones(now time.Time) bool {
-	return !e.zonesRequired.IsZero() && now.Sub(e.zonesRequired) < durations.StableFactAge
+	return !e.zonesRequiredAt.IsZero() && now.Sub(e.zonesRequiredAt) < durations.StableFactAge
 }
 
 // noteZonesRequired notes that AWS refused targets without availability zone.
 func noteZonesRequired(e entry, at moment) entry {
-	e.zonesRequired = at.now
+	e.zonesRequiredAt = at.now
 	return e
 }
 
-// noteWaiting notes that a run may have to wait for the Services of other bindings.
-func noteWaiting(e entry, at moment) entry {
+// noteWaitingForServices notes that a run may have to wait for the Services of other bindings.
+func noteWaitingForServices(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.DeniedWait {
 		e.waitingSince = at.now
 	}
 	return e
 }
 
-// mayWait notes that a binding waits for the Services of other bindings, and reports whether it may wait longer.
-func (m *memory) mayWait(key Key) bool {
-	return m.clock.Now().Sub(m.note(key, noteWaiting).waitingSince) < durations.FollowUpTime
+// noteServiceWait notes that a binding waits for the Services of other bindings, and reports whether it may wait longer.
+func (m *memory) noteServiceWait(key Key) bool {
+	return m.clock.Now().Sub(m.note(key, noteWaitingForServices).waitingSince) < durations.FollowUpTime
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestFlapping checks which targets are held after each step, and for how long. A step has the seconds since the last
-// step, and the targets that are then registered ("+") and deregistered ("-").
-func TestFlapping(t *testing.T) {
+// TestFlappingTargetsAreHeld checks which targets are held after each step, and for how long. A step has the seconds since
+// the last step, and the targets that are then registered ("+") and deregistered ("-").
+func TestFlappingTargetsAreHeld(t *testing.T) {
 	type step struct {
 		after  time.Duration
 		change string
@@ -36,8 +36,8 @@ func TestFlapping(t *testing.T) {
 		"and then it is not":                 append(flip(2, "a"), step{1, "-a", "", 0}, step{1, "+a", "a", 5}, step{301, "-a +a", "", 0}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var f flapping
-			now := start
+			var f flappingTargets
+			now := startTime
 			for i, s := range steps {
 				now = now.Add(s.after * time.Second)
 				for _, c := range strings.Fields(s.change) {
@@ -48,7 +48,7 @@ func TestFlapping(t *testing.T) {
 					}
 				}
 				held, left, alone := f.heldTargets(now)
-				if alone > returnBackOff.First || alone > left || left > 0 && alone < left-returnBackOff.Longest {
+				if alone > returnBackOff.FirstDelay || alone > left || left > 0 && alone < left-returnBackOff.LongestDelay {
 					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
 				}
 				var ids []string
@@ -70,22 +70,22 @@ func TestFlapping(t *testing.T) {
 // The record of flapping targets is removed with the binding. Adding a note does not modify maps that other runs have
 // read.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
-	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Namespace: "ns", Name: "a"}
 	for range 4 {
 		before := m.get(key)
-		size := len(before.flapping)
+		size := len(before.flappingTargets)
 		m.note(key, noteRegistered(firstBinding, endpoints(1)))
 		m.note(key, noteDeregistered(firstBinding, observedTargets(1)))
-		if len(before.flapping) != size {
+		if len(before.flappingTargets) != size {
 			t.Fatal("an entry that was read has changed")
 		}
 	}
-	if p := m.planMemory(key); len(p.Flapping) != 1 || p.FlappingFor != 5*time.Second {
-		t.Errorf("%v wait for %s", p.Flapping, p.FlappingFor)
+	if p := m.planMemory(key); len(p.FlappingTargets) != 1 || p.FlappingDelay != 5*time.Second {
+		t.Errorf("%v wait for %s", p.FlappingTargets, p.FlappingDelay)
 	}
 	m.forget(key)
-	if p := m.planMemory(key); p.Flapping != nil || p.FlappingFor != 0 {
-		t.Errorf("a new binding of the name has %v", p.Flapping)
+	if p := m.planMemory(key); p.FlappingTargets != nil || p.FlappingDelay != 0 {
+		t.Errorf("a new binding of the name has %v", p.FlappingTargets)
 	}
 }

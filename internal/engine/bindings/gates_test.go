@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// gateOf returns the readiness gate condition of a pod as "Status Reason: message", or "none" if the pod has no such
+// gateConditionText returns the readiness gate condition of a pod as "Status Reason: message", or "none" if the pod has no such
 // condition.
-func (w *harness) gateOf(name string) string {
+func (w *harness) gateConditionText(name string) string {
 	w.t.Helper()
 	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: name})
 	if err != nil || obj == nil {
@@ -34,7 +34,7 @@ func (w *harness) gateOf(name string) string {
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
-func gated(p pod) pod {
+func withReadinessGate(p pod) pod {
 	p.gate, p.notReady = "a", true
 	return p
 }
@@ -63,7 +63,7 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 			change: func(w *harness) {
 				w.conf.MaxTargets = 1
 				w.restart()
-				w.put(podDocs("web", gated(p1), pod{name: "p0", ip: "10.0.0.1", node: "n1"}))
+				w.putObjects(podDocs("web", withReadinessGate(p1), pod{name: "p0", ip: "10.0.0.1", node: "n1"}))
 			},
 			want:   "False TargetsCapped: the pod is not registered, because a target group may have at most 1 targets; raise --max-targets-per-target-group",
 			mended: func(w *harness) { w.conf.MaxTargets = 2; w.restart() },
@@ -71,23 +71,23 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 		{
 			name: "refused by AWS",
 			change: func(w *harness) {
-				w.aws.refuse["10.0.1.1"] = engine.Invalid
-				w.put(podDocs("web", gated(p1), gated(p2)))
+				w.aws.refusedItems["10.0.1.1"] = failure.Invalid
+				w.putObjects(podDocs("web", withReadinessGate(p1), withReadinessGate(p2)))
 			},
 			want:   "False RejectedByAWS: refused 10.0.1.1; correct the value that the AWS error names",
-			mended: func(w *harness) { clear(w.aws.refuse) },
+			mended: func(w *harness) { clear(w.aws.refusedItems) },
 		},
 		{
 			name:   "the target group is gone",
-			change: func(w *harness) { delete(w.aws.groups, "arn/a") },
+			change: func(w *harness) { delete(w.aws.targetsByGroup, "arn/a") },
 			want:   `False TargetGroupNotFound: target group "arn/a" does not exist; no target is registered; create the target group, or delete the binding`,
-			mended: func(w *harness) { w.aws.groups["arn/a"] = nil },
+			mended: func(w *harness) { w.aws.targetsByGroup["arn/a"] = nil },
 		},
 		{
 			name:   "another binding fills the group",
-			change: func(w *harness) { w.put(older) },
+			change: func(w *harness) { w.putObjects(older) },
 			want:   "False TargetGroupShared: target group arn/a already has the targets of TargetGroupBinding ns/b; delete one of the two",
-			mended: func(w *harness) { w.drop(cluster.KindBinding, "b") },
+			mended: func(w *harness) { w.deleteObject(cluster.KindBinding, "b") },
 		},
 		{
 			name: "nodes are registered, not pods",
@@ -103,12 +103,12 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 			if tt.binding != nil {
 				doc = tt.binding(doc)
 			}
-			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", gated(p1)), doc)
+			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", withReadinessGate(p1)), doc)
 			if tt.change != nil {
 				tt.change(w)
 			}
 			w.run("a")
-			want(t, "gate", tt.want, w.gateOf("p1"))
+			checkEqual(t, "gate", tt.want, w.gateConditionText("p1"))
 			version := func() string {
 				obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
 				return obj.GetResourceVersion()
@@ -117,57 +117,57 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 			if out := w.run("a"); out.RetryAfter > 0 && out.RetryAfter < 15*time.Second {
 				t.Errorf("looked at again after %s", out.RetryAfter)
 			}
-			want(t, "version, as the same fault is written once", before, version())
+			checkEqual(t, "version, as the same fault is written once", before, version())
 			if tt.mended != nil {
 				tt.mended(w)
 				w.now = w.now.Add(15 * time.Second)
 				w.run("a")
-				want(t, "gate once it is mended", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p1"))
+				checkEqual(t, "gate once it is mended", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p1"))
 			}
 		})
 	}
 }
 
 func TestRefusalIsReportedOnlyToTheRefusedPod(t *testing.T) {
-	w := ipHarness(t, gated(p1), gated(p2))
-	w.aws.refuse["10.0.1.1"] = engine.Invalid
+	w := ipHarness(t, withReadinessGate(p1), withReadinessGate(p2))
+	w.aws.refusedItems["10.0.1.1"] = failure.Invalid
 	w.run("a")
-	want(t, "the refused", "False RejectedByAWS: refused 10.0.1.1; correct the value that the AWS error names", w.gateOf("p1"))
-	want(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p2"))
+	checkEqual(t, "the refused", "False RejectedByAWS: refused 10.0.1.1; correct the value that the AWS error names", w.gateConditionText("p1"))
+	checkEqual(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p2"))
 }
 
 func TestTransientErrorsAreNotReportedToPods(t *testing.T) {
-	w := ipHarness(t, gated(p1))
-	w.aws.refuse["10.0.1.1"] = engine.Unknown
-	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+	w := ipHarness(t, withReadinessGate(p1))
+	w.aws.refusedItems["10.0.1.1"] = failure.Unknown
+	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Fatal("no error")
 	}
-	want(t, "gate", "none", w.gateOf("p1"))
+	checkEqual(t, "gate", "none", w.gateConditionText("p1"))
 }
 
 func TestGateStaysOpenIfTargetsAreUnavailable(t *testing.T) {
-	w := ipHarness(t, gated(p1))
+	w := ipHarness(t, withReadinessGate(p1))
 	w.run("a")
 	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
-	want(t, "gate", "True : ", w.gateOf("p1"))
-	delete(w.aws.groups, "arn/a")
-	w.put(serviceDoc("web", "NodePort"), strings.Replace(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}", 1))
+	checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
+	delete(w.aws.targetsByGroup, "arn/a")
+	w.putObjects(serviceDoc("web", "NodePort"), strings.Replace(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}", 1))
 	w.run("a")
-	want(t, "condition", "False FailedReconcile", w.readyStatus("a"))
-	want(t, "gate", "True : ", w.gateOf("p1"))
+	checkEqual(t, "condition", "False FailedReconcile", w.readyStatus("a"))
+	checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
 }
 
 // A pod without a server ID does not cause further runs of the binding.
 func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
-	docs := quicDocs(podDocs("web", gated(p1), gated(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
+	docs := quicDocs(podDocs("web", withReadinessGate(p1), withReadinessGate(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, withSpecLines(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
 	w.run("a")
 	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
-	want(t, "gate", "True : ", w.gateOf("p1"))
-	if !strings.HasPrefix(w.gateOf("p2"), "False ServerIDMissing") {
-		t.Errorf("gate %s", w.gateOf("p2"))
+	checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
+	if !strings.HasPrefix(w.gateConditionText("p2"), "False ServerIDMissing") {
+		t.Errorf("gate %s", w.gateConditionText("p2"))
 	}
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("outcome %+v", out)
@@ -177,28 +177,28 @@ func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 // A gate is not set to True by cached target health, because the cached health of an address may belong to the pod that
 // had the address before.
 func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
-	w := ipHarness(t, gated(p1))
+	w := ipHarness(t, withReadinessGate(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
 	before := &observed.Target{ID: now.ID, Port: now.Port, State: "healthy"}
-	w.aws.groups["arn/a"], w.aws.cachedTargets = []*observed.Target{now}, []*observed.Target{before}
+	w.aws.targetsByGroup["arn/a"], w.aws.cachedTargets = []*observed.Target{now}, []*observed.Target{before}
 	w.run("a")
-	want(t, "gate", "False Target.FailedHealthChecks: ", w.gateOf("p1"))
+	checkEqual(t, "gate", "False Target.FailedHealthChecks: ", w.gateConditionText("p1"))
 }
 
 // A pod with several targets is ready only when all of its targets are healthy.
-func TestAPodWithSeveralTargets(t *testing.T) {
-	more := strings.NewReplacer("name: web-1,", "name: web-2,", "port: 8080}]\nendpoints", "port: 9090}]\nendpoints").Replace(podDocs("web", gated(p1)))
-	w := ipHarness(t, gated(p1))
-	w.put(more)
+func TestAPodIsReadyOnceAllItsTargetsAreHealthy(t *testing.T) {
+	more := strings.NewReplacer("name: web-1,", "name: web-2,", "port: 8080}]\nendpoints", "port: 9090}]\nendpoints").Replace(podDocs("web", withReadinessGate(p1)))
+	w := ipHarness(t, withReadinessGate(p1))
+	w.putObjects(more)
 	for _, c := range []struct{ first, second, want string }{
 		{"healthy", "initial", "False R: "}, {"initial", "healthy", "False R: "}, {"healthy", "healthy", "True R: "},
 	} {
-		w.aws.groups["arn/a"] = []*observed.Target{
+		w.aws.targetsByGroup["arn/a"] = []*observed.Target{
 			{ID: "10.0.1.1", Port: 8080, State: c.first, Reason: "R"}, {ID: "10.0.1.1", Port: 9090, State: c.second, Reason: "R"},
 		}
 		for range 3 {
 			w.run("a")
-			want(t, c.first+" and "+c.second, c.want, w.gateOf("p1"))
+			checkEqual(t, c.first+" and "+c.second, c.want, w.gateConditionText("p1"))
 		}
 	}
 }
@@ -217,52 +217,52 @@ func (a podRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part clus
 }
 
 func TestFailedPodUpdateBlocksNoOtherPod(t *testing.T) {
-	w := ipHarness(t, gated(p1), gated(p2))
-	w.conf.Cluster = kube.New(w.store, podRefusingAPI{kube.InMemory{Store: w.store}, "p1"}, testclock.FromVariable(&w.now))
+	w := ipHarness(t, withReadinessGate(p1), withReadinessGate(p2))
+	w.conf.Cluster = kube.New(w.store, podRefusingAPI{kube.MemoryAPI{Store: w.store}, "p1"}, testclock.FromVariable(&w.now))
 	w.restart()
 	step := func(what, gate string) {
 		t.Helper()
-		if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+		if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
 			t.Errorf("%s: no error", what)
 		}
-		want(t, what, gate, w.gateOf("p2"))
+		checkEqual(t, what, gate, w.gateConditionText("p2"))
 	}
 	step("registered", "False Elb.RegistrationInProgress: Target registration is in progress")
 	w.aws.setAllStates("arn/a", "healthy")
 	step("healthy", "True : ")
-	w.drop(cluster.KindBinding, "a")
+	w.deleteObject(cluster.KindBinding, "a")
 	step("deleted", "True : Target Group Binding is deleted")
 }
 
 func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
 	const missing = "False EndpointMissing: the pod is not an endpoint of Service web that can be registered; check that the Service selects it and has its %s address, and that its node is ready"
-	orphan := gated(p1)
+	orphan := withReadinessGate(p1)
 	tests := []struct{ name, doc, nodes, pods, want string }{
-		{"another address family", withSpecLines(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodes, podDocs("web", orphan), fmt.Sprintf(missing, "ipv6")},
-		{"the Service was turned to others", bindingDoc("a", "web", "ip", 8080), nodes, podDocs("other", orphan) + "---" + podDocs("web", p2), fmt.Sprintf(missing, "ipv4")},
-		{"the node is down", bindingDoc("a", "web", "ip", 8080), strings.Replace(nodes, `"True"`, `"False"`, 1), podDocs("web", orphan), fmt.Sprintf(missing, "ipv4")},
-		{"nodes are registered", bindingDoc("a", "web", "instance", 8080), nodes, podDocs("web", orphan), "False EndpointMissing: nodes are registered in the target group, not pods; remove the readiness gate from the pod"},
-		{"its containers are not ready", bindingDoc("a", "web", "ip", 8080), nodes, podDocs("web", pod{name: "p1", ip: "10.0.1.1", node: "n1", gate: "a", broken: true}), "none"},
-		{"it is about to go", bindingDoc("a", "web", "ip", 8080), nodes, strings.Replace(podDocs("other", orphan), "uid: uid-p1,", `uid: uid-p1, deletionTimestamp: "2026-01-02T03:04:00Z", finalizers: [x],`, 1), "none"},
+		{"another address family", withSpecLines(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodesDoc, podDocs("web", orphan), fmt.Sprintf(missing, "ipv6")},
+		{"the Service was turned to others", bindingDoc("a", "web", "ip", 8080), nodesDoc, podDocs("other", orphan) + "---" + podDocs("web", p2), fmt.Sprintf(missing, "ipv4")},
+		{"the node is down", bindingDoc("a", "web", "ip", 8080), strings.Replace(nodesDoc, `"True"`, `"False"`, 1), podDocs("web", orphan), fmt.Sprintf(missing, "ipv4")},
+		{"nodes are registered", bindingDoc("a", "web", "instance", 8080), nodesDoc, podDocs("web", orphan), "False EndpointMissing: nodes are registered in the target group, not pods; remove the readiness gate from the pod"},
+		{"its containers are not ready", bindingDoc("a", "web", "ip", 8080), nodesDoc, podDocs("web", pod{name: "p1", ip: "10.0.1.1", node: "n1", gate: "a", containersNotReady: true}), "none"},
+		{"it is about to go", bindingDoc("a", "web", "ip", 8080), nodesDoc, strings.Replace(podDocs("other", orphan), "uid: uid-p1,", `uid: uid-p1, deletionTimestamp: "2026-01-02T03:04:00Z", finalizers: [x],`, 1), "none"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "NodePort"), tt.doc)
-			w.put(tt.nodes, strings.ReplaceAll(tt.pods, "type: ContainersReady,", `type: ContainersReady, lastTransitionTime: "2026-01-02T03:04:00Z",`))
+			w.putObjects(tt.nodes, strings.ReplaceAll(tt.pods, "type: ContainersReady,", `type: ContainersReady, lastTransitionTime: "2026-01-02T03:04:00Z",`))
 			out := w.run("a")
-			want(t, "at first, as slices follow pods", "none", w.gateOf("p1"))
+			checkEqual(t, "at first, as slices follow pods", "none", w.gateConditionText("p1"))
 			if tt.want != "none" && (out.RetryAfter == 0 || out.RetryAfter > 30*time.Second) {
 				t.Errorf("again after %s", out.RetryAfter)
 			}
 			w.now = w.now.Add(30 * time.Second)
 			w.run("a")
-			want(t, "later", tt.want, w.gateOf("p1"))
+			checkEqual(t, "later", tt.want, w.gateConditionText("p1"))
 			if out := w.run("a"); !out.Deferred {
 				t.Errorf("not at rest: %+v", out)
 			}
-			w.put(serviceDoc("web", "NodePort"), nodes, podDocs("web", gated(p1)), bindingDoc("a", "web", "ip", 8080))
+			w.putObjects(serviceDoc("web", "NodePort"), nodesDoc, podDocs("web", withReadinessGate(p1)), bindingDoc("a", "web", "ip", 8080))
 			w.run("a")
-			want(t, "once it is one", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p1"))
+			checkEqual(t, "once it is one", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p1"))
 		})
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-func (a *aws) setNotInUse(arn string) {
+func (a *fakeAWS) setNotInUse(arn string) {
 	a.setAllStates(arn, "unused")
-	for _, t := range a.groups[arn] {
+	for _, t := range a.targetsByGroup[arn] {
 		t.Reason = "Target.NotInUse"
 	}
 }
@@ -20,25 +20,25 @@ func (a *aws) setNotInUse(arn string) {
 // reports them healthy.
 func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	const waits, open = "Unknown Target.NotInUse: ", "True Target.NotInUse: no listener or rule forwards to the target group, so the pod does not wait for it"
-	w := ipHarness(t, gated(p1))
+	w := ipHarness(t, withReadinessGate(p1))
 	w.run("a")
-	want(t, "registered", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p1"))
+	checkEqual(t, "registered", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p1"))
 	w.aws.setNotInUse("arn/a")
 	for range 4 {
 		w.now = w.now.Add(29 * time.Second)
 		w.run("a")
-		want(t, "a rule may be on its way", waits, w.gateOf("p1"))
+		checkEqual(t, "a rule may be on its way", waits, w.gateConditionText("p1"))
 	}
 	w.now = w.now.Add(time.Minute)
 	w.run("a")
-	want(t, "nothing forwards to it", open, w.gateOf("p1"))
+	checkEqual(t, "nothing forwards to it", open, w.gateConditionText("p1"))
 
-	docs := strings.Split(podDocs("web", gated(p1), gated(p2)), "---\n")
-	w.put(docs[0], docs[2])
+	docs := strings.Split(podDocs("web", withReadinessGate(p1), withReadinessGate(p2)), "---\n")
+	w.putObjects(docs[0], docs[2])
 	w.run("a")
 	w.aws.setNotInUse("arn/a")
 	w.run("a")
-	want(t, "a second pod does not wait again", open, w.gateOf("p2"))
+	checkEqual(t, "a second pod does not wait again", open, w.gateConditionText("p2"))
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("not at rest: %+v", out)
 	}
@@ -46,23 +46,23 @@ func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	w.aws.setAllStates("arn/a", "initial")
 	w.now = w.now.Add(time.Hour)
 	w.run("a")
-	want(t, "a ready pod stays ready in its first checks", open, w.gateOf("p1"))
+	checkEqual(t, "a ready pod stays ready in its first checks", open, w.gateConditionText("p1"))
 	p3 := pod{name: "p3", ip: "10.0.1.3", node: "n1"}
-	docs = strings.Split(podDocs("web", gated(p1), gated(p2), gated(p3)), "---\n")
-	w.put(docs[0], docs[3])
+	docs = strings.Split(podDocs("web", withReadinessGate(p1), withReadinessGate(p2), withReadinessGate(p3)), "---\n")
+	w.putObjects(docs[0], docs[3])
 	w.run("a")
-	want(t, "a new one waits for them", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p3"))
+	checkEqual(t, "a new one waits for them", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p3"))
 }
 
 // The readiness gate of a pod stays closed if its target is in an availability zone that is not enabled for the load
 // balancer. Such a target receives no traffic, so its pod must not replace a pod that receives traffic.
 func TestAPodInAZoneWithoutLoadBalancerStaysUnready(t *testing.T) {
-	w := ipHarness(t, gated(p1))
+	w := ipHarness(t, withReadinessGate(p1))
 	w.aws.targetGroupsInUse = map[string]bool{"arn/a": true}
-	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.1.1", Port: 8080, State: "unused", Reason: "Target.NotInUse"}}
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.0.1.1", Port: 8080, State: "unused", Reason: "Target.NotInUse"}}
 	w.run("a")
 	w.now = w.now.Add(time.Hour)
 	out := w.run("a")
-	want(t, "gate", "Unknown Target.NotInUse: ", w.gateOf("p1"))
-	want(t, "looked at again", 5*time.Minute, out.RetryAfter)
+	checkEqual(t, "gate", "Unknown Target.NotInUse: ", w.gateConditionText("p1"))
+	checkEqual(t, "looked at again", 5*time.Minute, out.RetryAfter)
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
@@ -57,17 +57,17 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 		t.Fatalf("aws.yaml: %v", err)
 	}
 	w := newHarness(t)
-	w.aws.groups, w.aws.targetType, w.aws.maxTargets, w.aws.ownerNamespaces, w.aws.zonesRequired = doc.Targets, doc.Type, doc.Full, doc.MadeFor, doc.Zonal
+	w.aws.targetsByGroup, w.aws.targetType, w.aws.maxTargets, w.aws.ownerNamespaces, w.aws.zonesRequired = doc.Targets, doc.Type, doc.Full, doc.MadeFor, doc.Zonal
 	w.aws.targetGroupsInUse = map[string]bool{}
 	for _, arn := range doc.Used {
 		w.aws.targetGroupsInUse[arn] = true
 	}
 	for id, addresses := range doc.Addresses {
-		w.aws.enis[id] = []network.ENI{{ID: "eni-" + id, Addresses: addresses, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
+		w.aws.enis[id] = []network.ENI{{ID: "eni-" + id, Addresses: addresses, SecurityGroups: []network.ENISecurityGroup{{ID: "sg-node"}}}}
 	}
 	for group, rules := range doc.Rules {
 		for _, text := range rules {
-			r := model.IngressRule{Description: network.SharedDescription}
+			r := model.IngressRule{Description: network.SharedRuleDescription}
 			if _, err := fmt.Sscanf(text, "%s %d-%d %s", &r.Protocol, &r.From, &r.To, &r.Group); err != nil {
 				t.Fatalf("rule %q: %v", text, err)
 			}
@@ -75,20 +75,20 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 		}
 	}
 	for what, how := range doc.Refuse {
-		w.aws.refuse[what] = map[string]engine.Class{"invalid": engine.Invalid, "denied": engine.Denied, "quota": engine.Quota, "unknown": engine.Unknown}[how]
+		w.aws.refusedItems[what] = map[string]failure.Class{"invalid": failure.Invalid, "denied": failure.Denied, "quota": failure.Quota, "unknown": failure.Unknown}[how]
 	}
 	w.conf.MaxTargets = doc.MaxTargets
 	w.restart()
-	w.put(c.Text("cluster.yaml"))
+	w.putObjects(c.Text("cluster.yaml"))
 	if doc.Recorded != "" {
 		w.setOwnTargets(doc.Recorded)
 	}
 	return w
 }
 
-// TestPlans compares, for each case, the plan of each binding, and the calls and the status of a run that carries it
-// out. The bindings are planned in the order of their names. Planning makes no mutating call.
-func TestPlans(t *testing.T) {
+// TestPlansAndCallsMatchTheGoldenFiles compares, for each case, the plan of each binding, and the calls and the status of a
+// run that carries it out. The bindings are planned in the order of their names. Planning makes no mutating call.
+func TestPlansAndCallsMatchTheGoldenFiles(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := goldenHarness(t, c)
 		var names []string
@@ -100,7 +100,7 @@ func TestPlans(t *testing.T) {
 		slices.Sort(names)
 		var plans, findings, calls, status strings.Builder
 		for _, name := range names {
-			d, ok, err := w.rec.Draft(t.Context(), keyOf(name))
+			d, ok, err := w.reconciler.Draft(t.Context(), keyOf(name))
 			if err != nil || !ok {
 				t.Fatalf("draft %s: %v, %v", name, ok, err)
 			}
@@ -117,7 +117,7 @@ func TestPlans(t *testing.T) {
 		w.aws.log = nil
 		w.restart()
 		for _, name := range names {
-			out, err := w.rec.Reconcile(t.Context(), keyOf(name))
+			out, err := w.reconciler.Reconcile(t.Context(), keyOf(name))
 			for _, call := range w.aws.log {
 				fmt.Fprintf(&calls, "%s: %s\n", name, call)
 			}

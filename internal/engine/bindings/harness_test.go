@@ -14,8 +14,8 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -26,31 +26,31 @@ import (
 
 // classedError is an error of the fake AWS.
 type classedError struct {
-	class engine.Class
+	class failure.Class
 	text  string
 }
 
 func (e classedError) Error() string { return e.text }
 
-// aws is a fake AWS: target groups with targets, and security groups with rules. Registered targets are "initial" until
+// fakeAWS is a fake AWS: target groups with targets, and security groups with rules. Registered targets are "initial" until
 // a test changes their state.
-type aws struct {
+type fakeAWS struct {
 	// mu is held by each call, but not while a test makes the call wait, because runs make calls concurrently.
-	mu                sync.Mutex
-	groups            map[string][]*observed.Target
-	enis              map[string][]network.ENI
-	rules             map[string][]model.IngressRule
-	log               []string // every mutating call, and every read of targets
-	refuse            map[string]engine.Class
-	groupReads        int // number of reads of security groups until atRead is called
-	atRead            func()
-	holdRuleChange    chan struct{} // if set, the next change of rules waits until this channel is closed
-	holdRegister      chan struct{} // the same for the next registration of targets
-	maxTargets        int           // per target group; 0 for no limit
-	targetGroupsInUse map[string]bool
-	ownerNamespaces   map[string]string // namespace that the controller created a target group for, by ARN
-	zonesRequired     bool              // whether addresses outside the VPC require an availability zone
-	refusals          int               // number of refused calls
+	mu                  sync.Mutex
+	targetsByGroup      map[string][]*observed.Target
+	enis                map[string][]network.ENI
+	rules               map[string][]model.IngressRule
+	log                 []string // every mutating call, and every read of targets
+	refusedItems        map[string]failure.Class
+	readsUntilCallback  int // number of reads of security groups until onSecurityGroupRead is called
+	onSecurityGroupRead func()
+	holdRuleChange      chan struct{} // if set, the next change of rules waits until this channel is closed
+	holdRegister        chan struct{} // the same for the next registration of targets
+	maxTargets          int           // per target group; 0 for no limit
+	targetGroupsInUse   map[string]bool
+	ownerNamespaces     map[string]string // namespace that the controller created a target group for, by ARN
+	zonesRequired       bool              // whether addresses outside the VPC require an availability zone
+	refusals            int               // number of refused calls
 	// cachedTargets, if not nil, are returned to callers that accept a cached answer.
 	cachedTargets []*observed.Target
 	targetType    model.TargetType  // of all target groups; ip if empty
@@ -60,15 +60,15 @@ type aws struct {
 	store *cluster.Memory
 }
 
-func (a *aws) Class(err error) engine.Class {
+func (a *fakeAWS) Class(err error) failure.Class {
 	var c classedError
 	if errors.As(err, &c) {
 		return c.class
 	}
-	return engine.Unknown
+	return failure.Unknown
 }
 
-func (a *aws) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
+func (a *fakeAWS) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if account.Role != "" {
@@ -77,20 +77,20 @@ func (a *aws) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
 	return a
 }
 
-func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) (bindings.TargetGroup, error) {
+func (a *fakeAWS) TargetGroup(_ context.Context, arn, name string, _ time.Duration) (bindings.TargetGroup, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
+	for _, known := range slices.Sorted(maps.Keys(a.targetsByGroup)) {
 		if known == arn || arn == "" && (strings.HasSuffix(known, "/"+name) || strings.Contains(known, ":targetgroup/"+name+"/")) {
 			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.targetType, model.IPTargets), Protocol: "HTTP", AddressType: cmp.Or(a.addressType, model.IPv4), VPC: "vpc-1"}
 			return g, a.setFromBinding(&g)
 		}
 	}
-	return bindings.TargetGroup{}, classedError{engine.Gone, "no such group"}
+	return bindings.TargetGroup{}, classedError{failure.Gone, "no such group"}
 }
 
 // setFromBinding copies the settings of a target group from the binding that names it.
-func (a *aws) setFromBinding(g *bindings.TargetGroup) error {
+func (a *fakeAWS) setFromBinding(g *bindings.TargetGroup) error {
 	list, err := a.store.List(cluster.Query{Kind: cluster.KindBinding})
 	for _, o := range list {
 		s := o.(*elbv2.TargetGroupBinding).Spec
@@ -111,17 +111,17 @@ func (a *aws) setFromBinding(g *bindings.TargetGroup) error {
 	return err
 }
 
-func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
+func (a *fakeAWS) IsInUse(_ context.Context, arn string) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, ok := a.groups[arn]; !ok {
-		return false, classedError{engine.Gone, "no such group"}
+	if _, ok := a.targetsByGroup[arn]; !ok {
+		return false, classedError{failure.Gone, "no such group"}
 	}
 	a.log = append(a.log, "in use "+shortName(arn))
 	return a.targetGroupsInUse[arn], nil
 }
 
-func (a *aws) OwnerNamespaces(_ context.Context, arn string, _ bool) ([]string, error) {
+func (a *fakeAWS) OwnerNamespaces(_ context.Context, arn string, _ bool) ([]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if of := a.ownerNamespaces[arn]; of != "" {
@@ -130,24 +130,24 @@ func (a *aws) OwnerNamespaces(_ context.Context, arn string, _ bool) ([]string, 
 	return nil, nil
 }
 
-func (a *aws) OwnerStack(string) (model.StackID, string, bool) { return model.StackID{}, "", false }
+func (a *fakeAWS) OwnerStack(string) (model.StackID, string, bool) { return model.StackID{}, "", false }
 
-func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
+func (a *fakeAWS) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list, ok := a.groups[arn]
+	list, ok := a.targetsByGroup[arn]
 	if !ok {
-		return observed.Health{}, classedError{engine.Gone, "no such group"}
+		return observed.Health{}, classedError{failure.Gone, "no such group"}
 	}
 	if a.cachedTargets != nil && maxAge > time.Second {
-		return observed.Health{Targets: copies(a.cachedTargets)}, nil
+		return observed.Health{Targets: copyTargets(a.cachedTargets)}, nil
 	}
 	a.log = append(a.log, "list "+shortName(arn))
-	return observed.Health{Targets: copies(list)}, nil
+	return observed.Health{Targets: copyTargets(list)}, nil
 }
 
-// copies returns deep copies of targets, which do not change when a test changes the targets of a target group.
-func copies(list []*observed.Target) []*observed.Target {
+// copyTargets returns deep copies of targets, which do not change when a test changes the targets of a target group.
+func copyTargets(list []*observed.Target) []*observed.Target {
 	out := make([]*observed.Target, len(list))
 	for i, t := range list {
 		c := *t
@@ -156,74 +156,74 @@ func copies(list []*observed.Target) []*observed.Target {
 	return out
 }
 
-func (a *aws) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
+func (a *fakeAWS) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
 	if wait := a.takeWait(&a.holdRegister); wait != nil {
 		<-wait
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range add {
-		if c, ok := a.refuse[t.ID]; ok {
+		if c, ok := a.refusedItems[t.ID]; ok {
 			a.refusals++
 			return classedError{c, fmt.Sprintf("refused %s, RequestID: 0e6a1b2c-0000-4000-8000-%012d", t.ID, a.refusals)}
 		}
 	}
-	if a.maxTargets > 0 && len(a.groups[arn])+len(add) > a.maxTargets {
-		return classedError{engine.Quota, "too many targets"}
+	if a.maxTargets > 0 && len(a.targetsByGroup[arn])+len(add) > a.maxTargets {
+		return classedError{failure.Quota, "too many targets"}
 	}
 	for _, t := range add {
 		if a.zonesRequired && t.Zone == "all" {
 			a.log = append(a.log, "refuse "+t.ID+" "+t.Zone)
-			return errors.Join(bindings.ErrZoneNeeded, classedError{engine.Invalid, "you must specify an Availability Zone"})
+			return errors.Join(bindings.ErrZoneNeeded, classedError{failure.Invalid, "you must specify an Availability Zone"})
 		}
 	}
 	for _, t := range add {
 		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s%s", shortName(arn), t.ID, t.Port, t.Zone, t.ServerID))
-		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
-		a.groups[arn] = append(a.groups[arn], &observed.Target{ID: t.ID, Port: t.Port, ServerID: t.ServerID, State: "initial", Reason: "Elb.RegistrationInProgress"})
+		a.targetsByGroup[arn] = slices.DeleteFunc(a.targetsByGroup[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
+		a.targetsByGroup[arn] = append(a.targetsByGroup[arn], &observed.Target{ID: t.ID, Port: t.Port, ServerID: t.ServerID, State: "initial", Reason: "Elb.RegistrationInProgress"})
 	}
 	return nil
 }
 
-func (a *aws) Deregister(_ context.Context, arn string, _ bindings.CallPriority, out []*observed.Target) error {
+func (a *fakeAWS) Deregister(_ context.Context, arn string, _ bindings.CallPriority, out []*observed.Target) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range out {
-		if c, ok := a.refuse["out "+t.ID]; ok {
+		if c, ok := a.refusedItems["out "+t.ID]; ok {
 			return classedError{c, "refused to take out " + t.ID}
 		}
 	}
 	for _, t := range out {
 		a.log = append(a.log, fmt.Sprintf("deregister %s %s:%d", shortName(arn), t.ID, t.Port))
-		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
+		a.targetsByGroup[arn] = slices.DeleteFunc(a.targetsByGroup[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
 	}
 	return nil
 }
 
-func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
+func (a *fakeAWS) VPCRanges(_ context.Context, vpc string) ([]string, error) {
 	if vpc == "vpc-unseen" {
-		return nil, classedError{engine.Gone, "no such VPC"}
+		return nil, classedError{failure.Gone, "no such VPC"}
 	}
 	return []string{"10.0.0.0/16", "fd00::/64"}, nil
 }
 
-func (a *aws) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
+func (a *fakeAWS) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}}
+	out := bindings.ENIs{ByInstance: map[string][]network.ENI{}}
 	a.maxInstances = max(a.maxInstances, len(q.Instances))
 	for _, id := range q.Instances {
 		for _, eni := range a.enis[id] {
 			slices.Sort(eni.Addresses)
 		}
-		out.OfInstance[id] = a.enis[id]
+		out.ByInstance[id] = a.enis[id]
 	}
 	return out, nil
 }
 
-func (a *aws) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
+func (a *fakeAWS) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
 	if a.countSecurityGroupRead() {
-		a.atRead()
+		a.onSecurityGroupRead()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -234,16 +234,16 @@ func (a *aws) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Durat
 	return out, nil
 }
 
-func (a *aws) ChangedEndpointSecurityGroups(context.Context) ([]string, error) { return nil, nil }
+func (a *fakeAWS) ChangedEndpointSecurityGroups(context.Context) ([]string, error) { return nil, nil }
 
-func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
+func (a *fakeAWS) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if wait := a.takeWait(&a.holdRuleChange); wait != nil {
 		<-wait
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range authorize {
-		if c, ok := a.refuse[r.Group]; ok {
+		if c, ok := a.refusedItems[r.Group]; ok {
 			return classedError{c, "refused " + r.Group}
 		}
 	}
@@ -259,7 +259,7 @@ func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, re
 }
 
 // takeWait returns the channel that the next call waits for, if a test set it, and resets it.
-func (a *aws) takeWait(wait *chan struct{}) chan struct{} {
+func (a *fakeAWS) takeWait(wait *chan struct{}) chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := *wait
@@ -267,12 +267,12 @@ func (a *aws) takeWait(wait *chan struct{}) chan struct{} {
 	return c
 }
 
-// countSecurityGroupRead counts a read of security groups, and reports whether this read calls atRead.
-func (a *aws) countSecurityGroupRead() bool {
+// countSecurityGroupRead counts a read of security groups, and reports whether this read calls onSecurityGroupRead.
+func (a *fakeAWS) countSecurityGroupRead() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.groupReads--
-	return a.groupReads == 0
+	a.readsUntilCallback--
+	return a.readsUntilCallback == 0
 }
 
 func ruleText(r model.IngressRule) string {
@@ -282,23 +282,23 @@ func ruleText(r model.IngressRule) string {
 func shortName(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 // setAllStates sets the state of all targets of a target group.
-func (a *aws) setAllStates(arn, state string) {
-	for i := range a.groups[arn] {
-		a.groups[arn][i].State, a.groups[arn][i].Reason = state, ""
+func (a *fakeAWS) setAllStates(arn, state string) {
+	for i := range a.targetsByGroup[arn] {
+		a.targetsByGroup[arn][i].State, a.targetsByGroup[arn][i].Reason = state, ""
 	}
 }
 
 // targetsOf returns the registered targets of a target group, sorted.
-func (a *aws) targetsOf(arn string) string {
+func (a *fakeAWS) targetsOf(arn string) string {
 	var out []string
-	for _, t := range a.groups[arn] {
+	for _, t := range a.targetsByGroup[arn] {
 		out = append(out, fmt.Sprintf("%s:%d", t.ID, t.Port))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
 }
 
-func (a *aws) rulesOf(group string) string {
+func (a *fakeAWS) rulesOf(group string) string {
 	var out []string
 	for _, r := range a.rules[group] {
 		out = append(out, ruleText(r))
@@ -308,7 +308,7 @@ func (a *aws) rulesOf(group string) string {
 }
 
 // takeLog returns the logged calls since the last takeLog, and clears the log.
-func (a *aws) takeLog() string {
+func (a *fakeAWS) takeLog() string {
 	out := strings.Join(a.log, "; ")
 	a.log = nil
 	return out
@@ -316,12 +316,12 @@ func (a *aws) takeLog() string {
 
 // harness connects a reconciler to a fake AWS and a Kubernetes cluster in memory.
 type harness struct {
-	t     testing.TB
-	aws   *aws
-	store *cluster.Memory
-	now   time.Time
-	conf  bindings.Config
-	rec   *bindings.Reconciler
+	t          testing.TB
+	aws        *fakeAWS
+	store      *cluster.Memory
+	now        time.Time
+	conf       bindings.Config
+	reconciler *bindings.Reconciler
 }
 
 func newHarness(t testing.TB, objects ...string) *harness {
@@ -332,21 +332,21 @@ func newHarness(t testing.TB, objects ...string) *harness {
 		t.Fatal(err)
 	}
 	eni := func(ips ...string) []network.ENI {
-		return []network.ENI{{ID: "eni", Addresses: ips, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
+		return []network.ENI{{ID: "eni", Addresses: ips, SecurityGroups: []network.ENISecurityGroup{{ID: "sg-node"}}}}
 	}
 	w.store = store
-	w.aws = &aws{
-		groups: map[string][]*observed.Target{"arn/a": nil, "arn/b": nil},
-		enis:   map[string][]network.ENI{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
-		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{}, store: store,
+	w.aws = &fakeAWS{
+		targetsByGroup: map[string][]*observed.Target{"arn/a": nil, "arn/b": nil},
+		enis:           map[string][]network.ENI{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
+		rules:          map[string][]model.IngressRule{"sg-node": nil}, refusedItems: map[string]failure.Class{}, store: store,
 	}
 	w.conf = bindings.Config{
-		Cloud: w.aws, Cluster: kube.New(store, kube.InMemory{Store: store}, testclock.FromVariable(&w.now)),
+		Cloud: w.aws, Cluster: kube.New(store, kube.MemoryAPI{Store: store}, testclock.FromVariable(&w.now)),
 		ClusterName: "c", VPC: "vpc-1", Targets: targets.Options{FailOpen: true}, Clock: testclock.FromVariable(&w.now),
 	}
 	w.restart()
-	w.put(nodes)
-	w.put(objects...)
+	w.putObjects(nodesDoc)
+	w.putObjects(objects...)
 	return w
 }
 
@@ -357,9 +357,9 @@ type enqueuedBindings []string
 func (r *enqueuedBindings) Enqueue(k bindings.Key) { *r = append(*r, k.Name) }
 
 // restart replaces the reconciler, as a restart of the process does.
-func (w *harness) restart() { w.rec = bindings.New(w.conf) }
+func (w *harness) restart() { w.reconciler = bindings.New(w.conf) }
 
-func (w *harness) put(docs ...string) {
+func (w *harness) putObjects(docs ...string) {
 	w.t.Helper()
 	for _, doc := range docs {
 		loaded, err := cluster.LoadYAML([]byte(doc))
@@ -372,7 +372,7 @@ func (w *harness) put(docs ...string) {
 	}
 }
 
-func (w *harness) drop(kind cluster.Kind, name string) {
+func (w *harness) deleteObject(kind cluster.Kind, name string) {
 	w.t.Helper()
 	if err := w.store.Delete(cluster.Ref{Kind: kind, Namespace: "ns", Name: name}); err != nil {
 		w.t.Fatal(err)
@@ -381,7 +381,7 @@ func (w *harness) drop(kind cluster.Kind, name string) {
 
 func (w *harness) run(name string) bindings.Outcome {
 	w.t.Helper()
-	out, err := w.rec.Reconcile(w.t.Context(), bindings.Key{Namespace: "ns", Name: name})
+	out, err := w.reconciler.Reconcile(w.t.Context(), bindings.Key{Namespace: "ns", Name: name})
 	if err != nil {
 		w.t.Fatalf("reconcile %s: %v", name, err)
 	}
@@ -411,7 +411,7 @@ func (w *harness) readyStatus(name string) string {
 	return ""
 }
 
-const nodes = `
+const nodesDoc = `
 apiVersion: v1
 kind: Node
 metadata: {name: n1, creationTimestamp: "2026-01-01T00:00:00Z"}
@@ -451,12 +451,12 @@ spec: {type: %s, ports: [{name: http, port: 80, targetPort: 8080, nodePort: 3008
 
 // pod describes a pod and its endpoint in an EndpointSlice.
 type pod struct {
-	name, ip, node string
-	notReady       bool // the endpoint is not ready, although the containers are ready
-	broken         bool // containers are not ready
-	terminating    bool
-	gate           string // name of the binding of its readiness gate
-	serving        bool   // the Ready condition of the pod
+	name, ip, node     string
+	notReady           bool // the endpoint is not ready, although the containers are ready
+	containersNotReady bool // containers are not ready
+	terminating        bool
+	gate               string // name of the binding of its readiness gate
+	readyCondition     bool   // the Ready condition of the pod
 }
 
 // podDocs returns the pods and the EndpointSlice of a Service.
@@ -475,7 +475,7 @@ endpoints:
 	}
 	for _, p := range pods {
 		fmt.Fprintf(&b, "- {addresses: [%q], conditions: {ready: %v, terminating: %v}, targetRef: {kind: Pod, namespace: ns, name: %s}}\n",
-			p.ip, !p.notReady && !p.broken && !p.terminating, p.terminating, p.name)
+			p.ip, !p.notReady && !p.containersNotReady && !p.terminating, p.terminating, p.name)
 	}
 	for _, p := range pods {
 		gates := ""
@@ -483,7 +483,7 @@ endpoints:
 			gates = fmt.Sprintf("readinessGates: [{conditionType: target-health.elbv2.k8s.aws/%s}], ", p.gate)
 		}
 		status := "True"
-		if p.broken {
+		if p.containersNotReady {
 			status = "False"
 		}
 		fmt.Fprintf(&b, `---
@@ -492,7 +492,7 @@ kind: Pod
 metadata: {namespace: ns, name: %s, uid: uid-%s, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {nodeName: %s, %scontainers: [{name: c, image: i, ports: [{name: web, containerPort: 8080}]}]}
 status: {podIP: %s, podIPs: [{ip: %s}], conditions: [{type: ContainersReady, status: %q}, {type: Ready, status: %q}]}
-`, p.name, p.name, p.node, gates, p.ip, p.ip, status, map[bool]string{true: "True", false: "False"}[p.serving])
+`, p.name, p.name, p.node, gates, p.ip, p.ip, status, map[bool]string{true: "True", false: "False"}[p.readyCondition])
 	}
 	return b.String()
 }

@@ -6,7 +6,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
@@ -17,10 +17,10 @@ func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (boo
 	if err != nil || !wanted || b.Spec.TargetGroupARN == "" {
 		return false, err
 	}
-	used, err := p.r.Cloud.TargetGroupsOf(accountOf(b)).InUse(ctx, b.Spec.TargetGroupARN)
+	used, err := p.r.Cloud.TargetGroupsOf(accountOf(b)).IsInUse(ctx, b.Spec.TargetGroupARN)
 	if err != nil {
 		switch p.r.Cloud.Class(err) {
-		case engine.Gone, engine.Invalid:
+		case failure.Gone, failure.Invalid:
 			return false, nil
 		}
 		return false, fmt.Errorf("determine whether target group %s is in use: %w", b.Spec.TargetGroupARN, err)

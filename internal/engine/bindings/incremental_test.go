@@ -21,7 +21,7 @@ func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 	strict, loose := 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 12))
-		old, fresh := manyBindings(t), manyBindings(t)
+		old, fresh := newHarnessWithManyBindings(t), newHarnessWithManyBindings(t)
 		for _, w := range []*harness{old, fresh} {
 			w.conf.UnmergedRules = true // so that unneeded rules are not merged with others
 			w.restart()
@@ -42,7 +42,7 @@ func TestMemoryDoesNotAffectTheResult(t *testing.T) {
 						if w == fresh {
 							w.restart()
 						}
-						_, _ = w.rec.Reconcile(t.Context(), keyOf(fmt.Sprintf("b%d", i))) // a failed run is retried
+						_, _ = w.reconciler.Reconcile(t.Context(), keyOf(fmt.Sprintf("b%d", i))) // a failed run is retried
 					}
 					w.now = w.now.Add(10 * time.Second) // after this time, missing objects and addresses count as absent
 				}
@@ -77,13 +77,14 @@ func rulesState(w *harness) string {
 	return w.aws.rulesOf("sg-node") + "\n" + w.aws.rulesOf("sg-other") + "\n"
 }
 
-// manyBindings returns a harness with bindings of nodes with different ports and selectors, and some bindings of pods.
-func manyBindings(t *testing.T) *harness {
+// newHarnessWithManyBindings returns a harness with bindings of nodes with different ports and selectors, and some bindings
+// of pods.
+func newHarnessWithManyBindings(t *testing.T) *harness {
 	w := newHarness(t)
-	clear(w.aws.groups)
+	clear(w.aws.targetsByGroup)
 	for i := range 6 {
 		name, service := fmt.Sprintf("b%d", i), fmt.Sprintf("s%d", i)
-		w.aws.groups["arn/"+name] = nil
+		w.aws.targetsByGroup["arn/"+name] = nil
 		typ, kind := "instance", "NodePort"
 		if i > 3 {
 			typ, kind = "ip", "ClusterIP"
@@ -92,12 +93,12 @@ func manyBindings(t *testing.T) *harness {
 		if i == 2 {
 			doc += "  nodeSelector: {matchLabels: {pool: a}}\n"
 		}
-		w.put(nodePort(serviceDoc(service, kind), 30080+i), doc, podDocs(service, p1))
+		w.putObjects(withNodePort(serviceDoc(service, kind), 30080+i), doc, podDocs(service, p1))
 	}
 	return w
 }
 
-func nodePort(service string, port int) string {
+func withNodePort(service string, port int) string {
 	return strings.ReplaceAll(service, "30080", fmt.Sprint(port))
 }
 
@@ -107,9 +108,9 @@ func randomEvent(r *rand.Rand) func(w *harness) {
 	name, instance := fmt.Sprintf("m%d", i), fmt.Sprintf("i-m%d", i)
 	pool, ready := []string{"a", "b"}[r.IntN(2)], []string{"True", "True", "False"}[r.IntN(3)]
 	service, port := fmt.Sprintf("s%d", r.IntN(4)), 30080+r.IntN(5)
-	groups := []network.ENIGroup{{ID: "sg-node"}}
+	groups := []network.ENISecurityGroup{{ID: "sg-node"}}
 	if i == 7 {
-		groups = []network.ENIGroup{{ID: "sg-other"}}
+		groups = []network.ENISecurityGroup{{ID: "sg-other"}}
 	}
 	pods := randomPods(r)
 	switch r.IntN(6) {
@@ -120,14 +121,14 @@ func randomEvent(r *rand.Rand) func(w *harness) {
 			}
 		}
 	case 1:
-		return func(w *harness) { w.put(nodePort(serviceDoc(service, "NodePort"), port)) }
+		return func(w *harness) { w.putObjects(withNodePort(serviceDoc(service, "NodePort"), port)) }
 	case 2:
-		return func(w *harness) { w.put(podDocs("s4", pods...)) }
+		return func(w *harness) { w.putObjects(podDocs("s4", pods...)) }
 	}
 	return func(w *harness) {
 		w.aws.rules["sg-other"] = slices.Clip(w.aws.rules["sg-other"])
-		w.aws.enis[instance] = []network.ENI{{ID: "eni-" + name, Groups: groups}}
-		w.put(fmt.Sprintf(`
+		w.aws.enis[instance] = []network.ENI{{ID: "eni-" + name, SecurityGroups: groups}}
+		w.putObjects(fmt.Sprintf(`
 apiVersion: v1
 kind: Node
 metadata: {name: %s, creationTimestamp: "2026-01-01T00:00:00Z", labels: {pool: %s}}

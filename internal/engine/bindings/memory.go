@@ -12,8 +12,8 @@ import (
 
 // memory has an entry for each binding that the process remembers. Only notes change entries.
 type memory struct {
-	clock                   clock.PassiveClock
-	firstComparison, resync time.Duration
+	clock                              clock.PassiveClock
+	firstComparisonDelay, resyncPeriod time.Duration
 
 	mu        sync.Mutex
 	entries   map[Key]entry
@@ -26,19 +26,19 @@ type note func(entry, moment) entry
 
 // moment has the time of a note, and what is needed to compute the next comparison of the binding.
 type moment struct {
-	now                     time.Time
-	key                     Key
-	firstComparison, resync time.Duration
-	number                  int // number of the note since the start
+	now                                time.Time
+	key                                Key
+	firstComparisonDelay, resyncPeriod time.Duration
+	number                             int // number of the note since the start
 }
 
 func newMemory(c Config) *memory {
-	return &memory{clock: c.Clock, firstComparison: c.FirstComparison, resync: c.Resync, entries: map[Key]entry{}}
+	return &memory{clock: c.Clock, firstComparisonDelay: c.FirstComparisonDelay, resyncPeriod: c.Resync, entries: map[Key]entry{}}
 }
 
 // momentOf returns the current moment for a binding.
 func (m *memory) momentOf(key Key) moment {
-	return moment{m.clock.Now(), key, m.firstComparison, m.resync, m.noteCount}
+	return moment{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.noteCount}
 }
 
 // get returns the entry of a binding, the zero value if there is none.
@@ -62,8 +62,8 @@ func (m *memory) note(key Key, n note) entry {
 	return m.apply(key, n)
 }
 
-// noteKnown applies a note if the binding has an entry.
-func (m *memory) noteKnown(key Key, n note) {
+// noteIfKnown applies a note if the binding has an entry.
+func (m *memory) noteIfKnown(key Key, n note) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.entries[key]; ok {
@@ -100,10 +100,10 @@ func (m *memory) keysWhere(matches func(entry) bool) (out []Key) {
 
 // firstDue returns the time of the first comparison of an unchanged binding with AWS.
 func (at moment) firstDue() time.Time {
-	return at.now.Add(min(at.firstComparison+resync.Spread(at.key.String(), at.firstComparison/2), resync.Interval(at.resync, at.key.String())))
+	return at.now.Add(min(at.firstComparisonDelay+resync.Spread(at.key.String(), at.firstComparisonDelay/2), resync.Interval(at.resyncPeriod, at.key.String())))
 }
 
 // nextDue returns the time of the next comparison after one that is made now.
 func (at moment) nextDue() time.Time {
-	return at.now.Add(resync.Interval(at.resync, at.key.String()))
+	return at.now.Add(resync.Interval(at.resyncPeriod, at.key.String()))
 }

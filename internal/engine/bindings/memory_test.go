@@ -10,7 +10,7 @@ import (
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	start        = time.Unix(1000000, 0)
+	startTime    = time.Unix(1000000, 0)
 	errRefused   = errors.New("AWS says no")
 	firstBinding = bindingOf("arn/a")
 )
@@ -44,7 +44,7 @@ func observedTargets(numbers ...int) (out []*observed.Target) {
 
 // momentAt returns a minute of the tests, for a binding that is compared first after a minute, and then every hour.
 func momentAt(minute int) moment {
-	return moment{now: start.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparison: time.Minute, resync: time.Hour, number: minute}
+	return moment{now: startTime.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparisonDelay: time.Minute, resyncPeriod: time.Hour, number: minute}
 }
 
 // entryAfter returns the memory entry of a binding after notes that were made one minute apart.
@@ -55,12 +55,12 @@ func entryAfter(notes ...note) (e entry) {
 	return e
 }
 
-func keepEntry(e entry, _ moment) entry { return e }
+func noteNothing(e entry, _ moment) entry { return e }
 
 func planNote(n bindingplan.Note) note { return noteCarriedOut(n, firstBinding) }
 
-func refusalNote(class engine.Class, numbers ...int) note {
-	return noteRefused(bindingplan.Refusal{Endpoints: endpoints(numbers...), Because: bindingplan.Failure{Err: errRefused, Class: class}})
+func refusalNote(class failure.Class, numbers ...int) note {
+	return noteRefusedEndpoints(bindingplan.Refusal{Endpoints: endpoints(numbers...), AWSFailure: bindingplan.Failure{Err: errRefused, Class: class}})
 }
 
 // TestPlansGetTheFactsOfEarlierNotes checks which facts from earlier notes the next plan gets, a minute after the last note.
@@ -71,42 +71,42 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 		want  func(*bindingplan.Memory)
 	}{
 		"nothing": {nil, func(*bindingplan.Memory) {}},
-		"a binding that was seen is due when it was said first": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Known), keepEntry}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, momentAt(0).firstDue().Sub(momentAt(3).now)
+		"a binding that was seen is due when it was said first": {[]note{planNote(bindingplan.NoteBindingRead), planNote(bindingplan.NoteBindingRead), noteNothing}, func(m *bindingplan.Memory) {
+			m.WasRead, m.ComparisonDueIn = true, momentAt(0).firstDue().Sub(momentAt(3).now)
 		}},
-		"one that was compared is due later": {[]note{planNote(bindingplan.Known), planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, momentAt(1).nextDue().Sub(momentAt(2).now)
+		"one that was compared is due later": {[]note{planNote(bindingplan.NoteBindingRead), planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+			m.WasRead, m.ComparisonDueIn = true, momentAt(1).nextDue().Sub(momentAt(2).now)
 		}},
-		"what changed during the run that compared is due": {[]note{planNote(bindingplan.Known), noteRunBegan, noteDueNow, planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, -time.Minute
+		"what changed during the run that compared is due": {[]note{planNote(bindingplan.NoteBindingRead), noteRunBegan, noteDueNow, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+			m.WasRead, m.ComparisonDueIn = true, -time.Minute
 		}},
-		"a run sees what changed before it": {[]note{planNote(bindingplan.Known), noteDueNow, noteRunBegan, planNote(bindingplan.Compared)}, func(m *bindingplan.Memory) {
-			m.Known, m.DueIn = true, momentAt(3).nextDue().Sub(momentAt(4).now)
+		"a run sees what changed before it": {[]note{planNote(bindingplan.NoteBindingRead), noteDueNow, noteRunBegan, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+			m.WasRead, m.ComparisonDueIn = true, momentAt(3).nextDue().Sub(momentAt(4).now)
 		}},
-		"so is what has had no run": {[]note{noteDueNow}, func(m *bindingplan.Memory) { m.Known, m.DueIn = true, -time.Minute }},
-		"absence lasts from the first note": {[]note{planNote(bindingplan.BackendMissing), planNote(bindingplan.BackendMissing)}, func(m *bindingplan.Memory) {
+		"so is what has had no run": {[]note{noteDueNow}, func(m *bindingplan.Memory) { m.WasRead, m.ComparisonDueIn = true, -time.Minute }},
+		"absence lasts from the first note": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteBackendMissing)}, func(m *bindingplan.Memory) {
 			m.AbsentFor = 2 * time.Minute
 		}},
-		"what is there again is not absent": {[]note{planNote(bindingplan.BackendMissing), planNote(bindingplan.Released), planNote(bindingplan.BackendSeen)}, func(*bindingplan.Memory) {}},
-		"one that has released is looked at once more": {[]note{planNote(bindingplan.BackendMissing), planNote(bindingplan.Released)}, func(m *bindingplan.Memory) {
-			m.Released = true
+		"what is there again is not absent": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteResourcesRemoved), planNote(bindingplan.NoteBackendFound)}, func(*bindingplan.Memory) {}},
+		"one that has released is looked at once more": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteResourcesRemoved)}, func(m *bindingplan.Memory) {
+			m.ResourcesRemoved = true
 		}},
-		"success is pending": {[]note{planNote(bindingplan.SuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
-		"success is reported": {[]note{planNote(bindingplan.SuccessPending), planNote(bindingplan.SuccessReported)}, func(*bindingplan.Memory) {
+		"success is pending": {[]note{planNote(bindingplan.NoteSuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
+		"success is reported": {[]note{planNote(bindingplan.NoteSuccessPending), planNote(bindingplan.NoteSuccessReported)}, func(*bindingplan.Memory) {
 		}},
-		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.TextReported = momentAt(0).now }},
+		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.FaultTextReportedAt = momentAt(0).now }},
 		"an empty checkpoint is one": {[]note{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
 			m.HasCheckpoint = true
 		}},
-		"refused targets": {[]note{refusalNote(engine.Invalid, 1)}, func(m *bindingplan.Memory) {
-			m.Refused = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {
-				Because: bindingplan.Failure{Err: errRefused, Class: engine.Invalid}, Until: momentAt(0).now.Add(durations.Requeue),
+		"refused targets": {[]note{refusalNote(failure.Invalid, 1)}, func(m *bindingplan.Memory) {
+			m.RefusedTargets = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {
+				AWSFailure: bindingplan.Failure{Err: errRefused, Class: failure.Invalid}, Until: momentAt(0).now.Add(durations.Requeue),
 			}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := momentAt(len(x.notes))
-			got, want := entryAfter(x.notes...).planMemory(now), bindingplan.Memory{DueIn: now.firstDue().Sub(now.now)}
+			got, want := entryAfter(x.notes...).planMemory(now), bindingplan.Memory{ComparisonDueIn: now.firstDue().Sub(now.now)}
 			if x.want(&want); !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
@@ -118,14 +118,14 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 // does not change.
 func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	full := func() entry {
-		return entryAfter(noteRegistered(firstBinding, endpoints(1, 2)), refusalNote(engine.Invalid, 1, 2), noteLeaving(observedTargets(1, 2)),
+		return entryAfter(noteRegistered(firstBinding, endpoints(1, 2)), refusalNote(failure.Invalid, 1, 2), noteLeavingTargets(observedTargets(1, 2)),
 			noteRegisterCall("arn/a", 3, errRefused, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
 	}
 	e, want := full(), full()
-	notes := []note{noteRegistered(firstBinding, endpoints(3)), noteFound(firstBinding, observedTargets(3)), noteDeregistered(firstBinding, observedTargets(1)), noteEmptied,
-		refusalNote(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(observedTargets(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteUncertain,
-		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteTextReported, noteRunBegan, noteRunEnded(true), noteDueNow, noteWaiting}
-	for n := bindingplan.Known; n <= bindingplan.NoRemoval; n++ {
+	notes := []note{noteRegistered(firstBinding, endpoints(3)), noteFoundTargets(firstBinding, observedTargets(3)), noteDeregistered(firstBinding, observedTargets(1)), noteTargetGroupEmptied,
+		refusalNote(failure.Invalid, 1, 3), noteRetainedRefusals(endpoints(1)), noteLeavingTargets(observedTargets(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteRegistrationUncertain,
+		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteTextReported, noteRunBegan, noteRunEnded(true), noteDueNow, noteWaitingForServices}
+	for n := bindingplan.NoteBindingRead; n <= bindingplan.NoteRemovalNotNeeded; n++ {
 		notes = append(notes, planNote(n))
 	}
 	for i, n := range notes {
@@ -135,17 +135,17 @@ func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
 	}
 }
 
-func TestRegistrationAfterNotes(t *testing.T) {
+func TestRegistrationHasTheTargetsOfItsNotes(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
 		has   []int
 	}{
-		"registered and found":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteFound(firstBinding, observedTargets(2))}, []int{1, 2}},
+		"registered and found":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteFoundTargets(firstBinding, observedTargets(2))}, []int{1, 2}},
 		"taken out":                 {[]note{noteRegistered(firstBinding, endpoints(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, []int{2}},
 		"in another target group":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteRegistered(bindingOf("arn/b"), endpoints(2))}, []int{2}},
 		"taken out of another":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteDeregistered(bindingOf("arn/b"), observedTargets(1))}, []int{1}},
-		"the target group was left": {[]note{noteRegistered(firstBinding, endpoints(1)), noteEmptied}, nil},
-		"nothing is found":          {[]note{noteFound(firstBinding, nil)}, nil},
+		"the target group was left": {[]note{noteRegistered(firstBinding, endpoints(1)), noteTargetGroupEmptied}, nil},
+		"nothing is found":          {[]note{noteFoundTargets(firstBinding, nil)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := entryAfter(x.notes...)
@@ -155,21 +155,21 @@ func TestRegistrationAfterNotes(t *testing.T) {
 					has = append(has, i)
 				}
 			}
-			if !slices.Equal(has, x.has) || (e.lastKnown() != nil) != (len(x.has) > 0) {
-				t.Errorf("%v are registered, want %v; last known: %v", has, x.has, e.lastKnown())
+			if !slices.Equal(has, x.has) || (e.lastKnownBinding() != nil) != (len(x.has) > 0) {
+				t.Errorf("%v are registered, want %v; last known: %v", has, x.has, e.lastKnownBinding())
 			}
 		})
 	}
 	b := bindingOf("arn/gone")
-	if e := entryAfter(noteRegistered(firstBinding, endpoints(1)), noteCarriedOut(bindingplan.Departed, b)); e.lastKnown() != b {
-		t.Errorf("a binding that departed is last known as %v", e.lastKnown())
+	if e := entryAfter(noteRegistered(firstBinding, endpoints(1)), noteCarriedOut(bindingplan.NoteDeletedInUse, b)); e.lastKnownBinding() != b {
+		t.Errorf("a binding that departed is last known as %v", e.lastKnownBinding())
 	}
 }
 
 // After each further refusal of a target its back-off doubles. If the target is not desired for a while, the back-off
 // starts again.
 func TestRefusedTargetsBackOff(t *testing.T) {
-	again, id := refusalNote(engine.Invalid, 1), endpoints(1)[0].Identity()
+	again, id := refusalNote(failure.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
 		notes []note
 		want  time.Duration
@@ -177,13 +177,13 @@ func TestRefusedTargetsBackOff(t *testing.T) {
 		"once":                          {[]note{again}, durations.Requeue},
 		"three times":                   {[]note{again, again, again}, 4 * durations.Requeue},
 		"up to a limit":                 {slices.Repeat([]note{again}, 20), durations.DeniedWait},
-		"for want of permission":        {[]note{refusalNote(engine.Denied, 1)}, durations.Requeue},
-		"what may pass is not counted":  {[]note{refusalNote(engine.Throttled, 1)}, 0},
-		"with another, which is wanted": {[]note{refusalNote(engine.Invalid, 1, 2), noteOnlyRefused(endpoints(1)), again}, 2 * durations.Requeue},
-		"not wanted meanwhile":          {[]note{again, noteOnlyRefused(endpoints(2)), again}, durations.Requeue},
+		"for want of permission":        {[]note{refusalNote(failure.Denied, 1)}, durations.Requeue},
+		"what may pass is not counted":  {[]note{refusalNote(failure.Throttled, 1)}, 0},
+		"with another, which is wanted": {[]note{refusalNote(failure.Invalid, 1, 2), noteRetainedRefusals(endpoints(1)), again}, 2 * durations.Requeue},
+		"not wanted meanwhile":          {[]note{again, noteRetainedRefusals(endpoints(2)), again}, durations.Requeue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := entryAfter(x.notes...).refused[id]
+			got := entryAfter(x.notes...).refusedTargets[id]
 			if last := momentAt(len(x.notes) - 1).now; got.delay != x.want || x.want > 0 && got.Until != last.Add(x.want) {
 				t.Errorf("waits %v until %v, want %v from %v", got.delay, got.Until, x.want, last)
 			}
@@ -210,7 +210,7 @@ func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 		"a call that failed otherwise":  {[]note{noteRegisterCall("arn/a", 100, errRefused, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := entryAfter(x.notes...).overCapacity.refusalFor(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
+			if err := entryAfter(x.notes...).capacityRefusal.refusalFor(x.arn, x.n, startTime.Add(x.wait)); (err == nil) != x.fits {
 				t.Errorf("%v", err)
 			}
 		})
@@ -223,11 +223,11 @@ func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 		notes []note
 		want  map[string]time.Time
 	}{
-		"since the first note":   {[]note{noteLeaving(observedTargets(1)), noteLeaving(observedTargets(1))}, map[string]time.Time{"10.0.0.1": momentAt(0).now}},
-		"wanted in between":      {[]note{noteLeaving(observedTargets(1)), noteLeaving(observedTargets(2)), noteLeaving(observedTargets(1, 2))}, map[string]time.Time{"10.0.0.1": momentAt(2).now, "10.0.0.2": momentAt(1).now}},
-		"taken out":              {[]note{noteLeaving(observedTargets(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, map[string]time.Time{"10.0.0.2": momentAt(0).now}},
-		"nothing is left to do":  {[]note{noteLeaving(observedTargets(1)), planNote(bindingplan.Compared)}, nil},
-		"nothing waits any more": {[]note{noteLeaving(observedTargets(1)), noteLeaving(nil)}, nil},
+		"since the first note":   {[]note{noteLeavingTargets(observedTargets(1)), noteLeavingTargets(observedTargets(1))}, map[string]time.Time{"10.0.0.1": momentAt(0).now}},
+		"wanted in between":      {[]note{noteLeavingTargets(observedTargets(1)), noteLeavingTargets(observedTargets(2)), noteLeavingTargets(observedTargets(1, 2))}, map[string]time.Time{"10.0.0.1": momentAt(2).now, "10.0.0.2": momentAt(1).now}},
+		"taken out":              {[]note{noteLeavingTargets(observedTargets(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, map[string]time.Time{"10.0.0.2": momentAt(0).now}},
+		"nothing is left to do":  {[]note{noteLeavingTargets(observedTargets(1)), planNote(bindingplan.NoteCompared)}, nil},
+		"nothing waits any more": {[]note{noteLeavingTargets(observedTargets(1)), noteLeavingTargets(nil)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := entryAfter(x.notes...).leavingSince; !maps.Equal(got, x.want) {
@@ -245,14 +245,14 @@ func TestDriftIsReportedOnlyAfterACompleteRegistration(t *testing.T) {
 		wait  time.Duration // after the last note
 		want  bool
 	}{
-		"after a complete run":      {[]note{noteRunBegan, register, done}, durations.Settle, true},
-		"a moment after a call":     {[]note{noteRunBegan, done, register}, durations.Settle, false},
-		"after one that takes out":  {[]note{noteRunBegan, register, done, noteDeregistered(firstBinding, observedTargets(1))}, durations.Settle, false},
+		"after a complete run":      {[]note{noteRunBegan, register, done}, durations.SettleWindow, true},
+		"a moment after a call":     {[]note{noteRunBegan, done, register}, durations.SettleWindow, false},
+		"after one that takes out":  {[]note{noteRunBegan, register, done, noteDeregistered(firstBinding, observedTargets(1))}, durations.SettleWindow, false},
 		"after an incomplete run":   {[]note{noteRunBegan, register, noteRunEnded(false)}, time.Hour, false},
 		"during the next run":       {[]note{noteRunBegan, register, done, noteRunBegan}, time.Hour, false},
 		"nothing was registered":    {[]note{noteRunBegan, done}, time.Hour, false},
-		"the target group was left": {[]note{noteRunBegan, register, done, noteEmptied}, time.Hour, false},
-		"an end without a begin":    {[]note{register, done, noteRunBegan, done}, durations.Settle, true},
+		"the target group was left": {[]note{noteRunBegan, register, done, noteTargetGroupEmptied}, time.Hour, false},
+		"an end without a begin":    {[]note{register, done, noteRunBegan, done}, durations.SettleWindow, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := entryAfter(x.notes...).isVerifiable(momentAt(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
@@ -262,7 +262,7 @@ func TestDriftIsReportedOnlyAfterACompleteRegistration(t *testing.T) {
 	}
 }
 
-func TestDriftOfRegisteredTargets(t *testing.T) {
+func TestDriftListsMissingAndAddedTargets(t *testing.T) {
 	shared := bindingOf("arn/a")
 	shared.Spec.MultiClusterTargetGroup = true
 	draining := observedTargets(1, 2)
@@ -276,7 +276,7 @@ func TestDriftOfRegisteredTargets(t *testing.T) {
 		"one is missing, another is added": {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|10.0.0.3:80"},
 		"one that drains is missing":       {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
 		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|"},
-		"what had no answer may be ours":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteUncertain}, observedTargets(1, 3), "|"},
+		"what had no answer may be ours":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteRegistrationUncertain}, observedTargets(1, 3), "|"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := entryAfter(x.notes...).registration.driftIn(x.live).String(); got != x.want {
@@ -308,13 +308,13 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 // A run waits for the Services of other bindings for at most half a minute, and after that not again for some minutes.
 // So a user who edits bindings all the time cannot prevent the removal of rules.
 func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
-	now := start
+	now := startTime
 	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
 	for _, x := range []struct {
 		after time.Duration
 		want  bool
 	}{{0, true}, {29 * time.Second, true}, {30 * time.Second, false}, {299 * time.Second, false}, {5 * time.Minute, true}, {329 * time.Second, true}, {330 * time.Second, false}} {
-		if now = start.Add(x.after); m.mayWait(Key{Name: "a"}) != x.want {
+		if now = startTime.Add(x.after); m.noteServiceWait(Key{Name: "a"}) != x.want {
 			t.Errorf("after %v: not %v", x.after, x.want)
 		}
 	}
@@ -323,32 +323,32 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 // Availability zones are sent for an hour after AWS required them, because AWS may not require them later.
 func TestZonesAreSentForALimitedTime(t *testing.T) {
 	e := entryAfter(noteZonesRequired)
-	if (entry{}).needsZones(start) || !e.needsZones(start.Add(59*time.Minute)) || e.needsZones(start.Add(time.Hour)) {
+	if (entry{}).needsZones(startTime) || !e.needsZones(startTime.Add(59*time.Minute)) || e.needsZones(startTime.Add(time.Hour)) {
 		t.Error("zones are wanted at the wrong times")
 	}
 }
 
 // A Service counts as absent if runs have not found it for five seconds, or if the binding has released its targets.
 func TestServiceIsAbsentAfterAMoment(t *testing.T) {
-	missing := entryAfter(planNote(bindingplan.BackendMissing))
-	if (entry{}).serviceAbsent(start) || missing.serviceAbsent(start.Add(4*time.Second)) || !missing.serviceAbsent(start.Add(5*time.Second)) {
+	missing := entryAfter(planNote(bindingplan.NoteBackendMissing))
+	if (entry{}).isServiceAbsent(startTime) || missing.isServiceAbsent(startTime.Add(4*time.Second)) || !missing.isServiceAbsent(startTime.Add(5*time.Second)) {
 		t.Error("absence is believed at the wrong times")
 	}
-	if !entryAfter(planNote(bindingplan.Released)).serviceAbsent(start) {
+	if !entryAfter(planNote(bindingplan.NoteResourcesRemoved)).isServiceAbsent(startTime) {
 		t.Error("a binding that has released its targets has a Service")
 	}
 }
 
 // A run that ends after its binding was forgotten does not create a memory entry for the binding.
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
-	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)
 	m.note(key, noteRegistered(firstBinding, endpoints(1)))
 	m.forget(key)
-	m.noteKnown(key, noteRunEnded(true))
-	m.noteKnown(key, noteDueNow)
-	if len(m.entries) > 0 || m.get(key).lastKnown() != nil {
+	m.noteIfKnown(key, noteRunEnded(true))
+	m.noteIfKnown(key, noteDueNow)
+	if len(m.entries) > 0 || m.get(key).lastKnownBinding() != nil {
 		t.Errorf("remembered: %+v", m.entries)
 	}
 }
@@ -356,7 +356,7 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 // Run numbers are unique, so that the reader of an entry notices another run in between, even if the binding was
 // forgotten and created again.
 func TestRunNumbersAreUnique(t *testing.T) {
-	m := newMemory(Config{Clock: testclock.FromVariable(&start)})
+	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
 	m.note(key, noteRunBegan)
 	before := m.note(key, noteRunEnded(true))

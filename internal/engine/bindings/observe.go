@@ -10,9 +10,9 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
@@ -25,21 +25,21 @@ const maxPlanRounds = 20
 // reader is the part of a run that reads facts, and makes plans from them.
 type reader struct{ *run }
 
-// facts returns the facts that every plan begins with: the stored TargetGroupBinding, what is remembered from earlier runs,
-// and the pods that have the readiness gate of the binding.
-func (p reader) facts() (*bindingplan.Facts, error) {
+// initialFacts returns the facts that every plan begins with: the stored TargetGroupBinding, what is remembered from earlier
+// runs, and the pods that have the readiness gate of the binding.
+func (p reader) initialFacts() (*bindingplan.Facts, error) {
 	r := p.r
 	p.view = r.Cluster.View()
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.view, cluster.KindBinding, p.key.Namespace, p.key.Name)
 	if err := p.view.Err(); err != nil {
 		return nil, err
 	}
-	f := &bindingplan.Facts{Key: p.key, Options: r.planOptions(), Stored: b, Absent: !ok}
+	f := &bindingplan.Facts{Key: p.key, Options: r.planOptions(), StoredBinding: b, Absent: !ok}
 	if ok {
 		p.checkpoint = b.Annotations[targets.CheckpointAnnotation]
 	} else {
-		f.Stored = r.memory.get(p.key).lastKnown()
-		f.Described = f.Stored
+		f.StoredBinding = r.memory.get(p.key).lastKnownBinding()
+		f.CompletedBinding = f.StoredBinding
 	}
 	f.Now, f.Memory = r.Clock.Now(), r.memory.planMemory(p.key)
 	var err error
@@ -48,7 +48,7 @@ func (p reader) facts() (*bindingplan.Facts, error) {
 }
 
 func (r *Reconciler) planOptions() bindingplan.Options {
-	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxAge(r.Resync)}
+	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxReadAge(r.Resync)}
 }
 
 // gatedPods returns the pods with the readiness gate of the binding whose gate was not released yet.
@@ -56,7 +56,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
 	v := p.r.Cluster.View().Unsubscribed() // a change of these pods needs no run
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
-		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
+		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByReadinessGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		shown, _, ok := targets.CurrentCondition(pod, gate)
@@ -64,41 +64,41 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	}), v.Err()
 }
 
-// gateOf returns the type of the readiness gate of a binding.
+// gateConditionText returns the type of the readiness gate of a binding.
 func gateOf(key Key) corev1.PodConditionType {
 	return targets.GateType(key.Name)
 }
 
-// resolve reads the target group from AWS and the endpoints from the cluster. It records the view before it uses the
+// resolveEndpoints reads the target group from AWS and the endpoints from the cluster. It records the view before it uses the
 // endpoints, so that no change is missed.
-func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
-	p.describeTargetGroup(ctx, f)
-	if f.Undescribed == nil {
-		f.Resolution = targets.Resolve(p.view, f.Described, p.r.Targets)
-		p.demand = targets.DemandOf(p.view, f.Described, f.Resolution)
-		if f.Resolution.NoEndpoints != nil {
-			f.Owners = p.r.Owners(f.Described)
+func (p reader) resolveEndpoints(ctx context.Context, f *bindingplan.Facts) error {
+	p.describeBinding(ctx, f)
+	if f.DescribeFailure == nil {
+		f.Resolution = targets.Resolve(p.view, f.CompletedBinding, p.r.Targets)
+		p.demand = targets.RuleDemandOf(p.view, f.CompletedBinding, f.Resolution)
+		if f.Resolution.NoEndpointsReason != nil {
+			f.Owners = p.r.Owners(f.CompletedBinding)
 		}
 	}
-	p.r.Recorder.Viewed(p.key, p.view)
+	p.r.Recorder.RecordView(p.key, p.view)
 	if err := p.view.Err(); err != nil {
 		return err
 	}
 	var err error
-	f.Want, err = f.Resolution.Checkpoint(f.Stored.Spec)
+	f.DesiredCheckpoint, err = f.Resolution.Checkpoint(f.StoredBinding.Spec)
 	return err
 }
 
-// plan makes a plan, reads the facts that the plan requests, and repeats this until the plan requests no more facts.
-func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
+// makePlan makes a plan, reads the facts that the plan requests, and repeats this until the plan requests no more facts.
+func (p reader) makePlan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
 	for range maxPlanRounds {
 		plan := make(f)
 		if len(plan.Questions) == 0 {
-			p.watch(plan.Watch)
+			p.subscribe(plan.WatchedObjects)
 			return plan, nil
 		}
 		for _, a := range plan.Questions {
-			more, err := p.read(ctx, f, a)
+			more, err := p.readFact(ctx, f, a)
 			if err != nil {
 				return plan, err
 			}
@@ -110,129 +110,129 @@ func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindi
 	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s does not stop requesting facts", p.key)
 }
 
-// watch subscribes the run to objects, so that their changes enqueue the binding.
-func (p reader) watch(refs []cluster.Ref) {
+// subscribe subscribes the run to objects, so that their changes enqueue the binding.
+func (p reader) subscribe(refs []cluster.Ref) {
 	if len(refs) == 0 {
 		return
 	}
 	for _, ref := range refs {
 		p.view.Subscribe(ref.Kind, ref.Namespace, ref.Name)
 	}
-	p.r.Recorder.Viewed(p.key, p.view)
+	p.r.Recorder.RecordView(p.key, p.view)
 }
 
-// read reads one fact. It reports whether the facts that were requested after this one are still needed.
-func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
+// readFact reads one fact. It reports whether the facts that were requested after this one are still needed.
+func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
-		p.describeTargetGroup(ctx, f)
+		p.describeBinding(ctx, f)
 	case bindingplan.AskTargetGroup:
-		f.Group = p.readTargetGroup(ctx, f)
+		f.LiveTargetGroup = p.readTargetGroup(ctx, f)
 	case bindingplan.AskConflict:
 		f.Conflict, err = p.readConflict(ctx, f)
 	case bindingplan.AskRecord:
-		f.Record = p.readRecord(ctx, f, a.Leaving)
+		f.Record = p.readRecord(ctx, f, a.BindingDeleted)
 		return f.Record.Failure == nil, nil
 	case bindingplan.AskHealth:
 		p.readHealth(ctx, f, a)
 	case bindingplan.AskServing:
-		f.Serving, err = p.readServing(f.Serving, a)
+		f.ServingPods, err = p.readServingPods(f.ServingPods, a)
 	case bindingplan.AskNetwork:
 		f.Network, err = p.readNetwork(ctx, f, a.Endpoints)
 	case bindingplan.AskInUse:
-		used, uerr := p.readInUse(ctx, f.Stored)
-		f.InUse = &bindingplan.InUse{Used: used}
+		used, uerr := p.readInUse(ctx, f.StoredBinding)
+		f.InUse = &bindingplan.UsageAnswer{Used: used}
 		if uerr != nil {
-			f.InUse.Failure = p.r.failure(uerr)
+			f.InUse.Failure = p.r.failureOf(uerr)
 		}
 	case bindingplan.AskForwards:
 		f.Forwards = p.readForwards(ctx, f)
 	case bindingplan.AskWanted:
-		wanted, werr := p.r.isStackDesired(f.Stored)
-		f.Wanted, err = &wanted, werr
+		wanted, werr := p.r.isStackDesired(f.StoredBinding)
+		f.NeededByStack, err = &wanted, werr
 	case bindingplan.AskGone:
-		f.Gone, err = p.readGone(a)
+		f.GoneTargets, err = p.readGoneTargets(a)
 	}
 	return true, err
 }
 
-// describeTargetGroup sets the described binding: the stored binding, completed with the properties of its target group
+// describeBinding sets the described binding: the stored binding, completed with the properties of its target group
 // in AWS.
-func (p reader) describeTargetGroup(ctx context.Context, f *bindingplan.Facts) {
-	if f.Described = f.Stored; !f.NeedsCompletion() {
+func (p reader) describeBinding(ctx context.Context, f *bindingplan.Facts) {
+	if f.CompletedBinding = f.StoredBinding; !f.NeedsCompletion() {
 		return
 	}
-	w, err := p.r.completedBinding(ctx, f.Stored)
+	w, err := p.r.completedBinding(ctx, f.StoredBinding)
 	if err != nil {
-		f.Undescribed = p.r.failure(err)
+		f.DescribeFailure = p.r.failureOf(err)
 		return
 	}
-	f.Described = w
+	f.CompletedBinding = w
 }
 
 // completedBinding returns the binding with the ARN and target type of its target group, and with the other fields that its
 // spec lacks if they can be read.
 func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
-	needed, age := bindingplan.Unusable(b), durations.StableFactAge
-	if !bindingplan.Incomplete(b) || !needed && bindingplan.UnsupportedFinding(b) != nil {
+	needed, age := bindingplan.IsUnusable(b), durations.StableFactAge
+	if !bindingplan.IsIncomplete(b) || !needed && bindingplan.UnsupportedFinding(b) != nil {
 		return b, nil
 	}
 	if needed {
-		age = durations.Overdue
+		age = durations.OverdueDeadline
 	}
 	g, err := r.Cloud.TargetGroupsOf(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, age)
 	switch {
 	case err == nil:
-		return g.Complete(b), nil
+		return g.CompleteBinding(b), nil
 	case needed:
 		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
 	}
 	return b, nil
 }
 
-// readTargetGroup reads the target group that the binding is compared with. An error does not stop the run, because AWS validates
-// the targets too.
-func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
-	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.StableFactAge)
+// readTargetGroup reads the target group that the binding is compared with. An error does not stop the run, because AWS
+// validates the targets too.
+func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.TargetGroupAnswer {
+	g, err := p.targetGroups(f).TargetGroup(ctx, f.CompletedBinding.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {
-		return &bindingplan.GroupAnswer{}
+		return &bindingplan.TargetGroupAnswer{}
 	}
-	return &bindingplan.GroupAnswer{TargetGroup: &g}
+	return &bindingplan.TargetGroupAnswer{TargetGroup: &g}
 }
 
 // readHealth reads the registered targets.
 func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
-	arn := f.Described.Spec.TargetGroupARN
+	arn := f.CompletedBinding.Spec.TargetGroupARN
 	start := p.r.Clock.Now()
 	h, err := p.targetGroups(f).TargetHealth(ctx, arn, a.MaxAge)
 	p.r.recordPhase("health", start)
 	f.Health = &bindingplan.Health{Targets: h.Targets, MaxAge: a.MaxAge}
 	if err != nil {
-		f.Health.Failure = p.r.failure(fmt.Errorf("list targets of %s: %w", arn, err))
+		f.Health.Failure = p.r.failureOf(fmt.Errorf("list targets of %s: %w", arn, err))
 	}
 	f.Now = p.r.Clock.Now()
 }
 
 // readForwards reads whether any load balancer forwards to the target group.
-func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
-	used, err := p.targetGroups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
-	out := &bindingplan.Forwards{Found: used}
+func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.ForwardingAnswer {
+	used, err := p.targetGroups(f).IsInUse(ctx, f.CompletedBinding.Spec.TargetGroupARN)
+	out := &bindingplan.ForwardingAnswer{Found: used}
 	if err != nil {
-		out.Failure = p.r.failure(fmt.Errorf("determine whether target group %s is in use: %w", f.Described.Spec.TargetGroupARN, err))
+		out.Failure = p.r.failureOf(fmt.Errorf("determine whether target group %s is in use: %w", f.CompletedBinding.Spec.TargetGroupARN, err))
 	}
 	return out
 }
 
-// readServing adds the pods at the addresses of targets to those that are known.
-func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing) (*bindingplan.Serving, error) {
-	out := &bindingplan.Serving{Asked: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
+// readServingPods adds the pods at the addresses of targets to those that are known.
+func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.AskServing) (*bindingplan.ServingPods, error) {
+	out := &bindingplan.ServingPods{AskedAddresses: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
 	if known != nil {
-		maps.Copy(out.Asked, known.Asked)
+		maps.Copy(out.AskedAddresses, known.AskedAddresses)
 		maps.Copy(out.Pods, known.Pods)
 	}
 	v := p.r.Cluster.View().Unsubscribed() // the plan watches the pods that were found; subscribing here would watch all pods
 	for _, t := range a.Targets {
-		out.Asked[t.ID] = true
+		out.AskedAddresses[t.ID] = true
 		if pod := targets.ServingPodAt(v, p.key.Namespace, t.ID); pod != nil {
 			out.Pods[t.ID] = pod
 		}
@@ -240,28 +240,28 @@ func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing
 	return out, v.Err()
 }
 
-// readGone finds the targets whose pod or node does not exist any more.
-func (p reader) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
+// readGoneTargets finds the targets whose pod or node does not exist any more.
+func (p reader) readGoneTargets(a bindingplan.AskGone) (*bindingplan.GoneTargets, error) {
 	// The first call only subscribes the view, which is recorded before the targets are read, so that no change is missed.
 	targets.GoneTargets(p.view, p.key.Namespace, a.Targets)
-	p.r.Recorder.Viewed(p.key, p.view)
+	p.r.Recorder.RecordView(p.key, p.view)
 	if err := p.view.Err(); err != nil {
 		return nil, err
 	}
 	v := p.r.Cluster.View().Unsubscribed()
-	return &bindingplan.Gone{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
+	return &bindingplan.GoneTargets{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
 // readConflict finds another binding for the same target group. A binding that is being deleted is not a conflict, so that
 // the target group does not become empty before the other binding has registered its targets.
 func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
-	b, w := f.Stored, f.Described
+	b, w := f.StoredBinding, f.CompletedBinding
 	if w == nil {
 		w = b
 	}
 	v := p.r.Cluster.View().Unsubscribed()
 	var others []*elbv2.TargetGroupBinding
-	for _, o := range withTargetGroup(v, w) {
+	for _, o := range bindingsOfTargetGroup(v, w) {
 		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil && bindingplan.SameTargetGroup(o, w) {
 			others = append(others, o)
 		}
@@ -275,8 +275,8 @@ func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindin
 	return &out, nil
 }
 
-// withTargetGroup returns the bindings of all namespaces that may have the same target group as a binding.
-func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
+// bindingsOfTargetGroup returns the bindings of all namespaces that may have the same target group as a binding.
+func bindingsOfTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
 	return cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
 	})
@@ -285,28 +285,28 @@ func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.Targ
 // readNetwork reads the CIDR blocks of the VPC, and the availability zones of the nodes whose pods have addresses outside of
 // them.
 func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
-	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).needsZones(p.r.Clock.Now())}
+	n := &bindingplan.Network{VPC: f.CompletedBinding.Spec.VpcID, Zones: map[string]string{}, ZonesRequired: p.r.memory.get(p.key).needsZones(p.r.Clock.Now())}
 	if n.VPC == "" {
 		n.VPC = p.r.VPC
 	}
 	ranges, err := p.r.Cloud.VPCRanges(ctx, n.VPC)
 	switch {
-	case err != nil && p.r.Cloud.Class(err) == engine.Gone && accountOf(f.Stored) != (Account{}):
+	case err != nil && p.r.Cloud.Class(err) == failure.Gone && accountOf(f.StoredBinding) != (Account{}):
 		return n, nil // the VPC of another account may not be visible
-	case err != nil && p.r.Cloud.Class(err) == engine.Gone:
-		n.Failure = p.r.failure(bindingplan.UserError{Finding: finding.Finding{
-			Object: targets.Ref(f.Stored), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,
+	case err != nil && p.r.Cloud.Class(err) == failure.Gone:
+		n.Failure = p.r.failureOf(bindingplan.UserError{Finding: finding.Finding{
+			Object: targets.BindingRef(f.StoredBinding), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,
 			Message: fmt.Sprintf("VPC %s does not exist, or this account does not see it", n.VPC), Fix: "correct spec.vpcID",
 		}})
 		return n, nil
 	case err != nil:
-		n.Failure = p.r.failure(fmt.Errorf("read ranges of VPC %s: %w", n.VPC, err))
+		n.Failure = p.r.failureOf(fmt.Errorf("read ranges of VPC %s: %w", n.VPC, err))
 		return n, nil
 	}
 	n.Ranges = ranges
 	v := p.r.Cluster.View().Unsubscribed() // a node does not change its zone
 	for _, e := range endpoints {
-		if e.Pod == nil || !n.Outside(e.ID) {
+		if e.Pod == nil || !n.IsOutsideVPC(e.ID) {
 			continue
 		}
 		if node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName); ok {

@@ -17,11 +17,11 @@ func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	w := ipHarness(t)
 	own := 0
 	defer w.store.Watch(func(old, new cluster.Object) {
-		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.IsOwnCheckpoint(old, b) {
+		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.reconciler.IsOwnCheckpoint(old, b) {
 			own++
 		}
 	})()
-	w.put(podDocs("web", p1))
+	w.putObjects(podDocs("web", p1))
 	w.run("a")
 	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
@@ -43,19 +43,19 @@ func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 		old := w.binding("a")
 		new := old.DeepCopy()
 		change(new)
-		if w.rec.IsOwnCheckpoint(old, new) {
+		if w.reconciler.IsOwnCheckpoint(old, new) {
 			t.Errorf("%s has changed, and no run is needed", name)
 		}
 	}
 	same := w.binding("a")
-	if w.rec.IsOwnCheckpoint(nil, same) || w.rec.IsOwnCheckpoint(same, nil) {
+	if w.reconciler.IsOwnCheckpoint(nil, same) || w.reconciler.IsOwnCheckpoint(same, nil) {
 		t.Error("a binding that comes or goes needs no run")
 	}
 	w.now = w.now.Add(time.Second)
 	w.restart()
 	old := same.DeepCopy()
 	old.Annotations[targets.CheckpointAnnotation] = ""
-	if w.rec.IsOwnCheckpoint(old, same) {
+	if w.reconciler.IsOwnCheckpoint(old, same) {
 		t.Error("a checkpoint of another process needs no run")
 	}
 }

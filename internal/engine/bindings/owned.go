@@ -14,12 +14,12 @@ import (
 )
 
 // readRecord reads which targets the binding may deregister. It reads the record from the API server.
-func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.Record {
-	out := &bindingplan.Record{Shared: f.Stored.Spec.MultiClusterTargetGroup}
+func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.TargetRecord {
+	out := &bindingplan.TargetRecord{Shared: f.StoredBinding.Spec.MultiClusterTargetGroup}
 	if out.Shared || leaving {
 		var err error
-		if out.Others, err = p.r.targetsOfOthers(ctx, f.Stored, leaving); err != nil {
-			out.Failure = p.r.failure(err)
+		if out.NeededByOthers, err = p.r.targetsOfOthers(ctx, f.StoredBinding, leaving); err != nil {
+			out.Failure = p.r.failureOf(err)
 			return out
 		}
 	}
@@ -28,10 +28,10 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 	}
 	list, recorded, err := p.r.Cluster.OwnedTargets(ctx, p.key)
 	if err != nil {
-		out.Failure = p.r.failure(fmt.Errorf("read the record of own targets: %w", err))
+		out.Failure = p.r.failureOf(fmt.Errorf("read the record of own targets: %w", err))
 		return out
 	}
-	out.Recorded, out.Identities = recorded, map[string]bool{}
+	out.HasRecord, out.Identities = recorded, map[string]bool{}
 	for _, id := range list {
 		out.Identities[targets.CanonicalIdentity(id)] = true
 	}
@@ -48,7 +48,7 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range withTargetGroup(v, b) {
+	for _, o := range bindingsOfTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !bindingplan.SameTargetGroup(o, b) ||
 			!o.Spec.MultiClusterTargetGroup && !leaving || !bindingplan.MayRegister(o, owners) {
 			continue
@@ -58,8 +58,8 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 			continue // the other binding cannot register targets either
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
-		if found.NotFound && leaving && !r.memory.get(key).serviceAbsent(r.Clock.Now()) && r.memory.mayWait(Key{Namespace: b.Namespace, Name: b.Name}) {
-			return nil, serviceNotArrived{key} // the other binding may take the targets over
+		if found.BackendMissing && leaving && !r.memory.get(key).isServiceAbsent(r.Clock.Now()) && r.memory.noteServiceWait(Key{Namespace: b.Namespace, Name: b.Name}) {
+			return nil, serviceNotArrivedError{key} // the other binding may take the targets over
 		}
 		for _, e := range found.Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
@@ -68,16 +68,16 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 	return out, v.Err()
 }
 
-// serviceNotArrived is the error of a run that cannot determine yet whether the Service of a binding exists.
-type serviceNotArrived struct{ binding Key }
+// serviceNotArrivedError is the error of a run that cannot determine yet whether the Service of a binding exists.
+type serviceNotArrivedError struct{ binding Key }
 
 // Error implements error.
-func (e serviceNotArrived) Error() string {
+func (e serviceNotArrivedError) Error() string {
 	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.binding)
 }
 
 // RetryAfter returns the time until the Service is looked up again.
-func (serviceNotArrived) RetryAfter() time.Duration { return durations.Moment }
+func (serviceNotArrivedError) RetryAfter() time.Duration { return durations.ShortestInterval }
 
 // JoinIdentities returns the text of a record of own targets: identities separated by commas.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }

@@ -22,7 +22,7 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	if !ok {
 		return nil
 	}
-	root := ownership.Root(id.Kind)
+	root := ownership.RootKind(id.Kind)
 	if root == cluster.KindGateway {
 		parts, _ := naming.GatewayTargetGroupPartsOf(group)
 		if !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Spec.ServiceRef.Name}) {
@@ -40,7 +40,7 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	if v.Err() != nil {
 		return nil
 	}
-	return out[:min(len(out), maxNamed)]
+	return out[:min(len(out), maxNamedItems)]
 }
 
 // mayBelongTo reports whether an object with the finalizer of a stack may belong to it. Stacks of single objects of one kind

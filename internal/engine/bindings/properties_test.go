@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -24,7 +24,7 @@ func randomPods(r *rand.Rand) []pod {
 		case 0:
 			p.notReady = true
 		case 1:
-			p.broken = true
+			p.containersNotReady = true
 		case 2:
 			p.terminating = true
 		}
@@ -41,7 +41,7 @@ func randomPods(r *rand.Rand) []pod {
 func desiredTargets(pods []pod) string {
 	var out []string
 	for _, p := range pods {
-		if !p.broken && !p.terminating {
+		if !p.containersNotReady && !p.terminating {
 			out = append(out, p.ip+":8080")
 		}
 	}
@@ -68,16 +68,16 @@ func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 		w := randomHarness(t)
 		for range 4 {
 			pods := randomPods(r)
-			w.put(podDocs("web", pods...))
+			w.putObjects(podDocs("web", pods...))
 			w.run("a")
-			want(t, "targets", desiredTargets(pods), w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets", desiredTargets(pods), w.aws.targetsOf("arn/a"))
 			w.aws.setAllStates("arn/a", "healthy")
 			w.run("a")
 			w.aws.takeLog()
 			if out := w.run("a"); !out.Deferred {
 				t.Fatalf("not at rest: %+v with %+v", out, pods)
 			}
-			want(t, "calls at rest", "", w.aws.takeLog())
+			checkEqual(t, "calls at rest", "", w.aws.takeLog())
 			if r.IntN(2) == 0 {
 				w.restart()
 			}
@@ -90,33 +90,33 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
 		w := randomHarness(t)
-		w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+		w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 		pods := randomPods(r)
-		w.put(podDocs("web", pods...))
-		class := []engine.Class{engine.Throttled, engine.Unknown, engine.Denied, engine.Invalid}[r.IntN(4)]
+		w.putObjects(podDocs("web", pods...))
+		class := []failure.Class{failure.Throttled, failure.Unknown, failure.Denied, failure.Invalid}[r.IntN(4)]
 		for _, p := range pods {
 			if r.IntN(3) == 0 {
-				w.aws.refuse[p.ip] = class
+				w.aws.refusedItems[p.ip] = class
 			}
 		}
 		if r.IntN(3) == 0 {
-			w.aws.refuse["sg-b"] = class
+			w.aws.refusedItems["sg-b"] = class
 		}
 		for range 3 {
-			_, _ = w.rec.Reconcile(t.Context(), keyOf("a")) // a failed run is retried
+			_, _ = w.reconciler.Reconcile(t.Context(), keyOf("a")) // a failed run is retried
 			if r.IntN(2) == 0 {
 				w.restart()
 			}
 		}
-		clear(w.aws.refuse)
+		clear(w.aws.refusedItems)
 		w.now = w.now.Add(time.Minute)
 		w.run("a")
-		want(t, "targets", desiredTargets(pods), w.aws.targetsOf("arn/a"))
+		checkEqual(t, "targets", desiredTargets(pods), w.aws.targetsOf("arn/a"))
 		rules := "tcp 8080-8080 sg-b"
 		if desiredTargets(pods) == "" {
 			rules = ""
 		}
-		want(t, "rules", rules, w.aws.rulesOf("sg-node"))
+		checkEqual(t, "rules", rules, w.aws.rulesOf("sg-node"))
 	}
 }
 
@@ -130,6 +130,6 @@ func TestOrderOfBindingsMakesNoDifference(t *testing.T) {
 		}
 		return w.aws.targetsOf("arn/a") + "|" + w.aws.targetsOf("arn/b") + "|" + w.aws.rulesOf("sg-node")
 	}
-	want(t, "end", end("a", "b"), end("b", "a"))
-	want(t, "end", end("a", "b"), end("b", "a", "b", "a"))
+	checkEqual(t, "end", end("a", "b"), end("b", "a"))
+	checkEqual(t, "end", end("a", "b"), end("b", "a", "b", "a"))
 }

@@ -20,8 +20,8 @@ type run struct {
 	key      Key
 	view     *cluster.View
 	out      *Outcome
-	reported bindingplan.Reported
-	demand   targets.Demand
+	reported bindingplan.ReportedState
+	demand   targets.RuleDemand
 	// checkpoint is the checkpoint annotation as it was last read or written.
 	checkpoint string
 
@@ -39,10 +39,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 		}
 	}()
 	r.memory.note(key, noteRunBegan)
-	defer func() { r.memory.noteKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // unless the run has removed the entry
+	defer func() { r.memory.noteIfKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // unless the run has removed the entry
 	p := &run{r: r, key: key, out: &out}
 	start := r.Clock.Now()
-	f, err := reader{p}.facts()
+	f, err := reader{p}.initialFacts()
 	if err != nil {
 		return out, err
 	}
@@ -57,22 +57,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	switch {
 	case f.Absent:
-		p.r.Recorder.Gone(p.key)
-	case f.Stored.DeletionTimestamp != nil:
-		p.r.Recorder.Viewed(p.key, p.view)
+		p.r.Recorder.RecordGone(p.key)
+	case f.StoredBinding.DeletionTimestamp != nil:
+		p.r.Recorder.RecordView(p.key, p.view)
 	default:
-		if err := (reader{p}).resolve(ctx, f); err != nil {
+		if err := (reader{p}).resolveEndpoints(ctx, f); err != nil {
 			return err
 		}
 		if waits, err := p.deregisterFromPreviousTargetGroup(ctx, f); waits || err != nil {
 			return p.deregisterAbsentTargets(ctx, f, err)
 		}
 	}
-	plan, err := reader{p}.plan(ctx, f, bindingplan.Make)
+	plan, err := reader{p}.makePlan(ctx, f, bindingplan.Make)
 	if err == nil {
 		err = p.carryOut(ctx, f, &plan)
 	}
-	if plan.Remove || err != nil && len(plan.Steps) == 0 && !f.Absent {
+	if plan.NeedsRemoval || err != nil && len(plan.Steps) == 0 && !f.Absent {
 		err = p.deregisterAbsentTargets(ctx, f, err)
 	}
 	return err
@@ -81,41 +81,41 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 // carryOut carries out a plan, and reports.
 func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
 	done := p.carryOutSteps(ctx, f, plan)
-	p.targetsUnavailable, p.out.Deferred = plan.Unavailable, plan.Deferred
+	p.targetsUnavailable, p.out.Deferred = plan.TargetsUnavailable, plan.Deferred
 	f.Now = p.r.Clock.Now()
-	f.Reported = p.reported
+	f.AlreadyReported = p.reported
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the previous target group of its spec, and reports whether
-// the call was postponed. This must happen before targets are registered in the new target group, because then the previous
-// one is forgotten.
+// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the previous target group of its spec, and
+// reports whether the call was postponed. This must happen before targets are registered in the new target group, because
+// then the previous one is forgotten.
 func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
-	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
+	if old == nil || bindingplan.SameTargetGroup(old, f.StoredBinding) && accountOf(old) == accountOf(f.StoredBinding) {
 		return false, nil
 	}
 	previous := p.removalFacts(old, old, true)
-	failed := p.deregisterByPlan(ctx, previous, bindingplan.MakeEmptying)
+	failed := p.deregisterByPlan(ctx, previous, bindingplan.MakeForPreviousTargetGroup)
 	switch {
 	case failed == nil:
-		p.r.memory.note(p.key, noteEmptied)
+		p.r.memory.note(p.key, noteTargetGroupEmptied)
 	case failed.RetryAfter > 0:
 		p.postpone(failed.RetryAfter)
 		return true, nil
 	default:
-		f.Reported = p.reported
-		return false, p.report(ctx, f, bindingplan.Failed(f, *failed))
+		f.AlreadyReported = p.reported
+		return false, p.report(ctx, f, bindingplan.FailureReport(f, *failed))
 	}
 	return false, nil
 }
 
-// deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more, after a run that has not completed the
-// target group. It returns the error of that run (runErr) joined with its own.
+// deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more, after a run that has not
+// completed the target group. It returns the error of that run (runErr) joined with its own.
 func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts, runErr error) error {
-	w := f.Described
+	w := f.CompletedBinding
 	if w == nil {
-		w = f.Stored
+		w = f.StoredBinding
 	}
 	if old := p.r.memory.get(p.key).registration.binding; old != nil && w != nil && w.Spec.TargetGroupARN == "" {
 		w = old // the binding has the name of a target group that cannot be looked up now
@@ -123,7 +123,7 @@ func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts,
 	if p.skipsRemoval || p.targetsUnavailable || p.view.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.checkFence() != nil {
 		return runErr
 	}
-	g := p.removalFacts(f.Stored, w, f.Absent)
+	g := p.removalFacts(f.StoredBinding, w, f.Absent)
 	failed := p.deregisterByPlan(ctx, g, bindingplan.MakeRemoval)
 	switch {
 	case failed == nil:
@@ -132,8 +132,8 @@ func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts,
 		p.postpone(failed.RetryAfter)
 		return runErr
 	case runErr == nil:
-		g.GatedPods, g.Reported = f.GatedPods, p.reported
-		return p.report(ctx, g, bindingplan.Failed(g, *failed))
+		g.GatedPods, g.AlreadyReported = f.GatedPods, p.reported
+		return p.report(ctx, g, bindingplan.FailureReport(g, *failed))
 	}
 	return errors.Join(runErr, failed.Err)
 }
@@ -141,9 +141,9 @@ func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts,
 // deregisterByPlan makes and carries out a plan that only deregisters targets. A target group or target that does not exist
 // is not a failure.
 func (p *run) deregisterByPlan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
-	plan, err := reader{p}.plan(ctx, f, make)
+	plan, err := reader{p}.makePlan(ctx, f, make)
 	if err != nil {
-		return p.r.failure(err)
+		return p.r.failureOf(err)
 	}
 	noRemoval := p.skipsRemoval
 	failed := plan.Failure(p.carryOutSteps(ctx, f, &plan))
@@ -164,27 +164,27 @@ func isNotFound(f *bindingplan.Failure) bool {
 func (p *run) removalFacts(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
 		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planMemory(p.key),
-		Stored: stored, Described: described, Absent: absent, Reported: p.reported,
+		StoredBinding: stored, CompletedBinding: described, Absent: absent, AlreadyReported: p.reported,
 	}
 }
 
 // postpone requests another run for when a postponed call may be sent. That run sends all changes of the target group that
 // have come up until then in the same call.
 func (p *run) postpone(delay time.Duration) {
-	p.out.Waiting = true
-	p.retry(delay)
+	p.out.CallPostponed = true
+	p.requeueAfter(delay)
 }
 
-// retry requests another run after a time, unless an earlier one is requested.
-func (p *run) retry(after time.Duration) {
+// requeueAfter requests another run after a time, unless an earlier one is requested.
+func (p *run) requeueAfter(after time.Duration) {
 	if p.out.RetryAfter == 0 || after < p.out.RetryAfter {
 		p.out.RetryAfter = after
 	}
 	p.reported.RetryAfter = p.out.RetryAfter
 }
 
-// failure returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
-func (r *Reconciler) failure(err error) *bindingplan.Failure {
+// failureOf returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
+func (r *Reconciler) failureOf(err error) *bindingplan.Failure {
 	if err == nil {
 		return nil
 	}
@@ -193,5 +193,5 @@ func (r *Reconciler) failure(err error) *bindingplan.Failure {
 
 // targetGroups returns access to the target groups with the account of the binding.
 func (p *run) targetGroups(f *bindingplan.Facts) TargetGroups {
-	return p.r.Cloud.TargetGroupsOf(accountOf(f.Stored))
+	return p.r.Cloud.TargetGroupsOf(accountOf(f.StoredBinding))
 }

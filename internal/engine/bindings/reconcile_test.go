@@ -10,10 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-func want[T comparable](t *testing.T, what string, want, got T) {
+func checkEqual[T comparable](t *testing.T, what string, want, got T) {
 	t.Helper()
 	if want != got {
 		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
@@ -34,24 +35,24 @@ func ipHarness(t *testing.T, pods ...pod) *harness {
 func TestNewTargetsAreRegisteredBeforeOldOnesAreRemoved(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
-	want(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
-	want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
+	checkEqual(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
+	checkEqual(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
 	if b := w.binding("a"); b.Annotations[targets.CheckpointAnnotation] == "" || *b.Status.ObservedGeneration != b.Generation || len(b.Finalizers) != 1 {
 		t.Errorf("binding %+v", b)
 	}
-	w.put(podDocs("web", p2, p3))
+	w.putObjects(podDocs("web", p2, p3))
 	w.run("a")
-	want(t, "swap", "list a; register a 10.0.1.2:8080; deregister a 10.0.1.1:8080", w.aws.takeLog())
+	checkEqual(t, "swap", "list a; register a 10.0.1.2:8080; deregister a 10.0.1.1:8080", w.aws.takeLog())
 }
 
 func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	old, next := p1, p2
-	old.serving, next.serving = true, true
+	old.readyCondition, next.readyCondition = true, true
 	turned := func() *harness { // the Service selects another pod now
 		w := ipHarness(t, old)
 		w.run("a")
 		w.aws.setAllStates("arn/a", "healthy")
-		w.put(podDocs("web", next))
+		w.putObjects(podDocs("web", next))
 		w.aws.takeLog()
 		return w
 	}
@@ -62,10 +63,10 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 		want   string
 	}{
 		{"the new one is checked", func(*harness) {}, both},
-		{"the new one is healthy", func(w *harness) { w.aws.groups["arn/a"][1].State = "healthy" }, "10.0.2.1:8080"},
-		{"the new one is unhealthy", func(w *harness) { w.aws.groups["arn/a"][1].State = "unhealthy" }, "10.0.2.1:8080"},
-		{"no load balancer uses the target group", func(w *harness) { w.aws.groups["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
-		{"the old one is gone", func(w *harness) { w.drop(cluster.KindPod, "p1") }, "10.0.2.1:8080"},
+		{"the new one is healthy", func(w *harness) { w.aws.targetsByGroup["arn/a"][1].State = "healthy" }, "10.0.2.1:8080"},
+		{"the new one is unhealthy", func(w *harness) { w.aws.targetsByGroup["arn/a"][1].State = "unhealthy" }, "10.0.2.1:8080"},
+		{"no load balancer uses the target group", func(w *harness) { w.aws.targetsByGroup["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
+		{"the old one is gone", func(w *harness) { w.deleteObject(cluster.KindPod, "p1") }, "10.0.2.1:8080"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,34 +74,34 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 			if out := w.run("a"); out.RetryAfter != 2*time.Second {
 				t.Errorf("again after %s", out.RetryAfter)
 			}
-			want(t, "at first", both, w.aws.targetsOf("arn/a"))
+			checkEqual(t, "at first", both, w.aws.targetsOf("arn/a"))
 			tt.change(w)
 			w.run("a")
-			want(t, "then", tt.want, w.aws.targetsOf("arn/a"))
+			checkEqual(t, "then", tt.want, w.aws.targetsOf("arn/a"))
 		})
 	}
 	w := turned()
-	w.put(strings.ReplaceAll(podDocs("web", next), "port: 8080", "port: 9090"), bindingDoc("a", "web", "ip", 9090))
+	w.putObjects(strings.ReplaceAll(podDocs("web", next), "port: 8080", "port: 9090"), bindingDoc("a", "web", "ip", 9090))
 	w.run("a")
-	want(t, "rules while both serve", "tcp 8080-8080 sg-b, tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "rules while both serve", "tcp 8080-8080 sg-b, tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
 	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
-	want(t, "rules after", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "rules after", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
 	w = turned()
 	w.run("a")
-	w.drop(cluster.KindBinding, "a")
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "deleted meanwhile", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
+	checkEqual(t, "deleted meanwhile", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 	w = turned()
 	w.aws.maxTargets = 1
 	w.run("a")
-	want(t, "without room for both", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "without room for both", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	w = turned()
 	w.conf.MaxTargets = 1
 	w.restart()
 	w.run("a")
 	w.run("a")
-	want(t, "at the operator's limit", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "at the operator's limit", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestUnchangedBindingMakesNoCalls(t *testing.T) {
@@ -116,11 +117,11 @@ func TestUnchangedBindingMakesNoCalls(t *testing.T) {
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("after a restart %+v", out)
 	}
-	want(t, "calls", "", w.aws.takeLog())
+	checkEqual(t, "calls", "", w.aws.takeLog())
 	w.now = w.now.Add(46 * time.Minute)
-	w.aws.groups["arn/a"] = nil // another client deregistered all targets
+	w.aws.targetsByGroup["arn/a"] = nil // another client deregistered all targets
 	w.run("a")
-	want(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
+	checkEqual(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.takeLog())
 }
 
 func TestReadinessFollowsHealth(t *testing.T) {
@@ -136,7 +137,7 @@ func TestReadinessFollowsHealth(t *testing.T) {
 		return strings.TrimSpace(string(c.Status) + " " + c.Reason)
 	}
 	out := w.run("a")
-	want(t, "after registering", "False Elb.RegistrationInProgress", condition())
+	checkEqual(t, "after registering", "False Elb.RegistrationInProgress", condition())
 	if out.RetryAfter != 2*time.Second {
 		t.Errorf("first look after %s", out.RetryAfter)
 	}
@@ -151,12 +152,12 @@ func TestReadinessFollowsHealth(t *testing.T) {
 	w.aws.setAllStates("arn/a", "healthy")
 	w.aws.takeLog()
 	w.run("a")
-	want(t, "healthy", "True", condition())
-	want(t, "calls", "list a", w.aws.takeLog())
+	checkEqual(t, "healthy", "True", condition())
+	checkEqual(t, "calls", "list a", w.aws.takeLog())
 	if out := w.run("a"); !out.Deferred {
 		t.Errorf("settled: %+v", out)
 	}
-	want(t, "calls when settled", "", w.aws.takeLog())
+	checkEqual(t, "calls when settled", "", w.aws.takeLog())
 }
 
 func TestRegisteredPods(t *testing.T) {
@@ -168,7 +169,7 @@ func TestRegisteredPods(t *testing.T) {
 	}{
 		{"ready", []pod{p1, p2}, "", "10.0.1.1:8080 10.0.2.1:8080"},
 		{"unready only by a gate", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "", "10.0.1.1:8080"},
-		{"containers unready", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", broken: true}}, "", ""},
+		{"containers unready", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", containersNotReady: true}}, "", ""},
 		{"terminating", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", terminating: true}, p2}, "", "10.0.2.1:8080"},
 		{"node unknown, nothing better", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "Unknown", "10.0.1.1:8080"},
 		{"node unknown, others there", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}, p2}, "Unknown", "10.0.2.1:8080"},
@@ -178,19 +179,19 @@ func TestRegisteredPods(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := ipHarness(t, tt.pods...)
 			if tt.node != "" {
-				w.put(strings.ReplaceAll(nodes, `"True"`, `"`+tt.node+`"`))
+				w.putObjects(strings.ReplaceAll(nodesDoc, `"True"`, `"`+tt.node+`"`))
 			}
 			w.run("a")
-			want(t, "targets", tt.want, w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets", tt.want, w.aws.targetsOf("arn/a"))
 		})
 	}
 }
 
 func TestForgedEndpointsAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.put(strings.ReplaceAll(podDocs("web", p1), `addresses: ["10.0.1.1"]`, `addresses: ["10.0.200.1"]`))
+	w.putObjects(strings.ReplaceAll(podDocs("web", p1), `addresses: ["10.0.1.1"]`, `addresses: ["10.0.200.1"]`))
 	out := w.run("a")
-	want(t, "targets", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.EndpointIgnored {
 		t.Errorf("findings %v", out.Findings)
 	}
@@ -206,12 +207,12 @@ func TestAddressesOutsideTheVPCAreRegisteredForAllZones(t *testing.T) {
 
 func TestFencedProcessWritesNothing(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.conf.Fence = engine.ReadOnly{Err: classedError{engine.Fenced, "lease lost"}}
+	w.conf.Fence = engine.ReadOnly{Err: classedError{failure.Fenced, "lease lost"}}
 	w.restart()
-	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Error("no error")
 	}
-	want(t, "calls", "", w.aws.takeLog())
+	checkEqual(t, "calls", "", w.aws.takeLog())
 	if len(w.binding("a").Finalizers) != 0 {
 		t.Error("the finalizer was written")
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
@@ -16,34 +16,34 @@ type refusedTarget struct {
 	delay time.Duration
 }
 
-// noteRefused notes endpoints that AWS has refused as invalid or denied, with exponential back-off. It ignores other
+// noteRefusedEndpoints notes endpoints that AWS has refused as invalid or denied, with exponential back-off. It ignores other
 // failures.
-func noteRefused(x bindingplan.Refusal) note {
+func noteRefusedEndpoints(x bindingplan.Refusal) note {
 	return func(e entry, at moment) entry {
-		if x.Because.Class != engine.Invalid && x.Because.Class != engine.Denied {
+		if x.AWSFailure.Class != failure.Invalid && x.AWSFailure.Class != failure.Denied {
 			return e
 		}
 		all := map[string]refusedTarget{}
-		maps.Copy(all, e.refused)
+		maps.Copy(all, e.refusedTargets)
 		for _, t := range x.Endpoints {
 			delay := min(max(2*all[t.Identity()].delay, durations.Requeue), durations.DeniedWait)
-			all[t.Identity()] = refusedTarget{bindingplan.RefusedTarget{Because: x.Because, Run: x.Run, Until: at.now.Add(delay)}, delay}
+			all[t.Identity()] = refusedTarget{bindingplan.RefusedTarget{AWSFailure: x.AWSFailure, RunFailure: x.RunFailure, Until: at.now.Add(delay)}, delay}
 		}
-		e.refused = all
+		e.refusedTargets = all
 		return e
 	}
 }
 
-// noteOnlyRefused retains the refusals of the given endpoints, and forgets all others.
-func noteOnlyRefused(of []targets.Endpoint) note {
+// noteRetainedRefusals retains the refusals of the given endpoints, and forgets all others.
+func noteRetainedRefusals(of []targets.Endpoint) note {
 	return func(e entry, _ moment) entry {
 		all := map[string]refusedTarget{}
 		for _, t := range of {
-			if x, ok := e.refused[t.Identity()]; ok {
+			if x, ok := e.refusedTargets[t.Identity()]; ok {
 				all[t.Identity()] = x
 			}
 		}
-		e.refused = all
+		e.refusedTargets = all
 		return e
 	}
 }

@@ -6,38 +6,38 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 func TestOneRefusedTargetBlocksNoOtherRegistration(t *testing.T) {
 	w := ipHarness(t, p1, p2, p3)
-	w.aws.refuse["10.0.2.1"] = engine.Invalid
+	w.aws.refusedItems["10.0.2.1"] = failure.Invalid
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
-	want(t, "condition", "False FailedReconcile", w.readyStatus("a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "condition", "False FailedReconcile", w.readyStatus("a"))
 }
 
 func TestOneRefusedTargetBlocksNoOtherDeregistration(t *testing.T) {
 	w := ipHarness(t, p1)
 	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
-		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: ip, Port: 8080, State: "healthy"})
+		w.aws.targetsByGroup["arn/a"] = append(w.aws.targetsByGroup["arn/a"], &observed.Target{ID: ip, Port: 8080, State: "healthy"})
 	}
-	w.aws.refuse["out 10.0.9.2"] = engine.Invalid
+	w.aws.refusedItems["out 10.0.9.2"] = failure.Invalid
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.9.2:8080", w.aws.targetsOf("arn/a"))
-	want(t, "condition", "False FailedReconcile", w.readyStatus("a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.9.2:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "condition", "False FailedReconcile", w.readyStatus("a"))
 }
 
 func TestTheSameFindingIsWrittenOnce(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.aws.refuse["10.0.1.1"] = engine.Denied
+	w.aws.refusedItems["10.0.1.1"] = failure.Denied
 	w.run("a")
 	before := w.binding("a").ResourceVersion
 	out := w.run("a")
-	want(t, "version", before, w.binding("a").ResourceVersion)
+	checkEqual(t, "version", before, w.binding("a").ResourceVersion)
 	if out.RetryAfter < 15*time.Second {
 		t.Errorf("again after %s", out.RetryAfter)
 	}
@@ -45,28 +45,28 @@ func TestTheSameFindingIsWrittenOnce(t *testing.T) {
 
 func TestARefusedTargetIsRetriedWithBackOff(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.aws.refuse[p1.ip] = engine.Invalid
+	w.aws.refusedItems[p1.ip] = failure.Invalid
 	for i := range 600 { // ten minutes
-		w.put(podDocs("web", p1, pod{name: fmt.Sprint("n", i), ip: fmt.Sprintf("10.0.4.%d", i%250), node: "n1"}))
+		w.putObjects(podDocs("web", p1, pod{name: fmt.Sprint("n", i), ip: fmt.Sprintf("10.0.4.%d", i%250), node: "n1"}))
 		w.tryRun("a")
 		w.now = w.now.Add(time.Second)
 	}
-	want(t, "targets", "10.0.4.99:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.4.99:8080", w.aws.targetsOf("arn/a"))
 	if w.aws.refusals > 14 { // the calls with the refused target: together with a new target, and alone
 		t.Errorf("%d calls were refused", w.aws.refusals)
 	}
-	delete(w.aws.refuse, p1.ip)
+	delete(w.aws.refusedItems, p1.ip)
 	w.now = w.now.Add(5 * time.Minute)
 	w.run("a")
-	want(t, "targets once it is accepted", "10.0.1.1:8080 10.0.4.99:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets once it is accepted", "10.0.1.1:8080 10.0.4.99:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestFullTargetGroupDeregistersFirst(t *testing.T) {
 	w := ipHarness(t, p2)
-	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 	w.aws.maxTargets = 1
 	w.run("a")
-	want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestFullTargetGroupIsFilledUpToItsCapacity(t *testing.T) {
@@ -78,11 +78,11 @@ func TestFullTargetGroupIsFilledUpToItsCapacity(t *testing.T) {
 		w := ipHarness(t, many...)
 		w.aws.maxTargets = max(room, 1)
 		if room == 0 {
-			w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
+			w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
 		}
 		w.run("a")
 		got := 0
-		for _, x := range w.aws.groups["arn/a"] {
+		for _, x := range w.aws.targetsByGroup["arn/a"] {
 			if x.State != "draining" {
 				got++
 			}
@@ -95,18 +95,18 @@ func TestFullTargetGroupIsFilledUpToItsCapacity(t *testing.T) {
 
 func TestLastServingTargetsStayIfNewOnesAreRefused(t *testing.T) {
 	old := p1
-	old.serving = true
+	old.readyCondition = true
 	w := ipHarness(t, old)
 	w.run("a")
 	w.aws.setAllStates("arn/a", "healthy")
-	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
-	w.aws.refuse["10.0.2.1"] = engine.Denied
-	w.put(podDocs("web", p2)) // the Service selects another pod now; the old pod still exists
+	w.aws.targetsByGroup["arn/a"] = append(w.aws.targetsByGroup["arn/a"], &observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
+	w.aws.refusedItems["10.0.2.1"] = failure.Denied
+	w.putObjects(podDocs("web", p2)) // the Service selects another pod now; the old pod still exists
 	w.run("a")
-	want(t, "targets: no address without a pod", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
-	w.drop(cluster.KindPod, "p1")
+	checkEqual(t, "targets: no address without a pod", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	w.deleteObject(cluster.KindPod, "p1")
 	w.run("a")
-	want(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.targetsOf("arn/a"))
 }
 
 func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
@@ -114,15 +114,15 @@ func TestMaximumOfTargetsIsNotExceeded(t *testing.T) {
 	w.conf.MaxTargets = 2
 	w.restart()
 	out := w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/a"))
 	if out.RetryAfter != 15*time.Second || w.binding("a").Annotations[targets.CheckpointAnnotation] != "" {
 		t.Errorf("outcome %+v", out)
 	}
 	// The next run registers another target, because a target was deregistered.
-	w.put(podDocs("web", p2, p3))
+	w.putObjects(podDocs("web", p2, p3))
 	w.run("a")
 	w.run("a")
-	want(t, "targets after one went", "10.0.1.2:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets after one went", "10.0.1.2:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	if w.binding("a").Annotations[targets.CheckpointAnnotation] == "" {
 		t.Error("there is no checkpoint although all endpoints are registered")
 	}
@@ -132,9 +132,9 @@ func TestTargetsBeyondTheMaximumStayRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.conf.MaxTargets = 1
 	w.restart()
-	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
 	out := w.run("a")
-	want(t, "targets", "10.9.9.1:1 10.9.9.2:1", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.9.9.1:1 10.9.9.2:1", w.aws.targetsOf("arn/a"))
 	if out.RetryAfter != 15*time.Second || len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetsCapped {
 		t.Errorf("outcome %+v", out)
 	}

@@ -15,10 +15,10 @@ import (
 type registration struct {
 	binding *elbv2.TargetGroupBinding // the binding as it was last described; nil: nothing is registered
 	targets *targets.IdentitySet
-	// written is when a target was last registered or deregistered.
-	written time.Time
-	// uncertain reports whether a registration may have taken effect although the call failed.
-	uncertain bool
+	// writtenAt is when a target was last registered or deregistered.
+	writtenAt time.Time
+	// isUncertain reports whether a registration may have taken effect although the call failed.
+	isUncertain bool
 	// drift is the drift that the last verification found.
 	drift targetDrift
 }
@@ -37,8 +37,8 @@ func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) regi
 	return r
 }
 
-// noteFound notes targets of a binding that AWS lists as registered.
-func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
+// noteFoundTargets notes targets of a binding that AWS lists as registered.
+func noteFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {
 			e.registration = e.registration.forTargetGroupOf(described)
@@ -53,12 +53,12 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 	return func(e entry, at moment) entry {
 		if len(list) > 0 {
 			e.registration = e.registration.forTargetGroupOf(described)
-			e.registration.targets, e.registration.written = e.registration.targets.With(list), at.now
+			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithEndpoints(list), at.now
 			ids := make([]string, len(list))
 			for i, t := range list {
 				ids[i] = t.ID
 			}
-			e.flapping = e.flapping.noteRegistered(ids, at.now)
+			e.flappingTargets = e.flappingTargets.noteRegistered(ids, at.now)
 		}
 		return e
 	}
@@ -73,24 +73,24 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 			delete(e.leavingSince, t.ID)
 			ids[i] = t.ID
 		}
-		e.flapping = e.flapping.noteDeregistered(ids, at.now)
+		e.flappingTargets = e.flappingTargets.noteDeregistered(ids, at.now)
 		if e.registration.isFor(described) {
-			e.registration.targets, e.registration.written = e.registration.targets.Without(list), at.now
+			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithoutTargets(list), at.now
 		}
-		e.overCapacity = overCapacity{} // the target group has room again
+		e.capacityRefusal = capacityRefusal{} // the target group has room again
 		return e
 	}
 }
 
-// noteEmptied notes that the targets of the binding were deregistered from its target group.
-func noteEmptied(e entry, _ moment) entry {
+// noteTargetGroupEmptied notes that the targets of the binding were deregistered from its target group.
+func noteTargetGroupEmptied(e entry, _ moment) entry {
 	e.registration = registration{}
 	return e
 }
 
-// noteUncertain notes a registration that may have taken effect although the call failed.
-func noteUncertain(e entry, _ moment) entry {
-	e.registration.uncertain = e.registration.binding != nil
+// noteRegistrationUncertain notes a registration that may have taken effect although the call failed.
+func noteRegistrationUncertain(e entry, _ moment) entry {
+	e.registration.isUncertain = e.registration.binding != nil
 	return e
 }
 
@@ -98,8 +98,8 @@ func noteUncertain(e entry, _ moment) entry {
 // added targets are not drift.
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.IsDraining)
-	d.missing = r.targets.Missing(live)
-	if !r.binding.Spec.MultiClusterTargetGroup && !r.uncertain {
+	d.missing = r.targets.MissingFrom(live)
+	if !r.binding.Spec.MultiClusterTargetGroup && !r.isUncertain {
 		for _, t := range live {
 			if !r.targets.Has(t) {
 				d.added = append(d.added, targets.CanonicalIdentity(targets.IdentityOf(t)))

@@ -9,8 +9,8 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -32,8 +32,8 @@ func withSelector(doc string) string {
 	return strings.Replace(doc, "spec: {", "spec: {selector: {app: web}, ", 1)
 }
 
-// edit changes a binding as a user does.
-func (w *harness) edit(name string, change func(*elbv2.TargetGroupBinding)) {
+// editBinding changes a binding as a user does.
+func (w *harness) editBinding(name string, change func(*elbv2.TargetGroupBinding)) {
 	w.t.Helper()
 	b := w.binding(name).DeepCopy()
 	change(b)
@@ -43,7 +43,7 @@ func (w *harness) edit(name string, change func(*elbv2.TargetGroupBinding)) {
 }
 
 // tryRun runs a binding and ignores errors.
-func (w *harness) tryRun(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
+func (w *harness) tryRun(name string) { _, _ = w.reconciler.Reconcile(w.t.Context(), keyOf(name)) }
 
 // podWithReusedAddress returns a pod of another namespace that reuses the IP address of an earlier pod.
 func podWithReusedAddress(ip string) string {
@@ -69,22 +69,22 @@ func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 		ends  func(w *harness) // change of the second pod; the pod is deleted if nil
 	}{
 		"the EndpointSlices are missing as a whole": {
-			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			spoil: func(w *harness) { w.deleteObject(cluster.KindEndpointSlice, "web-1") },
 		},
 		"the EndpointSlices are missing, and the pod has failed": {
-			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			spoil: func(w *harness) { w.deleteObject(cluster.KindEndpointSlice, "web-1") },
 			ends: func(w *harness) {
-				w.put(strings.Replace(podDocs("none", p2), "status: {podIP", "status: {phase: Failed, podIP", 1))
+				w.putObjects(strings.Replace(podDocs("none", p2), "status: {podIP", "status: {phase: Failed, podIP", 1))
 			},
 		},
 		"the EndpointSlices are missing, and a newer pod of another namespace has the address": {
-			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
-			ends:  func(w *harness) { w.put(podWithReusedAddress(p2.ip)) },
+			spoil: func(w *harness) { w.deleteObject(cluster.KindEndpointSlice, "web-1") },
+			ends:  func(w *harness) { w.putObjects(podWithReusedAddress(p2.ip)) },
 		},
 		"the Service is of type ExternalName": {
 			spoil: func(w *harness) {
-				w.put(withSelector(serviceDoc("web", "ExternalName")))
-				w.drop(cluster.KindEndpointSlice, "web-1")
+				w.putObjects(withSelector(serviceDoc("web", "ExternalName")))
+				w.deleteObject(cluster.KindEndpointSlice, "web-1")
 			},
 		},
 		"the binding cannot be written": {
@@ -92,55 +92,55 @@ func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 		},
 		"the record of own targets cannot be written": {
 			spoil: func(w *harness) {
-				w.edit("a", shared)
+				w.editBinding("a", shared)
 				w.run("a")
 				deny(w, func(o bindings.Write) bool { _, ok := o.(bindings.SetOwnedTargets); return ok })
-				w.put(podDocs("web", p1, p2, pod{name: "p3", ip: "10.0.1.2", node: "n1"}))
+				w.putObjects(podDocs("web", p1, p2, pod{name: "p3", ip: "10.0.1.2", node: "n1"}))
 			},
 		},
 		"the record of own targets is removed": {
 			spoil: func(w *harness) {
-				w.edit("a", shared)
+				w.editBinding("a", shared)
 				w.run("a")
 				w.setOwnTargets("")
 			},
 		},
 		"the binding claims to be complete": {
 			spoil: func(w *harness) {
-				w.put(podDocs("web", p1))
+				w.putObjects(podDocs("web", p1))
 				w.run("a")
 				complete := w.binding("a").Annotations["elbv2.k8s.aws/checkpoint"]
-				w.put(podDocs("web", p1, p2))
+				w.putObjects(podDocs("web", p1, p2))
 				w.run("a")
-				w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Annotations["elbv2.k8s.aws/checkpoint"] = complete })
-				w.put(podDocs("web", p1))
+				w.editBinding("a", func(b *elbv2.TargetGroupBinding) { b.Annotations["elbv2.k8s.aws/checkpoint"] = complete })
+				w.putObjects(podDocs("web", p1))
 			},
 		},
 		"its finalizer is removed, and it is deleted": {
 			spoil: func(w *harness) {
-				w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
-				w.drop(cluster.KindBinding, "a")
+				w.editBinding("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
+				w.deleteObject(cluster.KindBinding, "a")
 			},
 		},
 		"it is deleted while its load balancer uses the target group": {
 			spoil: func(w *harness) {
-				w.put(ingressWithFinalizer)
-				w.edit("a", func(b *elbv2.TargetGroupBinding) {
+				w.putObjects(ingressWithFinalizer)
+				w.editBinding("a", func(b *elbv2.TargetGroupBinding) {
 					b.Labels = map[string]string{"ingress.k8s.aws/stack-namespace": "ns", "ingress.k8s.aws/stack-name": "web"}
 				})
 				w.aws.targetGroupsInUse = map[string]bool{"arn/a": true}
-				w.drop(cluster.KindBinding, "a")
+				w.deleteObject(cluster.KindBinding, "a")
 			},
 		},
 		"an older binding fills the group now": {
 			spoil: func(w *harness) {
 				older := strings.ReplaceAll(withSpecLines(bindingDoc("b", "web", "ip", 8080), "multiClusterTargetGroup: true"), "arn/b", "arn/a")
-				w.put(strings.Replace(older, "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `, 1))
+				w.putObjects(strings.Replace(older, "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `, 1))
 			},
 		},
 		"it cannot have pods any more": {
 			spoil: func(w *harness) {
-				w.edit("a", func(b *elbv2.TargetGroupBinding) { *b.Spec.TargetType = "lambda" })
+				w.editBinding("a", func(b *elbv2.TargetGroupBinding) { *b.Spec.TargetType = "lambda" })
 			},
 		},
 	}
@@ -158,7 +158,7 @@ func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 			if c.ends != nil {
 				c.ends(w)
 			} else {
-				w.drop(cluster.KindPod, p2.name)
+				w.deleteObject(cluster.KindPod, p2.name)
 			}
 			w.now = w.now.Add(time.Second)
 			w.tryRun("a")
@@ -180,23 +180,23 @@ func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
 	w.aws.setAllStates("arn/a", "healthy")
-	w.put(serviceDoc("web", "ClusterIP")) // has no node ports, so the targets are held
+	w.putObjects(serviceDoc("web", "ClusterIP")) // has no node ports, so the targets are held
 	w.run("a")
-	want(t, "targets", "i-1:30080 i-2:30080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "i-1:30080 i-2:30080", w.aws.targetsOf("arn/a"))
 	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "n2"}); err != nil {
 		t.Fatal(err)
 	}
 	w.run("a")
-	want(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
 }
 
 // If a binding cannot register targets, the targets of other clients remain registered: the instances of another
 // account are not nodes of this cluster.
 func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), withSpecLines(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
-	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
 	w.run("a")
-	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.7.7:80 i-9:80", w.aws.targetsOf("arn/a"))
 }
 
 // If a user removes the finalizer of a binding and then deletes the binding, its targets are deregistered, unless
@@ -204,32 +204,32 @@ func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 func TestTargetsOfABindingWithoutFinalizerAreRemoved(t *testing.T) {
 	lose := func(w *harness) {
 		w.run("a")
-		w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
-		w.drop(cluster.KindBinding, "a")
+		w.editBinding("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
+		w.deleteObject(cluster.KindBinding, "a")
 		w.tryRun("a")
-		want(t, "targets at once", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+		checkEqual(t, "targets at once", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	}
 	w := ipHarness(t, p1, p2)
 	lose(w)
 	w.now = w.now.Add(2 * time.Minute)
 	w.run("a")
-	want(t, "targets later", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets later", "", w.aws.targetsOf("arn/a"))
 
 	w = ipHarness(t, p1, p2)
 	lose(w)
-	w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
+	w.putObjects(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
 	w.now = w.now.Add(2 * time.Minute)
 	w.run("a")
-	want(t, "targets that a successor wants", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets that a successor wants", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestPreviousTargetGroupIsEmptiedAfterAChange(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.run("a")
-	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
+	w.editBinding("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
 	w.run("a")
-	want(t, "targets of the one before", "", w.aws.targetsOf("arn/a"))
-	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "targets of the one before", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 }
 
 // A binding of another namespace that names a target group never deregisters targets of that target group.
@@ -238,21 +238,21 @@ func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	w.run("a")
 	w.now = w.now.Add(time.Minute)
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(bindingDoc("b", "web", "ip", 8080))
-	w.put(foreign)
+	w.putObjects(foreign)
 	for range 3 {
-		if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
+		if _, err := w.reconciler.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(time.Minute)
 	}
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "other", Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
+	if _, err := w.reconciler.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 // A target group that the controller created is used only by bindings of the namespace that it was created for. Its
@@ -278,19 +278,19 @@ func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1))
 			w.aws.ownerNamespaces = map[string]string{"arn/a": "ns"}
-			w.put(c.foreign(foreign), theirs)
+			w.putObjects(c.foreign(foreign), theirs)
 			run := func() {
-				if _, err := w.rec.Reconcile(t.Context(), other); err != nil {
+				if _, err := w.reconciler.Reconcile(t.Context(), other); err != nil {
 					t.Fatal(err)
 				}
 			}
 			run()
-			want(t, "targets before its owner's binding is there", "", w.aws.targetsOf("arn/a"))
-			w.put(c.own(bindingDoc("a", "web", "ip", 8080)))
+			checkEqual(t, "targets before its owner's binding is there", "", w.aws.targetsOf("arn/a"))
+			w.putObjects(c.own(bindingDoc("a", "web", "ip", 8080)))
 			w.run("a")
 			run()
 			w.run("a")
-			want(t, "targets", c.want, w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets", c.want, w.aws.targetsOf("arn/a"))
 		})
 	}
 }
@@ -300,17 +300,17 @@ func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multiClusterDoc(bindingDoc("b", "web", "ip", 8080)))
 	for name, leave := range map[string]func(w *harness){
-		"its pod goes":     func(w *harness) { w.put(podDocs("web", p1)); w.drop(cluster.KindPod, p2.name) },
-		"the binding goes": func(w *harness) { w.drop(cluster.KindBinding, "a") },
+		"its pod goes":     func(w *harness) { w.putObjects(podDocs("web", p1)); w.deleteObject(cluster.KindPod, p2.name) },
+		"the binding goes": func(w *harness) { w.deleteObject(cluster.KindBinding, "a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), multiClusterDoc(bindingDoc("a", "web", "ip", 8080)))
 			w.aws.ownerNamespaces = map[string]string{"arn/a": "ns"}
 			w.run("a")
-			want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 			leave(w)
-			w.put(foreign, strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP")+"---\n"+podDocs("web", p2)))
-			if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
+			w.putObjects(foreign, strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP")+"---\n"+podDocs("web", p2)))
+			if _, err := w.reconciler.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
 				t.Fatal(err)
 			}
 			w.run("a")
@@ -328,8 +328,8 @@ func multiClusterDoc(doc string) string { return withSpecLines(doc, "multiCluste
 func TestDeletionDeregistersTheOtherTargetsIfOneIsRefused(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
-	w.aws.refuse["out "+p1.ip] = engine.Invalid
-	w.drop(cluster.KindBinding, "a")
+	w.aws.refusedItems["out "+p1.ip] = failure.Invalid
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }

@@ -10,21 +10,21 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// options returns the options for planning rules.
-func (r rules) options() bindingplan.RuleOptions {
-	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Clock.Now()}
+// ruleOptions returns the options for planning rules.
+func (r ruleSyncer) ruleOptions() bindingplan.RuleOptions {
+	return bindingplan.RuleOptions{ClusterName: r.ClusterName, SecurityGroupTags: r.GroupTags, KeepPortsSeparate: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
 // findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding needs. Its reads
 // are not older than age, if that is above zero.
-func (r rules) findRules(ctx context.Context, age time.Duration, demands ...targets.Demand) ([]bindingplan.RequestedRules, error) {
-	query := bindingplan.QueryFor(demands...)
+func (r ruleSyncer) findRules(ctx context.Context, age time.Duration, demands ...targets.RuleDemand) ([]bindingplan.RequestedRules, error) {
+	query := bindingplan.ENIQueryFor(demands...)
 	query.MaxAge = age
 	found, err := r.findENIs(ctx, query)
 	if err != nil {
@@ -33,10 +33,10 @@ func (r rules) findRules(ctx context.Context, age time.Duration, demands ...targ
 	out := make([]bindingplan.RequestedRules, len(demands))
 	for i, d := range demands {
 		if d.Nodes.Len() == 0 {
-			out[i] = bindingplan.RulesOfPods(d, found, r.options())
+			out[i] = bindingplan.RulesOfPods(d, found, r.ruleOptions())
 			continue
 		}
-		g, err := r.nodeGroups(ctx, d.Nodes, age)
+		g, err := r.findNodeSecurityGroups(ctx, d.Nodes, age)
 		if err != nil {
 			return nil, err
 		}
@@ -45,29 +45,29 @@ func (r rules) findRules(ctx context.Context, age time.Duration, demands ...targ
 	return out, nil
 }
 
-// nodeGroups finds the security groups of nodes. It only looks up nodes that have changed since the last time, unless age
-// is above zero.
-func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
-	old := r.owner.nodesOf(list.Selector())
+// findNodeSecurityGroups finds the security groups of nodes. It only looks up nodes that have changed since the last time,
+// unless age is above zero.
+func (r ruleSyncer) findNodeSecurityGroups(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeSecurityGroups, error) {
+	old := r.sharedRules.nodeSecurityGroupsOf(list.Selector())
 	switch {
 	case age > 0:
 		old = nil
 	case old.IsCurrent(list, r.Clock.Now()):
 		return old, nil
 	}
-	g, query := bindingplan.NewNodeGroups(list, old, r.Clock.Now())
+	g, query := bindingplan.NewNodeSecurityGroups(list, old, r.Clock.Now())
 	query.MaxAge = age
 	found, err := r.findENIs(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	g.Find(found, r.options())
-	r.owner.noteNodes(list.Selector(), g)
+	g.AddENIs(found, r.ruleOptions())
+	r.sharedRules.noteNodeSecurityGroups(list.Selector(), g)
 	return g, nil
 }
 
 // findENIs finds network interfaces, without a call if the query is empty.
-func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
+func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	if q.Empty() {
 		return ENIs{}, nil
 	}
@@ -82,20 +82,20 @@ func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 // subscribe to other bindings, because they run when they change. A binding that is being deleted is included until its
 // finalizer is removed. Services of other bindings are read only from the informer, so that a run does not wait for the
 // API server. In a draft, a missing Service is treated as deleted at once.
-func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
+func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().CacheOnly()
-	var demands []targets.Demand
+	var demands []targets.RuleDemand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
 		claimed := slices.Contains(b.Finalizers, naming.BindingFinalizer)
 		if b.Spec.Networking == nil || leaving && key == self || b.DeletionTimestamp != nil && !claimed {
 			continue
 		}
-		d := targets.Demand{Ref: targets.Ref(b)}
+		d := targets.RuleDemand{Ref: targets.BindingRef(b)}
 		w, err := r.completedBinding(ctx, b)
 		if err != nil {
 			switch class := r.Cloud.Class(err); {
-			case class == engine.Gone, class == engine.Invalid:
+			case class == failure.Gone, class == failure.Invalid:
 				continue // without target group there is no traffic to admit
 			case !claimed:
 				continue // no rule was added for a binding without finalizer
@@ -109,9 +109,9 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 			v = own
 		}
 		found := targets.Resolve(v, w, r.Targets)
-		d = targets.DemandOf(v, w, found)
+		d = targets.RuleDemandOf(v, w, found)
 		d.Faulty = d.Faulty || found.Faulty
-		d.ENIUnknown = d.ENIUnknown || found.SourceMissing || !draft && found.NotFound && claimed && b.DeletionTimestamp == nil
+		d.ENIUnknown = d.ENIUnknown || found.SourceMissing || !draft && found.BackendMissing && claimed && b.DeletionTimestamp == nil
 		demands = append(demands, d)
 	}
 	if err := errors.Join(own.Err(), others.Err()); err != nil {
@@ -129,28 +129,28 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 }
 
 // draftRules plans the rules of all bindings. It also returns the rules that the binding self needs.
-func (r rules) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.RequestedRules, error) {
+func (r ruleSyncer) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.SecurityGroupChange, bindingplan.RequestedRules, error) {
 	all, err := r.rulesOfAllBindings(ctx, self, leaving, true)
 	if err != nil {
 		return nil, bindingplan.RequestedRules{}, err
 	}
-	sum, ids := bindingplan.NewAggregate(), map[string]bool{}
+	sum, ids := bindingplan.NewRuleAggregate(), map[string]bool{}
 	for key, a := range all {
 		for g := range sum.Set(key, a.Contribution).Groups {
 			ids[g] = true
 		}
 	}
-	groups, err := r.securityGroups(ctx, slices.Sorted(maps.Keys(ids)), 0)
+	groups, err := r.readSecurityGroups(ctx, slices.Sorted(maps.Keys(ids)), 0)
 	if err != nil {
 		return nil, bindingplan.RequestedRules{}, err
 	}
 	own, ok := all[self]
 	own.Complete = own.Complete || !ok
-	return sum.Changes(groups, r.options()), own, nil
+	return sum.ChangesOf(groups, r.ruleOptions()), own, nil
 }
 
 // DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
-func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.GroupChange, error) {
-	changes, _, err := rules{r}.draftRules(ctx, Key{}, false)
+func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.SecurityGroupChange, error) {
+	changes, _, err := ruleSyncer{r}.draftRules(ctx, Key{}, false)
 	return changes, err
 }

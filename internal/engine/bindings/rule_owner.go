@@ -17,15 +17,15 @@ import (
 // targets, so that no run of another binding removes a rule that is still needed. The rules of all bindings that have had no
 // run in this process are read once.
 type ruleOwner struct {
-	mu                    sync.Mutex
-	contributions         *bindingplan.Aggregate
-	contributionsComplete bool // contributions also has those of bindings that have had no run in this process
-	byBinding             map[Key]contributor
-	uncomparedGroups      map[string]bool          // security groups that are still to be compared, for no binding
-	changing              map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
-	knownGroupIDs         map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
+	mu                       sync.Mutex
+	contributions            *bindingplan.RuleAggregate
+	contributionsComplete    bool // contributions also has those of bindings that have had no run in this process
+	byBinding                map[Key]contributor
+	uncomparedSecurityGroups map[string]bool          // security groups that are still to be compared, for no binding
+	securityGroupLocks       map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
+	knownSecurityGroupIDs    map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
 
-	nodeGroups map[string]*bindingplan.NodeGroups // by selector
+	nodeSecurityGroups map[string]*bindingplan.NodeSecurityGroups // by selector
 }
 
 // contributor has what is remembered about a binding that needs rules. It is not changed in place: a change stores a copy of
@@ -33,41 +33,41 @@ type ruleOwner struct {
 type contributor struct {
 	// hasRun reports whether a run of the binding has found the rules that it needs.
 	hasRun bool
-	// unsynced are the security groups that are still to be compared in a run of the binding.
-	unsynced map[string]bool
+	// unsyncedSecurityGroups are the security groups that are still to be compared in a run of the binding.
+	unsyncedSecurityGroups map[string]bool
 	// allUnsynced reports whether all security groups are to be compared.
 	allUnsynced bool
 }
 
 func newRuleOwner() *ruleOwner {
 	return &ruleOwner{
-		contributions: bindingplan.NewAggregate(), byBinding: map[Key]contributor{}, uncomparedGroups: map[string]bool{}, changing: map[string]chan struct{}{},
-		knownGroupIDs: map[string]bool{}, nodeGroups: map[string]*bindingplan.NodeGroups{},
+		contributions: bindingplan.NewRuleAggregate(), byBinding: map[Key]contributor{}, uncomparedSecurityGroups: map[string]bool{}, securityGroupLocks: map[string]chan struct{}{},
+		knownSecurityGroupIDs: map[string]bool{}, nodeSecurityGroups: map[string]*bindingplan.NodeSecurityGroups{},
 	}
 }
 
-// nodesOf returns the security groups of the nodes that a selector matches, as they were last found; nil if they are not
-// known.
-func (o *ruleOwner) nodesOf(selector string) *bindingplan.NodeGroups {
+// nodeSecurityGroupsOf returns the security groups of the nodes that a selector matches, as they were last found; nil if
+// they are not known.
+func (o *ruleOwner) nodeSecurityGroupsOf(selector string) *bindingplan.NodeSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.nodeGroups[selector]
+	return o.nodeSecurityGroups[selector]
 }
 
 // maxSelectors is the maximum number of selectors that are remembered, because users can write any number of them.
 const maxSelectors = 32
 
-// noteNodes remembers the security groups of the nodes that a selector matches.
-func (o *ruleOwner) noteNodes(selector string, g *bindingplan.NodeGroups) {
+// noteNodeSecurityGroups remembers the security groups of the nodes that a selector matches.
+func (o *ruleOwner) noteNodeSecurityGroups(selector string, g *bindingplan.NodeSecurityGroups) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.nodeGroups) >= maxSelectors && o.nodeGroups[selector] == nil {
-		clear(o.nodeGroups)
+	if len(o.nodeSecurityGroups) >= maxSelectors && o.nodeSecurityGroups[selector] == nil {
+		clear(o.nodeSecurityGroups)
 	}
-	o.nodeGroups[selector] = g
+	o.nodeSecurityGroups[selector] = g
 }
 
-// isComplete reports whether addMissing has added the rules of all bindings.
+// isComplete reports whether addMissingRules has added the rules of all bindings.
 func (o *ruleOwner) isComplete() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,11 +82,11 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 	return !c.Empty()
 }
 
-// addMissing adds the rules of the bindings that have had no run. all has the rules that were found for all bindings. It
+// addMissingRules adds the rules of the bindings that have had no run. all has the rules that were found for all bindings. It
 // returns the bindings that were added, and the bindings that have to run: those that now need other rules than their last
 // run has found, and those whose rules are not known, so that no rule is removed until they are known. by is the binding
 // whose run makes this read first; all security groups are compared in that run.
-func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
+func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.contributionsComplete && by != (Key{}) {
@@ -119,22 +119,22 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool
 	x := o.byBinding[key]
 	c := a.Contribution
 	if !a.Complete || keeps {
-		c = c.Retaining(was)
+		c = c.WithPreviousRetained(was)
 		c.HoldsAll = c.HoldsAll || keeps && had && !x.hasRun // the old targets are those of an earlier process
 	}
 	gone := was.Rules.Without(c.Rules)
 	if !x.hasRun {
-		gone = was.All().Without(c.Rules) // otherwise two bindings would hand a rule over for ever
+		gone = was.AllRules().Without(c.Rules) // otherwise two bindings would hand a rule over for ever
 	}
 	if len(gone) > 0 {
 		for _, heir := range heirs {
 			has, _ := o.contributions.Get(heir)
-			o.setContribution(heir, has.Inheriting(gone))
+			o.setContribution(heir, has.WithInheritedRules(gone))
 			run = append(run, heir)
 		}
 	}
 	if !x.hasRun {
-		o.addUnsynced(key, c.Rules.Groups(), false)
+		o.addUnsynced(key, c.Rules.SecurityGroups(), false)
 	}
 	o.setContribution(key, c)
 	x = o.byBinding[key]
@@ -148,7 +148,7 @@ func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
 	affected := o.contributions.Set(key, c)
 	o.addUnsynced(key, affected.Groups, affected.All)
 	for r := range c.Rules {
-		o.knownGroupIDs[r.Group] = true
+		o.knownSecurityGroupIDs[r.Group] = true
 	}
 }
 
@@ -157,11 +157,11 @@ func (o *ruleOwner) addUnsynced(key Key, groups map[string]bool, all bool) {
 	x := o.byBinding[key]
 	x.allUnsynced = x.allUnsynced || all
 	if len(groups) > 0 {
-		x.unsynced = maps.Clone(x.unsynced)
-		if x.unsynced == nil {
-			x.unsynced = map[string]bool{}
+		x.unsyncedSecurityGroups = maps.Clone(x.unsyncedSecurityGroups)
+		if x.unsyncedSecurityGroups == nil {
+			x.unsyncedSecurityGroups = map[string]bool{}
 		}
-		maps.Copy(x.unsynced, groups)
+		maps.Copy(x.unsyncedSecurityGroups, groups)
 	}
 	o.byBinding[key] = x
 }
@@ -177,31 +177,31 @@ func (o *ruleOwner) forget(key Key) {
 func (o *ruleOwner) dropContribution(key Key) {
 	affected := o.contributions.Drop(key)
 	if affected.All {
-		maps.Copy(o.uncomparedGroups, o.knownGroupIDs)
+		maps.Copy(o.uncomparedSecurityGroups, o.knownSecurityGroupIDs)
 	}
-	maps.Copy(o.uncomparedGroups, affected.Groups)
-	maps.Copy(o.uncomparedGroups, o.byBinding[key].unsynced)
+	maps.Copy(o.uncomparedSecurityGroups, affected.Groups)
+	maps.Copy(o.uncomparedSecurityGroups, o.byBinding[key].unsyncedSecurityGroups)
 	delete(o.byBinding, key)
 }
 
-// pendingSecurityGroups are the security groups that a run of a binding compares. required are the security groups with rules of the
-// binding: if one of them fails, the run fails. optional are the security groups that the binding no longer needs, and those
-// that are to be compared for no particular binding.
+// pendingSecurityGroups are the security groups that a run of a binding compares. required are the security groups with
+// rules of the binding: if one of them fails, the run fails. optional are the security groups that the binding no longer
+// needs, and those that are to be compared for no particular binding.
 type pendingSecurityGroups struct {
 	required, optional []string // each ascending
 	all                bool     // all security groups are compared first
 }
 
-// pendingFor returns the security groups that a run of a binding compares. again reports that the security groups with rules
-// of the binding are compared even if they have not changed.
-func (o *ruleOwner) pendingFor(key Key, again bool) pendingSecurityGroups {
+// pendingSecurityGroupsOf returns the security groups that a run of a binding compares. again reports that the security
+// groups with rules of the binding are compared even if they have not changed.
+func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c, _ := o.contributions.Get(key)
-	x, has := o.byBinding[key], c.Rules.Groups()
+	x, has := o.byBinding[key], c.Rules.SecurityGroups()
 	d := pendingSecurityGroups{all: x.allUnsynced}
 	mine, others := map[string]bool{}, map[string]bool{}
-	for g := range x.unsynced {
+	for g := range x.unsyncedSecurityGroups {
 		if has[g] {
 			mine[g] = true
 		} else {
@@ -212,7 +212,7 @@ func (o *ruleOwner) pendingFor(key Key, again bool) pendingSecurityGroups {
 		maps.Copy(mine, has)
 	}
 	if len(mine)+len(others) > 0 || x.allUnsynced {
-		maps.Copy(others, o.uncomparedGroups)
+		maps.Copy(others, o.uncomparedSecurityGroups)
 	}
 	maps.DeleteFunc(others, func(g string, _ bool) bool { return mine[g] })
 	d.required, d.optional = slices.Sorted(maps.Keys(mine)), slices.Sorted(maps.Keys(others))
@@ -223,10 +223,10 @@ func (o *ruleOwner) pendingFor(key Key, again bool) pendingSecurityGroups {
 func (o *ruleOwner) noteSynced(key Key, group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.uncomparedGroups, group)
-	if x := o.byBinding[key]; x.unsynced[group] {
-		x.unsynced = maps.Clone(x.unsynced)
-		delete(x.unsynced, group)
+	delete(o.uncomparedSecurityGroups, group)
+	if x := o.byBinding[key]; x.unsyncedSecurityGroups[group] {
+		x.unsyncedSecurityGroups = maps.Clone(x.unsyncedSecurityGroups)
+		delete(x.unsyncedSecurityGroups, group)
 		o.byBinding[key] = x
 	}
 }
@@ -245,23 +245,23 @@ func (o *ruleOwner) noteAllSynced(key Key) {
 func (o *ruleOwner) noteUncompared(group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.uncomparedGroups[group] = true
+	o.uncomparedSecurityGroups[group] = true
 }
 
-// lockSecurityGroup locks the rules of a security group until end is called. If another run has locked them, it waits for that run,
-// or returns a nil end if wait is false.
+// lockSecurityGroup locks the rules of a security group until end is called. If another run has locked them, it waits for
+// that run, or returns a nil end if wait is false.
 func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
 	for {
 		o.mu.Lock()
-		other := o.changing[group]
+		other := o.securityGroupLocks[group]
 		if other == nil {
 			done := make(chan struct{})
-			o.changing[group] = done
+			o.securityGroupLocks[group] = done
 			o.mu.Unlock()
 			return func() {
 				o.mu.Lock()
 				defer o.mu.Unlock()
-				delete(o.changing, group)
+				delete(o.securityGroupLocks, group)
 				close(done)
 			}, nil
 		}
@@ -278,22 +278,22 @@ func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bo
 }
 
 // changeOf returns the change that gives a security group the rules that all bindings need.
-func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.GroupChange {
+func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.contributions.Change(g, opts)
+	return o.contributions.ChangeOf(g, opts)
 }
 
 // knownSecurityGroups returns the security groups that have carried rules.
 func (o *ruleOwner) knownSecurityGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Sorted(maps.Keys(o.knownGroupIDs))
+	return slices.Sorted(maps.Keys(o.knownSecurityGroupIDs))
 }
 
 // keysForSecurityGroups returns the bindings that need rules of any of the security groups.
 func (o *ruleOwner) keysForSecurityGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.contributions.BindingsWith(groups)
+	return o.contributions.BindingsRequesting(groups)
 }

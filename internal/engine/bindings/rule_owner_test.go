@@ -25,7 +25,7 @@ func TestCachedRulesMatchAFreshComputation(t *testing.T) {
 		for step := range 8 {
 			lost = w.makeRandomChanges(r) || lost
 			for _, i := range r.Perm(3) {
-				_, _ = w.rec.Reconcile(t.Context(), keyOf(ruleBindings[i])) // waiting bindings are run again
+				_, _ = w.reconciler.Reconcile(t.Context(), keyOf(ruleBindings[i])) // waiting bindings are run again
 			}
 			for range 3 { // requeued runs, such as after a deletion
 				w.now = w.now.Add(2 * time.Minute)
@@ -63,7 +63,7 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 		for _, i := range numbers {
 			all = append(all, pod{name: fmt.Sprintf("%s-%d", name, i), ip: ruleAddress(k, i), node: []string{"n1", "n2"}[i%2]})
 		}
-		w.put(podDocs("s"+name, all...))
+		w.putObjects(podDocs("s"+name, all...))
 	}
 	asked := func(name string) int {
 		w.aws.maxInstances = 0
@@ -72,21 +72,21 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 	}
 	pods("a", 0, 0)
 	pods("b", 1, 1)
-	want(t, "nodes at the first run", 2, asked("a"))
-	want(t, "nodes at the first run of another", 1, asked("b"))
-	w.showAddresses(0, false)
+	checkEqual(t, "nodes at the first run", 2, asked("a"))
+	checkEqual(t, "nodes at the first run of another", 1, asked("b"))
+	w.setAddressesVisible(0, false)
 	pods("a", 0, 0, 2)
 	out := w.run("a")
-	want(t, "retry while addresses are not known", 15*time.Second, out.RetryAfter)
+	checkEqual(t, "retry while addresses are not known", 15*time.Second, out.RetryAfter)
 	if len(out.Findings) != 2 {
 		t.Errorf("findings %v", out.Findings)
 	}
-	want(t, "nodes while addresses are not known", 1, asked("a"))
-	w.showAddresses(0, true)
-	want(t, "retry once they are known", false, w.run("a").RetryAfter == 15*time.Second)
-	w.put(bindingDoc("b", "sb", "ip", 9090))
-	want(t, "nodes after another port", 1, asked("b"))
-	want(t, "rules", "tcp 8080-8080 sg-b|tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node")+"|"+w.aws.rulesOf("sg-other"))
+	checkEqual(t, "nodes while addresses are not known", 1, asked("a"))
+	w.setAddressesVisible(0, true)
+	checkEqual(t, "retry once they are known", false, w.run("a").RetryAfter == 15*time.Second)
+	w.putObjects(bindingDoc("b", "sb", "ip", 9090))
+	checkEqual(t, "nodes after another port", 1, asked("b"))
+	checkEqual(t, "rules", "tcp 8080-8080 sg-b|tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node")+"|"+w.aws.rulesOf("sg-other"))
 }
 
 var ruleBindings = []string{"a", "b", "c"}
@@ -97,20 +97,20 @@ func rulesHarness(t *testing.T) *harness {
 	// A merged port range that is left over could cover a rule that the next process would authorize.
 	w.conf.UnmergedRules = true
 	w.restart()
-	w.aws.groups["arn/c"] = nil
+	w.aws.targetsByGroup["arn/c"] = nil
 	w.aws.rules["sg-other"] = nil
 	for i, name := range ruleBindings {
-		w.put(serviceDoc("s"+name, "ClusterIP"), bindingDoc(name, "s"+name, "ip", 8080+i))
+		w.putObjects(serviceDoc("s"+name, "ClusterIP"), bindingDoc(name, "s"+name, "ip", 8080+i))
 	}
 	for n := range 2 {
-		w.showAddresses(n, true)
+		w.setAddressesVisible(n, true)
 	}
 	return w
 }
 
-// showAddresses sets whether AWS returns the addresses of the pods of a node.
-func (w *harness) showAddresses(node int, on bool) {
-	eni := network.ENI{ID: fmt.Sprintf("eni-%d", node), Groups: []network.ENIGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
+// setAddressesVisible sets whether AWS returns the addresses of the pods of a node.
+func (w *harness) setAddressesVisible(node int, on bool) {
+	eni := network.ENI{ID: fmt.Sprintf("eni-%d", node), SecurityGroups: []network.ENISecurityGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
 	for k := range ruleBindings {
 		for i := range 6 {
 			if on && i%2 == node {
@@ -136,24 +136,24 @@ func (w *harness) makeRandomChanges(r *rand.Rand) bool {
 		switch r.IntN(8) {
 		case 0: // another port
 			if w.binding(name) == nil || w.binding(name).DeletionTimestamp == nil {
-				w.put(bindingDoc(name, "s"+name, "ip", 8080+r.IntN(4)))
+				w.putObjects(bindingDoc(name, "s"+name, "ip", 8080+r.IntN(4)))
 			}
 		case 1:
 			if b := w.binding(name); b != nil && b.DeletionTimestamp == nil {
-				w.drop(cluster.KindBinding, name)
+				w.deleteObject(cluster.KindBinding, name)
 			}
 		case 2:
 			w.restart()
 			lost = true
 		case 3, 4:
-			w.showAddresses(r.IntN(2), r.IntN(3) > 0)
+			w.setAddressesVisible(r.IntN(2), r.IntN(3) > 0)
 		default:
 			pods := randomPods(r)
 			for i := range pods {
 				pods[i].gate, pods[i].name = "", name+pods[i].name
 				pods[i].ip = ruleAddress(k, int(pods[i].name[len(pods[i].name)-1]-'0'))
 			}
-			w.put(podDocs("s"+name, pods...))
+			w.putObjects(podDocs("s"+name, pods...))
 		}
 		lost = lost || !w.hasAllENIAddresses()
 	}

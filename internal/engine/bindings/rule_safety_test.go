@@ -19,40 +19,40 @@ import (
 // interleavingAWS is the fake AWS with hooks: other bindings run while a call is in flight, and each revoked rule is
 // checked.
 type interleavingAWS struct {
-	*aws
+	*fakeAWS
 	runOther     func()
 	checkRevoked func(group string, r model.IngressRule)
 }
 
 func (a *interleavingAWS) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
-	a.aws.TargetGroupsOf(account)
+	a.fakeAWS.TargetGroupsOf(account)
 	return a
 }
 
 func (a *interleavingAWS) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
-	out, err := a.aws.ENIs(ctx, q)
+	out, err := a.fakeAWS.ENIs(ctx, q)
 	a.runOther()
 	return out, err
 }
 
 func (a *interleavingAWS) TargetHealth(ctx context.Context, arn string, age time.Duration) (observed.Health, error) {
-	out, err := a.aws.TargetHealth(ctx, arn, age)
+	out, err := a.fakeAWS.TargetHealth(ctx, arn, age)
 	a.runOther()
 	return out, err
 }
 
 func (a *interleavingAWS) Register(ctx context.Context, arn string, priority bindings.CallPriority, add []bindings.Target) error {
 	a.runOther()
-	return a.aws.Register(ctx, arn, priority, add)
+	return a.fakeAWS.Register(ctx, arn, priority, add)
 }
 
 func (a *interleavingAWS) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, out []*observed.Target) error {
 	a.runOther()
-	return a.aws.Deregister(ctx, arn, priority, out)
+	return a.fakeAWS.Deregister(ctx, arn, priority, out)
 }
 
 func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
-	err := a.aws.ChangeEndpointRules(ctx, group, authorize, revoke)
+	err := a.fakeAWS.ChangeEndpointRules(ctx, group, authorize, revoke)
 	for _, r := range revoke {
 		a.checkRevoked(group, r)
 	}
@@ -76,10 +76,10 @@ var safetyBindings = []string{"a", "b", "c", "d"}
 func newRuleSafetyTest(t *testing.T, seed uint64) *ruleSafetyTest {
 	s := &ruleSafetyTest{harness: rulesHarness(t), r: rand.New(rand.NewPCG(seed, 17)), missingServices: map[string]time.Time{}, running: map[string]bool{}}
 	s.conf.Queue = &s.enqueued
-	s.conf.Cloud = &interleavingAWS{aws: s.aws, runOther: s.runOtherBinding, checkRevoked: s.checkRevokedRule}
+	s.conf.Cloud = &interleavingAWS{fakeAWS: s.aws, runOther: s.runOtherBinding, checkRevoked: s.checkRevokedRule}
 	s.restart()
 	for k, name := range safetyBindings {
-		s.put(serviceDoc("s"+name, "ClusterIP"))
+		s.putObjects(serviceDoc("s"+name, "ClusterIP"))
 		s.putBinding(k)
 	}
 	return s
@@ -92,7 +92,7 @@ func (s *ruleSafetyTest) putBinding(k int) {
 	if k%3 == 0 {
 		doc += "  multiClusterTargetGroup: true\n"
 	}
-	s.put(doc)
+	s.putObjects(doc)
 }
 
 func (s *ruleSafetyTest) putPods(k int, pods ...int) {
@@ -101,7 +101,7 @@ func (s *ruleSafetyTest) putPods(k int, pods ...int) {
 	for _, i := range pods {
 		all = append(all, pod{name: fmt.Sprintf("%s-%d", safetyBindings[k%3], i), ip: ruleAddress(k%3, i), node: []string{"n1", "n2"}[i%2]})
 	}
-	s.put(podDocs("s"+safetyBindings[k], all...))
+	s.putObjects(podDocs("s"+safetyBindings[k], all...))
 }
 
 // runOtherBinding sometimes runs another binding during a run; each binding has at most one run at a time.
@@ -118,7 +118,7 @@ func (s *ruleSafetyTest) tryRunOnce(name string) {
 		return
 	}
 	s.running[name] = true
-	_, _ = s.rec.Reconcile(s.t.Context(), keyOf(name))
+	_, _ = s.reconciler.Reconcile(s.t.Context(), keyOf(name))
 	delete(s.running, name)
 }
 
@@ -132,7 +132,7 @@ func (s *ruleSafetyTest) checkRevokedRule(group string, r model.IngressRule) {
 			continue
 		}
 		for _, i := range s.pods[k] {
-			registered := slices.ContainsFunc(s.aws.groups["arn/"+safetyBindings[k%3]], func(t *observed.Target) bool { return t.ID == ruleAddress(k%3, i) })
+			registered := slices.ContainsFunc(s.aws.targetsByGroup["arn/"+safetyBindings[k%3]], func(t *observed.Target) bool { return t.ID == ruleAddress(k%3, i) })
 			if registered && group == []string{"sg-node", "sg-other"}[i%2] && r.From == int32(8080+k%3) {
 				s.t.Fatalf("the rule of port %d in %s is taken away, which target %s of binding %s needs", r.From, group, ruleAddress(k%3, i), name)
 			}
@@ -148,15 +148,15 @@ func (s *ruleSafetyTest) makeRandomEvent() {
 	switch s.r.IntN(12) {
 	case 0:
 		if _, missing := s.missingServices[name]; !missing {
-			s.drop(cluster.KindService, "s"+name)
+			s.deleteObject(cluster.KindService, "s"+name)
 			s.missingServices[name] = s.now
 		}
 	case 1, 2:
-		s.put(serviceDoc("s"+name, "ClusterIP"))
+		s.putObjects(serviceDoc("s"+name, "ClusterIP"))
 		delete(s.missingServices, name)
 	case 3:
 		if b := s.binding(name); b != nil && b.DeletionTimestamp == nil {
-			s.drop(cluster.KindBinding, name)
+			s.deleteObject(cluster.KindBinding, name)
 		}
 	case 4, 5:
 		if b := s.binding(name); b == nil || b.DeletionTimestamp == nil {
@@ -167,7 +167,7 @@ func (s *ruleSafetyTest) makeRandomEvent() {
 			s.restart()
 		}
 	case 7:
-		s.showAddresses(s.r.IntN(2), s.r.IntN(3) > 0)
+		s.setAddressesVisible(s.r.IntN(2), s.r.IntN(3) > 0)
 	case 8: // the pods move to the other binding of the target group
 		s.putPods(3, append(slices.Clone(s.pods[0]), s.pods[3]...)...)
 		s.putPods(0)
@@ -196,10 +196,10 @@ func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 			s.now = s.now.Add(time.Duration(s.r.IntN(3000)) * time.Millisecond)
 		}
 		for n := range 2 {
-			s.showAddresses(n, true)
+			s.setAddressesVisible(n, true)
 		}
 		for k, name := range safetyBindings {
-			s.put(serviceDoc("s"+name, "ClusterIP"))
+			s.putObjects(serviceDoc("s"+name, "ClusterIP"))
 			s.putPods(k, s.pods[k]...)
 		}
 		clear(s.missingServices)
@@ -214,7 +214,7 @@ func TestNoRuleOfARegisteredTargetIsRevoked(t *testing.T) {
 			s.now = s.now.Add(2 * time.Minute)
 		}
 		// SyncRules runs once an hour, because a binding may have been deleted during an earlier process.
-		if err := s.rec.SyncRules(t.Context()); err != nil {
+		if err := s.reconciler.SyncRules(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.enqueued) > 0 {

@@ -8,7 +8,6 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -16,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// rules is the part of a Reconciler that changes the rules of the security groups of nodes and pods.
-type rules struct{ *Reconciler }
+// ruleSyncer is the part of a Reconciler that changes the rules of the security groups of nodes and pods.
+type ruleSyncer struct{ *Reconciler }
 
 // ruleRun is the part of a run that changes rules.
 type ruleRun struct{ *run }
@@ -26,13 +25,13 @@ type ruleRun struct{ *run }
 // binding changes only the security groups that the binding needs. SyncRules is called at the start, to remove the rules
 // whose last binding was deleted while no controller ran, and from time to time because of changes in AWS. It must be called
 // after the cache is synced, and must be repeated after an error.
-func (r *Reconciler) SyncRules(ctx context.Context) error { return rules{r}.syncRules(ctx) }
+func (r *Reconciler) SyncRules(ctx context.Context) error { return ruleSyncer{r}.syncRules(ctx) }
 
-func (r rules) syncRules(ctx context.Context) error {
-	if err := r.readMissing(ctx, Key{}); err != nil {
+func (r ruleSyncer) syncRules(ctx context.Context) error {
+	if err := r.readMissingRules(ctx, Key{}); err != nil {
 		return err
 	}
-	_, err := r.syncAll(ctx, Key{}, 0, true)
+	_, err := r.syncAllSecurityGroups(ctx, Key{}, 0, true)
 	return err
 }
 
@@ -40,19 +39,19 @@ func (r rules) syncRules(ctx context.Context) error {
 // because missing rules affect only traffic and health checks. The targets are registered nevertheless, so that they
 // can serve as soon as the rules exist.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
-	if do.OnlyIfRequested && !p.r.owner.mayHaveRules(p.key) {
+	if do.OnlyIfRequested && !p.r.sharedRules.mayHaveRules(p.key) {
 		return nil
 	}
-	if do.Leaving {
+	if do.ExcludeBinding {
 		return p.withdrawRules(ctx, f)
 	}
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("rules", start) }()
 	var err error
 	if d.Rules, err = p.openRules(ctx, f, do); err != nil {
-		m, _ := failure.MeaningOf(failure.RulesOfENIs, p.r.Cloud.Class(err), err)
+		m, _ := failure.MeaningOf(failure.ENIRules, p.r.Cloud.Class(err), err)
 		d.Rules = bindingplan.RulesResult{Findings: finding.List{{
-			Object: targets.Ref(f.Stored), Field: "spec.networking", Reason: m.Reason, Severity: finding.Error,
+			Object: targets.BindingRef(f.StoredBinding), Field: "spec.networking", Reason: m.Reason, Severity: finding.Error,
 			Message: err.Error(), Fix: m.Fix,
 		}}}
 	}
@@ -61,7 +60,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 
 // openRules adds the rules of the endpoints before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
-	asked, err := rules{p.r}.findRules(ctx, do.MaxAge, p.demand)
+	asked, err := ruleSyncer{p.r}.findRules(ctx, do.MaxAge, p.demand)
 	if err != nil {
 		return bindingplan.RulesResult{}, err
 	}
@@ -71,31 +70,31 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 		return bindingplan.RulesResult{}, err
 	}
 	o := bindingplan.RulesResultOf(a)
-	o.Again = s.incomplete
+	o.OtherRulesMissing = s.incomplete
 	return o, nil
 }
 
 // withdrawRules removes the rules that only this binding needed. A refusal of AWS does not delay the deletion of the binding.
 func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
-	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
+	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{ExcludeBinding: true})
 	return err
 }
 
 // contribute sets the rules that the binding needs, and changes the security groups that this affects.
 func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.RequestedRules, do bindingplan.SyncRules) (syncResult, error) {
-	if !p.r.owner.isComplete() {
-		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
+	if !p.r.sharedRules.isComplete() {
+		if err := (ruleSyncer{p.r}).readMissingRules(ctx, p.key); err != nil {
 			return syncResult{}, err
 		}
 	}
-	heirs, err := p.successors(f.Stored, do.Leaving)
+	heirs, err := p.successors(f.StoredBinding, do.ExcludeBinding)
 	if err != nil {
 		return syncResult{}, err
 	}
-	rules{p.r}.enqueueBindings(p.r.owner.contribute(p.key, a, do.Keeps, heirs))
-	s, err := rules{p.r}.syncPendingSecurityGroups(ctx, p.key, do.MaxAge)
+	ruleSyncer{p.r}.enqueueBindings(p.r.sharedRules.contribute(p.key, a, do.RetainPreviousRules, heirs))
+	s, err := ruleSyncer{p.r}.syncPendingSecurityGroups(ctx, p.key, do.MaxAge)
 	if s.changed {
-		p.noteChanged()
+		p.markChanged()
 	}
 	return s, err
 }
@@ -107,7 +106,7 @@ func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Ke
 		return nil, nil
 	}
 	v := p.r.Cluster.View().CacheOnly()
-	for _, o := range withTargetGroup(v, b) {
+	for _, o := range bindingsOfTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name != b.Name && o.DeletionTimestamp == nil && bindingplan.SameTargetGroup(o, b) {
 			out = append(out, Key{Namespace: o.Namespace, Name: o.Name})
 		}
@@ -115,17 +114,17 @@ func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Ke
 	return out, v.Err()
 }
 
-// readMissing reads the rules of the bindings that have had no run. by is the binding whose run calls it.
-func (r rules) readMissing(ctx context.Context, by Key) error {
+// readMissingRules reads the rules of the bindings that have had no run. by is the binding whose run calls it.
+func (r ruleSyncer) readMissingRules(ctx context.Context, by Key) error {
 	all, err := r.rulesOfAllBindings(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
-	added, run := r.owner.addMissing(by, all)
+	added, run := r.sharedRules.addMissingRules(by, all)
 	v := r.Cluster.View().CacheOnly() // bindings may have been deleted since, and had their last run
 	for _, key := range added {
 		if _, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name); !there && v.Err() == nil {
-			r.owner.forget(key)
+			r.sharedRules.forget(key)
 		}
 	}
 	r.enqueueBindings(run)
@@ -133,7 +132,7 @@ func (r rules) readMissing(ctx context.Context, by Key) error {
 }
 
 // enqueueBindings enqueues bindings for runs that compare them with AWS.
-func (r rules) enqueueBindings(keys []Key) {
+func (r ruleSyncer) enqueueBindings(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)
 		r.Queue.Enqueue(key)
@@ -146,16 +145,16 @@ type syncResult struct {
 	incomplete bool // a security group without rules of the binding could not be changed now
 }
 
-// syncPendingSecurityGroups compares and changes the pending security groups of a binding. It returns the error of the required security
-// groups. Its reads are not older than age, if that is above zero.
-func (r rules) syncPendingSecurityGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
-	d := r.owner.pendingFor(key, age > 0)
+// syncPendingSecurityGroups compares and changes the pending security groups of a binding. It returns the error of the
+// required security groups. Its reads are not older than age, if that is above zero.
+func (r ruleSyncer) syncPendingSecurityGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
+	d := r.sharedRules.pendingSecurityGroupsOf(key, age > 0)
 	if d.all {
-		all, err := r.syncAll(ctx, key, age, false)
+		all, err := r.syncAllSecurityGroups(ctx, key, age, false)
 		if err != nil {
 			return all, err
 		}
-		r.owner.noteAllSynced(key)
+		r.sharedRules.noteAllSynced(key)
 		s = all
 	}
 	var errs []error
@@ -169,15 +168,15 @@ func (r rules) syncPendingSecurityGroups(ctx context.Context, key Key, age time.
 	return s, errors.Join(append(errs, err)...)
 }
 
-// syncEachSecurityGroup compares and changes security groups, each even if others fail. The next run that changes rules tries those that
-// fail again. It returns the errors of those that could not be read.
-func (r rules) syncEachSecurityGroup(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
+// syncEachSecurityGroup compares and changes security groups, each even if others fail. The next run that changes rules
+// tries those that fail again. It returns the errors of those that could not be read.
+func (r ruleSyncer) syncEachSecurityGroup(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
 	var errs []error
 	for _, g := range groups {
 		changed, looked, err := r.syncSecurityGroup(ctx, key, g, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
-			r.owner.noteUncompared(g)
+			r.sharedRules.noteUncompared(g)
 			s.incomplete = true
 		}
 		if !looked {
@@ -187,9 +186,9 @@ func (r rules) syncEachSecurityGroup(ctx context.Context, key Key, groups []stri
 	return s, errors.Join(errs...)
 }
 
-// syncAll compares and changes all security groups that may have rules of bindings.
-func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s syncResult, _ error) {
-	groups, err := r.securityGroups(ctx, r.owner.knownSecurityGroups(), age)
+// syncAllSecurityGroups compares and changes all security groups that may have rules of bindings.
+func (r ruleSyncer) syncAllSecurityGroups(ctx context.Context, key Key, age time.Duration, wait bool) (s syncResult, _ error) {
+	groups, err := r.readSecurityGroups(ctx, r.sharedRules.knownSecurityGroups(), age)
 	if err != nil {
 		return s, err
 	}
@@ -201,15 +200,15 @@ func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait boo
 	return s, ctx.Err()
 }
 
-// syncSecurityGroup compares and changes one security group, under its lock: without it, each of two runs would remove the rules that
-// the other has just added. looked reports whether it got the lock and read the security group.
-func (r rules) syncSecurityGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
-	end, err := r.owner.lockSecurityGroup(ctx, group, wait)
+// syncSecurityGroup compares and changes one security group, under its lock: without it, each of two runs would remove the
+// rules that the other has just added. looked reports whether it got the lock and read the security group.
+func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
+	end, err := r.sharedRules.lockSecurityGroup(ctx, group, wait)
 	if err != nil || end == nil {
 		return false, false, err
 	}
 	defer end()
-	groups, err := r.securityGroups(ctx, r.owner.knownSecurityGroups(), age)
+	groups, err := r.readSecurityGroups(ctx, r.sharedRules.knownSecurityGroups(), age)
 	if err != nil {
 		return false, false, err
 	}
@@ -217,18 +216,18 @@ func (r rules) syncSecurityGroup(ctx context.Context, key Key, group string, age
 		if g.ID != group {
 			continue
 		}
-		if c := r.owner.changeOf(g, r.options()); !c.Empty() {
+		if c := r.sharedRules.changeOf(g, r.ruleOptions()); !c.Empty() {
 			changed, err = r.changeSecurityGroup(ctx, c)
 		}
 	}
 	if err == nil {
-		r.owner.noteSynced(key, group)
+		r.sharedRules.noteSynced(key, group)
 	}
 	return changed, true, err
 }
 
-// securityGroups reads the security groups that are tagged for the cluster or have the IDs.
-func (r rules) securityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointSecurityGroup, error) {
+// readSecurityGroups reads the security groups that are tagged for the cluster or have the IDs.
+func (r ruleSyncer) readSecurityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointSecurityGroup, error) {
 	groups, err := r.Cloud.EndpointSecurityGroups(ctx, ids, age)
 	if err != nil {
 		return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)
@@ -236,9 +235,9 @@ func (r rules) securityGroups(ctx context.Context, ids []string, age time.Durati
 	return groups, nil
 }
 
-// changeSecurityGroup changes the rules of one security group. If AWS refuses a rule, the others are added one by one. If the quota
-// of rules is reached, the old rules are removed before new ones are added.
-func (r rules) changeSecurityGroup(ctx context.Context, c bindingplan.GroupChange) (changed bool, err error) {
+// changeSecurityGroup changes the rules of one security group. If AWS refuses a rule, the others are added one by one. If
+// the quota of rules is reached, the old rules are removed before new ones are added.
+func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {
 			return nil
@@ -250,15 +249,15 @@ func (r rules) changeSecurityGroup(ctx context.Context, c bindingplan.GroupChang
 			return fmt.Errorf("change rules of security group %s: %w", c.Group, err)
 		}
 		changed = true
-		r.noteChange(Authorized, c.Group, ruleNames(authorize))
-		r.noteChange(Revoked, c.Group, ruleNames(revoke))
+		r.noteChange(RulesAuthorized, c.Group, ruleTexts(authorize))
+		r.noteChange(RulesRevoked, c.Group, ruleTexts(revoke))
 		return nil
 	}
 	if err = send(c.Authorize, c.Revoke); err == nil {
 		return changed, nil
 	}
 	switch r.Cloud.Class(err) {
-	case engine.Quota:
+	case failure.Quota:
 		if err := send(nil, c.Revoke); err != nil {
 			return changed, err
 		}
@@ -266,7 +265,7 @@ func (r rules) changeSecurityGroup(ctx context.Context, c bindingplan.GroupChang
 			return changed, fmt.Errorf("%w; the security group would have %d rules", err, c.Total)
 		}
 		return changed, nil
-	case engine.Invalid, engine.Gone:
+	case failure.Invalid, failure.Gone:
 		if len(c.Authorize) < 2 {
 			return changed, err
 		}

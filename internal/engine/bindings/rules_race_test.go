@@ -16,23 +16,23 @@ func TestARuleNeededDuringItsRevocationIsAuthorizedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		w.run("a")
-		w.put(podDocs("web"))
+		w.putObjects(podDocs("web"))
 		answer := make(chan struct{})
 		w.aws.holdRuleChange = answer
 		var runs sync.WaitGroup
-		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
+		runs.Go(func() { _, _ = w.reconciler.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
 		if w.aws.holdRuleChange != nil {
 			t.Fatal("no rule is taken away")
 		}
-		w.put(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("b", "other", "ip", 8080))
-		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("b")) })
+		w.putObjects(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("b", "other", "ip", 8080))
+		runs.Go(func() { _, _ = w.reconciler.Reconcile(t.Context(), keyOf("b")) })
 		synctest.Wait()
-		want(t, "targets while it is taken away", "", w.aws.targetsOf("arn/b"))
+		checkEqual(t, "targets while it is taken away", "", w.aws.targetsOf("arn/b"))
 		close(answer)
 		runs.Wait()
-		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
+		checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+		checkEqual(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 	})
 }
 
@@ -45,69 +45,71 @@ func TestRulesAreNotRevokedDuringARunOfTheirBinding(t *testing.T) {
 		w.conf.Queue = &again
 		w.restart()
 		w.run("a")
-		w.put(podDocs("web", p1, p2))
+		w.putObjects(podDocs("web", p1, p2))
 		answer := make(chan struct{})
 		w.aws.holdRegister = answer
 		var runs sync.WaitGroup
-		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
+		runs.Go(func() { _, _ = w.reconciler.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
 		if w.aws.holdRegister != nil {
 			t.Fatal("no target is registered")
 		}
-		w.put(podDocs("web"))
-		if err := w.rec.SyncRules(t.Context()); err != nil {
+		w.putObjects(podDocs("web"))
+		if err := w.reconciler.SyncRules(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		w.put(podDocs("web", p1, p2))
+		checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+		w.putObjects(podDocs("web", p1, p2))
 		close(answer)
 		runs.Wait()
 		if len(again) != 1 {
 			t.Errorf("%d more runs are asked for, want one", len(again))
 		}
 		w.run("a")
-		want(t, "rules in the end", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+		checkEqual(t, "rules in the end", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+		checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 		w.aws.log = nil
 		w.run("a")
-		want(t, "calls of a run without a change", "", strings.Join(w.aws.log, ", "))
+		checkEqual(t, "calls of a run without a change", "", strings.Join(w.aws.log, ", "))
 	})
 }
 
 // A run that waits for AWS while it revokes rules does not prevent other runs from registering targets whose rules
 // exist, or from changing another security group.
 func TestASlowRuleChangeDelaysNoOtherBinding(t *testing.T) {
-	for how, hang := range map[string]func(a *aws, until chan struct{}){
-		"reading":  func(a *aws, until chan struct{}) { a.groupReads, a.atRead = 1, func() { <-until } },
-		"changing": func(a *aws, until chan struct{}) { a.holdRuleChange = until },
+	for how, hang := range map[string]func(a *fakeAWS, until chan struct{}){
+		"reading": func(a *fakeAWS, until chan struct{}) {
+			a.readsUntilCallback, a.onSecurityGroupRead = 1, func() { <-until }
+		},
+		"changing": func(a *fakeAWS, until chan struct{}) { a.holdRuleChange = until },
 	} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 9090),
 					strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
-				w.aws.rules["sg-other"], w.aws.groups["arn/c"] = nil, nil
-				w.aws.enis["i-2"][0].Groups[0].ID = "sg-other"
+				w.aws.rules["sg-other"], w.aws.targetsByGroup["arn/c"] = nil, nil
+				w.aws.enis["i-2"][0].SecurityGroups[0].ID = "sg-other"
 				w.run("a")
 				w.run("b")
-				w.drop(cluster.KindBinding, "a")
+				w.deleteObject(cluster.KindBinding, "a")
 				answer := make(chan struct{})
 				hang(w.aws, answer)
 				var runs sync.WaitGroup
-				runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
+				runs.Go(func() { _, _ = w.reconciler.Reconcile(t.Context(), keyOf("a")) })
 				synctest.Wait()
 				start := time.Now()
-				w.put(podDocs("web", p1, pod{name: "p9", ip: "10.0.1.2", node: "n1"}))
+				w.putObjects(podDocs("web", p1, pod{name: "p9", ip: "10.0.1.2", node: "n1"}))
 				w.run("b")
-				want(t, "targets behind a rule that is there", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/b"))
-				w.put(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("c", "other", "ip", 7070))
+				checkEqual(t, "targets behind a rule that is there", "10.0.1.1:8080 10.0.1.2:8080", w.aws.targetsOf("arn/b"))
+				w.putObjects(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("c", "other", "ip", 7070))
 				w.run("c")
-				want(t, "rules of another security group", "tcp 7070-7070 sg-b", w.aws.rulesOf("sg-other"))
+				checkEqual(t, "rules of another security group", "tcp 7070-7070 sg-b", w.aws.rulesOf("sg-other"))
 				if took := time.Since(start); took > 0 {
 					t.Errorf("they took %v", took)
 				}
 				close(answer)
 				runs.Wait()
-				want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+				checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 			})
 		})
 	}
@@ -117,14 +119,14 @@ func TestAPanicInRulePlanningStopsNoOtherBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 9090))
 		w.run("a")
-		w.drop(cluster.KindBinding, "a")
-		w.aws.groupReads, w.aws.atRead = 1, func() { panic("test") }
-		if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil || !strings.Contains(err.Error(), "panic") {
+		w.deleteObject(cluster.KindBinding, "a")
+		w.aws.readsUntilCallback, w.aws.onSecurityGroupRead = 1, func() { panic("test") }
+		if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil || !strings.Contains(err.Error(), "panic") {
 			t.Fatalf("error %v", err)
 		}
-		w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
+		w.putObjects(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
 		w.run("b")
 		w.run("a")
-		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+		checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
@@ -17,20 +17,20 @@ func TestRulesCombineAllBindings(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
 	mine := model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}
-	w.aws.rules["sg-node"] = []model.IngressRule{mine, {Protocol: "tcp", From: 1, To: 2, Group: "sg-b", Description: network.SharedDescription}}
+	w.aws.rules["sg-node"] = []model.IngressRule{mine, {Protocol: "tcp", From: 1, To: 2, Group: "sg-b", Description: network.SharedRuleDescription}}
 	w.run("a")
-	want(t, "one range for both, at once", "tcp 22-22 10.0.0.0/8, tcp 8080-30080 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "one range for both, at once", "tcp 22-22 10.0.0.0/8, tcp 8080-30080 sg-b", w.aws.rulesOf("sg-node"))
 	w.run("b")
-	w.drop(cluster.KindBinding, "b")
+	w.deleteObject(cluster.KindBinding, "b")
 	w.run("b")
-	want(t, "after one is gone", "tcp 22-22 10.0.0.0/8, tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "its targets", "", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "after one is gone", "tcp 22-22 10.0.0.0/8, tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "its targets", "", w.aws.targetsOf("arn/b"))
 	if w.binding("b") != nil {
 		t.Error("the finalizer is still there")
 	}
-	w.put(podDocs("web"))
+	w.putObjects(podDocs("web"))
 	w.run("a")
-	want(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
 }
 
 // The rules of an endpoint that AWS temporarily does not return are not revoked. Unneeded rules of other endpoints are
@@ -40,21 +40,21 @@ func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
-	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
 	shown := w.aws.enis["i-2"]
 	w.aws.enis["i-2"] = nil // AWS temporarily does not return the ENI of this instance
-	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	w.putObjects(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	out := w.run("a")
-	want(t, "after the other is edited", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "after the other is edited", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 	if len(out.Findings) != 0 {
 		t.Errorf("blamed for another's endpoint: %v", out.Findings)
 	}
-	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 9091), "name: b}", "name: b, generation: 2}"))
+	w.putObjects(strings.ReplaceAll(bindingDoc("b", "other", "ip", 9091), "name: b}", "name: b, generation: 2}"))
 	w.run("b")
-	want(t, "after its own run", "tcp 8081-8081 sg-b, tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "after its own run", "tcp 8081-8081 sg-b, tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 	w.aws.enis["i-2"] = shown
 	w.run("b")
-	want(t, "once it is shown", "tcp 8081-9091 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "once it is shown", "tcp 8081-9091 sg-b", w.aws.rulesOf("sg-node"))
 }
 
 // A process that has just started cannot determine the rules of an endpoint whose ENI AWS does not return, so it
@@ -66,29 +66,29 @@ func TestNothingIsRevokedWhileAnENIIsUnknown(t *testing.T) {
 	w.run("b")
 	shown := w.aws.enis["i-2"]
 	w.aws.enis["i-2"] = nil
-	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	w.putObjects(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	var again enqueuedBindings
 	w.conf.Queue = &again
 	w.restart()
 	out := w.run("a")
-	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "run again", "b", strings.Join(again, " "))
+	checkEqual(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "run again", "b", strings.Join(again, " "))
 	if len(out.Findings) != 0 {
 		t.Errorf("blamed for another's endpoint: %v", out.Findings)
 	}
 	w.aws.enis["i-2"] = shown
 	w.run("b")
-	want(t, "once it is seen", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "once it is seen", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 }
 
 func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 	bad := strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "sg-b", "sg-gone")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080), bad)
-	w.aws.refuse["sg-gone"] = engine.Invalid
+	w.aws.refusedItems["sg-gone"] = failure.Invalid
 	out := w.run("b")
-	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "condition", "False FailedNetworkReconcile", w.readyStatus("b"))
-	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "condition", "False FailedNetworkReconcile", w.readyStatus("b"))
+	checkEqual(t, "targets are there all the same", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 	if out.RetryAfter != 15*time.Second {
 		t.Errorf("again after %s", out.RetryAfter)
 	}
@@ -96,7 +96,7 @@ func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 
 func TestFullSecurityGroupIsReportedWithItsRuleCount(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
-	w.aws.refuse["sg-b"] = engine.Quota
+	w.aws.refusedItems["sg-b"] = failure.Quota
 	out := w.run("a")
 	if f := out.Findings; len(f) != 1 || f[0].Reason != finding.QuotaReached || !strings.Contains(f[0].Message, "would have 1 rules") {
 		t.Errorf("findings %v", f)
@@ -107,7 +107,7 @@ func TestFullSecurityGroupIsReportedWithItsRuleCount(t *testing.T) {
 // address is reported only if the pod is no longer new.
 func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
-	w.put(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))
+	w.putObjects(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))
 	shown := w.aws.enis["i-1"]
 	w.aws.enis["i-1"] = nil
 	reported := func(out bindings.Outcome) string {
@@ -130,5 +130,5 @@ func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 	if out = w.run("a"); reported(out) != "" || strings.HasPrefix(w.readyStatus("a"), "False") {
 		t.Errorf("once it is shown: %v, %q", out.Findings, w.readyStatus("a"))
 	}
-	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 }

@@ -48,53 +48,53 @@ func (w *harness) setOwnTargets(targets string) {
 func TestOnlyOwnTargetsOfASharedTargetGroupAreDeregistered(t *testing.T) {
 	foreign := &observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
 	w := sharedHarness(t, p1, p2)
-	w.aws.groups["arn/a"] = []*observed.Target{foreign}
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{foreign}
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
-	want(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.ownTargets("a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.ownTargets("a"))
 	w.aws.setAllStates("arn/a", "healthy")
-	w.put(podDocs("web", p1))
-	w.drop(cluster.KindPod, p2.name)
+	w.putObjects(podDocs("web", p1))
+	w.deleteObject(cluster.KindPod, p2.name)
 	w.run("a")
-	want(t, "targets after one went", "10.0.1.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
-	want(t, "record after one went", "10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "targets after one went", "10.0.1.1:8080 10.9.0.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record after one went", "10.0.1.1:8080", w.ownTargets("a"))
 	w.aws.takeLog()
 	w.run("a")
-	want(t, "calls without change", "", w.aws.takeLog())
-	w.drop(cluster.KindBinding, "a")
+	checkEqual(t, "calls without change", "", w.aws.takeLog())
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets after the binding went", "10.9.0.1:8080", w.aws.targetsOf("arn/a"))
-	want(t, "record after the binding went", "none", w.ownTargets("a"))
+	checkEqual(t, "targets after the binding went", "10.9.0.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record after the binding went", "none", w.ownTargets("a"))
 }
 
 func TestTheFirstRunDeregistersNothingFromASharedTargetGroup(t *testing.T) {
 	w := sharedHarness(t, p1)
-	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
-	want(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
 }
 
 func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
 	w := sharedHarness(t, p1, p2)
-	w.aws.groups["arn/a"] = []*observed.Target{
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{
 		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
 	}
 	w.setOwnTargets("10.0.2.1:8080,10.0.1.1:8080")
 	w.run("a")
-	want(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.ownTargets("a"))
-	want(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 // Own targets are recorded before they are registered. If the process ends before the call returns, the next process
 // finds the targets in the record.
 func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
-	w.aws.refuse["10.0.1.1"] = 0
-	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+	w.aws.refusedItems["10.0.1.1"] = 0
+	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Fatal("no error")
 	}
-	want(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
+	checkEqual(t, "record", "10.0.1.1:8080", w.ownTargets("a"))
 }
 
 func TestBindingsShareATargetGroupIfBothAllowIt(t *testing.T) {
@@ -110,11 +110,11 @@ func TestBindingsShareATargetGroupIfBothAllowIt(t *testing.T) {
 			w := sharedHarness(t, p1)
 			other := pod{name: "o1", ip: "10.0.2.2", node: "n2"}
 			w.now = w.now.Add(1e9)
-			w.put(serviceDoc("other", "ClusterIP"), podDocs("other", other), c.doc)
+			w.putObjects(serviceDoc("other", "ClusterIP"), podDocs("other", other), c.doc)
 			w.run("a")
 			out := w.run("b")
 			w.run("a")
-			want(t, "targets", c.targets, w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets", c.targets, w.aws.targetsOf("arn/a"))
 			if len(out.Findings) != c.findings || c.findings > 0 && out.Findings[0].Reason != finding.TargetGroupShared {
 				t.Errorf("findings %v", out.Findings)
 			}
@@ -126,19 +126,19 @@ func TestAssumedRoleIsUsedForEveryCall(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
 		withSpecLines(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
 	w.run("a")
-	want(t, "calls", "as role word; as role word; as role word; list a; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.takeLog())
+	checkEqual(t, "calls", "as role word; as role word; as role word; list a; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.takeLog())
 }
 
 func TestZonesAreSentOnceAWSRequiresThem(t *testing.T) {
 	outside := pod{name: "q1", ip: "100.64.0.1", node: "n2"}
 	w := ipHarness(t, p1, outside)
 	w.aws.zonesRequired = true
-	w.put(strings.Replace(nodes, "metadata: {name: n2,", "metadata: {name: n2, labels: {topology.kubernetes.io/zone: zone-b},", 1))
+	w.putObjects(strings.Replace(nodesDoc, "metadata: {name: n2,", "metadata: {name: n2, labels: {topology.kubernetes.io/zone: zone-b},", 1))
 	w.run("a")
-	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; refuse 100.64.0.1 all; register a 10.0.1.1:8080; register a 100.64.0.1:8080zone-b", w.aws.takeLog())
-	w.put(podDocs("web", p1, outside, pod{name: "q2", ip: "100.64.0.2", node: "n2"}))
+	checkEqual(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; refuse 100.64.0.1 all; register a 10.0.1.1:8080; register a 100.64.0.1:8080zone-b", w.aws.takeLog())
+	w.putObjects(podDocs("web", p1, outside, pod{name: "q2", ip: "100.64.0.2", node: "n2"}))
 	w.run("a")
-	want(t, "calls while that is remembered", "list a; register a 100.64.0.2:8080zone-b", w.aws.takeLog())
+	checkEqual(t, "calls while that is remembered", "list a; register a 100.64.0.2:8080zone-b", w.aws.takeLog())
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
@@ -167,8 +167,8 @@ type serverIDCounter struct {
 	missing int
 }
 
-// NoServerID implements bindings.Recorder.
-func (l *serverIDCounter) NoServerID(_ bindings.Key, n int) { l.missing += n }
+// RecordMissingServerIDs implements bindings.Recorder.
+func (l *serverIDCounter) RecordMissingServerIDs(_ bindings.Key, n int) { l.missing += n }
 
 func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	docs := podDocs("web", p1, p2)
@@ -178,19 +178,19 @@ func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	w.conf.Recorder = lacking
 	w.restart()
 	out := w.run("a")
-	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.takeLog())
+	checkEqual(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.takeLog())
 	if len(out.Findings) != 1 || lacking.missing != 1 {
 		t.Errorf("%d endpoints are reported, findings %v", lacking.missing, out.Findings)
 	}
 	// A pod with the same address and another server ID is another target; the old target is deregistered first.
-	w.put(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))
+	w.putObjects(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))
 	w.run("a")
-	want(t, "calls after the ids changed", "list a; deregister a 10.0.1.1:8080; register a 10.0.1.1:80800x1c717e8000001506; register a 10.0.2.1:80800x1c717e8000001507", w.aws.takeLog())
+	checkEqual(t, "calls after the ids changed", "list a; deregister a 10.0.1.1:8080; register a 10.0.1.1:80800x1c717e8000001506; register a 10.0.2.1:80800x1c717e8000001507", w.aws.takeLog())
 	w.aws.setAllStates("arn/a", "healthy")
 	w.run("a")
 	w.aws.takeLog()
 	w.run("a")
-	want(t, "calls without change", "", w.aws.takeLog())
+	checkEqual(t, "calls without change", "", w.aws.takeLog())
 }
 
 func TestEndpointsObjectsAreReadWithoutEndpointSlices(t *testing.T) {
@@ -206,33 +206,33 @@ subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], address
 `, at("10.0.1.1", ready), at("10.0.2.1", notReady))
 	}
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2, p3), bindingDoc("a", "web", "ip", 8080))
-	w.conf.Targets.Endpoints = true
+	w.conf.Targets.UseEndpointsObjects = true
 	w.restart()
 	out := w.run("a")
-	want(t, "targets without the object", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets without the object", "", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) == 0 && out.RetryAfter == 0 {
 		t.Errorf("outcome %+v", out)
 	}
-	w.put(object(p1.name, p2.name))
+	w.putObjects(object(p1.name, p2.name))
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestTargetsOfAnotherBindingAreNotDeregistered(t *testing.T) {
 	second := withSpecLines(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"), "multiClusterTargetGroup: true")
 	w := sharedHarness(t, p1, p2)
-	w.put(second)
+	w.putObjects(second)
 	w.run("a")
 	w.run("b")
 	w.aws.setAllStates("arn/a", "healthy")
-	w.drop(cluster.KindBinding, "a")
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
-	want(t, "targets after one of two went", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
-	w.put(podDocs("web", p1))
-	w.drop(cluster.KindPod, p2.name)
+	checkEqual(t, "targets after one of two went", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+	w.putObjects(podDocs("web", p1))
+	w.deleteObject(cluster.KindPod, p2.name)
 	w.run("b")
-	want(t, "targets after a pod went", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
-	w.drop(cluster.KindBinding, "b")
+	checkEqual(t, "targets after a pod went", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	w.deleteObject(cluster.KindBinding, "b")
 	w.run("b")
-	want(t, "targets after both went", "", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets after both went", "", w.aws.targetsOf("arn/a"))
 }

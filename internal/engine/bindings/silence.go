@@ -17,10 +17,10 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	if p.r.Silence == nil || f.Absent {
 		return func() {}
 	}
-	object, silent := targets.Ref(f.Stored), false
+	object, silent := targets.BindingRef(f.StoredBinding), false
 	end := p.r.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) {
 		silent = true
-		p.r.memory.noteKnown(p.key, noteUnanswered(since))
+		p.r.memory.noteIfKnown(p.key, noteUnanswered(since))
 		if first := p.r.memory.get(p.key).silentSince; !first.IsZero() {
 			since = first
 		}
@@ -29,7 +29,7 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	})
 	return func() {
 		if end(); !silent {
-			p.r.memory.noteKnown(p.key, noteAnswered)
+			p.r.memory.noteIfKnown(p.key, noteAnswered)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]stri
 	t.Helper()
 	w = newHarness(t, objects...)
 	stale, again = new([]string), new(enqueuedBindings)
-	w.conf.Cluster = kube.New(staleStore{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Clock)
+	w.conf.Cluster = kube.New(staleStore{w.store, stale}, kube.MemoryAPI{Store: w.store}, w.conf.Clock)
 	w.conf.Queue = again
 	w.restart()
 	return w, stale, again
@@ -49,35 +49,35 @@ func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
-	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
-	w.drop(cluster.KindService, "other")
+	checkEqual(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.deleteObject(cluster.KindService, "other")
 	*stale, *again = []string{"b"}, nil
 	edit := func(port int) {
 		t.Helper()
-		w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", port), "name: a}", fmt.Sprintf("name: a, generation: %d}", port)))
+		w.putObjects(strings.ReplaceAll(bindingDoc("a", "web", "ip", port), "name: a}", fmt.Sprintf("name: a, generation: %d}", port)))
 		if out := w.run("a"); len(out.Findings) != 0 {
 			t.Errorf("blamed for another's binding: %v", out.Findings)
 		}
-		want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
-		want(t, "rules", fmt.Sprintf("tcp %d-9090 sg-b", port), w.aws.rulesOf("sg-node"))
+		checkEqual(t, "condition", "True SuccessfullyReconciled", w.readyStatus("a"))
+		checkEqual(t, "rules", fmt.Sprintf("tcp %d-9090 sg-b", port), w.aws.rulesOf("sg-node"))
 	}
 	edit(8081)
-	if err := w.rec.SyncRules(t.Context()); err != nil {
+	if err := w.reconciler.SyncRules(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "ns", Name: "b"}); err == nil {
+	if _, err := w.reconciler.Reconcile(t.Context(), bindings.Key{Namespace: "ns", Name: "b"}); err == nil {
 		t.Error("a run over a binding that has changed does not wait")
 	}
 	w.now = w.now.Add(time.Minute)
 	edit(8082)
-	want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 
 	*stale = nil
 	w.run("b")
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
-	want(t, "once its runs find that it has no Service", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "targets then", "", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "once its runs find that it has no Service", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "targets then", "", w.aws.targetsOf("arn/b"))
 }
 
 // A deleted Service may be created again within a moment, so the rules of its targets are retained while the targets
@@ -87,28 +87,28 @@ func TestRulesOfARecreatedServiceStay(t *testing.T) {
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
-	w.drop(cluster.KindService, "other")
+	w.deleteObject(cluster.KindService, "other")
 	w.run("b")
-	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	w.putObjects(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	w.run("a")
-	want(t, "in the first moment", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "in the first moment", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "targets", "10.0.2.1:8080", w.aws.targetsOf("arn/b"))
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
-	want(t, "after it", "tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "targets after it", "", w.aws.targetsOf("arn/b"))
+	checkEqual(t, "after it", "tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "targets after it", "", w.aws.targetsOf("arn/b"))
 }
 
 // rangesCallbackAWS is the fake AWS with a hook that is called while the CIDR ranges of the VPC are read: after the
 // endpoints of a run were resolved, and before its rules are planned.
 type rangesCallbackAWS struct {
-	*aws
+	*fakeAWS
 	onRangesRead func()
 }
 
 func (l *rangesCallbackAWS) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	l.onRangesRead()
-	return l.aws.VPCRanges(ctx, vpc)
+	return l.fakeAWS.VPCRanges(ctx, vpc)
 }
 
 // A binding may be edited, and its Service deleted, during a run of the binding. The next run handles the change, and
@@ -119,21 +119,21 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	w.conf.Cloud = &rangesCallbackAWS{w.aws, func() {
 		if !changed {
 			changed, *stale = true, []string{"a"}
-			w.drop(cluster.KindService, "web")
+			w.deleteObject(cluster.KindService, "web")
 		}
 	}}
 	w.restart()
 	if out := w.run("a"); !changed || len(out.Findings) != 0 {
 		t.Errorf("changed %v, findings %v", changed, out.Findings)
 	}
-	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); !errors.As(err, new(cluster.StaleError)) {
+	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); !errors.As(err, new(cluster.StaleError)) {
 		t.Errorf("the next run does not wait for what has changed: %v", err)
 	}
 	*stale = nil
 	w.run("a")
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("a")
-	want(t, "targets and rules in the end", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
+	checkEqual(t, "targets and rules in the end", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
 // A deleted binding removes its own rules without waiting for other bindings. The other bindings remove their own
@@ -143,18 +143,18 @@ func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
-	w.drop(cluster.KindService, "other")
+	w.deleteObject(cluster.KindService, "other")
 	*stale = []string{"b"}
-	w.drop(cluster.KindBinding, "a")
+	w.deleteObject(cluster.KindBinding, "a")
 	if out := w.run("a"); w.binding("a") != nil || len(out.Findings) != 0 {
 		t.Errorf("the finalizer is still there, findings %v", out.Findings)
 	}
-	want(t, "rules", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "rules", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
 	*stale = nil
 	w.run("b")
 	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
-	want(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
+	checkEqual(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
 // The Service of a binding that takes over a target group may be created after the binding. The targets remain
@@ -163,22 +163,22 @@ func TestADeletedBindingWaitsForTheServiceOfItsSuccessor(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 		w.run("a")
-		w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"), podDocs("other", p1))
-		w.drop(cluster.KindBinding, "a")
+		w.putObjects(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"), podDocs("other", p1))
+		w.deleteObject(cluster.KindBinding, "a")
 		out := w.run("a")
 		if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
 			t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
 		}
-		want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+		checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 		left := ""
 		if arrives {
-			w.put(serviceDoc("other", "ClusterIP"))
+			w.putObjects(serviceDoc("other", "ClusterIP"))
 			left = "10.0.1.1:8080"
 		} else {
 			w.now = w.now.Add(time.Minute)
 		}
 		w.run("a")
-		want(t, "targets after that", left, w.aws.targetsOf("arn/a"))
+		checkEqual(t, "targets after that", left, w.aws.targetsOf("arn/a"))
 		if w.binding("a") != nil {
 			t.Error("the finalizer is still there")
 		}

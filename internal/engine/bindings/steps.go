@@ -20,13 +20,13 @@ func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bin
 		if last == nil {
 			return d
 		}
-		rest, err := reader{p}.plan(ctx, f, bindingplan.Make)
+		rest, err := reader{p}.makePlan(ctx, f, bindingplan.Make)
 		if _, claimed := last.(bindingplan.AddFinalizer); claimed && err != nil {
 			d.Err = err
 			return d
 		}
 		if err != nil {
-			d.FailedStep, d.Failure = last, p.r.failure(err)
+			d.FailedStep, d.Failure = last, p.r.failureOf(err)
 			return d
 		}
 		*plan = rest
@@ -49,7 +49,7 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 		}
 		again, err := p.carryOutStep(ctx, f, s.Do, d)
 		if err != nil {
-			d.FailedStep, d.Failure = s.Do, p.r.failure(err)
+			d.FailedStep, d.Failure = s.Do, p.r.failureOf(err)
 			return nil
 		}
 		if again {
@@ -57,7 +57,7 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 		}
 	}
 	if err := errors.Join(gates...); err != nil {
-		d.FailedStep, d.Failure = bindingplan.SetGate{}, p.r.failure(err)
+		d.FailedStep, d.Failure = bindingplan.SetGate{}, p.r.failureOf(err)
 	}
 	return nil
 }
@@ -66,30 +66,30 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.StepResults) (again bool, _ error) {
 	switch do := do.(type) {
 	case bindingplan.Register:
-		if do.UpToCapacity && d.Postponed > 0 {
+		if do.UpToCapacity && d.PostponedFor > 0 {
 			return false, nil
 		}
 		attempt, refused := p.register(ctx, f, do)
 		f.Attempt = attempt
 		if refused && !do.UpToCapacity {
-			f.Serving = nil // read again, because it may have changed during the calls
+			f.ServingPods = nil // read again, because it may have changed during the calls
 			return true, nil
 		}
 		return false, nil
 	case bindingplan.AddFinalizer:
-		if err := p.write(ctx, f, do); err != nil {
+		if err := p.carryOutWrite(ctx, f, do); err != nil {
 			return false, err
 		}
-		f.Claimed = true
+		f.FinalizerAdded = true
 		return true, nil
 	case bindingplan.CompleteSpec:
 		return false, p.completeSpec(ctx, f, do)
 	case bindingplan.Deregister:
 		err := p.deregister(ctx, f, do.Targets)
-		switch x := p.r.failure(err); {
-		case x == nil || do.MayMiss && isNotFound(x):
-		case x.RetryAfter > 0 && do.MayWait:
-			d.Postponed = x.RetryAfter
+		switch x := p.r.failureOf(err); {
+		case x == nil || do.AllowMissing && isNotFound(x):
+		case x.RetryAfter > 0 && do.AllowPostponed:
+			d.PostponedFor = x.RetryAfter
 		default:
 			return false, err
 		}
@@ -97,52 +97,52 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 	case bindingplan.SyncRules:
 		return false, ruleRun{p}.syncRules(ctx, f, do, d)
 	case bindingplan.SetCheckpoint:
-		if do.IfRulesMissing && d.Rules.Done {
+		if do.IfRulesMissing && d.Rules.AllRulesExist {
 			return false, nil
 		}
-		err := p.write(ctx, f, do)
-		if x := p.r.failure(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
+		err := p.carryOutWrite(ctx, f, do)
+		if x := p.r.failureOf(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
 			// An external actor restores the old checkpoint all the time. The run continues, because this process
 			// remembers that the checkpoint is removed, so the targets do not count as complete.
 			err = nil
 		}
 		return false, err
 	case bindingplan.Note:
-		if d.NoRemoval = d.NoRemoval || do == bindingplan.NoRemoval; d.NoRemoval {
+		if d.RemovalNotNeeded = d.RemovalNotNeeded || do == bindingplan.NoteRemovalNotNeeded; d.RemovalNotNeeded {
 			p.skipsRemoval = true
 		}
 		p.applyNote(f, do)
 		return false, nil
 	}
-	return false, p.write(ctx, f, do)
+	return false, p.carryOutWrite(ctx, f, do)
 }
 
 // completeSpec writes the fields that the spec of the binding lacks. The rest of the run uses the completed binding.
 func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do bindingplan.CompleteSpec) error {
-	if err := p.r.changeObject(ctx, CompleteSpec{p.key, f.Stored.ResourceVersion, do.Spec}); err != nil {
+	if err := p.r.changeObject(ctx, CompleteSpec{p.key, f.StoredBinding.ResourceVersion, do.Spec}); err != nil {
 		return err
 	}
-	f.Completed, f.Stored = true, f.Stored.DeepCopy()
-	f.Stored.Spec = do.Spec
+	f.SpecCompleted, f.StoredBinding = true, f.StoredBinding.DeepCopy()
+	f.StoredBinding.Spec = do.Spec
 	var err error
-	f.Want, err = f.Resolution.Checkpoint(do.Spec)
+	f.DesiredCheckpoint, err = f.Resolution.Checkpoint(do.Spec)
 	return err
 }
 
 // applyNote applies a note of a plan to what is remembered of the binding.
 func (p *run) applyNote(f *bindingplan.Facts, n bindingplan.Note) {
 	switch n {
-	case bindingplan.Forgotten:
-		p.r.Recorder.Gone(p.key)
-		p.r.owner.forget(p.key)
+	case bindingplan.NoteForgotten:
+		p.r.Recorder.RecordGone(p.key)
+		p.r.sharedRules.forget(p.key)
 		p.r.memory.forget(p.key)
 	default:
-		p.r.memory.note(p.key, noteCarriedOut(n, f.Stored))
+		p.r.memory.note(p.key, noteCarriedOut(n, f.StoredBinding))
 	}
 }
 
-// write carries out a step that changes Kubernetes or the memory.
-func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action) error {
+// carryOutWrite carries out a step that changes Kubernetes or the memory.
+func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action) error {
 	switch do := do.(type) {
 	case bindingplan.AddFinalizer:
 		start := p.r.Clock.Now()
@@ -154,13 +154,13 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	case bindingplan.SetCheckpoint:
 		return p.setCheckpoint(ctx, do.Value)
 	case bindingplan.SetRecord:
-		if r := f.Record; r.Recorded && maps.Equal(r.Identities, do.Identities) {
+		if r := f.Record; r.HasRecord && maps.Equal(r.Identities, do.Identities) {
 			return nil
 		}
 		if err := p.r.changeObject(ctx, SetOwnedTargets{p.key, slices.Sorted(maps.Keys(do.Identities))}); err != nil {
 			return fmt.Errorf("record own targets: %w", err)
 		}
-		f.Record.Recorded, f.Record.Identities = true, do.Identities
+		f.Record.HasRecord, f.Record.Identities = true, do.Identities
 	case bindingplan.DropRecord:
 		if err := p.r.changeObject(ctx, DropOwnedTargets{p.key}); err != nil {
 			return fmt.Errorf("drop the record of own targets: %w", err)
@@ -174,9 +174,9 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 		}
 		return p.r.writePatches(ctx, do.Patches)
 	case bindingplan.RetainRefusals:
-		p.r.memory.note(p.key, noteOnlyRefused(do.Of))
+		p.r.memory.note(p.key, noteRetainedRefusals(do.KeptEndpoints))
 	case bindingplan.NoteRegistered:
-		p.r.memory.note(p.key, noteFound(f.Described, do.Targets))
+		p.r.memory.note(p.key, noteFoundTargets(f.CompletedBinding, do.Targets))
 	default:
 		return fmt.Errorf("unknown step type %T", do)
 	}
@@ -210,24 +210,24 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	if err != nil {
 		return fmt.Errorf("set condition %s of pod %s/%s: %w", gate, g.Pod.Namespace, g.Pod.Name, err)
 	}
-	if g.Opens {
-		p.r.Recorder.PodReady(p.key, p.r.Clock.Now().Sub(g.Since))
+	if g.OpensGate {
+		p.r.Recorder.RecordPodReady(p.key, p.r.Clock.Now().Sub(g.Since))
 	}
 	return nil
 }
 
 // setStatus writes the status of the binding. If that fails, it writes an event about the failure.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
-	if s.OnlyText {
+	if s.OnlyTextChanges {
 		p.r.memory.note(p.key, noteTextReported)
 	}
 	start := p.r.Clock.Now()
-	err := p.r.changeObject(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.Observed, Conditions: s.Conditions})
+	err := p.r.changeObject(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.ReconciledGeneration, Conditions: s.Conditions})
 	p.r.recordPhase("report", start)
 	if err == nil {
 		return nil
 	}
-	event, err := bindingplan.StatusFailed(f, err)
+	event, err := bindingplan.StatusFailureEvent(f, err)
 	if werr := p.r.writePatches(ctx, []cluster.Patch{event}); werr != nil {
 		return fmt.Errorf("%w (and the event could not be written: %v)", err, werr)
 	}
@@ -236,11 +236,11 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 
 // report carries out the steps of a report, and fills in the outcome.
 func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.Report) error {
-	p.out.Findings, p.out.RetryAfter, p.out.Waiting = rep.Findings, rep.RetryAfter, p.out.Waiting || rep.Waiting
+	p.out.Findings, p.out.RetryAfter, p.out.CallPostponed = rep.Findings, rep.RetryAfter, p.out.CallPostponed || rep.CallPostponed
 	p.out.AllRegistered = rep.AllRegistered
-	p.reported.Findings, p.reported.Fault, p.reported.Pods, p.reported.RetryAfter = rep.Findings, rep.Fault, rep.Pods, rep.RetryAfter
-	if rep.NoServerID > 0 {
-		p.r.Recorder.NoServerID(p.key, rep.NoServerID)
+	p.reported.Findings, p.reported.StatusHasFault, p.reported.PodConditionsSet, p.reported.RetryAfter = rep.Findings, rep.StatusHasFault, rep.PodConditionsSet, rep.RetryAfter
+	if rep.MissingServerIDs > 0 {
+		p.r.Recorder.RecordMissingServerIDs(p.key, rep.MissingServerIDs)
 	}
 	d := p.carryOutSteps(ctx, f, &bindingplan.Plan{Steps: rep.Steps})
 	if d.Failure != nil {
@@ -248,7 +248,7 @@ func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.
 	}
 	if rep.Complete {
 		p.out.Idle = p.out.RetryAfter == 0
-		p.retry(p.r.memory.get(p.key).due.Sub(p.r.Clock.Now()))
+		p.requeueAfter(p.r.memory.get(p.key).comparisonDueAt.Sub(p.r.Clock.Now()))
 	}
 	return rep.Err
 }

@@ -13,16 +13,16 @@ import (
 func TestTheOlderOfTwoBindingsIsServed(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
 	w.now = w.now.Add(time.Minute)
-	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
+	w.putObjects(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
 	w.run("a")
 	out := w.run("b")
-	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetGroupShared {
 		t.Errorf("findings %v", out.Findings)
 	}
-	w.drop(cluster.KindBinding, "b")
+	w.deleteObject(cluster.KindBinding, "b")
 	w.run("b")
-	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
@@ -32,9 +32,9 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 			w.run("a")
 			w.aws.setAllStates("arn/a", "healthy")
 			w.now = w.now.Add(time.Minute)
-			w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
+			w.putObjects(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
 			w.run("b")
-			w.drop(cluster.KindBinding, "a")
+			w.deleteObject(cluster.KindBinding, "a")
 			w.aws.takeLog()
 			for _, n := range order {
 				w.run(n)
@@ -42,10 +42,10 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 			if calls := w.aws.takeLog(); strings.Contains(calls, "register") {
 				t.Errorf("targets were touched: %s", calls)
 			}
-			want(t, "condition", "True SuccessfullyReconciled", w.readyStatus("b"))
-			w.drop(cluster.KindBinding, "b")
+			checkEqual(t, "condition", "True SuccessfullyReconciled", w.readyStatus("b"))
+			w.deleteObject(cluster.KindBinding, "b")
 			w.run("b")
-			want(t, "targets in the end", "", w.aws.targetsOf("arn/a"))
+			checkEqual(t, "targets in the end", "", w.aws.targetsOf("arn/a"))
 		})
 	}
 }
@@ -55,7 +55,7 @@ func TestMissingNameAndTypeAreReadFromAWS(t *testing.T) {
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.run("a")
-	want(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
@@ -72,12 +72,12 @@ func TestBindingByNameConflictsWithBindingByARN(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), first)
-			w.aws.groups[arn], w.aws.groups["arn/other"] = nil, nil
+			w.aws.targetsByGroup[arn], w.aws.targetsByGroup["arn/other"] = nil, nil
 			if c.want == 0 {
-				w.aws.groups["arn/shop"] = nil
+				w.aws.targetsByGroup["arn/shop"] = nil
 			}
 			w.now = w.now.Add(time.Minute)
-			w.put(c.doc)
+			w.putObjects(c.doc)
 			w.run("a")
 			if out := w.run("b"); len(out.Findings) != c.want || c.want > 0 && out.Findings[0].Reason != finding.TargetGroupShared {
 				t.Errorf("findings %v", out.Findings)
@@ -91,7 +91,7 @@ func TestNoPodsAreRegisteredInATargetGroupOfTypeALB(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.aws.targetType = model.ALBTargets
 	out := w.run("a")
-	want(t, "calls", "", w.aws.takeLog())
+	checkEqual(t, "calls", "", w.aws.takeLog())
 	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 		t.Errorf("findings %v", out.Findings)
 	}
@@ -99,7 +99,7 @@ func TestNoPodsAreRegisteredInATargetGroupOfTypeALB(t *testing.T) {
 
 func TestAMissingTargetGroupIsReadRarely(t *testing.T) {
 	w := ipHarness(t, p1)
-	delete(w.aws.groups, "arn/a")
+	delete(w.aws.targetsByGroup, "arn/a")
 	if out := w.run("a"); out.RetryAfter != 15*time.Second {
 		t.Errorf("at first again after %s", out.RetryAfter)
 	}
@@ -130,7 +130,7 @@ func TestInvalidBindingsAreNotCarriedOut(t *testing.T) {
 			doc := strings.ReplaceAll(bindingDoc("a", "web", "instance", 30080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n"+line)
 			w := newHarness(t, serviceDoc("web", "NodePort"), doc)
 			out := w.run("a")
-			want(t, "calls", "", w.aws.takeLog())
+			checkEqual(t, "calls", "", w.aws.takeLog())
 			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 				t.Errorf("findings %v", out.Findings)
 			}

@@ -31,7 +31,7 @@ func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	w.conf.Cluster = releaseCallbackCluster{w.conf.Cluster, func(k bindings.Key) {
 		if k == keyOf("a") && !inside {
 			inside = true
-			if _, err := w.rec.Reconcile(t.Context(), keyOf("b")); err != nil {
+			if _, err := w.reconciler.Reconcile(t.Context(), keyOf("b")); err != nil {
 				t.Error(err)
 			}
 		}
@@ -42,8 +42,8 @@ func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	if len(w.aws.rules["sg-node"]) == 0 {
 		t.Fatal("there are no rules to begin with")
 	}
-	w.drop(cluster.KindBinding, "b")
-	w.drop(cluster.KindBinding, "a")
+	w.deleteObject(cluster.KindBinding, "b")
+	w.deleteObject(cluster.KindBinding, "a")
 	w.run("a")
 	w.run("a")
 	w.run("b")

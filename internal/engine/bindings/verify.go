@@ -28,8 +28,8 @@ func (d targetDrift) String() string {
 	return strings.Join(d.missing, " ") + "|" + strings.Join(d.added, " ")
 }
 
-// Verifiable returns the bindings whose targets can be compared now with what this process has registered for them.
-func (r *Reconciler) Verifiable() []Key {
+// VerifiableBindings returns the bindings whose targets can be compared now with what this process has registered for them.
+func (r *Reconciler) VerifiableBindings() []Key {
 	now := r.Clock.Now()
 	return r.memory.keysWhere(func(e entry) bool { return e.isVerifiable(now) })
 }
@@ -37,7 +37,7 @@ func (r *Reconciler) Verifiable() []Key {
 // isVerifiable reports whether this process has registered all targets of the binding, no run of it is active, and the
 // settle window of its last write is over.
 func (e entry) isVerifiable(now time.Time) bool {
-	return e.registration.binding != nil && e.complete && e.activeRuns == 0 && now.Sub(e.registration.written) > durations.Settle
+	return e.registration.binding != nil && e.lastRunComplete && e.activeRuns == 0 && now.Sub(e.registration.writtenAt) > durations.SettleWindow
 }
 
 // Verify reads the targets of a binding, and compares them with those that were registered for it. If they have drifted, it
@@ -54,7 +54,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	}
 	var d targetDrift
 	isNew := false
-	r.memory.noteKnown(key, func(e entry, at moment) entry {
+	r.memory.noteIfKnown(key, func(e entry, at moment) entry {
 		if e.lastRunNote != before.lastRunNote || !e.isVerifiable(at.now) {
 			return e // a run may have changed the targets since they were listed
 		}
@@ -62,7 +62,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 		isNew = d.String() != e.registration.drift.String()
 		e.registration.drift = d
 		if !d.isEmpty() && r.Drift != engine.ReportDrift {
-			e.due = at.now
+			e.comparisonDueAt = at.now
 		}
 		return e
 	})
@@ -83,7 +83,7 @@ func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, i
 		canonical = append(canonical, targets.CanonicalIdentity(id))
 	}
 	var d targetDrift
-	p.r.memory.noteKnown(p.key, func(e entry, _ moment) entry {
+	p.r.memory.noteIfKnown(p.key, func(e entry, _ moment) entry {
 		d, e.registration.drift = e.registration.drift.split(canonical)
 		return e
 	})
@@ -107,9 +107,9 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 		}
 	}
 	text := fmt.Sprintf("targets of %s were changed by others: %s", b.Spec.TargetGroupARN, strings.Join(what, ", "))
-	r.Recorder.Drifted("targets", r.Drift)
+	r.Recorder.RecordDrift("targets", r.Drift)
 	var patches []cluster.Patch
-	for _, of := range append([]finding.Ref{targets.Ref(b)}, r.Owners(b)...) {
+	for _, of := range append([]finding.Ref{targets.BindingRef(b)}, r.Owners(b)...) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.writePatches(ctx, patches)
@@ -122,20 +122,20 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 		reason, does = finding.DriftFound, "it stays until the endpoints change, because of --drift=report; restore it in AWS"
 	}
 	return cluster.Event{
-		Ref:     cluster.RefTo(of),
+		Ref:     cluster.RefFromFinding(of),
 		Warning: true, Reason: string(reason), Message: string(reason) + ": " + finding.Printable(text+"; "+does),
 	}
 }
 
-// maxNamed is the maximum number of targets, security groups or owners that an event names.
-const maxNamed = 5
+// maxNamedItems is the maximum number of targets, security groups or owners that an event names.
+const maxNamedItems = 5
 
 // joinNames joins the first names of a list, with the number of the others.
 func joinNames(list []string) string {
-	if len(list) <= maxNamed {
+	if len(list) <= maxNamedItems {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamedItems], ", "), len(list)-maxNamedItems)
 }
 
 // VerifyRules reads the rules of the security groups of nodes and pods. It restores drift unless the mode is
@@ -149,24 +149,24 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 		return nil
 	}
 	if r.Drift != engine.ReportDrift {
-		restored, err := rules{r}.restore(ctx, changed)
+		restored, err := ruleSyncer{r}.restoreRules(ctx, changed)
 		if err != nil || !restored {
 			return err // no rule of the controller has changed
 		}
 	}
-	r.Recorder.Drifted("endpoint-security-group", r.Drift)
+	r.Recorder.RecordDrift("endpoint-security-group", r.Drift)
 	text := "rules of security group " + joinNames(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.ownersOf(r.owner.keysForSecurityGroups(changed)) {
+	for _, of := range r.ownersOf(r.sharedRules.keysForSecurityGroups(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.writePatches(ctx, patches)
 }
 
-// restore gives security groups the desired rules, and reports whether any of them differed.
-func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ error) {
-	if !r.owner.isComplete() {
-		if err := r.readMissing(ctx, Key{}); err != nil {
+// restoreRules gives security groups the desired rules, and reports whether any of them differed.
+func (r ruleSyncer) restoreRules(ctx context.Context, groups []string) (restored bool, _ error) {
+	if !r.sharedRules.isComplete() {
+		if err := r.readMissingRules(ctx, Key{}); err != nil {
 			return false, err
 		}
 	}
@@ -174,7 +174,7 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 	return s.changed, ctx.Err()
 }
 
-// ownersOf returns at most maxNamed of the owners of bindings, each once. A binding without owners is returned itself.
+// ownersOf returns at most maxNamedItems of the owners of bindings, each once. A binding without owners is returned itself.
 func (r *Reconciler) ownersOf(keys []Key) (out []finding.Ref) {
 	v := r.Cluster.View().Unsubscribed()
 	for _, key := range keys {
@@ -184,16 +184,16 @@ func (r *Reconciler) ownersOf(keys []Key) (out []finding.Ref) {
 		}
 		of := r.Owners(b)
 		if len(of) == 0 {
-			of = []finding.Ref{targets.Ref(b)}
+			of = []finding.Ref{targets.BindingRef(b)}
 		}
 		for _, ref := range of {
 			if !slices.Contains(out, ref) {
 				out = append(out, ref)
 			}
 		}
-		if len(out) >= maxNamed {
+		if len(out) >= maxNamedItems {
 			break
 		}
 	}
-	return out[:min(len(out), maxNamed)]
+	return out[:min(len(out), maxNamedItems)]
 }

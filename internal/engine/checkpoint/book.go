@@ -17,27 +17,28 @@ type Book struct {
 	mu      sync.Mutex
 	marks   map[model.StackID]string
 	secrets map[model.StackID]map[string]string // by a hash of the ARN of the listener or rule
-	// changed reports whether the marks differ from those that were stored last.
-	changed bool
-	// stored has the stacks that may have a mark in the store: those of the last write, and of writes that failed after it.
-	// It is nil before Begin, because nothing may be written then.
-	stored map[model.StackID]bool
-	// unavailable reports whether the store may have a mark of any stack, because it was not read in full and not written since.
-	unavailable bool
-	// failing reports whether the last write failed. Runs do not wait for writes then.
-	failing bool
-	// urgent has a value while a write is requested.
-	urgent chan struct{}
-	// next is closed when the next write has ended, whether it succeeded or not.
-	next chan struct{}
-	// writing has a value during a write, so that writes do not overtake each other.
-	writing chan struct{}
+	// hasUnsavedMarks reports whether the marks differ from those that were stored last.
+	hasUnsavedMarks bool
+	// storedStacks has the stacks that may have a mark in the store: those of the last write, and of writes that failed
+	// after it. It is nil before Begin, because nothing may be written then.
+	storedStacks map[model.StackID]bool
+	// storeUnavailable reports whether the store may have a mark of any stack, because it was not read in full and not
+	// written since.
+	storeUnavailable bool
+	// lastWriteFailed reports whether the last write failed. Runs do not wait for writes then.
+	lastWriteFailed bool
+	// writeRequests has a value while a write is requested.
+	writeRequests chan struct{}
+	// nextWriteEnded is closed when the next write has ended, whether it succeeded or not.
+	nextWriteEnded chan struct{}
+	// writeLock has a value during a write, so that writes do not overtake each other.
+	writeLock chan struct{}
 }
 
 // New returns an empty book. Before Begin, no stack is regarded as applied.
 func New() *Book {
-	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{}), writing: make(chan struct{}, 1)}
-	b.marks, b.secrets, _ = parse("")
+	b := &Book{writeRequests: make(chan struct{}, 1), nextWriteEnded: make(chan struct{}), writeLock: make(chan struct{}, 1)}
+	b.marks, b.secrets, _ = parseMarks("")
 	return b
 }
 
@@ -54,13 +55,13 @@ func (b *Book) BeginUnavailable() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begin("")
-	b.unavailable = true
+	b.storeUnavailable = true
 }
 
 func (b *Book) begin(stored string) (stacks, leftOut int) {
-	b.changed = false
-	b.marks, b.secrets, leftOut = parse(stored)
-	b.stored, b.unavailable = map[model.StackID]bool{}, leftOut > 0
+	b.hasUnsavedMarks = false
+	b.marks, b.secrets, leftOut = parseMarks(stored)
+	b.storedStacks, b.storeUnavailable = map[model.StackID]bool{}, leftOut > 0
 	b.noteStored()
 	return len(b.marks), leftOut
 }
@@ -68,7 +69,7 @@ func (b *Book) begin(stored string) (stacks, leftOut int) {
 // noteStored records that the store may have the marks of all stacks.
 func (b *Book) noteStored() {
 	for id := range b.marks {
-		b.stored[id] = true
+		b.storedStacks[id] = true
 	}
 }
 
@@ -87,7 +88,7 @@ func (b *Book) Note(id model.StackID, digest string) {
 	if b.marks[id] == digest {
 		return
 	}
-	b.changed = true
+	b.hasUnsavedMarks = true
 	if digest == "" {
 		delete(b.marks, id)
 		return
@@ -102,36 +103,36 @@ func (b *Book) Note(id model.StackID, digest string) {
 func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marks[id] != "" || b.unavailable {
-		b.changed = true
+	if b.marks[id] != "" || b.storeUnavailable {
+		b.hasUnsavedMarks = true
 		delete(b.marks, id)
 	}
-	if !b.stored[id] && !b.unavailable {
+	if !b.storedStacks[id] && !b.storeUnavailable {
 		return nil
 	}
-	return b.requestWrite()
+	return b.requestAwaitedWrite()
 }
 
-// requestWrite requests a write, and returns a channel that is closed once it has ended; nil before Begin, and after a write
-// that failed, because runs do not wait then.
-func (b *Book) requestWrite() <-chan struct{} {
-	if b.stored == nil || b.failing {
+// requestAwaitedWrite requests a write, and returns a channel that is closed once it has ended; nil before Begin, and after
+// a write that failed, because runs do not wait then.
+func (b *Book) requestAwaitedWrite() <-chan struct{} {
+	if b.storedStacks == nil || b.lastWriteFailed {
 		return nil
 	}
-	b.RequestSave()
-	return b.next
+	b.RequestWrite()
+	return b.nextWriteEnded
 }
 
-// RequestSave gives the channel of Urgent a value.
-func (b *Book) RequestSave() {
+// RequestWrite gives the channel of WriteRequests a value.
+func (b *Book) RequestWrite() {
 	select {
-	case b.urgent <- struct{}{}:
+	case b.writeRequests <- struct{}{}:
 	default: // one write is enough for all
 	}
 }
 
-// Urgent returns a channel that has a value when a write is requested. The receiver has to call Save soon.
-func (b *Book) Urgent() <-chan struct{} { return b.urgent }
+// WriteRequests returns a channel that has a value when a write is requested. The receiver has to call Save soon.
+func (b *Book) WriteRequests() <-chan struct{} { return b.writeRequests }
 
 // SecretMark returns the mark of the client secret of a listener or rule in AWS, empty if there is none.
 func (b *Book) SecretMark(id model.StackID, arn string) string {
@@ -140,7 +141,7 @@ func (b *Book) SecretMark(id model.StackID, arn string) string {
 	if mark := b.secrets[id][Digest(arn)]; mark != "" {
 		return mark
 	}
-	return b.secrets[id][newSecrets]
+	return b.secrets[id][newSecretsKey]
 }
 
 // NoteSecretMark records the mark of the client secret of a listener or rule in AWS.
@@ -154,16 +155,16 @@ func (b *Book) noteSecretMark(id model.StackID, key, mark string) {
 	if b.secrets[id] == nil {
 		b.secrets[id] = map[string]string{}
 	}
-	b.changed = b.changed || b.secrets[id][key] != mark
+	b.hasUnsavedMarks = b.hasUnsavedMarks || b.secrets[id][key] != mark
 	b.secrets[id][key] = mark
 }
 
-// unknownSecret is the mark of a listener or rule whose client secret in AWS is not known. No secret has this mark.
-const unknownSecret = "-"
+// unknownSecretMark is the mark of a listener or rule whose client secret in AWS is not known. No secret has this mark.
+const unknownSecretMark = "-"
 
-// newSecrets is the key of the mark of listeners and rules of a stack that have no mark of their own, because they have just
+// newSecretsKey is the key of the mark of listeners and rules of a stack that have no mark of their own, because they have just
 // been created. Without this mark, they are assumed to have the right client secret. RetainSecretMarks forgets it.
-var newSecrets = Digest("")
+var newSecretsKey = Digest("")
 
 // ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a write
 // of that. Otherwise, if this process ended during the call and the old secret was restored, the next process would assume
@@ -174,11 +175,11 @@ func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan st
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := Digest(arn)
-	if mark := b.secrets[id][key]; mark == unknownSecret || mark == "" && key != newSecrets {
+	if mark := b.secrets[id][key]; mark == unknownSecretMark || mark == "" && key != newSecretsKey {
 		return nil
 	}
-	b.noteSecretMark(id, key, unknownSecret)
-	return b.requestWrite()
+	b.noteSecretMark(id, key, unknownSecretMark)
+	return b.requestAwaitedWrite()
 }
 
 // RetainSecretMarks removes the marks of client secrets of a stack, except those of the given listeners and rules.
@@ -192,7 +193,7 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	for key := range b.secrets[id] {
 		if !slices.Contains(keys, key) {
 			delete(b.secrets[id], key)
-			b.changed = true
+			b.hasUnsavedMarks = true
 		}
 	}
 	if len(b.secrets[id]) == 0 {
@@ -205,7 +206,7 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.text(), b.changed
+	return b.text(), b.hasUnsavedMarks
 }
 
 // text returns the text to store. The caller holds the lock.
@@ -229,11 +230,11 @@ func (b *Book) text() string {
 
 // Save calls write with the text to store, if it differs from the text that was stored last. Calls of write do not overlap.
 func (b *Book) Save(write func(text string) error) error {
-	b.writing <- struct{}{}
-	defer func() { <-b.writing }()
+	b.writeLock <- struct{}{}
+	defer func() { <-b.writeLock }()
 	b.mu.Lock()
-	ended, changed := b.next, b.changed
-	b.next = make(chan struct{})
+	ended, changed := b.nextWriteEnded, b.hasUnsavedMarks
+	b.nextWriteEnded = make(chan struct{})
 	defer close(ended)
 	if !changed {
 		b.mu.Unlock()
@@ -245,15 +246,15 @@ func (b *Book) Save(write func(text string) error) error {
 	err := write(text)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failing = err != nil; b.failing {
+	if b.lastWriteFailed = err != nil; b.lastWriteFailed {
 		return err
 	}
-	b.changed = b.text() != text
-	marks, _, _ := parse(text)
-	b.unavailable = false
-	b.stored = make(map[model.StackID]bool, len(marks))
+	b.hasUnsavedMarks = b.text() != text
+	marks, _, _ := parseMarks(text)
+	b.storeUnavailable = false
+	b.storedStacks = make(map[model.StackID]bool, len(marks))
 	for id := range marks {
-		b.stored[id] = true
+		b.storedStacks[id] = true
 	}
 	return nil
 }
@@ -261,8 +262,8 @@ func (b *Book) Save(write func(text string) error) error {
 // maxText is the maximum length of the text in bytes. It is less than the limit of Kubernetes for one Secret, 1 MiB.
 const maxText = 900 << 10
 
-// parse returns the marks of stacks and client secrets in a text, and the number of lines that it leaves out.
-func parse(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
+// parseMarks returns the marks of stacks and client secrets in a text, and the number of lines that it leaves out.
+func parseMarks(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
 	marks, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())

@@ -85,8 +85,8 @@ func stackIDs(n int) (out []model.StackID) {
 	return out
 }
 
-// save saves a book and checks the stored text.
-func save(t *testing.T, b *Book, want string) {
+// checkSavedText saves a book and checks the stored text.
+func checkSavedText(t *testing.T, b *Book, want string) {
 	t.Helper()
 	got := "nothing"
 	if err := b.Save(func(text string) error { got = text; return nil }); err != nil || got != want {
@@ -105,7 +105,7 @@ func TestAppliedStackIsUnchanged(t *testing.T) {
 	if !changed {
 		t.Fatal("there is nothing to store")
 	}
-	save(t, before, text)
+	checkSavedText(t, before, text)
 	if _, changed := before.Text(); changed {
 		t.Error("what was stored is to be stored again")
 	}
@@ -166,7 +166,7 @@ func TestSecretMarksAreStoredWithCheckpoints(t *testing.T) {
 	if !changed || strings.Count(text, "\n") != 6 {
 		t.Fatalf("%v %q", changed, text)
 	}
-	save(t, before, text)
+	checkSavedText(t, before, text)
 	before.NoteSecretMark(web, "a", "mark-a")
 	before.RetainSecretMarks(web, []string{"a", "c", "d"})
 	if _, changed := before.Text(); changed {
@@ -198,15 +198,15 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	ids := stackIDs(5)
 	b := New()
 	b.Begin(fmt.Sprintf("Ingress %s a\nIngress %s b\nIngress %s c\n", ids[0], ids[1], ids[2]))
-	if b.Forget(ids[3]) != nil || closed(b.Urgent()) {
+	if b.Forget(ids[3]) != nil || closed(b.WriteRequests()) {
 		t.Error("what is not stored is waited for")
 	}
 	b.Note(ids[3], "d")
-	if b.Forget(ids[3]) != nil || b.Unchanged(ids[3], "d") || closed(b.Urgent()) {
+	if b.Forget(ids[3]) != nil || b.Unchanged(ids[3], "d") || closed(b.WriteRequests()) {
 		t.Error("what was not stored yet is waited for, or still counts")
 	}
 	first, second := b.Forget(ids[0]), b.Forget(ids[1])
-	if first == nil || first != second || closed(first) || b.Unchanged(ids[0], "a") || !closed(b.Urgent()) || closed(b.Urgent()) {
+	if first == nil || first != second || closed(first) || b.Unchanged(ids[0], "a") || !closed(b.WriteRequests()) || closed(b.WriteRequests()) {
 		t.Error("two that are stored do not wait for one write")
 	}
 	var third <-chan struct{}
@@ -216,14 +216,14 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 			t.Errorf("stored is %q, and it counts before it has ended: %v", text, closed(first))
 		}
 		return nil
-	}); err != nil || !closed(first) || closed(third) || !closed(b.Urgent()) {
+	}); err != nil || !closed(first) || closed(third) || !closed(b.WriteRequests()) {
 		t.Error("a write is not waited for, or one that began before")
 	}
 	failure := errors.New("no answer")
 	if err := b.Save(func(string) error { return failure }); !errors.Is(err, failure) || !closed(third) {
 		t.Error("a write that failed is waited for")
 	}
-	if b.Forget(ids[2]) != nil || closed(b.Urgent()) {
+	if b.Forget(ids[2]) != nil || closed(b.WriteRequests()) {
 		t.Error("a store that fails is waited for")
 	}
 	b.Note(ids[4], "e")
@@ -231,7 +231,7 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	if err := b.Save(func(string) error { b.Note(ids[4], ""); return nil }); err != nil {
 		t.Error(err)
 	}
-	if c := b.Forget(ids[4]); c == nil || !closed(b.Urgent()) {
+	if c := b.Forget(ids[4]); c == nil || !closed(b.WriteRequests()) {
 		t.Error("what was forgotten during a write is not stored again")
 	}
 	if b.Forget(ids[2]) != nil {
@@ -249,7 +249,7 @@ func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 		b := New()
 		begin(b)
 		first := b.Forget(ids[0])
-		if first == nil || len(b.Urgent()) != 1 {
+		if first == nil || len(b.WriteRequests()) != 1 {
 			t.Fatalf("%s: no write is requested", name)
 		}
 		var second <-chan struct{}
@@ -257,7 +257,7 @@ func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		save(t, b, "nothing")
+		checkSavedText(t, b, "nothing")
 		for _, c := range []<-chan struct{}{first, second} {
 			select {
 			case <-c:
@@ -288,7 +288,7 @@ func TestForgetSecretMark(t *testing.T) {
 	b.NoteSecretMark(web, "a", "one")
 	b.NoteSecretMark(web, "b", "one")
 	first, second := b.ForgetSecretMark(web, "a"), b.ForgetSecretMark(web, "b")
-	if first == nil || first != second || len(b.Urgent()) != 1 {
+	if first == nil || first != second || len(b.WriteRequests()) != 1 {
 		t.Error("two secrets do not wait for one write")
 	}
 	if b.ForgetSecretMark(web, "a") != nil {

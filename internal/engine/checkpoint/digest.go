@@ -17,7 +17,7 @@ import (
 func Digest(values ...any) string {
 	e := encoder{hash: sha256.New()}
 	for _, v := range values {
-		e.value(reflect.ValueOf(v))
+		e.writeValue(reflect.ValueOf(v))
 	}
 	e.hash.Write(e.buf)
 	return base64.RawURLEncoding.EncodeToString(e.hash.Sum(nil)[:digestBytes])
@@ -30,62 +30,62 @@ const digestBytes = 16
 // value, and the entries of a map in order. It buffers its output, because one large write to the hash is much faster than many
 // small ones.
 type encoder struct {
-	hash hash.Hash
-	buf  []byte
-	maps int // maps that are being written. Their output has to remain in buf.
+	hash     hash.Hash
+	buf      []byte
+	openMaps int // maps that are being written. Their output has to remain in buf.
 }
 
 // bufferBytes is the minimum length at which buf is hashed.
 const bufferBytes = 4096
 
-// value writes a value with all that it contains.
-func (e *encoder) value(v reflect.Value) {
+// writeValue writes a value with all that it contains.
+func (e *encoder) writeValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid:
-		e.text("nil")
+		e.writeText("nil")
 	case reflect.Bool:
-		e.text(strconv.FormatBool(v.Bool()))
+		e.writeText(strconv.FormatBool(v.Bool()))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		e.text(strconv.FormatInt(v.Int(), 10))
+		e.writeText(strconv.FormatInt(v.Int(), 10))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		e.text(strconv.FormatUint(v.Uint(), 10))
+		e.writeText(strconv.FormatUint(v.Uint(), 10))
 	case reflect.Float32, reflect.Float64:
-		e.text(fmt.Sprint(v.Float()))
+		e.writeText(fmt.Sprint(v.Float()))
 	case reflect.String:
-		e.text(v.String())
+		e.writeText(v.String())
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			e.text("nil")
+			e.writeText("nil")
 			return
 		}
-		e.raw(namesOf(v.Elem().Type()).name)
-		e.value(v.Elem())
+		e.writeRaw(namesOf(v.Elem().Type()).name)
+		e.writeValue(v.Elem())
 	case reflect.Slice, reflect.Array:
-		e.text("list of " + strconv.Itoa(v.Len()))
+		e.writeText("list of " + strconv.Itoa(v.Len()))
 		for i := range v.Len() {
-			e.value(v.Index(i))
+			e.writeValue(v.Index(i))
 		}
 	case reflect.Map:
-		e.mapEntries(v)
+		e.writeMapEntries(v)
 	case reflect.Struct:
 		names := namesOf(v.Type())
-		e.raw(names.name)
+		e.writeRaw(names.name)
 		for i, field := range names.fields {
-			e.raw(field)
-			e.value(v.Field(i))
+			e.writeRaw(field)
+			e.writeValue(v.Field(i))
 		}
 	default:
 		panic(fmt.Sprintf("a %s cannot be hashed", v.Type()))
 	}
 }
 
-// mapEntries writes the hashes of the keys and values of a map, ascending by the hash of the key.
-func (e *encoder) mapEntries(v reflect.Value) {
+// writeMapEntries writes the hashes of the keys and values of a map, ascending by the hash of the key.
+func (e *encoder) writeMapEntries(v reflect.Value) {
 	type entry struct{ key, value [sha256.Size]byte }
-	e.maps++
+	e.openMaps++
 	hashOf := func(v reflect.Value) [sha256.Size]byte {
 		begin := len(e.buf)
-		e.value(v)
+		e.writeValue(v)
 		sum := sha256.Sum256(e.buf[begin:])
 		e.buf = e.buf[:begin]
 		return sum
@@ -94,30 +94,30 @@ func (e *encoder) mapEntries(v reflect.Value) {
 	for it := v.MapRange(); it.Next(); {
 		entries = append(entries, entry{hashOf(it.Key()), hashOf(it.Value())})
 	}
-	e.maps--
+	e.openMaps--
 	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key[:], b.key[:]) })
-	e.text("map of " + strconv.Itoa(len(entries)))
+	e.writeText("map of " + strconv.Itoa(len(entries)))
 	for i := range entries {
-		e.text(string(entries[i].key[:]))
-		e.text(string(entries[i].value[:]))
+		e.writeText(string(entries[i].key[:]))
+		e.writeText(string(entries[i].value[:]))
 	}
 }
 
-// text writes the length of a text, and the text.
-func (e *encoder) text(s string) {
+// writeText writes the length of a text, and the text.
+func (e *encoder) writeText(s string) {
 	e.buf = appendText(e.buf, s)
 	e.flush()
 }
 
-// raw writes a text that begins with its length.
-func (e *encoder) raw(b []byte) {
+// writeRaw writes a text that begins with its length.
+func (e *encoder) writeRaw(b []byte) {
 	e.buf = append(e.buf, b...)
 	e.flush()
 }
 
 // flush hashes buf if it is long enough and no map is being written.
 func (e *encoder) flush() {
-	if len(e.buf) >= bufferBytes && e.maps == 0 {
+	if len(e.buf) >= bufferBytes && e.openMaps == 0 {
 		e.hash.Write(e.buf)
 		e.buf = e.buf[:0]
 	}

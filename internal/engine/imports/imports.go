@@ -18,11 +18,11 @@ import (
 // namespace in the imports of a year. They outlive the stack, which can be created again. After a restart all counts begin
 // at zero.
 type Budgets struct {
-	spent map[importBudget]spentBudget
-	// years has the decayed number of imports of each namespace.
-	years map[string]namespaceYear
-	// year is the decayed number of imports of all namespaces.
-	year decayingCount
+	spentBudgets map[importBudget]spentBudget
+	// importsByNamespace has the decayed number of imports of each namespace.
+	importsByNamespace map[string]namespaceImports
+	// totalImports is the decayed number of imports of all namespaces.
+	totalImports decayingCount
 }
 
 // importBudget is the key of a budget, which is either the budget of one certificate of a stack or the budget of an owner.
@@ -35,7 +35,7 @@ type importBudget struct {
 // importOwner is a pair of namespaces whose budgets an import uses up: user has the objects that use a Secret, and decides
 // how often stacks are created that need it; secret has the Secret, and decides how often it changes. So neither namespace
 // can use up the budget that another namespace has with the same Secret or for the same stack.
-type importOwner struct{ user, secret string }
+type importOwner struct{ userNamespace, secretNamespace string }
 
 // spentBudget is the number of imports that a budget had spent at a time. The budget refills from then on.
 type spentBudget struct {
@@ -55,11 +55,11 @@ const (
 // maxImportBudgets is the number of entries above which entries that no longer matter are removed.
 const maxImportBudgets = 10000
 
-// namespaceYear has the decayed numbers of imports of one namespace.
-type namespaceYear struct {
-	// user counts imports for objects of the namespace. secret counts imports of Secrets of the namespace.
-	user, secret decayingCount
-	lastUsed     time.Time // when an object of the namespace last used a Secret
+// namespaceImports has the decayed numbers of imports of one namespace.
+type namespaceImports struct {
+	// userImports counts imports for objects of the namespace. secret counts imports of Secrets of the namespace.
+	userImports, secretImports decayingCount
+	lastUsed                   time.Time // when an object of the namespace last used a Secret
 }
 
 // decayingCount is a number of imports that decays exponentially, with a time constant of one year.
@@ -68,14 +68,14 @@ type decayingCount struct {
 	at    time.Time
 }
 
-// remainingAt returns the decayed count.
-func (f decayingCount) remainingAt(now time.Time) float64 {
+// countAt returns the decayed count.
+func (f decayingCount) countAt(now time.Time) float64 {
 	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(durations.Year))
 }
 
 // addOne returns the count after one more import.
 func (f decayingCount) addOne(now time.Time) decayingCount {
-	return decayingCount{count: f.remainingAt(now) + 1, at: now}
+	return decayingCount{count: f.countAt(now) + 1, at: now}
 }
 
 // limits returns the maximum number of imports in the budget, and the time in which it gains one import.
@@ -96,9 +96,9 @@ func (s spentBudget) spentAt(b importBudget, now time.Time) float64 {
 // first member with a namespace, or else the namespace of the Secret.
 func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	namespace, _, _ := strings.Cut(secret, "/")
-	owner := importOwner{user: namespace, secret: namespace}
+	owner := importOwner{userNamespace: namespace, secretNamespace: namespace}
 	if len(members) > 0 && members[0].Namespace != "" {
-		owner.user = members[0].Namespace
+		owner.userNamespace = members[0].Namespace
 	}
 	return owner
 }
@@ -111,16 +111,16 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 // shareExhaustedFor returns how much longer the share of an owner in the imports of a year is used up; 0: it is not used up.
 func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Duration {
 	var others []float64
-	for namespace, y := range m.years {
-		if namespace != owner.user && y.sharesYear(now) {
-			others = append(others, y.user.remainingAt(now))
+	for namespace, y := range m.importsByNamespace {
+		if namespace != owner.userNamespace && y.sharesYearlyImports(now) {
+			others = append(others, y.userImports.countAt(now))
 		}
 	}
 	slices.Sort(others) // a sum of fractions depends on their order
 	// The smaller count of the two namespaces is compared, so that namespaces that use Secrets of each other have no more
 	// than their shares.
-	have := min(m.years[owner.user].user.remainingAt(now), m.years[owner.secret].secret.remainingAt(now))
-	if model.MayTakeOneMore(yearlyImports, m.year.remainingAt(now), have, others) {
+	have := min(m.importsByNamespace[owner.userNamespace].userImports.countAt(now), m.importsByNamespace[owner.secretNamespace].secretImports.countAt(now))
+	if model.MayTakeOneMore(yearlyImports, m.totalImports.countAt(now), have, others) {
 		return 0
 	}
 	if have < 1 {
@@ -130,26 +130,26 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
-// sharesYear reports whether a namespace is one of those that share the imports of a year.
-func (y namespaceYear) sharesYear(now time.Time) bool {
+// sharesYearlyImports reports whether a namespace is one of those that share the imports of a year.
+func (y namespaceImports) sharesYearlyImports(now time.Time) bool {
 	const week = durations.Year / 52
-	return now.Sub(y.lastUsed) < week || y.user.remainingAt(now) >= 0.5
+	return now.Sub(y.lastUsed) < week || y.userImports.countAt(now) >= 0.5
 }
 
 // noteUse records that the namespace of an owner uses a Secret now.
 func (m *Budgets) noteUse(owner importOwner, now time.Time) {
-	y, known := m.years[owner.user]
+	y, known := m.importsByNamespace[owner.userNamespace]
 	if !known {
-		m.forget(now)
+		m.removeUnneededEntries(now)
 	}
 	y.lastUsed = now
-	m.years[owner.user] = y
+	m.importsByNamespace[owner.userNamespace] = y
 }
 
-// Paused returns how long the certificates of a stack are not imported, by certificate ID. For a certificate that is about
-// to expire (ImportPause.Expiring), only the share of the year counts, because of ACM's quota, and a minimum interval
+// ImportPauses returns how long the certificates of a stack are not imported, by certificate ID. For a certificate that is
+// about to expire (ImportPause.Expiring), only the share of the year counts, because of ACM's quota, and a minimum interval
 // between two imports.
-func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
+func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	if now.IsZero() {
 		return nil
 	}
@@ -161,17 +161,17 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
 		m.noteUse(owner, now)
 		share := m.shareExhaustedFor(owner, now)
-		pause := plan.ImportPause{For: share, ForExpiring: share}
+		pause := plan.ImportPause{UsualDuration: share, DurationIfExpiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
-			spent := m.spent[b]
+			spent := m.spentBudgets[b]
 			over := spent.spentAt(b, now) + 1 - most
-			pause.For = max(pause.For, time.Duration(over*float64(every)))
+			pause.UsualDuration = max(pause.UsualDuration, time.Duration(over*float64(every)))
 			if b.owner == (importOwner{}) && !spent.at.IsZero() {
-				pause.ForExpiring = max(pause.ForExpiring, durations.DeniedWait-now.Sub(spent.at))
+				pause.DurationIfExpiring = max(pause.DurationIfExpiring, durations.DeniedWait-now.Sub(spent.at))
 			}
 		}
-		if pause.For > 0 {
+		if pause.UsualDuration > 0 {
 			if out == nil {
 				out = map[string]plan.ImportPause{}
 			}
@@ -181,45 +181,45 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 	return out
 }
 
-// Note counts a step that has imported a certificate. It ignores all other steps.
-func (m *Budgets) Note(id model.StackID, s plan.Step, now time.Time) {
+// NoteImport counts a step that has imported a certificate. It ignores all other steps.
+func (m *Budgets) NoteImport(id model.StackID, s plan.Step, now time.Time) {
 	do, ok := s.Do.(plan.ImportCertificate)
 	if !ok || now.IsZero() {
 		return
 	}
-	m.forget(now)
+	m.removeUnneededEntries(now)
 	owner := ownerOfImport(s.Blames, do.Secret)
 	for _, b := range importBudgets(id, s.Address.ID, owner) {
-		m.spent[b] = spentBudget{count: m.spent[b].spentAt(b, now) + 1, at: now}
+		m.spentBudgets[b] = spentBudget{count: m.spentBudgets[b].spentAt(b, now) + 1, at: now}
 	}
-	user := m.years[owner.user]
-	user.user, user.lastUsed = user.user.addOne(now), now
-	m.years[owner.user] = user
-	secret := m.years[owner.secret]
-	secret.secret = secret.secret.addOne(now)
-	m.years[owner.secret] = secret
-	m.year = m.year.addOne(now)
+	user := m.importsByNamespace[owner.userNamespace]
+	user.userImports, user.lastUsed = user.userImports.addOne(now), now
+	m.importsByNamespace[owner.userNamespace] = user
+	secret := m.importsByNamespace[owner.secretNamespace]
+	secret.secretImports = secret.secretImports.addOne(now)
+	m.importsByNamespace[owner.secretNamespace] = secret
+	m.totalImports = m.totalImports.addOne(now)
 }
 
-// forget removes entries that no longer matter, once there are too many. It also removes namespaces whose decayed count is
-// below half an import. Their sum is bounded by the count of all.
-func (m *Budgets) forget(now time.Time) {
-	if m.spent == nil || len(m.spent) > maxImportBudgets {
+// removeUnneededEntries removes entries that no longer matter, once there are too many. It also removes namespaces whose
+// decayed count is below half an import. Their sum is bounded by the count of all.
+func (m *Budgets) removeUnneededEntries(now time.Time) {
+	if m.spentBudgets == nil || len(m.spentBudgets) > maxImportBudgets {
 		kept := map[importBudget]spentBudget{}
-		for b, s := range m.spent {
+		for b, s := range m.spentBudgets {
 			if s.spentAt(b, now) > 0 {
 				kept[b] = s
 			}
 		}
-		m.spent = kept
+		m.spentBudgets = kept
 	}
-	if m.years == nil || len(m.years) > maxImportBudgets {
-		kept := map[string]namespaceYear{}
-		for n, y := range m.years {
-			if y.sharesYear(now) || y.secret.remainingAt(now) >= 0.5 {
+	if m.importsByNamespace == nil || len(m.importsByNamespace) > maxImportBudgets {
+		kept := map[string]namespaceImports{}
+		for n, y := range m.importsByNamespace {
+			if y.sharesYearlyImports(now) || y.secretImports.countAt(now) >= 0.5 {
 				kept[n] = y
 			}
 		}
-		m.years = kept
+		m.importsByNamespace = kept
 	}
 }

@@ -23,20 +23,20 @@ func importStep(user, name, secret string) (model.Stack, plan.Step) {
 // tryImport imports the certificate of a Secret if the budgets admit it.
 func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	stack, step := importStep(user, name, secret)
-	if len(m.Paused(stack, now)) > 0 {
+	if len(m.ImportPauses(stack, now)) > 0 {
 		return false
 	}
-	m.Note(stack.ID, step, now)
+	m.NoteImport(stack.ID, step, now)
 	return true
 }
 
 // tryRenewal imports a certificate that is about to expire, if the budgets admit it.
 func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	stack, step := importStep(user, name, secret)
-	if m.Paused(stack, now)["imported/"+secret].ForExpiring > 0 {
+	if m.ImportPauses(stack, now)["imported/"+secret].DurationIfExpiring > 0 {
 		return false
 	}
-	m.Note(stack.ID, step, now)
+	m.NoteImport(stack.ID, step, now)
 	return true
 }
 
@@ -175,7 +175,7 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 			m := &Budgets{}
 			known := func(user string) { // its certificate is already in use
 				stack, _ := importStep(user, "edge", user+"/tls")
-				m.Paused(stack, now)
+				m.ImportPauses(stack, now)
 			}
 			if c.victimKnown {
 				known("shop")
@@ -195,7 +195,7 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 					m.tryImport(user, fmt.Sprint("g", i), secret, now)
 				}
 			}
-			spent, had := m.year.remainingAt(now), 0
+			spent, had := m.totalImports.countAt(now), 0
 			for had < c.want && m.tryImport("shop", fmt.Sprint("g", had), fmt.Sprint("shop/tls", had), now) {
 				had++
 			}
@@ -243,7 +243,7 @@ func TestRefilledImportsGoToNamespacesWithFew(t *testing.T) {
 	for hour := range 30 * 24 {
 		now = now.Add(time.Hour)
 		for n := range namespacesWithFew + 10 {
-			if m.years[fmt.Sprint("evil", n)].user.remainingAt(now) > fewImports {
+			if m.importsByNamespace[fmt.Sprint("evil", n)].userImports.countAt(now) > fewImports {
 				m.tryImport(fmt.Sprint("evil", n), fmt.Sprint("later", hour), fmt.Sprintf("evil%d/later%d", n, hour), now)
 			}
 		}

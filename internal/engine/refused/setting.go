@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkSetting returns the setting of a health check that an AWS message (in lower case) is about, and its value; "" if the
-// message names none.
-func checkSetting(c model.HealthCheck, words string) (setting, value string) {
+// healthCheckSetting returns the setting of a health check that an AWS message (in lower case) is about, and its value; ""
+// if the message names none.
+func healthCheckSetting(c model.HealthCheck, words string) (setting, value string) {
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
 	has := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(words, text) })
@@ -150,8 +150,8 @@ func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	return "what exists in AWS stays unchanged"
 }
 
-// ListenerNeeds reports whether a new listener of a plan depends on a step.
-func ListenerNeeds(p plan.Plan, id plan.StepID) bool {
+// NewListenerNeeds reports whether a new listener of a plan depends on a step.
+func NewListenerNeeds(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateListener); !ok {
 			continue

@@ -51,7 +51,7 @@ func (r Value) Text(of string) string {
 
 // ValueOf returns the value of a step that AWS refuses, for a stack of the kind; false if the error is not from AWS.
 func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
-	var c failure.Coded
+	var c failure.AWSError
 	if !errors.As(err, &c) {
 		return Value{}, false
 	}
@@ -121,8 +121,8 @@ func withoutValue(words, value string) string {
 	return words
 }
 
-// annotationOfRefusedValue returns the annotation of Ingresses that sets the value which AWS refused in a step, and the value if the step
-// contains it. words is the AWS error message in lower case.
+// annotationOfRefusedValue returns the annotation of Ingresses that sets the value which AWS refused in a step, and the
+// value if the step contains it. words is the AWS error message in lower case.
 func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value string) {
 	prefix := ""
 	if strings.HasPrefix(s.Address.ID, "FrontendNlb") {
@@ -130,18 +130,18 @@ func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value s
 	}
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
-		if setting, value = checkSetting(do.Group.HealthCheck, words); setting != "" {
+		if setting, value = healthCheckSetting(do.Group.HealthCheck, words); setting != "" {
 			return prefix + setting, value
 		}
 		if strings.Contains(words, "tag") {
 			return prefix + "tags", namedEntry(do.Tags, words)
 		}
 	case plan.SetHealthCheck:
-		if setting, value = checkSetting(do.Check, words); setting != "" {
+		if setting, value = healthCheckSetting(do.Check, words); setting != "" {
 			return prefix + setting, value
 		}
 	case plan.SetAttributes:
-		return attributesSetting(do.Of, prefix), namedEntry(do.Values, words)
+		return attributesSetting(do.Resource, prefix), namedEntry(do.Values, words)
 	case plan.SetTags:
 		return prefix + "tags", namedEntry(do.Put, words)
 	case plan.CreateLoadBalancer:

@@ -7,19 +7,21 @@ import "time"
 
 // BackOff has the delays between repetitions of one write.
 type BackOff struct {
-	// Free is the number of repetitions that are not delayed, because a user may undo a write or restore an older state.
-	Free int
-	// First is the delay of the first repetition after the free ones. The delay doubles with each repetition, up to Longest.
-	First, Longest time.Duration
-	// Rest is how long a streak lasts after the time at which the next repetition was due.
-	Rest time.Duration
+	// FreeRepetitions is the number of repetitions that are not delayed, because a user may undo a write or restore an older
+	// state.
+	FreeRepetitions int
+	// FirstDelay is the delay of the first repetition after the free ones. The delay doubles with each repetition, up to
+	// LongestDelay.
+	FirstDelay, LongestDelay time.Duration
+	// StreakTimeout is how long a streak lasts after the time at which the next repetition was due.
+	StreakTimeout time.Duration
 }
 
 // Streak is a number of repetitions of one write, each within the time that BackOff allows for it. The zero value is
 // for a write that was never made.
 type Streak struct {
-	Times int       // number of repetitions, without the first write
-	At    time.Time // time of the last write
+	Repetitions int       // number of repetitions, without the first write
+	LastWrite   time.Time // time of the last write
 }
 
 // Wait returns the time between the last write and the next repetition.
@@ -27,16 +29,18 @@ func (p BackOff) Wait(s Streak) time.Duration {
 	if !p.Delays(s) {
 		return 0
 	}
-	return min(p.First<<min(s.Times-p.Free, 20), p.Longest)
+	return min(p.FirstDelay<<min(s.Repetitions-p.FreeRepetitions, 20), p.LongestDelay)
 }
 
 // Delays reports whether the next repetition is delayed, because there were too many before.
-func (p BackOff) Delays(s Streak) bool { return s.Times >= p.Free }
+func (p BackOff) Delays(s Streak) bool { return s.Repetitions >= p.FreeRepetitions }
 
 // Remaining returns how much longer the next repetition is delayed; zero or less: it is due.
 func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
-	return s.At.Add(p.Wait(s)).Sub(now)
+	return s.LastWrite.Add(p.Wait(s)).Sub(now)
 }
 
 // HasEnded reports whether so much time has passed that the next write begins a new streak.
-func (p BackOff) HasEnded(s Streak, now time.Time) bool { return now.Sub(s.At) > 2*p.Wait(s)+p.Rest }
+func (p BackOff) HasEnded(s Streak, now time.Time) bool {
+	return now.Sub(s.LastWrite) > 2*p.Wait(s)+p.StreakTimeout
+}

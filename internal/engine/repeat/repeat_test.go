@@ -9,7 +9,7 @@ import (
 
 func TestBackOff(t *testing.T) {
 	t.Parallel()
-	p := repeat.BackOff{Free: 2, First: 2 * time.Minute, Longest: 15 * time.Minute, Rest: time.Hour}
+	p := repeat.BackOff{FreeRepetitions: 2, FirstDelay: 2 * time.Minute, LongestDelay: 15 * time.Minute, StreakTimeout: time.Hour}
 	at := time.Unix(1000, 0)
 	for _, c := range []struct {
 		times  int
@@ -20,7 +20,7 @@ func TestBackOff(t *testing.T) {
 		{2, true, 2 * time.Minute}, {3, true, 4 * time.Minute}, {4, true, 8 * time.Minute}, {5, true, 15 * time.Minute},
 		{6, true, 15 * time.Minute}, {1000, true, 15 * time.Minute},
 	} {
-		r := repeat.Streak{Times: c.times, At: at}
+		r := repeat.Streak{Repetitions: c.times, LastWrite: at}
 		if p.Delays(r) != c.delays || p.Wait(r) != c.wait {
 			t.Errorf("after %d: delays %t, wait %s", c.times, p.Delays(r), p.Wait(r))
 		}

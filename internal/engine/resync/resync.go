@@ -30,7 +30,7 @@ func Spread(key string, span time.Duration) time.Duration {
 	return time.Duration(float64(span) * (float64(x>>11) / (1 << 53)))
 }
 
-// Interval returns the time from one comparison to the next. The sum of Interval and MaxAge is at most the period, so that
+// Interval returns the time from one comparison to the next. The sum of Interval and MaxReadAge is at most the period, so that
 // drift lasts no longer than the period.
 func Interval(period time.Duration, key string) time.Duration {
 	return period*8/10 + Spread(key, period/10)
@@ -38,27 +38,27 @@ func Interval(period time.Duration, key string) time.Duration {
 
 // FirstDelay returns the time from a start to the first comparison of a stack that did not change while no process ran.
 func FirstDelay(period time.Duration, key string) time.Duration {
-	return min(durations.Settle+Spread(key, durations.StartSpread), Interval(period, key))
+	return min(durations.SettleWindow+Spread(key, durations.StartSpread), Interval(period, key))
 }
 
-// MaxAge returns how old the reads for a periodic comparison may be, so that comparisons of several stacks share them.
-func MaxAge(period time.Duration) time.Duration { return period / 10 }
+// MaxReadAge returns how old the reads for a periodic comparison may be, so that comparisons of several stacks share them.
+func MaxReadAge(period time.Duration) time.Duration { return period / 10 }
 
 // State has the comparisons and edits of one stack. Between two comparisons the inventory answers its questions. A
 // comparison is due when the desired state has changed, when the interval is over, and when the plan has steps although
 // the desired state has not changed, so that all drift is found at once. So a reported success means that AWS was read
 // after the change.
 type State struct {
-	// desired is the digest of the desired state of the last run.
-	desired string
-	// due is the time of the next comparison without an edit; zero: this process has not run the stack.
-	due time.Time
-	// compared reports whether this process has compared the stack in full.
-	compared bool
+	// desiredDigest is the digest of the desired state of the last run.
+	desiredDigest string
+	// comparisonDueAt is the time of the next comparison without an edit; zero: this process has not run the stack.
+	comparisonDueAt time.Time
+	// wasCompared reports whether this process has compared the stack in full.
+	wasCompared bool
 	// ReadBound is the question with the time since which the reads for a comparison must have been made.
 	ReadBound model.AskComparison
-	// done reports whether the last run left nothing to do.
-	done bool
+	// lastRunDone reports whether the last run left nothing to do.
+	lastRunDone bool
 	// lookups is how many times in a row the stack ran because a fact was missing in AWS.
 	lookups    int
 	lastLookup time.Time
@@ -66,8 +66,8 @@ type State struct {
 	edits repeat.Streak
 }
 
-// Seen reports whether this process has run the stack before.
-func (x *State) Seen() bool { return !x.due.IsZero() }
+// HasRun reports whether this process has run the stack before.
+func (x *State) HasRun() bool { return !x.comparisonDueAt.IsZero() }
 
 // Deferral returns how long the comparison of a stack is deferred after a start, because it matches its checkpoint. first is
 // the time from the start to that comparison, zero if there is no matching checkpoint. A stack that this process has
@@ -76,33 +76,33 @@ func (x *State) Deferral(desired string, first time.Duration, now time.Time) tim
 	if first <= 0 || now.IsZero() {
 		return 0
 	}
-	if !x.Seen() {
-		x.desired, x.due = desired, now.Add(first)
+	if !x.HasRun() {
+		x.desiredDigest, x.comparisonDueAt = desired, now.Add(first)
 	}
-	if x.compared || x.desired != desired {
+	if x.wasCompared || x.desiredDigest != desired {
 		return 0
 	}
-	return x.due.Sub(now)
+	return x.comparisonDueAt.Sub(now)
 }
 
-// Begin notes that a run of a stack begins, and sets how old its reads may be. It returns whether the desired state has
+// BeginRun notes that a run of a stack begins, and sets how old its reads may be. It returns whether the desired state has
 // changed, and how long such a change is delayed; a delayed change is returned as changed in a later run. again requests a
 // comparison now. A stack that is to be deleted needs no fresh reads, because a resource that does not exist any more is not
 // an error in a deletion.
-func (x *State) Begin(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, delay time.Duration) {
+func (x *State) BeginRun(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, delay time.Duration) {
 	if now.IsZero() {
 		return false, 0
 	}
-	if delay = x.delay(stack, desired, now); delay > 0 {
-		desired = x.desired
+	if delay = x.editDelay(stack, desired, now); delay > 0 {
+		desired = x.desiredDigest
 	}
-	changed = x.Seen() && x.desired != desired
-	if !x.compared || !now.Before(x.due) {
-		age := MaxAge(period)
-		if !x.Seen() {
-			age = min(age, durations.Settle)
+	changed = x.HasRun() && x.desiredDigest != desired
+	if !x.wasCompared || !now.Before(x.comparisonDueAt) {
+		age := MaxReadAge(period)
+		if !x.HasRun() {
+			age = min(age, durations.SettleWindow)
 		}
-		x.compared, x.due = true, now.Add(Interval(period, stack.ID.String()))
+		x.wasCompared, x.comparisonDueAt = true, now.Add(Interval(period, stack.ID.String()))
 		x.ReadBound = model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
 	}
 	if changed || again {
@@ -111,12 +111,12 @@ func (x *State) Begin(stack model.Stack, desired string, again bool, period time
 	if again {
 		x.ReadBound.TagsSince = now
 	}
-	if stack.Empty() {
+	if stack.IsEmpty() {
 		x.ReadBound = model.AskComparison{}
 	}
-	x.desired = desired
+	x.desiredDigest = desired
 	if changed {
-		x.done, x.lookups = false, 0
+		x.lastRunDone, x.lookups = false, 0
 		x.noteEdit(now)
 	}
 	return changed, delay
@@ -133,10 +133,10 @@ func (x *State) AddQuestion(questions []model.Question) []model.Question {
 // NeedsComparison reports whether a stack has to be compared before a plan is carried out: the last run left nothing to do
 // and the desired state is the same, so the plan corrects drift. The bound of the reads is then set to now.
 func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
-	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.done || !x.ReadBound.Since.Before(now) {
+	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.lastRunDone || !x.ReadBound.Since.Before(now) {
 		return false
 	}
-	x.ReadBound.Since, x.done = now, false
+	x.ReadBound.Since, x.lastRunDone = now, false
 	return true
 }
 
@@ -147,7 +147,7 @@ const usualLookups = 10
 // a reference that is never corrected costs ever fewer calls. lacks reports whether a fact is missing.
 func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	switch {
-	case !x.Seen():
+	case !x.HasRun():
 		return durations.MissingWait
 	case !lacks:
 		x.lookups = 0
@@ -157,34 +157,34 @@ func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	return min(durations.MissingWait<<min(max(x.lookups-usualLookups, 0), 10), durations.LongestBackOff)
 }
 
-// End notes whether a run left nothing to do, and returns the time until the next comparison; 0: none is due.
-func (x *State) End(done bool, now time.Time) time.Duration {
-	if !x.Seen() {
+// EndRun notes whether a run left nothing to do, and returns the time until the next comparison; 0: none is due.
+func (x *State) EndRun(done bool, now time.Time) time.Duration {
+	if !x.HasRun() {
 		return 0
 	}
-	x.done = done
-	return max(x.due.Sub(now), time.Second)
+	x.lastRunDone = done
+	return max(x.comparisonDueAt.Sub(now), time.Second)
 }
 
 // editBackOff has the delays of a desired state that changes repeatedly. The first four changes are carried out at once,
 // which is enough to shift a weight in steps. If a user makes fewer than four changes a minute, all of them are carried out
 // at once.
-var editBackOff = repeat.BackOff{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
+var editBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.ShortWait, LongestDelay: durations.MissingWait, StreakTimeout: durations.Requeue}
 
 // noteEdit notes a change of the desired state that is carried out.
 func (x *State) noteEdit(now time.Time) {
-	if x.edits.At.IsZero() || editBackOff.HasEnded(x.edits, now) {
-		x.edits = repeat.Streak{At: now}
+	if x.edits.LastWrite.IsZero() || editBackOff.HasEnded(x.edits, now) {
+		x.edits = repeat.Streak{LastWrite: now}
 		return
 	}
-	x.edits.Times++
-	x.edits.At = now
+	x.edits.Repetitions++
+	x.edits.LastWrite = now
 }
 
-// delay returns how long a change of the desired state is delayed; 0: it is carried out now. The deletion of a stack is
+// editDelay returns how long a change of the desired state is delayed; 0: it is carried out now. The deletion of a stack is
 // never delayed.
-func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Duration {
-	if !stack.DelaysRepeats() || stack.Empty() || !x.Seen() || x.desired == desired || editBackOff.HasEnded(x.edits, now) {
+func (x *State) editDelay(stack model.Stack, desired string, now time.Time) time.Duration {
+	if !stack.DelaysRepeats() || stack.IsEmpty() || !x.HasRun() || x.desiredDigest == desired || editBackOff.HasEnded(x.edits, now) {
 		return 0
 	}
 	return max(editBackOff.Remaining(x.edits, now), 0)
@@ -192,4 +192,4 @@ func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Dur
 
 // IsConverged reports whether the stack was compared and the last run left nothing to do, so that later differences are
 // drift.
-func (x *State) IsConverged() bool { return x.done && x.compared }
+func (x *State) IsConverged() bool { return x.lastRunDone && x.wasCompared }

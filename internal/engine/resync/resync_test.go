@@ -17,7 +17,7 @@ func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const period = durations.Resync
-	c.Begin(stack, "a", false, period, now)
+	c.BeginRun(stack, "a", false, period, now)
 	looks, start := 0, now
 	for now.Sub(start) < 24*time.Hour {
 		again := c.NextLookup(true, now)
@@ -35,7 +35,7 @@ func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	if looks > 24*4+20 {
 		t.Errorf("%d looks in a day", looks)
 	}
-	c.Begin(stack, "b", false, period, now)
+	c.BeginRun(stack, "b", false, period, now)
 	if again := c.NextLookup(true, now); again != durations.MissingWait {
 		t.Errorf("after an edit: again after %s", again)
 	}
@@ -56,7 +56,7 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for i := range 300 {
 		first := FirstDelay(durations.Resync, fmt.Sprintf("shop/web%d", i))
-		if first > durations.Settle+durations.StartSpread {
+		if first > durations.SettleWindow+durations.StartSpread {
 			t.Errorf("deferred by %s", first)
 		}
 		perMinute[int(first/time.Minute)]++
@@ -91,7 +91,7 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 			t.Errorf("%s: deferred by %s", name, d)
 		}
 		if c.run {
-			x.Begin(stack, "a", false, durations.Resync, now)
+			x.BeginRun(stack, "a", false, durations.Resync, now)
 		}
 		if d := x.Deferral(c.desired, c.first, now.Add(c.later)); d != c.want {
 			t.Errorf("%s: deferred by %s, want %s", name, d, c.want)
@@ -117,7 +117,7 @@ func TestFrequentEditsAreDelayed(t *testing.T) {
 		var x State
 		var carried []int
 		for s := range 360 {
-			changed, delay := x.Begin(c.stack, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second))
+			changed, delay := x.BeginRun(c.stack, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second))
 			if changed && delay > 0 {
 				t.Errorf("%s: changed and delayed by %s", c.name, delay)
 			}
@@ -129,26 +129,26 @@ func TestFrequentEditsAreDelayed(t *testing.T) {
 			t.Errorf("%s: carried out at %v, want %v", c.name, carried[:min(len(carried), 9)], c.want)
 		}
 		now := start.Add(20 * time.Minute)
-		if changed, delay := x.Begin(c.stack, "later", false, period, now); !changed || delay > 0 {
+		if changed, delay := x.BeginRun(c.stack, "later", false, period, now); !changed || delay > 0 {
 			t.Errorf("%s: a change after a rest is delayed by %s", c.name, delay)
 		}
 	}
 	var slow State
 	for s := 0; s < 3600; s += 20 {
-		if changed, delay := slow.Begin(paced, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second)); s > 0 && !changed || delay > 0 {
+		if changed, delay := slow.BeginRun(paced, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second)); s > 0 && !changed || delay > 0 {
 			t.Errorf("three changes a minute: after %d s %t, delayed by %s", s, changed, delay)
 		}
 	}
 	var x State
-	x.Begin(paced, "a", false, period, start)
-	x.Begin(paced, "b", false, period, start.Add(time.Second))
-	x.Begin(paced, "c", false, period, start.Add(2*time.Second))
-	x.Begin(paced, "b", false, period, start.Add(2*time.Second))
-	x.Begin(paced, "c", false, period, start.Add(2*time.Second))
-	if changed, delay := x.Begin(paced, "d", false, period, start.Add(3*time.Second)); changed || delay != 9*time.Second {
+	x.BeginRun(paced, "a", false, period, start)
+	x.BeginRun(paced, "b", false, period, start.Add(time.Second))
+	x.BeginRun(paced, "c", false, period, start.Add(2*time.Second))
+	x.BeginRun(paced, "b", false, period, start.Add(2*time.Second))
+	x.BeginRun(paced, "c", false, period, start.Add(2*time.Second))
+	if changed, delay := x.BeginRun(paced, "d", false, period, start.Add(3*time.Second)); changed || delay != 9*time.Second {
 		t.Errorf("the fifth change: %t, delayed by %s", changed, delay)
 	}
-	if changed, delay := x.Begin(paced, "c", false, period, start.Add(4*time.Second)); changed || delay > 0 {
+	if changed, delay := x.BeginRun(paced, "c", false, period, start.Add(4*time.Second)); changed || delay > 0 {
 		t.Errorf("changed back: %t, delayed by %s", changed, delay)
 	}
 }
@@ -170,6 +170,6 @@ func TestACheckpointDefersUnchangedStacks(t *testing.T) {
 	check(10, "a", 20*time.Minute)
 	check(10, "b", 0)
 	check(20, "a", 10*time.Minute)
-	c.Begin(model.Stack{Accelerator: &model.Accelerator{}}, "a", false, time.Hour, at(20))
+	c.BeginRun(model.Stack{Accelerator: &model.Accelerator{}}, "a", false, time.Hour, at(20))
 	check(21, "a", 0)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Coded is an error of AWS.
-type Coded interface {
+// AWSError is an error of AWS.
+type AWSError interface {
 	ErrorCode() string
 	ErrorMessage() string
 }
@@ -20,7 +20,7 @@ const maxReasonLength = 360
 
 // CodeAndMessage returns the code and the message of an AWS error, without the text that the SDK adds.
 func CodeAndMessage(err error) string {
-	var c Coded
+	var c AWSError
 	if !errors.As(err, &c) {
 		return TruncateBytes(WithoutSDKText(err), maxReasonLength)
 	}
@@ -33,7 +33,7 @@ func CodeAndMessage(err error) string {
 
 // WithoutSDKText returns the text of an error. The text of the SDK is replaced by the code and the message of AWS.
 func WithoutSDKText(err error) string {
-	var c Coded
+	var c AWSError
 	text := err.Error()
 	what, _, ofSDK := strings.Cut(text, "operation error ")
 	if !ofSDK || !errors.As(err, &c) {
@@ -42,13 +42,13 @@ func WithoutSDKText(err error) string {
 	return what + CodeAndMessage(err)
 }
 
-// encoded matches the part of a denial by EC2 that only AWS can decode.
-var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
+// encodedPattern matches the part of a denial by EC2 that only AWS can decode.
+var encodedPattern = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
 // CleanMessage returns a message of AWS for use within a sentence: printable, without encoded parts and without
 // the final full stop.
 func CleanMessage(words string) string {
-	words = encoded.ReplaceAllString(finding.Printable(words), "")
+	words = encodedPattern.ReplaceAllString(finding.Printable(words), "")
 	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
 }
 

@@ -12,14 +12,14 @@ var policyPrefixes = map[string]string{
 	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53", "Global Accelerator": "globalaccelerator",
 }
 
-// deniedAction matches the missing permission in a message of AWS. The missing permission can differ from that of the call:
-// the creation of a resource with tags also needs the permission to tag it.
-var deniedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
+// deniedActionPattern matches the missing permission in a message of AWS. The missing permission can differ from that of the
+// call: the creation of a resource with tags also needs the permission to tag it.
+var deniedActionPattern = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
 // HasNoAnswer reports whether a call to AWS got no answer, or a server error. It is false for a call that was not sent, because
 // it was postponed or there were no credentials.
 func HasNoAnswer(err error) bool {
-	var answer Coded
+	var answer AWSError
 	var of interface {
 		Service() string
 		Operation() string
@@ -31,13 +31,13 @@ func HasNoAnswer(err error) bool {
 	return !errors.As(err, &answer) || errors.As(err, &status) && status.HTTPStatusCode() >= 500
 }
 
-// Permission returns the IAM action of the call that failed, such as "elasticloadbalancing:CreateRule"; "" if the error is
+// IAMAction returns the IAM action of the call that failed, such as "elasticloadbalancing:CreateRule"; "" if the error is
 // not one of a call.
-func Permission(err error) string {
+func IAMAction(err error) string {
 	if err == nil {
 		return ""
 	}
-	if m := deniedAction.FindStringSubmatch(err.Error()); m != nil {
+	if m := deniedActionPattern.FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
 	var call interface {
@@ -50,9 +50,9 @@ func Permission(err error) string {
 	return policyPrefixes[call.Service()] + ":" + call.Operation()
 }
 
-// AddPermission returns the fix for a finding about a call that is denied.
-func AddPermission(err error) string {
-	action := Permission(err)
+// AddPermissionFix returns the fix for a finding about a call that is denied.
+func AddPermissionFix(err error) string {
+	action := IAMAction(err)
 	if action == "" {
 		action = "the action"
 	}

@@ -12,32 +12,32 @@ type Subject int
 
 // The values of Subject.
 const (
-	Step        Subject = iota // a step of a load balancer in AWS
-	Kubernetes                 // a write to the API server
-	Targets                    // a target group and its targets
-	RulesOfENIs                // rules of the security groups of nodes and pods
+	Step       Subject = iota // a step of a load balancer in AWS
+	Kubernetes                // a write to the API server
+	Targets                   // a target group and its targets
+	ENIRules                  // rules of the security groups of nodes and pods
 )
 
-// row is the meaning of a class of failures.
-type row struct {
+// meaningRow is the meaning of a class of failures.
+type meaningRow struct {
 	class  Class
 	reason finding.Reason
 	fix    string // "" for Denied: the permission that is missing
 }
 
-// table has the meaning of failures by subject and class. A class without a row has the meaning of Unknown.
-var table = map[Subject][]row{
+// meanings has the meaning of failures by subject and class. A class without a row has the meaning of Unknown.
+var meanings = map[Subject][]meaningRow{
 	Step: {
 		{Unknown, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
 		{InUse, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
 		{NotReady, finding.CallFailed, "the step is retried; if it keeps failing, check what the message names"},
 		{Denied, finding.AccessDenied, ""},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"},
-		{Invalid, finding.RejectedByAWS, ChangeValue},
-		{Gone, finding.RejectedByAWS, ChangeValue},
-		{Conflict, finding.RejectedByAWS, ChangeValue},
-		{Throttled, finding.RejectedByAWS, ChangeValue},
-		{Fenced, finding.RejectedByAWS, ChangeValue},
+		{Invalid, finding.RejectedByAWS, ChangeValueFix},
+		{Gone, finding.RejectedByAWS, ChangeValueFix},
+		{Conflict, finding.RejectedByAWS, ChangeValueFix},
+		{Throttled, finding.RejectedByAWS, ChangeValueFix},
+		{Fenced, finding.RejectedByAWS, ChangeValueFix},
 	},
 	Kubernetes: {
 		{Unknown, finding.CallFailed, "the write is retried; if it keeps failing, correct what the API server reports"},
@@ -50,14 +50,14 @@ var table = map[Subject][]row{
 		{Invalid, finding.RejectedByAWS, "correct the value that the AWS error names"},
 		{Gone, finding.TargetGroupNotFound, "create the target group, or delete the binding"},
 	},
-	RulesOfENIs: {
+	ENIRules: {
 		{Unknown, finding.EndpointGroupUnclear, "this is tried again"},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota of rules per security group, or use fewer ranges in the bindings"},
 	},
 }
 
-// ChangeValue is the fix for a refused value.
-const ChangeValue = "change the value"
+// ChangeValueFix is the fix for a refused value.
+const ChangeValueFix = "change the value"
 
 // Meaning is the reason and the fix in the finding about a failure.
 type Meaning struct {
@@ -68,13 +68,13 @@ type Meaning struct {
 // MeaningOf returns the meaning of a failed call; false if it is not reported, because it may pass without a change by the
 // user.
 func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
-	var unknown row
-	for _, r := range table[s] {
+	var unknown meaningRow
+	for _, r := range meanings[s] {
 		switch r.class {
 		case c:
 			m := Meaning{r.reason, r.fix}
 			if m.Fix == "" {
-				m.Fix = AddPermission(err)
+				m.Fix = AddPermissionFix(err)
 			}
 			return m, true
 		case Unknown:
@@ -84,8 +84,8 @@ func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	return Meaning{unknown.reason, unknown.fix}, unknown.reason != ""
 }
 
-// OfRole returns the meaning for a call with an assumed role, to which the permission must be added.
-func (m Meaning) OfRole() Meaning {
+// ForAssumedRole returns the meaning for a call with an assumed role, to which the permission must be added.
+func (m Meaning) ForAssumedRole() Meaning {
 	if m.Reason == finding.AccessDenied {
 		m.Fix = "let the controller assume the role, and " + strings.Replace(m.Fix, "the controller's IAM policy", "its policy", 1)
 	}

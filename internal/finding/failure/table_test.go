@@ -11,7 +11,7 @@ import (
 func TestEveryReportedFailureHasAReasonAndAFix(t *testing.T) {
 	err := errors.New("not authorized to perform: elasticloadbalancing:RegisterTargets on resource")
 	for class := failure.Unknown; class <= failure.Fenced; class++ {
-		for _, s := range []failure.Subject{failure.Step, failure.Kubernetes, failure.Targets, failure.RulesOfENIs} {
+		for _, s := range []failure.Subject{failure.Step, failure.Kubernetes, failure.Targets, failure.ENIRules} {
 			m, ok := failure.MeaningOf(s, class, err)
 			if ok != (m.Reason != "") || ok != (m.Fix != "") {
 				t.Errorf("subject %v, class %v: %+v, %v", s, class, m, ok)
@@ -33,7 +33,7 @@ func TestFixNamesTheMissingPermission(t *testing.T) {
 	}
 	m, _ := failure.MeaningOf(failure.Targets, failure.Denied, err)
 	want := "let the controller assume the role, and add elasticloadbalancing:RegisterTargets to its policy"
-	if m = m.OfRole(); m.Fix != want {
+	if m = m.ForAssumedRole(); m.Fix != want {
 		t.Errorf("want %q, got %q", want, m.Fix)
 	}
 }

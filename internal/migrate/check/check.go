@@ -67,7 +67,7 @@ type Result struct {
 // Compare compares the load balancer of Ingresses with that of the Gateway that is to replace it. It ignores the tag with
 // the key ignoredTag, which has no effect.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
-	c := &comparison{from: ingress, to: gateway, ignoredTag: ignoredTag}
+	c := &comparison{ingressSide: ingress, gatewaySide: gateway, ignoredTag: ignoredTag}
 	if gateway.LoadBalancer == nil || gateway.Held.Everything {
 		c.addDifference(0, "load balancer", "is there", "cannot be built")
 		return c.Result
@@ -94,8 +94,8 @@ func Compare(ingress, gateway Side, ignoredTag string) Result {
 // comparison collects the differences between two sides.
 type comparison struct {
 	Result
-	from, to   Side
-	ignoredTag string
+	ingressSide, gatewaySide Side
+	ignoredTag               string
 }
 
 // addDifference adds a difference in a setting.
@@ -113,7 +113,7 @@ func (c *comparison) compareText(port int32, name string, from, to any) {
 // compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, the attributes
 // that the Gateway does not set keep their value.
 func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
-	if c.to.TakesOver {
+	if c.gatewaySide.TakesOver {
 		from = maps.Clone(from)
 		maps.DeleteFunc(from, func(k, _ string) bool { _, named := to[k]; return !named })
 	}
@@ -268,10 +268,10 @@ func (c *comparison) compareCertificates(a, b model.Listener) {
 // compareAnswers compares the answers of two listeners to requests.
 func (c *comparison) compareAnswers(a, b model.Listener) {
 	seen := map[string]int{}
-	complete := Requests(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
+	complete := ForEachRequest(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
 		c.Requests++
-		ingress, ingressRule := c.from.answerOn(a, from, req)
-		gateway, gatewayRule := c.to.answerOn(b, to, req)
+		ingress, ingressRule := c.ingressSide.answerOn(a, from, req)
+		gateway, gatewayRule := c.gatewaySide.answerOn(b, to, req)
 		if ingress.id == gateway.id {
 			return
 		}
@@ -290,15 +290,15 @@ func (c *comparison) compareAnswers(a, b model.Listener) {
 	}
 }
 
-// Requests calls visit with requests that the conditions of two lists of rules distinguish: each condition matches some
+// ForEachRequest calls visit with requests that the conditions of two lists of rules distinguish: each condition matches some
 // of them and not others. visit also gets the rules of both lists that may match the host of the request. complete
 // reports whether all combinations of values and patterns were tried. For a regular expression examples are tried.
-func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (complete bool) {
+func ForEachRequest(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (complete bool) {
 	remaining := min(maxRequests, maxEvaluations/(len(a)+len(b)+1))
 	complete = true
 	for _, host := range hostsOf(slices.Concat(a, b)) {
 		from, to := rulesForHost(a, host), rulesForHost(b, host)
-		complete = requestSpaceOf(slices.Concat(from, to)).eachRequest(host, &remaining, func(req model.Request) { visit(req, from, to) }) && complete
+		complete = requestSpaceOf(slices.Concat(from, to)).forEachRequest(host, &remaining, func(req model.Request) { visit(req, from, to) }) && complete
 	}
 	return complete
 }
@@ -351,15 +351,15 @@ func requestText(r model.Request, l model.Listener) string {
 // several target groups for one port, it reports the differences from the most similar target group.
 func (c *comparison) compareTargetGroups() {
 	byKey := map[string][]*model.TargetGroup{}
-	for i := range c.from.TargetGroups {
-		g := &c.from.TargetGroups[i]
-		key := c.from.targetGroupKey(model.GroupRef{ID: g.ID})
+	for i := range c.ingressSide.TargetGroups {
+		g := &c.ingressSide.TargetGroups[i]
+		key := c.ingressSide.targetGroupKey(model.GroupRef{ID: g.ID})
 		byKey[key] = append(byKey[key], g)
 	}
 	seen := map[string]bool{}
-	for i := range c.to.TargetGroups {
-		g := &c.to.TargetGroups[i]
-		key := c.to.targetGroupKey(model.GroupRef{ID: g.ID})
+	for i := range c.gatewaySide.TargetGroups {
+		g := &c.gatewaySide.TargetGroups[i]
+		key := c.gatewaySide.targetGroupKey(model.GroupRef{ID: g.ID})
 		if len(byKey[key]) == 0 {
 			continue // the answers to requests differ
 		}
@@ -381,7 +381,7 @@ func (c *comparison) compareTargetGroups() {
 
 // targetGroupDifferences returns the differences between two target groups.
 func (c *comparison) targetGroupDifferences(a, b *model.TargetGroup) []Difference {
-	nested := &comparison{from: c.from, to: c.to, ignoredTag: c.ignoredTag}
+	nested := &comparison{ingressSide: c.ingressSide, gatewaySide: c.gatewaySide, ignoredTag: c.ignoredTag}
 	nested.compareText(0, "target type", a.Type, b.Type)
 	nested.compareText(0, "protocol", a.Protocol, b.Protocol)
 	nested.compareText(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-const ignored = "gateway.k8s.aws/migrated-from"
+const ignoredTag = "gateway.k8s.aws/migrated-from"
 
-// sample returns a load balancer with a rule of each kind.
-func sample() model.Stack {
+// sampleStack returns a load balancer with a rule of each kind.
+func sampleStack() model.Stack {
 	group := func(id, service string) model.TargetGroup {
 		return model.TargetGroup{
 			ID: id, Type: model.IPTargets, Port: 8080, Protocol: "HTTP", ProtocolVersion: "HTTP1", AddressType: model.IPv4,
@@ -63,13 +63,13 @@ func sample() model.Stack {
 
 func compare(a, b model.Stack) check.Result {
 	port := func(b *model.Binding) string { return b.Port.String() }
-	return check.Compare(check.Side{Stack: a, Port: port}, check.Side{Stack: b, Port: port}, ignored)
+	return check.Compare(check.Side{Stack: a, Port: port}, check.Side{Stack: b, Port: port}, ignoredTag)
 }
 
 // Each change that affects clients or operators is reported as a difference whose text names the setting or request.
 func TestEachChangeIsADifference(t *testing.T) {
 	t.Parallel()
-	if same := compare(sample(), sample()); len(same.Differences) > 0 || same.Requests < 100 || len(same.Partial) > 0 {
+	if same := compare(sampleStack(), sampleStack()); len(same.Differences) > 0 || same.Requests < 100 || len(same.Partial) > 0 {
 		t.Fatalf("of the same: %+v", same)
 	}
 	rule := func(n int, change func(*model.Rule)) func(*model.Stack) {
@@ -147,9 +147,9 @@ func TestEachChangeIsADifference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changed := sample()
+			changed := sampleStack()
 			tt.change(&changed)
-			got := compare(sample(), changed)
+			got := compare(sampleStack(), changed)
 			var texts []string
 			for _, d := range got.Differences {
 				texts = append(texts, d.Text())
@@ -159,19 +159,19 @@ func TestEachChangeIsADifference(t *testing.T) {
 			}
 		})
 	}
-	origin := sample()
-	origin.LoadBalancer.Tags = map[string]string{"team": "a", ignored: "ingress/shop/web"}
-	if got := compare(sample(), origin); len(got.Differences) > 0 {
+	origin := sampleStack()
+	origin.LoadBalancer.Tags = map[string]string{"team": "a", ignoredTag: "ingress/shop/web"}
+	if got := compare(sampleStack(), origin); len(got.Differences) > 0 {
 		t.Errorf("the tag of the origin is a difference: %+v", got.Differences)
 	}
 }
 
 // Rules that need several parameters at once are checked. If there are too many combinations of parameters, the result
 // reports that the check is partial.
-func TestCombinedConditions(t *testing.T) {
+func TestCombinedConditionsAreChecked(t *testing.T) {
 	t.Parallel()
 	listening := func(status string, c ...model.Condition) model.Stack {
-		s := sample()
+		s := sampleStack()
 		s.LoadBalancer.Listeners[0].Rules = []model.Rule{{Conditions: c, Actions: []model.Action{model.FixedResponse{Status: status}}}}
 		return s
 	}

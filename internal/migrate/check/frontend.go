@@ -68,13 +68,13 @@ func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 
 // compareFrontends compares the frontend NLB with the network load balancer of the Gateway that replaces it.
 func (c *comparison) compareFrontends() {
-	fromNLB, from := c.from.networkLoadBalancer()
-	toNLB, to := c.to.networkLoadBalancer()
+	fromNLB, from := c.ingressSide.networkLoadBalancer()
+	toNLB, to := c.gatewaySide.networkLoadBalancer()
 	if fromNLB == nil || toNLB == nil {
 		c.compareText(0, "frontend NLB", fromNLB != nil, toNLB != nil)
 		return
 	}
-	frontend := &comparison{from: c.from, to: c.to, ignoredTag: c.ignoredTag}
+	frontend := &comparison{ingressSide: c.ingressSide, gatewaySide: c.gatewaySide, ignoredTag: c.ignoredTag}
 	frontend.compareLoadBalancers(fromNLB, toNLB)
 	frontend.compareText(0, "elastic addresses", fromNLB.Addresses, toNLB.Addresses)
 	for _, l := range fromNLB.Listeners {
@@ -84,7 +84,7 @@ func (c *comparison) compareFrontends() {
 			continue
 		}
 		frontend.compareText(l.Port, "protocol", l.Protocol(), toNLB.Listeners[i].Protocol())
-		frontend.compareFrontendTargets(l.Port, from.TargetGroup(l.Target()), to.TargetGroup(toNLB.Listeners[i].Target()))
+		frontend.compareFrontendTargets(l.Port, from.TargetGroup(l.DefaultTargetGroupID()), to.TargetGroup(toNLB.Listeners[i].DefaultTargetGroupID()))
 	}
 	for _, l := range toNLB.Listeners {
 		if !hasListener(fromNLB, l.Port) {
@@ -108,7 +108,7 @@ func (c *comparison) compareFrontendTargets(port int32, a, b *model.TargetGroup)
 		}
 		return fmt.Sprintf("port %d of %s", g.Port, g.LoadBalancer)
 	}
-	c.compareText(port, "target", targetText(c.from, a), targetText(c.to, b))
+	c.compareText(port, "target", targetText(c.ingressSide, a), targetText(c.gatewaySide, b))
 	if a == nil || b == nil {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 
 const albARN = "arn:aws:elasticloadbalancing:::loadbalancer/app/edge/0"
 
-// alb returns the sample with one rule.
-func alb() model.Stack {
-	s := sample()
+// albStack returns the sample with one rule.
+func albStack() model.Stack {
+	s := sampleStack()
 	s.LoadBalancer.Listeners[0].Rules = s.LoadBalancer.Listeners[0].Rules[:1]
 	return s
 }
@@ -44,7 +44,7 @@ func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 
 // ingressSide returns a side whose frontend NLB shares the managed security group of the ALB, which also opens port 80.
 func ingressSide() check.Side {
-	s := alb()
+	s := albStack()
 	frontend := frontendStack(model.GroupsShared{}, "")
 	s.FrontendNLB, s.TargetGroups = frontend.LoadBalancer, append(s.TargetGroups, frontend.TargetGroups...)
 	managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
@@ -58,7 +58,7 @@ func gatewaySide() check.Side {
 	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
 	}}}, albARN)
-	return check.Side{Stack: alb(), Port: portText, Frontend: &frontend, ALB: albARN}
+	return check.Side{Stack: albStack(), Port: portText, Frontend: &frontend, ALB: albARN}
 }
 
 // portText returns the port of a binding.
@@ -68,7 +68,7 @@ func portText(b *model.Binding) string { return b.Port.String() }
 // counterpart.
 func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	t.Parallel()
-	if got := check.Compare(ingressSide(), gatewaySide(), ignored); len(got.Differences) > 0 || got.Requests == 0 {
+	if got := check.Compare(ingressSide(), gatewaySide(), ignoredTag); len(got.Differences) > 0 || got.Requests == 0 {
 		t.Fatalf("the same settings differ: %+v", got)
 	}
 	lb := func(change func(*model.LoadBalancer)) func(*check.Side) {
@@ -110,7 +110,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 			t.Parallel()
 			changed := gatewaySide()
 			tt.change(&changed)
-			got := check.Compare(ingressSide(), changed, ignored)
+			got := check.Compare(ingressSide(), changed, ignoredTag)
 			if len(got.Differences) == 0 || !strings.Contains(got.Differences[0].Text(), tt.says) ||
 				slices.ContainsFunc(got.Differences, func(d check.Difference) bool { return !strings.Contains(d.Text(), "frontend NLB: ") }) {
 				t.Errorf("want %q, got %+v", tt.says, got.Differences)
@@ -125,14 +125,14 @@ func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()
 	to.Frontend.LoadBalancer.Name = "k8s-shop-edge"
-	if got := check.Compare(from, to, ignored); len(got.Differences) > 0 {
+	if got := check.Compare(from, to, ignoredTag); len(got.Differences) > 0 {
 		t.Errorf("a generated name is a difference: %+v", got.Differences)
 	}
 	from.LoadBalancer.Origins = map[string]finding.Origin{"name": {Field: "load-balancer-name"}}
-	if got := check.Compare(from, to, ignored); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: name: Ingress edge-nlb, Gateway k8s-shop-edge" {
+	if got := check.Compare(from, to, ignoredTag); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: name: Ingress edge-nlb, Gateway k8s-shop-edge" {
 		t.Errorf("%+v", got.Differences)
 	}
-	if got := check.Compare(check.Side{Stack: alb(), Port: portText}, gatewaySide(), ignored); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: Ingress none, Gateway true" {
+	if got := check.Compare(check.Side{Stack: albStack(), Port: portText}, gatewaySide(), ignoredTag); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: Ingress none, Gateway true" {
 		t.Errorf("%+v", got.Differences)
 	}
 }

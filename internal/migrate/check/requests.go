@@ -213,9 +213,9 @@ func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bo
 	return out, complete
 }
 
-// eachRequest calls visit with the requests for a host, with at most remaining of them. It decreases remaining by their
+// forEachRequest calls visit with the requests for a host, with at most remaining of them. It decreases remaining by their
 // number. complete reports whether these were all requests.
-func (s *requestSpace) eachRequest(host string, remaining *int, visit func(model.Request)) (complete bool) {
+func (s *requestSpace) forEachRequest(host string, remaining *int, visit func(model.Request)) (complete bool) {
 	headers, headersComplete := s.combinedHeaders()
 	queries, queriesComplete := s.combinedQueries()
 	for _, path := range s.paths.list {

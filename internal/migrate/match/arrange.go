@@ -17,15 +17,15 @@ type Rule struct {
 	// Owner identifies the object of the rule. Rules of one owner and host are in one route, where they keep their order
 	// if their precedence is equal.
 	Owner string
-	// Default reports whether this is the default action, which needs no rule and comes after all rules.
-	Default bool
+	// IsDefault reports whether this is the default action, which needs no rule and comes after all rules.
+	IsDefault bool
 	// AddedBefore is the index of the rule before which Arrange added this rule, so that the requests of both keep their
 	// answer; -1 if Arrange did not add the rule.
 	AddedBefore int
 }
 
-// Arranged is the result of Arrange.
-type Arranged struct {
+// ArrangeResult is the result of Arrange.
+type ArrangeResult struct {
 	Rules []Rule
 	// Unreachable are the indexes of listener rules that need no match, because other rules answer all of their requests.
 	Unreachable []int
@@ -54,7 +54,7 @@ const MaxConflicts = 100
 //
 // If the Gateway API would reverse the order of two rules, Arrange adds a rule for the requests of both. It is more
 // specific than either, and therefore has precedence.
-func Arrange(rules []Rule) Arranged {
+func Arrange(rules []Rule) ArrangeResult {
 	var a arranger
 	for i, r := range rules {
 		if !slices.ContainsFunc(a.rules, func(e *rankedRule) bool { return e.answersAll(r.Match) }) {
@@ -67,7 +67,7 @@ func Arrange(rules []Rule) Arranged {
 		a.restoreExcluded(rules)
 		a.orderPairs()
 	}
-	out := Arranged{Conflicts: a.conflicts}
+	out := ArrangeResult{Conflicts: a.conflicts}
 	reachable := map[int]bool{}
 	for _, r := range a.rules {
 		out.Rules = append(out.Rules, r.Rule)
@@ -112,14 +112,14 @@ type rankedRule struct {
 // arranger is the state of Arrange.
 type arranger struct {
 	rules      []*rankedRule // by rank, ascending
-	added      int
+	addedRules int
 	changed    bool
 	isLastPass bool // conflicts are recorded, and no rule is changed or added
 	conflicts  []Conflict
 }
 
 // isAtLimit reports whether a limit of Arrange is reached, so that no more rules are added.
-func (a *arranger) isAtLimit() bool { return a.isLastPass || a.added == maxAddedRules }
+func (a *arranger) isAtLimit() bool { return a.isLastPass || a.addedRules == maxAddedRules }
 
 // addConflict records a pair of rules whose order cannot be kept.
 func (a *arranger) addConflict(first, then Rule) {
@@ -134,10 +134,10 @@ func (a *arranger) addRule(r Rule, m Match, rank, before int) {
 	if slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.RuleIndex == r.RuleIndex && o.equal(m) }) {
 		return
 	}
-	r.Match, r.AddedBefore, r.Default = m, before, false
+	r.Match, r.AddedBefore, r.IsDefault = m, before, false
 	i, _ := slices.BinarySearchFunc(a.rules, rank, func(o *rankedRule, rank int) int { return o.rank - rank })
 	a.rules = slices.Insert(a.rules, i, &rankedRule{r, rank})
-	a.added++
+	a.addedRules++
 	a.changed = true
 }
 
@@ -178,7 +178,7 @@ func (a *arranger) orderPairs() {
 	for i, first := range slices.Backward(rules) { // from the last: moveBehind can then extend an expression beyond those handled before
 		for _, then := range rules[i+1:] {
 			order := then.Compare(first.Match)
-			if first.Answer == then.Answer || first.RuleIndex == then.RuleIndex || order > 0 || then.Default {
+			if first.Answer == then.Answer || first.RuleIndex == then.RuleIndex || order > 0 || then.IsDefault {
 				continue
 			}
 			common, relation := intersectRules(first.Rule, then.Rule)
@@ -209,7 +209,7 @@ func (a *arranger) moveBehind(first, then *rankedRule) bool {
 		for len(path.Value) <= len(then.Path.Value) {
 			path.Value = "(?:" + path.Value + ")"
 		}
-	case then.Path == All.Path:
+	case then.Path == AnyRequest.Path:
 		changed, path = then, anyPathRegex
 	default:
 		return false

@@ -95,7 +95,7 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 				rules = append(rules, match.Rule{Match: m, Excluded: converted.Excluded[j], Answer: fmt.Sprint(r.IntN(3)), RuleIndex: i, Owner: fmt.Sprint(i / 3)})
 			}
 		}
-		rules = append(rules, match.Rule{Match: match.All, Answer: "default", RuleIndex: len(before), Default: seed%2 == 0})
+		rules = append(rules, match.Rule{Match: match.AnyRequest, Answer: "default", RuleIndex: len(before), IsDefault: seed%2 == 0})
 		answers := map[int]string{}
 		for _, x := range rules {
 			answers[x.RuleIndex] = cmp.Or(answers[x.RuleIndex], x.Answer)
@@ -123,10 +123,10 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 		}
 		sorted := slices.Clone(out.Rules)
 		slices.SortStableFunc(sorted, func(a, b match.Rule) int {
-			if a.Default {
+			if a.IsDefault {
 				return 1
 			}
-			if b.Default {
+			if b.IsDefault {
 				return -1
 			}
 			return cmp.Or(a.Compare(b.Match), cmp.Compare(place[a.Owner], place[b.Owner]))
@@ -165,7 +165,7 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 
 // If the conditions have more combinations than a rule of a route may have matches, a fault is reported and the
 // combinations are not computed.
-func TestTooManyMatches(t *testing.T) {
+func TestTooManyMatchesAreReported(t *testing.T) {
 	t.Parallel()
 	var queries []model.Condition
 	for i := range 30 {

@@ -17,7 +17,7 @@ func BenchmarkArrangeExpressions(b *testing.B) {
 			rules = append(rules, match.Rule{Match: match.Match{Host: "h.example.com", Path: match.Path{Kind: match.Regex, Value: fmt.Sprintf("^/%s%d[a-z]+%d", strings.Repeat("p", p%17), i, p)}}, Answer: fmt.Sprint(p % 10), RuleIndex: i*30 + p, Owner: fmt.Sprint(i)})
 		}
 	}
-	rules = append(rules, match.Rule{Match: match.All, Answer: "default", RuleIndex: len(rules), Default: true})
+	rules = append(rules, match.Rule{Match: match.AnyRequest, Answer: "default", RuleIndex: len(rules), IsDefault: true})
 	for b.Loop() {
 		out := match.Arrange(rules)
 		b.ReportMetric(float64(len(out.Conflicts)), "conflicts")

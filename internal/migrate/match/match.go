@@ -50,14 +50,14 @@ type Match struct {
 	Sources [][]string
 }
 
-// All is the match of every request.
-var All = Match{Path: Path{Prefix, "/"}}
+// AnyRequest is the match of every request.
+var AnyRequest = Match{Path: Path{Prefix, "/"}}
 
 // anyPathRegex matches any path, with lower precedence than all other paths.
 var anyPathRegex = Path{Regex, "^/"}
 
 // matchesEverything reports whether the path matches any path.
-func (p Path) matchesEverything() bool { return p == All.Path || p == anyPathRegex }
+func (p Path) matchesEverything() bool { return p == AnyRequest.Path || p == anyPathRegex }
 
 // Text returns the match in readable form.
 func (m Match) Text() string {

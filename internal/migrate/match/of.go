@@ -27,7 +27,7 @@ var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(
 
 // FromConditions returns the matches of a rule with some conditions.
 func FromConditions(conditions []model.Condition) Matches {
-	b := conditionReader{hosts: []string{""}, paths: []patternPath{{path: All.Path}}, methods: []string{""}, queries: [][]Query{nil}}
+	b := conditionReader{hosts: []string{""}, paths: []patternPath{{path: AnyRequest.Path}}, methods: []string{""}, queries: [][]Query{nil}}
 	for _, c := range conditions {
 		switch c := c.(type) {
 		case model.HostHeader:
@@ -156,7 +156,7 @@ func pathFromPattern(v string) patternPath {
 	prefix, isPrefix := strings.CutSuffix(v, "/*")
 	switch {
 	case v == "*" || v == "/*":
-		return patternPath{path: All.Path}
+		return patternPath{path: AnyRequest.Path}
 	case isPlainPath(v):
 		return patternPath{path: Path{Exact, v}}
 	case isPrefix && isPlainPath(prefix):

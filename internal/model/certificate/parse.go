@@ -22,27 +22,27 @@ import (
 
 // The limits of ACM, and of the input that is read. Sizes are in bytes, those of RSA keys in bits.
 const (
-	maxBody         = 32 << 10  // one certificate in PEM
-	maxKey          = 5 << 10   // the private key in PEM
-	maxInput        = 256 << 10 // a key of a Secret
-	maxCertificates = 10        // certificates including the chain; a file with more is a bundle of authorities
-	maxNames        = 100       // DNS names that load balancers use
-	minRSA          = 2048
-	maxRSA          = 4096
-	maxExponent     = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
+	maxCertificateBytes = 32 << 10  // one certificate in PEM
+	maxKeyBytes         = 5 << 10   // the private key in PEM
+	maxInputBytes       = 256 << 10 // a key of a Secret
+	maxCertificates     = 10        // certificates including the chain; a file with more is a bundle of authorities
+	maxDNSNames         = 100       // DNS names that load balancers use
+	minRSABits          = 2048
+	maxRSABits          = 4096
+	maxRSAExponent      = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
 )
 
 // Fault is the reason why a certificate cannot be imported.
 type Fault struct{ Message, Fix string }
 
-func fault(fix, format string, args ...any) *Fault {
+func newFault(fix, format string, args ...any) *Fault {
 	return &Fault{Message: fmt.Sprintf(format, args...), Fix: fix}
 }
 
 // parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
 // authorities. A chain in a wrong order is reordered if there is only one right order.
 func parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
-	all, f := readCertificates("tls.crt", certificates)
+	all, f := parseCertificates("tls.crt", certificates)
 	if f != nil {
 		return nil, f
 	}
@@ -55,7 +55,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	if f != nil {
 		return nil, f
 	}
-	signer, f := readKey(block)
+	signer, f := parsePrivateKey(block)
 	if f != nil {
 		return nil, f
 	}
@@ -67,30 +67,30 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 		return nil, f
 	}
 	chain, f := chainOf(leaf, all)
-	if f == nil && len(chain) == 0 && !selfSigned(leaf) {
+	if f == nil && len(chain) == 0 && !isSelfSigned(leaf) {
 		chain, f = issuerOf(leaf, authorities)
 	}
 	if f != nil {
 		return nil, f
 	}
 	return &model.CertificateContent{
-		Body: chainText([]*x509.Certificate{leaf}), Chain: chainText(chain), Key: model.Secret(pem.EncodeToMemory(block)), Is: identity(leaf, chain),
+		Body: chainText([]*x509.Certificate{leaf}), Chain: chainText(chain), Key: model.Secret(pem.EncodeToMemory(block)), Is: identityOf(leaf, chain),
 	}, nil
 }
 
 // Identify returns the public properties of a certificate that was imported.
 func Identify(body, chain string) (model.CertificateIdentity, error) {
-	leaf, f := readCertificates("certificate", []byte(body))
+	leaf, f := parseCertificates("certificate", []byte(body))
 	if f != nil {
 		return model.CertificateIdentity{}, errors.New(f.Message)
 	}
 	var rest []*x509.Certificate
 	if strings.TrimSpace(chain) != "" {
-		if rest, f = readCertificates("certificate", []byte(chain)); f != nil {
+		if rest, f = parseCertificates("certificate", []byte(chain)); f != nil {
 			return model.CertificateIdentity{}, errors.New(f.Message)
 		}
 	}
-	return identity(leaf[0], append(leaf[1:len(leaf):len(leaf)], rest...)), nil
+	return identityOf(leaf[0], append(leaf[1:len(leaf):len(leaf)], rest...)), nil
 }
 
 const certificateBlock = "CERTIFICATE"
@@ -105,11 +105,11 @@ func chainText(chain []*x509.Certificate) string {
 
 const fixPEM = "store the certificate and its chain in PEM format in tls.crt, and the unencrypted private key in tls.key"
 
-// readCertificates parses certificates in PEM. Repeated ones are skipped. where is the name of the input for messages.
-func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
+// parseCertificates parses certificates in PEM. Repeated ones are skipped. where is the name of the input for messages.
+func parseCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	fix := "store the certificate and its chain alone in tls.crt"
-	if len(text) > maxInput {
-		return nil, fault(fix, "%s has %d bytes, more than the %d that are read", where, len(text), maxInput)
+	if len(text) > maxInputBytes {
+		return nil, newFault(fix, "%s has %d bytes, more than the %d that are read", where, len(text), maxInputBytes)
 	}
 	var out []*x509.Certificate
 	for rest := text; ; {
@@ -118,25 +118,25 @@ func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 			break
 		}
 		if block.Type != certificateBlock {
-			return nil, fault(fixPEM, "%s has a PEM block other than a certificate", where)
+			return nil, newFault(fixPEM, "%s has a PEM block other than a certificate", where)
 		}
 		if slices.ContainsFunc(out, func(c *x509.Certificate) bool { return bytes.Equal(c.Raw, block.Bytes) }) {
 			continue
 		}
 		if len(out) == maxCertificates {
-			return nil, fault(fix, "%s has more than %d certificates", where, maxCertificates)
+			return nil, newFault(fix, "%s has more than %d certificates", where, maxCertificates)
 		}
-		if n := len(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: block.Bytes})); n > maxBody {
-			return nil, fault("issue a certificate with fewer names or extensions", "certificate %d of %s has %d bytes, and ACM takes %d", len(out)+1, where, n, maxBody)
+		if n := len(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: block.Bytes})); n > maxCertificateBytes {
+			return nil, newFault("issue a certificate with fewer names or extensions", "certificate %d of %s has %d bytes, and ACM takes %d", len(out)+1, where, n, maxCertificateBytes)
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fault(fixPEM, "certificate %d of %s cannot be read", len(out)+1, where)
+			return nil, newFault(fixPEM, "certificate %d of %s cannot be read", len(out)+1, where)
 		}
 		out = append(out, c)
 	}
 	if len(out) == 0 {
-		return nil, fault(fixPEM, "%s has no certificate in PEM format", where)
+		return nil, newFault(fixPEM, "%s has no certificate in PEM format", where)
 	}
 	return out, nil
 }
@@ -146,31 +146,31 @@ func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 // have smaller keys than load balancers accept for the certificate itself.
 func checkKeySize(which string, c *x509.Certificate) *Fault {
 	k, isRSA := c.PublicKey.(*rsa.PublicKey)
-	if isRSA && k.N.BitLen() <= maxRSA && k.E <= maxExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
+	if isRSA && k.N.BitLen() <= maxRSABits && k.E <= maxRSAExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
 		return nil
 	}
-	return fault(fixKey, "the key of %s is %s, which load balancers do not accept", which, keyText(c.PublicKey))
+	return newFault(fixKey, "the key of %s is %s, which load balancers do not accept", which, keyText(c.PublicKey))
 }
 
 // keyBlock returns the first PEM block with a private key, without its headers.
 func keyBlock(text []byte) (*pem.Block, *Fault) {
-	if len(text) > maxInput {
-		return nil, fault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInput)
+	if len(text) > maxInputBytes {
+		return nil, newFault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInputBytes)
 	}
 	for rest := text; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			return nil, fault(fixPEM, "tls.key has no private key in PEM format")
+			return nil, newFault(fixPEM, "tls.key has no private key in PEM format")
 		}
 		switch {
 		case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
-			return nil, fault("store the key without a passphrase", "the private key in tls.key is encrypted")
+			return nil, newFault("store the key without a passphrase", "the private key in tls.key is encrypted")
 		case !slices.Contains([]string{keyPKCS8, keyPKCS1, keySEC1}, block.Type):
 			continue // such as the parameters of an elliptic curve
 		}
 		block.Headers = nil
-		if n := len(pem.EncodeToMemory(block)); n > maxKey {
-			return nil, fault(fixKey, "the private key has %d bytes, and ACM takes %d", n, maxKey)
+		if n := len(pem.EncodeToMemory(block)); n > maxKeyBytes {
+			return nil, newFault(fixKey, "the private key has %d bytes, and ACM takes %d", n, maxKeyBytes)
 		}
 		return block, nil
 	}
@@ -183,7 +183,7 @@ const (
 	keySEC1  = "EC PRIVATE KEY"
 )
 
-func readKey(block *pem.Block) (crypto.Signer, *Fault) {
+func parsePrivateKey(block *pem.Block) (crypto.Signer, *Fault) {
 	var key any
 	var err error
 	switch block.Type {
@@ -196,7 +196,7 @@ func readKey(block *pem.Block) (crypto.Signer, *Fault) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if err != nil || !ok {
-		return nil, fault(fixPEM, "the private key in tls.key cannot be read")
+		return nil, newFault(fixPEM, "the private key in tls.key cannot be read")
 	}
 	return signer, nil
 }
@@ -208,7 +208,7 @@ func algorithmOf(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		switch bits := k.N.BitLen(); bits {
-		case minRSA, 3072, maxRSA:
+		case minRSABits, 3072, maxRSABits:
 			return fmt.Sprintf("RSA_%d", bits)
 		}
 	case *ecdsa.PublicKey:
@@ -228,7 +228,7 @@ func algorithmOf(key any) string {
 func keyText(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
-		if k.E > maxExponent {
+		if k.E > maxRSAExponent {
 			return fmt.Sprintf("RSA with the exponent %d", k.E)
 		}
 		return fmt.Sprintf("RSA with %d bits", k.N.BitLen())
@@ -249,12 +249,12 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 			continue
 		}
 		if out != nil {
-			return nil, fault("keep one certificate and its chain", "two certificates in tls.crt belong to the private key")
+			return nil, newFault("keep one certificate and its chain", "two certificates in tls.crt belong to the private key")
 		}
 		out = c
 	}
 	if out == nil {
-		return nil, fault("store the private key that the certificate was issued for in tls.key", "the private key in tls.key does not belong to the certificate in tls.crt")
+		return nil, newFault("store the private key that the certificate was issued for in tls.key", "the private key in tls.key does not belong to the certificate in tls.crt")
 	}
 	return out, nil
 }
@@ -262,20 +262,20 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 // checkUsable returns the reason why load balancers do not accept a certificate; nil if they do.
 func checkUsable(leaf *x509.Certificate) *Fault {
 	if algorithmOf(leaf.PublicKey) == "" {
-		return fault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
+		return newFault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
 	}
 	switch leaf.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1, x509.UnknownSignatureAlgorithm:
-		return fault("issue the certificate with a signature by SHA-256 or longer", "the certificate has a signature by %s, which load balancers do not accept", leaf.SignatureAlgorithm)
+		return newFault("issue the certificate with a signature by SHA-256 or longer", "the certificate has a signature by %s, which load balancers do not accept", leaf.SignatureAlgorithm)
 	}
 	switch names := namesOf(leaf); {
 	case len(names) == 0:
-		return fault("issue the certificate for the DNS names of the hosts", "the certificate has no DNS name")
-	case len(names) > maxNames:
-		return fault("issue several certificates", "the certificate has %d DNS names, more than %d", len(names), maxNames)
+		return newFault("issue the certificate for the DNS names of the hosts", "the certificate has no DNS name")
+	case len(names) > maxDNSNames:
+		return newFault("issue several certificates", "the certificate has %d DNS names, more than %d", len(names), maxDNSNames)
 	}
 	if len(leaf.Issuer.String()) == 0 {
-		return fault("issue the certificate with an authority that has a name", "the certificate has no name of its issuer, which ACM requires")
+		return newFault("issue the certificate with an authority that has a name", "the certificate has no name of its issuer, which ACM requires")
 	}
 	return nil
 }
@@ -312,10 +312,10 @@ func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certifica
 		}
 		switch {
 		case len(next) == 0:
-			return nil, fault("store the certificate first, and after each certificate the one that issued it",
+			return nil, newFault("store the certificate first, and after each certificate the one that issued it",
 				"the chain in tls.crt is not complete: %d of its certificates did not issue the one before them", len(rest))
 		case len(next) > 1:
-			return nil, fault("keep one chain in tls.crt", "the chain in tls.crt has more than one order, because two of its certificates issued the same certificate")
+			return nil, newFault("keep one chain in tls.crt", "the chain in tls.crt has more than one order, because two of its certificates issued the same certificate")
 		}
 		last = rest[next[0]]
 		chain = append(chain, last)
@@ -324,14 +324,14 @@ func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certifica
 	return chain, nil
 }
 
-// selfSigned reports whether a certificate is signed with its own key.
-func selfSigned(c *x509.Certificate) bool {
+// isSelfSigned reports whether a certificate is signed with its own key.
+func isSelfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
 // issuerOf returns the issuer of a certificate from authorities, as its chain. ACM requires a chain.
 func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
-	all, f := readCertificates("ca.crt", authorities)
+	all, f := parseCertificates("ca.crt", authorities)
 	if f == nil {
 		// A bundle may have certificates other than that of the issuer.
 		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool { return !bytes.Equal(leaf.RawIssuer, c.RawSubject) })
@@ -345,13 +345,13 @@ func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, 
 		})
 	}
 	if len(all) != 1 {
-		return nil, fault("add the certificate of the issuer to tls.crt after the certificate, or to ca.crt",
+		return nil, newFault("add the certificate of the issuer to tls.crt after the certificate, or to ca.crt",
 			"the certificate is not self-signed, and neither tls.crt nor ca.crt has exactly one certificate of its issuer, which ACM requires")
 	}
 	return all, nil
 }
 
-func identity(leaf *x509.Certificate, chain []*x509.Certificate) model.CertificateIdentity {
+func identityOf(leaf *x509.Certificate, chain []*x509.Certificate) model.CertificateIdentity {
 	sum := sha256.New()
 	for _, c := range append([]*x509.Certificate{leaf}, chain...) {
 		one := sha256.Sum256(c.Raw)

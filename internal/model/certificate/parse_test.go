@@ -22,20 +22,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model/certificate"
 )
 
-// signed is a certificate with its private key.
-type signed struct {
+// testCertificate is a certificate with its private key.
+type testCertificate struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-var serials int64
+var lastSerial int64
 
-// issue creates a certificate that by signs; if by is nil, the certificate is self-signed.
-func issue(t testing.TB, by *signed, key crypto.Signer, edit func(*x509.Certificate)) *signed {
+// issueCertificate creates a certificate that by signs; if by is nil, the certificate is self-signed.
+func issueCertificate(t testing.TB, by *testCertificate, key crypto.Signer, edit func(*x509.Certificate)) *testCertificate {
 	t.Helper()
-	serials++
+	lastSerial++
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(serials), Subject: pkix.Name{CommonName: "shop.example.com"}, DNSNames: []string{"shop.example.com", "WWW.example.com"},
+		SerialNumber: big.NewInt(lastSerial), Subject: pkix.Name{CommonName: "shop.example.com"}, DNSNames: []string{"shop.example.com", "WWW.example.com"},
 		NotBefore: time.Unix(1000, 0), NotAfter: time.Unix(5000000000, 0), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -54,16 +54,16 @@ func issue(t testing.TB, by *signed, key crypto.Signer, edit func(*x509.Certific
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &signed{out, key}
+	return &testCertificate{out, key}
 }
 
-func authority(t testing.TB, by *signed, name string, key crypto.Signer) *signed {
-	return issue(t, by, key, func(c *x509.Certificate) {
+func issueAuthority(t testing.TB, by *testCertificate, name string, key crypto.Signer) *testCertificate {
+	return issueCertificate(t, by, key, func(c *x509.Certificate) {
 		c.Subject.CommonName, c.DNSNames, c.IsCA, c.BasicConstraintsValid, c.KeyUsage = name, nil, true, true, x509.KeyUsageCertSign
 	})
 }
 
-func ecKey(t testing.TB, curve elliptic.Curve) crypto.Signer {
+func newECKey(t testing.TB, curve elliptic.Curve) crypto.Signer {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
@@ -72,7 +72,7 @@ func ecKey(t testing.TB, curve elliptic.Curve) crypto.Signer {
 	return k
 }
 
-func rsaKey(t testing.TB, bits int) *rsa.PrivateKey {
+func newRSAKey(t testing.TB, bits int) *rsa.PrivateKey {
 	t.Helper()
 	k, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
@@ -81,7 +81,7 @@ func rsaKey(t testing.TB, bits int) *rsa.PrivateKey {
 	return k
 }
 
-func bundle(certs ...*signed) []byte {
+func pemBundle(certs ...*testCertificate) []byte {
 	var out []byte
 	for _, c := range certs {
 		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.cert.Raw})...)
@@ -89,7 +89,7 @@ func bundle(certs ...*signed) []byte {
 	return out
 }
 
-func pkcs8(t testing.TB, key crypto.Signer) []byte {
+func pkcs8PEM(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -98,7 +98,7 @@ func pkcs8(t testing.TB, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-func sec1(t testing.TB, key crypto.Signer) []byte {
+func sec1PEM(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
 	raw, err := x509.MarshalECPrivateKey(key.(*ecdsa.PrivateKey))
 	if err != nil {
@@ -108,35 +108,35 @@ func sec1(t testing.TB, key crypto.Signer) []byte {
 }
 
 func TestCertificatesThatCanBeImported(t *testing.T) {
-	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
-	middle := authority(t, root, "middle", ecKey(t, elliptic.P256()))
-	low := authority(t, middle, "low", ecKey(t, elliptic.P256()))
-	key := ecKey(t, elliptic.P256())
-	leaf := issue(t, low, key, nil)
-	big := rsaKey(t, 2048)
+	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
+	middle := issueAuthority(t, root, "middle", newECKey(t, elliptic.P256()))
+	low := issueAuthority(t, middle, "low", newECKey(t, elliptic.P256()))
+	key := newECKey(t, elliptic.P256())
+	leaf := issueCertificate(t, low, key, nil)
+	big := newRSAKey(t, 2048)
 	pkcs1 := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(big)})
 	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}})
-	self := issue(t, nil, big, nil)
+	self := issueCertificate(t, nil, big, nil)
 	for name, c := range map[string]struct {
 		crt, key  []byte
 		ca        []byte
-		chain     []*signed
+		chain     []*testCertificate
 		algorithm string
 	}{
-		"with its issuer apart":  {bundle(leaf), pkcs8(t, key), bundle(root, low), []*signed{low}, "EC_prime256v1"},
-		"with its chain":         {bundle(leaf, low, middle, root), pkcs8(t, key), bundle(root), []*signed{low, middle, root}, "EC_prime256v1"},
-		"in another order":       {bundle(middle, leaf, low), pkcs8(t, key), nil, []*signed{low, middle}, "EC_prime256v1"},
-		"from the root":          {bundle(root, middle, low, leaf), sec1(t, key), nil, []*signed{low, middle, root}, "EC_prime256v1"},
-		"one of the chain twice": {bundle(leaf, low, low), append(parameters, sec1(t, key)...), nil, []*signed{low}, "EC_prime256v1"},
-		"by itself, RSA":         {bundle(self), pkcs1, nil, nil, "RSA_2048"},
-		"with text around":       {append([]byte("subject=CN = x\n"), bundle(self)...), append([]byte("Bag Attributes\n"), pkcs1...), nil, nil, "RSA_2048"},
+		"with its issuer apart":  {pemBundle(leaf), pkcs8PEM(t, key), pemBundle(root, low), []*testCertificate{low}, "EC_prime256v1"},
+		"with its chain":         {pemBundle(leaf, low, middle, root), pkcs8PEM(t, key), pemBundle(root), []*testCertificate{low, middle, root}, "EC_prime256v1"},
+		"in another order":       {pemBundle(middle, leaf, low), pkcs8PEM(t, key), nil, []*testCertificate{low, middle}, "EC_prime256v1"},
+		"from the root":          {pemBundle(root, middle, low, leaf), sec1PEM(t, key), nil, []*testCertificate{low, middle, root}, "EC_prime256v1"},
+		"one of the chain twice": {pemBundle(leaf, low, low), append(parameters, sec1PEM(t, key)...), nil, []*testCertificate{low}, "EC_prime256v1"},
+		"by itself, RSA":         {pemBundle(self), pkcs1, nil, nil, "RSA_2048"},
+		"with text around":       {append([]byte("subject=CN = x\n"), pemBundle(self)...), append([]byte("Bag Attributes\n"), pkcs1...), nil, nil, "RSA_2048"},
 	} {
 		got, f := new(certificate.Reader).Parse(c.crt, c.key, c.ca)
 		if f != nil {
 			t.Errorf("%s: %s", name, f.Message)
 			continue
 		}
-		if diff := cmp.Diff(string(bundle(c.chain...)), got.Chain); diff != "" {
+		if diff := cmp.Diff(string(pemBundle(c.chain...)), got.Chain); diff != "" {
 			t.Errorf("%s, chain (-want +got):\n%s", name, diff)
 		}
 		is := got.Is
@@ -154,54 +154,54 @@ func TestCertificatesThatCanBeImported(t *testing.T) {
 }
 
 func TestCertificatesThatCannotBeImported(t *testing.T) {
-	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
-	low := authority(t, root, "low", ecKey(t, elliptic.P256()))
-	twin := authority(t, root, "low", low.key) // the same name and key
-	key := ecKey(t, elliptic.P256())
-	leaf := issue(t, low, key, nil)
+	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
+	low := issueAuthority(t, root, "low", newECKey(t, elliptic.P256()))
+	twin := issueAuthority(t, root, "low", low.key) // the same name and key
+	key := newECKey(t, elliptic.P256())
+	leaf := issueCertificate(t, low, key, nil)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := rsaKey(t, 1024)
-	odd := rsaKey(t, 2560)
-	named := func(edit func(*x509.Certificate)) []byte { return bundle(issue(t, low, key, edit)) }
-	var many []*signed
+	small := newRSAKey(t, 1024)
+	odd := newRSAKey(t, 2560)
+	named := func(edit func(*x509.Certificate)) []byte { return pemBundle(issueCertificate(t, low, key, edit)) }
+	var many []*testCertificate
 	for range 11 {
-		many = append(many, issue(t, low, ecKey(t, elliptic.P256()), nil))
+		many = append(many, issueCertificate(t, low, newECKey(t, elliptic.P256()), nil))
 	}
 	for name, c := range map[string]struct {
 		crt, key []byte
 		want     string
 		ca       []byte
 	}{
-		"no PEM":             {[]byte("x"), pkcs8(t, key), "tls.crt has no certificate in PEM format", nil},
-		"a key in place":     {pkcs8(t, key), pkcs8(t, key), "tls.crt has a PEM block other than a certificate", nil},
-		"broken":             {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), pkcs8(t, key), "certificate 1 of tls.crt cannot be read", nil},
-		"too much":           {make([]byte, 300<<10), pkcs8(t, key), "tls.crt has 307200 bytes, more than the 262144 that are read", nil},
-		"too much of a key":  {bundle(leaf), make([]byte, 300<<10), "tls.key has 307200 bytes, more than the 262144 that are read", nil},
-		"too many":           {bundle(many...), pkcs8(t, key), "tls.crt has more than 10 certificates", nil},
-		"no key":             {bundle(leaf), []byte("x"), "tls.key has no private key in PEM format", nil},
-		"a broken key":       {bundle(leaf), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}), "the private key in tls.key cannot be read", nil},
-		"an encrypted key":   {bundle(leaf), pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}), "the private key in tls.key is encrypted", nil},
-		"another key":        {bundle(leaf, low), pkcs8(t, ecKey(t, elliptic.P256())), "the private key in tls.key does not belong to the certificate in tls.crt", nil},
-		"two for the key":    {append(bundle(leaf), named(nil)...), pkcs8(t, key), "two certificates in tls.crt belong to the private key", nil},
-		"a gap in the chain": {bundle(leaf, root), pkcs8(t, key), "the chain in tls.crt is not complete: 1 of its certificates did not issue the one before them", nil},
-		"two chains":         {bundle(leaf, low, twin), pkcs8(t, key), "the chain in tls.crt has more than one order, because two of its certificates issued the same certificate", nil},
-		"Ed25519":            {bundle(issue(t, low, edwards, nil)), pkcs8(t, edwards), "the key of certificate 1 of tls.crt is Ed25519, which load balancers do not accept", nil},
-		"a short key":        {bundle(issue(t, low, small, nil)), pkcs8(t, small), "the key is RSA with 1024 bits, which load balancers do not accept", nil},
-		"an odd key":         {bundle(issue(t, low, odd, nil)), pkcs8(t, odd), "the key is RSA with 2560 bits, which load balancers do not accept", nil},
-		"no names":           {named(func(c *x509.Certificate) { c.DNSNames, c.Subject.CommonName = nil, "my shop" }), pkcs8(t, key), "the certificate has no DNS name", nil},
+		"no PEM":             {[]byte("x"), pkcs8PEM(t, key), "tls.crt has no certificate in PEM format", nil},
+		"a key in place":     {pkcs8PEM(t, key), pkcs8PEM(t, key), "tls.crt has a PEM block other than a certificate", nil},
+		"broken":             {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), pkcs8PEM(t, key), "certificate 1 of tls.crt cannot be read", nil},
+		"too much":           {make([]byte, 300<<10), pkcs8PEM(t, key), "tls.crt has 307200 bytes, more than the 262144 that are read", nil},
+		"too much of a key":  {pemBundle(leaf), make([]byte, 300<<10), "tls.key has 307200 bytes, more than the 262144 that are read", nil},
+		"too many":           {pemBundle(many...), pkcs8PEM(t, key), "tls.crt has more than 10 certificates", nil},
+		"no key":             {pemBundle(leaf), []byte("x"), "tls.key has no private key in PEM format", nil},
+		"a broken key":       {pemBundle(leaf), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}), "the private key in tls.key cannot be read", nil},
+		"an encrypted key":   {pemBundle(leaf), pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}), "the private key in tls.key is encrypted", nil},
+		"another key":        {pemBundle(leaf, low), pkcs8PEM(t, newECKey(t, elliptic.P256())), "the private key in tls.key does not belong to the certificate in tls.crt", nil},
+		"two for the key":    {append(pemBundle(leaf), named(nil)...), pkcs8PEM(t, key), "two certificates in tls.crt belong to the private key", nil},
+		"a gap in the chain": {pemBundle(leaf, root), pkcs8PEM(t, key), "the chain in tls.crt is not complete: 1 of its certificates did not issue the one before them", nil},
+		"two chains":         {pemBundle(leaf, low, twin), pkcs8PEM(t, key), "the chain in tls.crt has more than one order, because two of its certificates issued the same certificate", nil},
+		"Ed25519":            {pemBundle(issueCertificate(t, low, edwards, nil)), pkcs8PEM(t, edwards), "the key of certificate 1 of tls.crt is Ed25519, which load balancers do not accept", nil},
+		"a short key":        {pemBundle(issueCertificate(t, low, small, nil)), pkcs8PEM(t, small), "the key is RSA with 1024 bits, which load balancers do not accept", nil},
+		"an odd key":         {pemBundle(issueCertificate(t, low, odd, nil)), pkcs8PEM(t, odd), "the key is RSA with 2560 bits, which load balancers do not accept", nil},
+		"no names":           {named(func(c *x509.Certificate) { c.DNSNames, c.Subject.CommonName = nil, "my shop" }), pkcs8PEM(t, key), "the certificate has no DNS name", nil},
 		"too many names": {named(func(c *x509.Certificate) {
 			for i := range 101 {
 				c.DNSNames = append(c.DNSNames, fmt.Sprintf("n%d.example.com", i))
 			}
-		}), pkcs8(t, key), "the certificate has 103 DNS names, more than 100", nil},
+		}), pkcs8PEM(t, key), "the certificate has 103 DNS names, more than 100", nil},
 		"too large": {named(func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 2, 3, 4}, Value: make([]byte, 30<<10)}}
-		}), pkcs8(t, key), "and ACM takes 32768", nil},
-		"no issuer":      {bundle(leaf), pkcs8(t, key), "has exactly one certificate of its issuer, which ACM requires", nil},
-		"another issuer": {bundle(leaf), pkcs8(t, key), "has exactly one certificate of its issuer, which ACM requires", bundle(root)},
+		}), pkcs8PEM(t, key), "and ACM takes 32768", nil},
+		"no issuer":      {pemBundle(leaf), pkcs8PEM(t, key), "has exactly one certificate of its issuer, which ACM requires", nil},
+		"another issuer": {pemBundle(leaf), pkcs8PEM(t, key), "has exactly one certificate of its issuer, which ACM requires", pemBundle(root)},
 	} {
 		got, f := new(certificate.Reader).Parse(c.crt, c.key, c.ca)
 		if f == nil {

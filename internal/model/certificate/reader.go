@@ -9,45 +9,47 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxMapSize is the maximum size, in bytes, of each of the two maps of a Reader.
-const maxMapSize = 8 << 20
+// maxMapBytes is the maximum size, in bytes, of each of the two maps of a Reader.
+const maxMapBytes = 8 << 20
 
 // Reader parses TLS Secrets and caches the results, because the objects of a stack are translated whenever one of them
 // changes. The cache has the public parts of certificates or their faults, and never a key. A Reader is safe for concurrent
 // use. The zero value is ready.
 type Reader struct {
 	mu sync.Mutex
-	// recent has the results that were used last, older has those that were used before. A result in older that is used
+	// recentResults has the results that were used last, older has those that were used before. A result in older that is used
 	// moves to recent. When recent is full it becomes older, and the previous older is dropped.
-	recent, older map[version]outcome
-	size          int // of recent
+	recentResults, olderResults map[secretHash]parseResult
+	size                        int // of recent
 
-	parsed int // for tests
+	parseCount int // for tests
 }
 
-// version is a hash of all parts of a Secret that are read.
-type version [sha256.Size]byte
+// secretHash is a hash of all parts of a Secret that are read.
+type secretHash [sha256.Size]byte
 
-// outcome is the result of parsing: a certificate without its key, or a fault.
-type outcome struct {
-	public model.CertificateContent
-	fault  *Fault
+// parseResult is the result of parsing: a certificate without its key, or a fault.
+type parseResult struct {
+	contentWithoutKey model.CertificateContent
+	fault             *Fault
 }
 
-func (o outcome) size() int { return 1024 + len(o.public.Body) + len(o.public.Chain) }
+func (o parseResult) size() int {
+	return 1024 + len(o.contentWithoutKey.Body) + len(o.contentWithoutKey.Chain)
+}
 
 // Parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
 // authorities. A chain in a wrong order is reordered if there is only one right order.
 func (r *Reader) Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
-	v := versionOf(certificates, key, authorities)
-	known, ok := r.get(v)
+	v := secretHashOf(certificates, key, authorities)
+	known, ok := r.getCached(v)
 	if !ok {
 		content, f := parse(certificates, key, authorities)
 		if known.fault = f; f == nil {
-			known.public = *content
-			known.public.Key = ""
+			known.contentWithoutKey = *content
+			known.contentWithoutKey.Key = ""
 		}
-		r.store(v, known)
+		r.cacheResult(v, known)
 	}
 	if known.fault != nil {
 		return nil, known.fault
@@ -56,44 +58,44 @@ func (r *Reader) Parse(certificates, key, authorities []byte) (*model.Certificat
 	if f != nil {
 		return nil, f
 	}
-	out := known.public
+	out := known.contentWithoutKey
 	out.Key = model.Secret(pem.EncodeToMemory(block))
 	return &out, nil
 }
 
-func versionOf(parts ...[]byte) (out version) {
+func secretHashOf(parts ...[]byte) (out secretHash) {
 	sum := sha256.New()
 	for _, p := range parts {
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
 		sum.Write(p)
 	}
-	return version(sum.Sum(nil))
+	return secretHash(sum.Sum(nil))
 }
 
-func (r *Reader) get(key version) (outcome, bool) {
+func (r *Reader) getCached(key secretHash) (parseResult, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if out, ok := r.recent[key]; ok {
+	if out, ok := r.recentResults[key]; ok {
 		return out, true
 	}
-	out, ok := r.older[key]
+	out, ok := r.olderResults[key]
 	if ok {
 		r.put(key, out)
 	}
 	return out, ok
 }
 
-func (r *Reader) store(key version, out outcome) {
+func (r *Reader) cacheResult(key secretHash, out parseResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parsed++
+	r.parseCount++
 	r.put(key, out)
 }
 
-func (r *Reader) put(key version, out outcome) {
-	if r.recent == nil || r.size+out.size() > maxMapSize {
-		r.older, r.recent, r.size = r.recent, map[version]outcome{}, 0
+func (r *Reader) put(key secretHash, out parseResult) {
+	if r.recentResults == nil || r.size+out.size() > maxMapBytes {
+		r.olderResults, r.recentResults, r.size = r.recentResults, map[secretHash]parseResult{}, 0
 	}
-	r.recent[key] = out
+	r.recentResults[key] = out
 	r.size += out.size()
 }

@@ -28,18 +28,18 @@ func (publicKeyOnly) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) 
 	return nil, fmt.Errorf("the test key has no private part")
 }
 
-func rsaPublic(bits uint, exponent int) *rsa.PublicKey {
+func newRSAPublicKey(bits uint, exponent int) *rsa.PublicKey {
 	n := new(big.Int).Lsh(big.NewInt(1), bits)
 	return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: exponent}
 }
 
 // costlyChain returns a certificate and authorities with a public key of any size. The signature of the certificate has
 // the size of that key, so that a verifier finds the invalid signature only after all computations.
-func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*signed) {
+func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*testCertificate) {
 	t.Helper()
 	const name = "costly"
-	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
-	leaf := issue(t, &signed{&x509.Certificate{Subject: pkix.Name{CommonName: name}}, rsaKey(t, 2048)}, key, nil)
+	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
+	leaf := issueCertificate(t, &testCertificate{&x509.Certificate{Subject: pkix.Name{CommonName: name}}, newRSAKey(t, 2048)}, key, nil)
 	var parts struct {
 		Signed    asn1.RawValue
 		Algorithm asn1.RawValue
@@ -59,7 +59,7 @@ func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certifi
 	}
 	chain = append(chain, leaf)
 	for range certificates {
-		chain = append(chain, authority(t, root, name, publicKeyOnly{public}))
+		chain = append(chain, issueAuthority(t, root, name, publicKeyOnly{public}))
 	}
 	return chain
 }
@@ -67,23 +67,23 @@ func costlyChain(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certifi
 // The cost of verifying a signature grows with the key of the issuer, which the author of a Secret chooses. A key that
 // ACM does not accept is rejected before a signature is verified, so the fault names the key and not the chain.
 func TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified(t *testing.T) {
-	key := ecKey(t, elliptic.P256())
+	key := newECKey(t, elliptic.P256())
 	for name, c := range map[string]struct {
 		public *rsa.PublicKey
 		want   string
 	}{
-		"a modulus of 12 KiB":  {rsaPublic(12<<13, 65537), "RSA with 98304 bits"},
-		"one bit too much":     {rsaPublic(4097, 65537), "RSA with 4097 bits"},
-		"a large exponent":     {rsaPublic(2048, 1<<31+1), "RSA with the exponent 2147483649"},
-		"twice the RSA limits": {rsaPublic(8192, 65537), "RSA with 8192 bits"},
+		"a modulus of 12 KiB":  {newRSAPublicKey(12<<13, 65537), "RSA with 98304 bits"},
+		"one bit too much":     {newRSAPublicKey(4097, 65537), "RSA with 4097 bits"},
+		"a large exponent":     {newRSAPublicKey(2048, 1<<31+1), "RSA with the exponent 2147483649"},
+		"twice the RSA limits": {newRSAPublicKey(8192, 65537), "RSA with 8192 bits"},
 	} {
 		chain := costlyChain(t, c.public, key, 2)
 		for where, parse := range map[string]func(*certificate.Reader) (any, *certificate.Fault){
 			"certificate 2 of tls.crt": func(r *certificate.Reader) (any, *certificate.Fault) {
-				return r.Parse(bundle(chain...), pkcs8(t, key), nil)
+				return r.Parse(pemBundle(chain...), pkcs8PEM(t, key), nil)
 			},
 			"the issuer in ca.crt": func(r *certificate.Reader) (any, *certificate.Fault) {
-				return r.Parse(bundle(chain[0]), pkcs8(t, key), bundle(chain[1:]...))
+				return r.Parse(pemBundle(chain[0]), pkcs8PEM(t, key), pemBundle(chain[1:]...))
 			},
 		} {
 			want := fmt.Sprintf("the key of %s is %s, which load balancers do not accept", where, c.want)
@@ -96,10 +96,10 @@ func TestUnsupportedKeysAreRejectedBeforeSignaturesAreVerified(t *testing.T) {
 
 // ACM accepts private keys of up to 5 KiB. Larger keys are not parsed, because parsing an RSA key is expensive.
 func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
-	leaf := issue(t, nil, ecKey(t, elliptic.P256()), nil)
+	leaf := issueCertificate(t, nil, newECKey(t, elliptic.P256()), nil)
 	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"} {
 		text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: make([]byte, 5<<10)}) // no key
-		_, f := new(certificate.Reader).Parse(bundle(leaf), text, nil)
+		_, f := new(certificate.Reader).Parse(pemBundle(leaf), text, nil)
 		if f == nil || !strings.HasSuffix(f.Message, "and ACM takes 5120") {
 			t.Errorf("%s: %+v", kind, f)
 		}
@@ -108,19 +108,19 @@ func TestPrivateKeysLargerThanACMAcceptsAreNotParsed(t *testing.T) {
 
 // An issuer may have a key that is too small for load balancers, because ACM checks the keys of issuers.
 func TestIssuersMayHaveSmallerKeys(t *testing.T) {
-	key := ecKey(t, elliptic.P256())
+	key := newECKey(t, elliptic.P256())
 	for _, bits := range []int{1024, 2560, 4096} {
-		root := authority(t, nil, "root", rsaKey(t, bits))
-		if _, f := new(certificate.Reader).Parse(bundle(issue(t, root, key, nil), root), pkcs8(t, key), nil); f != nil {
+		root := issueAuthority(t, nil, "root", newRSAKey(t, bits))
+		if _, f := new(certificate.Reader).Parse(pemBundle(issueCertificate(t, root, key, nil), root), pkcs8PEM(t, key), nil); f != nil {
 			t.Errorf("RSA with %d bits: %s", bits, f.Message)
 		}
 	}
 }
 
 func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
-	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
-	key, other := ecKey(t, elliptic.P256()), ecKey(t, elliptic.P256())
-	leaf := issue(t, root, key, nil)
+	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
+	key, other := newECKey(t, elliptic.P256()), newECKey(t, elliptic.P256())
+	leaf := issueCertificate(t, root, key, nil)
 	r := &certificate.Reader{}
 	for _, c := range []struct {
 		name         string
@@ -128,17 +128,17 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 		parsed       int
 		fault        string
 	}{
-		{"the first version", bundle(leaf, root), pkcs8(t, key), nil, 1, ""},
-		{"the same", bundle(leaf, root), pkcs8(t, key), nil, 1, ""},
-		{"with another key", bundle(leaf, root), pkcs8(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
-		{"a fault once more", bundle(leaf, root), pkcs8(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
-		{"the issuer apart", bundle(leaf), pkcs8(t, key), bundle(root), 3, ""},
-		{"and once more", bundle(leaf), pkcs8(t, key), bundle(root), 3, ""},
-		{"without the issuer", bundle(leaf), pkcs8(t, key), nil, 4, "the certificate is not self-signed, and neither tls.crt nor ca.crt has exactly one certificate of its issuer, which ACM requires"},
-		{"the first again", bundle(leaf, root), pkcs8(t, key), nil, 4, ""},
+		{"the first version", pemBundle(leaf, root), pkcs8PEM(t, key), nil, 1, ""},
+		{"the same", pemBundle(leaf, root), pkcs8PEM(t, key), nil, 1, ""},
+		{"with another key", pemBundle(leaf, root), pkcs8PEM(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
+		{"a fault once more", pemBundle(leaf, root), pkcs8PEM(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
+		{"the issuer apart", pemBundle(leaf), pkcs8PEM(t, key), pemBundle(root), 3, ""},
+		{"and once more", pemBundle(leaf), pkcs8PEM(t, key), pemBundle(root), 3, ""},
+		{"without the issuer", pemBundle(leaf), pkcs8PEM(t, key), nil, 4, "the certificate is not self-signed, and neither tls.crt nor ca.crt has exactly one certificate of its issuer, which ACM requires"},
+		{"the first again", pemBundle(leaf, root), pkcs8PEM(t, key), nil, 4, ""},
 	} {
 		got, f := r.Parse(c.crt, c.key, c.ca)
-		if n := r.Parsed(); n != c.parsed {
+		if n := r.ParseCount(); n != c.parsed {
 			t.Errorf("%s: parsed %d times, want %d", c.name, n, c.parsed)
 		}
 		if c.fault != "" {
@@ -160,22 +160,22 @@ func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
 // The cache is bounded for many Secrets and for a Secret that changes constantly. Entries in constant use are not
 // evicted.
 func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
-	key := ecKey(t, elliptic.P256())
-	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
-	large := issue(t, root, key, func(c *x509.Certificate) {
+	key := newECKey(t, elliptic.P256())
+	root := issueAuthority(t, nil, "root", newECKey(t, elliptic.P256()))
+	large := issueCertificate(t, root, key, func(c *x509.Certificate) {
 		c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 2, 3, 4}, Value: make([]byte, 20<<10)}}
 	})
-	used := bundle(issue(t, root, key, nil), root)
+	used := pemBundle(issueCertificate(t, root, key, nil), root)
 	r := &certificate.Reader{}
 	for i := range 700 {
-		if _, f := r.Parse(bundle(large, root), pkcs8(t, key), fmt.Append(nil, i)); f != nil { // another version each time
+		if _, f := r.Parse(pemBundle(large, root), pkcs8PEM(t, key), fmt.Append(nil, i)); f != nil { // another version each time
 			t.Fatal(f.Message)
 		}
-		if _, f := r.Parse(used, pkcs8(t, key), nil); f != nil {
+		if _, f := r.Parse(used, pkcs8PEM(t, key), nil); f != nil {
 			t.Fatal(f.Message)
 		}
 	}
-	if n := r.Parsed(); n != 701 {
+	if n := r.ParseCount(); n != 701 {
 		t.Errorf("parsed %d times, want 701", n)
 	}
 	if n, _ := r.CacheContents(); n > 16<<20 {
@@ -186,14 +186,14 @@ func TestCacheOfParsedSecretsIsBounded(t *testing.T) {
 // BenchmarkParse measures the most expensive Secret, a rejected Secret, and an ordinary Secret, each without and with
 // the cache.
 func BenchmarkParse(b *testing.B) {
-	key := rsaKey(b, 4096)
-	private := pkcs8(b, key)
-	for name, chain := range map[string][]*signed{
-		"largest keys":     costlyChain(b, rsaPublic(4096, 1<<31-1), key, 9),
-		"19 KiB modulus":   costlyChain(b, rsaPublic(19<<13, 65537), key, 9),
-		"ordinary, itself": {issue(b, nil, key, nil)},
+	key := newRSAKey(b, 4096)
+	private := pkcs8PEM(b, key)
+	for name, chain := range map[string][]*testCertificate{
+		"largest keys":     costlyChain(b, newRSAPublicKey(4096, 1<<31-1), key, 9),
+		"19 KiB modulus":   costlyChain(b, newRSAPublicKey(19<<13, 65537), key, 9),
+		"ordinary, itself": {issueCertificate(b, nil, key, nil)},
 	} {
-		text := bundle(chain...)
+		text := pemBundle(chain...)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				_, _ = new(certificate.Reader).Parse(text, private, nil)

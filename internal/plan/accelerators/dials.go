@@ -13,10 +13,10 @@ import (
 // at once if none does. No dial changes while AWS deploys a change of the accelerator, so that each change is
 // based on the result of the previous one.
 func (m endpointGroupPlanner) planDials() {
-	for _, p := range m.pairs {
+	for _, p := range m.listenerPairs {
 		for j := range p.want.Groups {
 			w := &p.want.Groups[j]
-			if live := p.liveGroup(w.Region); w.DialRule != nil && live != nil {
+			if live := p.liveEndpointGroup(w.Region); w.DialRule != nil && live != nil {
 				m.planDial(p, w, *live)
 			}
 		}
@@ -26,7 +26,7 @@ func (m endpointGroupPlanner) planDials() {
 // planDial sets the next traffic dial of a live endpoint group.
 func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
 	to, is := float64(min(w.Dial, w.DialRule.Dial)), live.Dial
-	others := slices.Clone(m.others[p.live.ARN])
+	others := slices.Clone(m.endpointGroupsOfOthers[p.live.ARN])
 	for _, g := range p.live.Groups {
 		if g.Region != w.Region {
 			others = append(others, g)
@@ -39,7 +39,7 @@ func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, l
 	switch step := float64(w.DialRule.Step); {
 	case !slices.ContainsFunc(others, hasFullDial) || is > float64(w.Dial):
 		return // the dial has the value in the object
-	case m.live.State != observed.Deployed:
+	case m.live.State != observed.AcceleratorDeployed:
 		w.DialHeld = true
 		m.RetryWithin(durations.MissingWait)
 	case to < is:

@@ -33,7 +33,7 @@ func newDialTest(t *testing.T, step int32) *dialTest {
 	}
 	have := withHealthyEndpoints(converge(t, want, observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
 	a := &have.Accelerators[0]
-	a.State, a.Tags[naming.GuestTag(guestRegion)] = observed.Deployed, naming.Guest(options.Cluster, stackID)
+	a.State, a.Tags[naming.GuestTag(guestRegion)] = observed.AcceleratorDeployed, naming.GuestTagValue(options.Cluster, stackID)
 	return &dialTest{have: have, step: step, objectDial: fullTestDial}
 }
 
@@ -52,11 +52,11 @@ func (d *dialTest) changeDial(region string, to int32) plan.Plan {
 	stack, have := desiredStack(acc, live.Accelerators[0].ARN), live
 	if region == guestRegion {
 		acc.Shared = live.Accelerators[0].ARN
-		stack, have = desiredStack(acc, ""), observed.Stack{Shared: &live.Accelerators[0]}
+		stack, have = desiredStack(acc, ""), observed.Stack{SharedAccelerator: &live.Accelerators[0]}
 	} else {
-		acc.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, stackID)}
+		acc.Guests = map[string]string{guestRegion: naming.GuestTagValue(options.Cluster, stackID)}
 	}
-	have.Facts = observed.Facts{Region: region, Recorded: observed.RecordedOwn}
+	have.Facts = observed.Facts{Region: region, RecordedAccelerator: observed.RecordedOwn}
 	p, _ := planner.Make(stack, have, options, plan.Memory{})
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.ChangeEndpointGroup); ok {
@@ -67,14 +67,14 @@ func (d *dialTest) changeDial(region string, to int32) plan.Plan {
 	return p
 }
 
-func (d *dialTest) dial(region string) float64 {
+func (d *dialTest) liveDial(region string) float64 {
 	for _, g := range endpointGroupsIn(d.have.Accelerators[0], region) {
 		return g.Dial
 	}
 	return math.NaN()
 }
 
-func (d *dialTest) finishDeployment() { d.have.Accelerators[0].State = observed.Deployed }
+func (d *dialTest) finishDeployment() { d.have.Accelerators[0].State = observed.AcceleratorDeployed }
 
 // In two clusters the number of ready targets changes. A dial moves by one step at most, never while a change is being
 // deployed, and the dial of one region is always 100.
@@ -90,13 +90,13 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 			if r.isOneIn(4) {
 				to[region] = 10 * (1 + r.Int32N(10))
 			}
-			was, moved := d.dial(region), d.have.Accelerators[0].State != observed.Deployed
+			was, moved := d.liveDial(region), d.have.Accelerators[0].State != observed.AcceleratorDeployed
 			d.changeDial(region, to[region])
-			is := d.dial(region)
+			is := d.liveDial(region)
 			switch {
 			case math.Abs(is-was) > float64(d.step), moved && is < was:
 				t.Fatalf("seed %d: the dial of %s goes from %v to %v, with steps of %d (spreading: %v)", seed, region, was, is, d.step, moved)
-			case d.dial(ownRegion) < 100 && d.dial(guestRegion) < 100:
+			case d.liveDial(ownRegion) < 100 && d.liveDial(guestRegion) < 100:
 				t.Fatalf("seed %d: no region is at 100", seed)
 			case is < was:
 				lowered++
@@ -113,8 +113,8 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 			d.changeDial(guestRegion, to[guestRegion])
 			d.finishDeployment()
 		}
-		if d.dial(ownRegion) != 100 || d.dial(guestRegion) != 40 {
-			t.Fatalf("seed %d: the dials end at %v and %v", seed, d.dial(ownRegion), d.dial(guestRegion))
+		if d.liveDial(ownRegion) != 100 || d.liveDial(guestRegion) != 40 {
+			t.Fatalf("seed %d: the dials end at %v and %v", seed, d.liveDial(ownRegion), d.liveDial(guestRegion))
 		}
 	}
 	if lowered < 300 {
@@ -136,16 +136,16 @@ func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	}
 	setHealth(ownRegion, "UNHEALTHY")
 	d.changeDial(guestRegion, 40)
-	if d.dial(guestRegion) != 100 {
-		t.Errorf("beside an unhealthy region the dial becomes %v", d.dial(guestRegion))
+	if d.liveDial(guestRegion) != 100 {
+		t.Errorf("beside an unhealthy region the dial becomes %v", d.liveDial(guestRegion))
 	}
 	setHealth(ownRegion, observed.EndpointHealthy)
 	for range 5 {
 		d.changeDial(guestRegion, 40)
 		d.finishDeployment()
 	}
-	if d.dial(guestRegion) != 40 {
-		t.Errorf("beside a healthy region the dial becomes %v", d.dial(guestRegion))
+	if d.liveDial(guestRegion) != 40 {
+		t.Errorf("beside a healthy region the dial becomes %v", d.liveDial(guestRegion))
 	}
 	for i := range d.have.Accelerators[0].Listeners[0].Groups {
 		if g := &d.have.Accelerators[0].Listeners[0].Groups[i]; g.Region == ownRegion {
@@ -153,8 +153,8 @@ func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 		}
 	}
 	d.changeDial(guestRegion, 40)
-	if d.dial(guestRegion) != 100 {
-		t.Errorf("where no region is at 100 the dial becomes %v", d.dial(guestRegion))
+	if d.liveDial(guestRegion) != 100 {
+		t.Errorf("where no region is at 100 the dial becomes %v", d.liveDial(guestRegion))
 	}
 }
 
@@ -167,13 +167,13 @@ func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	for _, to := range []int32{100, 50, 100} {
 		d.changeDial(guestRegion, to)
 		d.finishDeployment()
-		if d.dial(guestRegion) != 50 {
-			t.Fatalf("with %d%% of the targets ready the dial becomes %v", to, d.dial(guestRegion))
+		if d.liveDial(guestRegion) != 50 {
+			t.Fatalf("with %d%% of the targets ready the dial becomes %v", to, d.liveDial(guestRegion))
 		}
 	}
 	d.changeDial(guestRegion, 40)
-	if d.dial(guestRegion) != 40 {
-		t.Errorf("below what the object gives the dial becomes %v", d.dial(guestRegion))
+	if d.liveDial(guestRegion) != 40 {
+		t.Errorf("below what the object gives the dial becomes %v", d.liveDial(guestRegion))
 	}
 }
 

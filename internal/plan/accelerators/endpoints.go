@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointSettings {
+func endpointSettingsOf(endpoints []model.Endpoint) []plan.EndpointSettings {
 	var out []plan.EndpointSettings
 	for _, e := range endpoints {
-		out = append(out, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP})
+		out = append(out, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, PreserveClientIP: e.ClientIP})
 	}
 	return out
 }
@@ -23,7 +23,7 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
 		out = append(out, m.Add(plan.Step{
-			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group does not have these endpoints",
+			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf(call)}, After: after, Blames: m.blames(), Why: "the endpoint group does not have these endpoints",
 		}))
 	}
 	return out
@@ -35,7 +35,7 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
-			ID: numberedStep("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
+			ID: numberedStep("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf([]model.Endpoint{e})}, After: after, Blames: m.blames(),
 			Why: "the endpoint group does not have this endpoint", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
 		})
 	}
@@ -81,7 +81,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	m.addEndpointsWhenCreated(a, waiting, after)
 	m.setEndpoints("set", a, differ, after, plan.Wait{})
 	if len(stops.endpoints) > 0 {
-		wait := m.waitForHealthy(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
+		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
 		m.setEndpoints("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
 	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
@@ -100,7 +100,7 @@ func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.
 	}
 	out := m.removeEndpoints("remove", a, endpointIDs(now), after, "they are not desired any more", plan.Wait{}, false)
 	if len(later) > 0 {
-		wait := m.waitForHealthy(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region)
+		wait := m.healthyEndpointsWait(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region)
 		out = append(out, m.removeEndpoints("remove-later", a, endpointIDs(later), after, "others take their place", wait, false)...)
 	}
 	return out
@@ -127,7 +127,7 @@ type endpointChanges struct {
 func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 	c.endpoints = append(c.endpoints, e)
 	c.changes = append(c.changes, plan.Change{
-		Path: "endpoints." + e.ID, To: endpointsOfGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointSettings{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
+		Path: "endpoints." + e.ID, To: endpointSettingsOf([]model.Endpoint{e})[0].Text(), From: plan.EndpointSettings{Weight: have.Weight, PreserveClientIP: &have.ClientIP}.Text(),
 	})
 }
 
@@ -137,7 +137,7 @@ func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpoi
 		return
 	}
 	m.Add(plan.Step{
-		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointsOfGroup(c.endpoints)}, After: after, Blames: m.blames(),
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointSettingsOf(c.endpoints)}, After: after, Blames: m.blames(),
 		Changes: c.changes, Why: "endpoints differ", Impact: plan.BriefImpact, Wait: wait,
 	})
 }

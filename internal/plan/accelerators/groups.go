@@ -70,7 +70,7 @@ func (m endpointGroupPlanner) removeEndpoints(what string, a plan.Address, ids [
 		}
 		out = append(out, m.Add(plan.Step{
 			ID: numberedStep(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
-			Blames: m.blames(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, Revokes: revokes,
+			Blames: m.blames(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, IsRevocation: revokes,
 		}))
 	}
 	return out
@@ -86,17 +86,17 @@ func numberedStep(what string, a plan.Address, n int) plan.StepID {
 // planEndpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove
 // endpoints.
 func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed []plan.StepID) {
-	for _, p := range m.pairs {
+	for _, p := range m.listenerPairs {
 		listener := slices.Clone(after)
 		for _, what := range []string{"create", "change"} {
-			if id := plan.NewStepID(what, p.address()); m.Planned(id) {
+			if id := plan.NewStepID(what, p.address()); m.IsStepPlanned(id) {
 				listener = append(listener, id)
 			}
 		}
 		var made []plan.StepID
 		for i := range p.want.Groups {
 			w := &p.want.Groups[i]
-			live := p.liveGroup(w.Region)
+			live := p.liveEndpointGroup(w.Region)
 			if live == nil {
 				made = append(made, m.createEndpointGroup(p, w, listener)...)
 				continue
@@ -110,15 +110,15 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 			if m.want.Held || p.desiredEndpointGroup(g.Region) != nil {
 				continue
 			}
-			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.waitUntilServed(p, g, len(made) > 0)))
+			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.deletionWait(p, g, len(made) > 0)))
 		}
 	}
 	return removed
 }
 
-// waitUntilServed returns the wait before an endpoint group is deleted. If a desired endpoint group of the
+// deletionWait returns the wait before an endpoint group is deleted. If a desired endpoint group of the
 // listener has endpoints with a weight, the deletion waits until another one serves.
-func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
+func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
 	})
@@ -132,15 +132,15 @@ func (m endpointGroupPlanner) waitUntilServed(p listenerPair, g observed.Endpoin
 	if served && !makes {
 		return plan.Wait{}
 	}
-	return m.waitForHealthy(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
+	return m.healthyEndpointsWait(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
 }
 
 // isServing reports whether an endpoint gets traffic.
 func isServing(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
-// waitForHealthy returns a wait, with a deadline, until endpoints are healthy.
-func (m endpointGroupPlanner) waitForHealthy(p listenerPair, what, key, leaves string) plan.Wait {
-	wait := m.Wait(draft.WaitKey("healthy", key), what, durations.LongestWait)
+// healthyEndpointsWait returns a wait, with a deadline, until endpoints are healthy.
+func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, leaves string) plan.Wait {
+	wait := m.NewWait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
 	if wait.For == "" {
 		m.Findings.Add(finding.Finding{
@@ -170,8 +170,8 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 	}
 	now := ready[:min(len(ready), maxEndpointsPerCall)]
 	do := plan.CreateEndpointGroup{
-		Listener: p.address(), Group: a, Region: w.Region, TrafficDial: w.Dial, Overrides: w.Overrides, Endpoints: endpointsOfGroup(now),
-		Token: m.idempotencyToken(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
+		Listener: p.address(), Group: a, Region: w.Region, TrafficDial: w.Dial, Overrides: w.Overrides, Endpoints: endpointSettingsOf(now),
+		Token: m.idempotencyToken(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointSettingsOf(now)))),
 	}
 	id := m.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(), Why: "the listener has none in the region",

@@ -24,20 +24,20 @@ type guestPlanner struct{ *acceleratorPlanner }
 // its own.
 func (m *acceleratorPlanner) isGuest() bool { return m.want != nil && m.want.Shared != "" }
 
-// chooseShared chooses the accelerator of another owner, if its tags permit endpoint groups of the stack.
-func (m guestPlanner) chooseShared() {
-	a := m.Have.Shared
+// chooseSharedAccelerator chooses the accelerator of another owner, if its tags permit endpoint groups of the stack.
+func (m guestPlanner) chooseSharedAccelerator() {
+	a := m.Have.SharedAccelerator
 	if a == nil || a.ARN != m.want.Shared || !naming.IsGuest(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, a.Tags) {
 		return
 	}
-	m.chooseLive(*a)
+	m.setLiveAccelerator(*a)
 	m.separateOtherOwners(func(region string) bool { return region == m.Have.Facts.Region })
 }
 
 // separateOtherOwners moves the endpoint groups of other owners from live to others, so that no step changes them.
 // own reports whether the endpoint group of a region belongs to this stack.
 func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
-	m.others = map[string][]observed.EndpointGroup{}
+	m.endpointGroupsOfOthers = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
 		l := &m.live.Listeners[i]
 		var mine []observed.EndpointGroup
@@ -45,70 +45,70 @@ func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 			if own(g.Region) {
 				mine = append(mine, g)
 			} else {
-				m.others[l.ARN] = append(m.others[l.ARN], g)
+				m.endpointGroupsOfOthers[l.ARN] = append(m.endpointGroupsOfOthers[l.ARN], g)
 			}
 		}
 		l.Groups = mine
 	}
 }
 
-// unknownOwner is the text for an owner that is not in the tags.
-const unknownOwner = "another owner"
+// unknownOwnerText is the text for an owner that is not in the tags.
+const unknownOwnerText = "another owner"
 
-// ownerOfShared returns the owner of the accelerator; "" if the stack owns it.
-func (m *acceleratorPlanner) ownerOfShared() string {
+// ownerOfSharedAccelerator returns the owner of the accelerator; "" if the stack owns it.
+func (m *acceleratorPlanner) ownerOfSharedAccelerator() string {
 	if !m.isGuest() {
 		return ""
 	}
 	if m.live == nil {
-		return unknownOwner
+		return unknownOwnerText
 	}
-	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), unknownOwner)
+	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), unknownOwnerText)
 }
 
 // otherOwners returns the owners of the endpoint groups in others, by ARN.
 func (m *acceleratorPlanner) otherOwners() map[string]string {
 	out := map[string]string{}
-	for _, groups := range m.others {
+	for _, groups := range m.endpointGroupsOfOthers {
 		for _, g := range groups {
-			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.Guests(m.live.Tags)[g.Region], m.ownerOfShared(), unknownOwner)
+			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.GuestsInTags(m.live.Tags)[g.Region], m.ownerOfSharedAccelerator(), unknownOwnerText)
 		}
 	}
 	return out
 }
 
-// serveAsGuest plans the endpoint groups of the region under the live listeners. It plans nothing if the owner
+// planGuestEndpointGroups plans the endpoint groups of the region under the live listeners. It plans nothing if the owner
 // does not permit them.
-func (m guestPlanner) serveAsGuest() {
+func (m guestPlanner) planGuestEndpointGroups() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
-	finalizers.Claim(m.Steps)
+	finalizers.PlanFinalizers(m.Steps)
 	first := finalizers.HolderSteps()
 	if m.live == nil {
 		m.RetryWithin(durations.MissingWait)
 		return
 	}
-	m.matchShared()
+	m.matchSharedListeners()
 	endpointGroupPlanner(m).removeUnpermittedEndpoints()
 	endpointGroupPlanner(m).planDials()
-	m.keepServing()
+	m.keepDialAndWeights()
 	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).removeConflictingOverrides(first)
-	if !m.keepsSurplusListener() {
-		for _, l := range m.surplus {
+	if !m.areSurplusListenersKept() {
+		for _, l := range m.surplusListeners {
 			for _, g := range l.Groups {
 				listenerPlanner(m).deleteEndpointGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
 			}
 		}
 	}
 	endpointGroupPlanner(m).planEndpointGroups(first)
-	if len(m.pairs) < len(m.want.Listeners) {
+	if len(m.listenerPairs) < len(m.want.Listeners) {
 		m.RetryWithin(durations.MissingWait)
 	}
 	m.requestReplan()
 }
 
-// matchShared finds the live listener with the same protocol and ports for each desired listener.
-func (m guestPlanner) matchShared() {
+// matchSharedListeners finds the live listener with the same protocol and ports for each desired listener.
+func (m guestPlanner) matchSharedListeners() {
 	found := map[string]bool{}
 	if m.live == nil {
 		return
@@ -132,11 +132,11 @@ func (m guestPlanner) matchShared() {
 		w.Ports, w.SourceIP = live.Ports, live.SourceIP
 		p := listenerPair{w, live}
 		m.KnownIDs[p.address()] = live.ARN
-		m.pairs = append(m.pairs, p)
+		m.listenerPairs = append(m.listenerPairs, p)
 	}
 	for _, l := range m.live.Listeners {
 		if !found[l.ARN] {
-			m.surplus = append(m.surplus, l)
+			m.surplusListeners = append(m.surplusListeners, l)
 		}
 	}
 }
@@ -153,20 +153,20 @@ func hasWeight(g observed.EndpointGroup) bool {
 // fullDial is the traffic dial of an endpoint group that takes all traffic for its region, in percent.
 const fullDial = 100
 
-// keepServing keeps the dial and weights of the endpoint group of a guest if no other endpoint group of the
+// keepDialAndWeights keeps the dial and weights of the endpoint group of a guest if no other endpoint group of the
 // listener would take its traffic.
-func (m guestPlanner) keepServing() {
-	for _, p := range m.pairs {
-		others := m.others[p.live.ARN]
+func (m guestPlanner) keepDialAndWeights() {
+	for _, p := range m.listenerPairs {
+		others := m.endpointGroupsOfOthers[p.live.ARN]
 		for i := range p.want.Groups {
 			w := &p.want.Groups[i]
-			live := p.liveGroup(w.Region)
+			live := p.liveEndpointGroup(w.Region)
 			there := live != nil
 			if !there {
 				live = &observed.EndpointGroup{Dial: fullDial}
 			}
 			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, hasFullDial) {
-				m.reportKept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
+				m.reportKeptSetting(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
 					"have another endpoint group take the traffic first, or set 100")
 				w.DialHeld = there
 				w.Dial = int32(live.Dial)
@@ -175,7 +175,7 @@ func (m guestPlanner) keepServing() {
 			if !stops || slices.ContainsFunc(others, hasWeight) {
 				continue
 			}
-			m.reportKept(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
+			m.reportKeptSetting(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
 			w.Endpoints = slices.Clone(w.Endpoints)
 			for k := range w.Endpoints {
 				if e := live.Endpoint(w.Endpoints[k].ID); e != nil {
@@ -186,9 +186,9 @@ func (m guestPlanner) keepServing() {
 	}
 }
 
-// leaveShared plans to delete the endpoint groups of the region and to remove the finalizer. It deletes nothing if
+// leaveSharedAccelerator plans to delete the endpoint groups of the region and to remove the finalizer. It deletes nothing if
 // the owner does not permit the guest any more.
-func (m guestPlanner) leaveShared() {
+func (m guestPlanner) leaveSharedAccelerator() {
 	var before []plan.StepID
 	if m.live == nil {
 		m.Findings.Add(finding.Finding{

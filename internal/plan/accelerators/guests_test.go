@@ -41,7 +41,7 @@ func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	if a.Tags == nil {
 		a.Tags = map[string]string{}
 	}
-	a.Tags[naming.GuestTag(guestRegion)] = naming.Guest(options.Cluster, stackID)
+	a.Tags[naming.GuestTag(guestRegion)] = naming.GuestTagValue(options.Cluster, stackID)
 	return a
 }
 
@@ -52,10 +52,10 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := random{rand.New(rand.NewPCG(seed, 3))}
 		live := r.sharedAccelerator(t)
-		have := withHealthyEndpoints(observed.Stack{Accelerators: []observed.Accelerator{live}, Facts: observed.Facts{Region: ownRegion, Recorded: observed.RecordedOwn}})
+		have := withHealthyEndpoints(observed.Stack{Accelerators: []observed.Accelerator{live}, Facts: observed.Facts{Region: ownRegion, RecordedAccelerator: observed.RecordedOwn}})
 		guests := endpointGroupsIn(have.Accelerators[0], guestRegion)
 		want := r.desiredAccelerator()
-		want.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, stackID)}
+		want.Guests = map[string]string{guestRegion: naming.GuestTagValue(options.Cluster, stackID)}
 		for i := range want.Listeners {
 			l := &want.Listeners[i]
 			var own []model.EndpointGroup
@@ -74,7 +74,7 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 			p, _ := planner.Make(stack, have, options, plan.Memory{})
 			known, done := p.KnownIDs, p.NewProgress()
 			for _, s := range p.Steps {
-				if s.Waits() || !done.Ready(s) {
+				if s.Waits() || !done.IsReady(s) {
 					continue
 				}
 				if _, released := s.Do.(plan.ReleaseFinalizer); released {
@@ -87,7 +87,7 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 				if s.Verb == plan.Create {
 					known[s.Address] = newestID(have, s.Address)
 				}
-				done.Done(s.ID)
+				done.MarkDone(s.ID)
 				now := map[string]observed.EndpointGroup{}
 				if len(have.Accelerators) > 0 {
 					now = endpointGroupsIn(have.Accelerators[0], guestRegion)
@@ -134,7 +134,7 @@ func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 		if r.isOneIn(4) {
 			stack.Members, stack.Leaving = nil, []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}
 		}
-		p, found := planner.Make(stack, observed.Stack{Shared: &live, Facts: observed.Facts{Region: guestRegion}}, options, plan.Memory{})
+		p, found := planner.Make(stack, observed.Stack{SharedAccelerator: &live, Facts: observed.Facts{Region: guestRegion}}, options, plan.Memory{})
 		have, done := observed.Stack{Accelerators: []observed.Accelerator{plantest.Clone(observed.Stack{Accelerators: []observed.Accelerator{live}}).Accelerators[0]}}, p.NewProgress()
 		for _, f := range found {
 			if f.Reason == finding.PortOverrideInvalid {
@@ -142,12 +142,12 @@ func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 			}
 		}
 		for _, s := range p.Steps {
-			if !s.Waits() && done.Ready(s) {
+			if !s.Waits() && done.IsReady(s) {
 				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s}) // fails the test if AWS would refuse the step
 				if s.Verb == plan.Create {
 					p.KnownIDs[s.Address] = newestID(have, s.Address)
 				}
-				done.Done(s.ID)
+				done.MarkDone(s.ID)
 			}
 			if _, release := s.Do.(plan.ReleaseFinalizer); release {
 				continue

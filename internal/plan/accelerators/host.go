@@ -22,8 +22,8 @@ type hostPlanner struct{ *acceleratorPlanner }
 func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	var out []string
 	for _, arn := range listeners {
-		for _, g := range m.others[arn] {
-			out = append(out, fmt.Sprintf("%s (%s)", finding.Cut(m.want.Guests[g.Region]), g.Region))
+		for _, g := range m.endpointGroupsOfOthers[arn] {
+			out = append(out, fmt.Sprintf("%s (%s)", finding.TruncateValue(m.want.Guests[g.Region]), g.Region))
 		}
 	}
 	slices.Sort(out)
@@ -45,7 +45,7 @@ func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.S
 
 // removesGuestTag reports whether the plan removes the tag of a guest, so that the guest loses its permission.
 func (m hostPlanner) removesGuestTag() bool {
-	for region := range naming.Guests(m.live.Tags) {
+	for region := range naming.GuestsInTags(m.live.Tags) {
 		if m.want == nil || m.want.Guests[region] == "" {
 			return true
 		}
@@ -53,24 +53,24 @@ func (m hostPlanner) removesGuestTag() bool {
 	return false
 }
 
-// keepForGuests keeps listeners that are not desired or should change, if endpoint groups of guests prevent the
+// keepListenersForGuests keeps listeners that are not desired or should change, if endpoint groups of guests prevent the
 // deletion or change. AWS does not delete a listener with endpoint groups. It refuses a port override for a port
 // that the listener does not have, or to a port that any listener has.
-func (m listenerPlanner) keepForGuests(after []plan.StepID) {
+func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
-	for _, l := range m.surplus {
-		needed := slices.ContainsFunc(m.pairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
-		if len(m.others[l.ARN]) == 0 || m.want.Held && !needed {
+	for _, l := range m.surplusListeners {
+		needed := slices.ContainsFunc(m.listenerPairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
+		if len(m.endpointGroupsOfOthers[l.ARN]) == 0 || m.want.Held && !needed {
 			rest = append(rest, l)
 			continue
 		}
 		for _, g := range l.Groups {
 			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
-		m.keptForGuests = append(m.keptForGuests, l)
+		m.listenersKeptForGuests = append(m.listenersKeptForGuests, l)
 		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
-	m.surplus = rest
+	m.surplusListeners = rest
 	for m.keepFirstBlockedListener() {
 		continue
 	}
@@ -79,8 +79,8 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 // keepFirstBlockedListener keeps the first listener that guests prevent from being created or changed, and reports whether
 // there is one.
 func (m listenerPlanner) keepFirstBlockedListener() bool {
-	for i, p := range m.pairs {
-		if !m.isBlocked(p) {
+	for i, p := range m.listenerPairs {
+		if !m.isBlockedByGuests(p) {
 			continue
 		}
 		m.keepLiveSettings(i)
@@ -89,17 +89,17 @@ func (m listenerPlanner) keepFirstBlockedListener() bool {
 	return false
 }
 
-// isBlocked reports whether endpoint groups of guests prevent the creation or change of a listener.
-func (m listenerPlanner) isBlocked(p listenerPair) bool {
+// isBlockedByGuests reports whether endpoint groups of guests prevent the creation or change of a listener.
+func (m listenerPlanner) isBlockedByGuests(p listenerPair) bool {
 	if p.live != nil && p.live.Protocol == p.want.Protocol && slices.Equal(p.live.Ports, p.want.Ports) {
 		return false
 	}
-	for _, s := range m.keptForGuests {
+	for _, s := range m.listenersKeptForGuests {
 		if (p.live == nil || s.ARN != p.live.ARN) && portsOverlap(s.Protocol, s.Ports, p.want.Protocol, p.want.Ports) {
 			return true
 		}
 	}
-	for _, groups := range m.others {
+	for _, groups := range m.endpointGroupsOfOthers {
 		for _, g := range groups {
 			if slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return p.want.Has(o.Endpoint) }) {
 				return true
@@ -112,7 +112,7 @@ func (m listenerPlanner) isBlocked(p listenerPair) bool {
 // isAllowedByGuests reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
 // of guests.
 func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
-	for _, g := range m.others[l.ARN] {
+	for _, g := range m.endpointGroupsOfOthers[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false
 		}
@@ -122,19 +122,19 @@ func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, proto
 
 // keepLiveSettings keeps the live settings of a listener. A listener that does not exist is not created.
 func (m listenerPlanner) keepLiveSettings(i int) {
-	p := m.pairs[i]
+	p := m.listenerPairs[i]
 	var all []string
-	for arn := range m.others {
+	for arn := range m.endpointGroupsOfOthers {
 		all = append(all, arn)
 	}
 	slices.Sort(all)
 	if p.live == nil {
-		m.pairs = slices.Delete(slices.Clone(m.pairs), i, i+1)
+		m.listenerPairs = slices.Delete(slices.Clone(m.listenerPairs), i, i+1)
 		m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not created", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
 		return
 	}
 	m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
-	m.keptForGuests = append(m.keptForGuests, *p.live)
+	m.listenersKeptForGuests = append(m.listenersKeptForGuests, *p.live)
 	p.want.Protocol, p.want.Ports, p.want.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
 	for j := range p.want.Groups {
 		p.want.Groups[j].OverridesHeld = true
@@ -145,8 +145,8 @@ func (m listenerPlanner) keepLiveSettings(i int) {
 // releasing ports.
 func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
-		i := slices.IndexFunc(m.pairs, func(o listenerPair) bool { return o.want == p.want })
-		m.pairs[i].live = p.live
+		i := slices.IndexFunc(m.listenerPairs, func(o listenerPair) bool { return o.want == p.want })
+		m.listenerPairs[i].live = p.live
 		m.keepLiveSettings(i)
 	}
 }
@@ -154,9 +154,9 @@ func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 // removeGuestTags plans to remove the tags of guests that have no endpoint group, before the accelerator is deleted.
 func (m hostPlanner) removeGuestTags() []plan.StepID {
 	var remove []string
-	for region := range naming.Guests(m.live.Tags) {
+	for region := range naming.GuestsInTags(m.live.Tags) {
 		has := false
-		for _, groups := range m.others {
+		for _, groups := range m.endpointGroupsOfOthers {
 			has = has || slices.ContainsFunc(groups, func(g observed.EndpointGroup) bool { return g.Region == region })
 		}
 		if !has {
@@ -173,13 +173,13 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 	}, nil, remove, m.live.Tags)}
 }
 
-// keepWithGuests plans to delete the parts of the accelerator except the endpoint groups of guests and their
+// deleteAllExceptGuestParts plans to delete the parts of the accelerator except the endpoint groups of guests and their
 // listeners. The accelerator is retained until the guests have left.
-func (m hostPlanner) keepWithGuests() {
+func (m hostPlanner) deleteAllExceptGuestParts() {
 	after := m.removeGuestTags()
 	var with []string
 	for _, l := range m.live.Listeners {
-		if len(m.others[l.ARN]) == 0 {
+		if len(m.endpointGroupsOfOthers[l.ARN]) == 0 {
 			listenerPlanner(m).deleteListener(l, after, "the accelerator is deleted")
 			continue
 		}

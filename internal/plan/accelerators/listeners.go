@@ -16,12 +16,12 @@ type listenerPlanner struct{ *acceleratorPlanner }
 // endpoint port that is a port of a listener or that overrides under two listeners use, and it does not admit an
 // override for a port that its listener does not have.
 func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
-	for _, p := range m.pairs {
+	for _, p := range m.listenerPairs {
 		if p.live == nil {
 			continue
 		}
 		for j, g := range p.live.Groups {
-			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.conflicts(p, g, o) })
+			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.hasOverrideConflict(p, g, o) })
 			if len(keep) == len(g.Overrides) {
 				continue
 			}
@@ -37,13 +37,13 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 	}
 }
 
-// conflicts reports whether a live override conflicts with a desired listener or override.
-func (m listenerPlanner) conflicts(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
-	if p.differs() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
+// hasOverrideConflict reports whether a live override conflicts with a desired listener or override.
+func (m listenerPlanner) hasOverrideConflict(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
+	if p.needsChange() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
 	}
-	for i := range m.pairs {
-		w := m.pairs[i].want
+	for i := range m.listenerPairs {
+		w := m.listenerPairs[i].want
 		if w.Has(o.Endpoint) {
 			return true
 		}
@@ -58,15 +58,15 @@ func (m listenerPlanner) conflicts(p listenerPair, g observed.EndpointGroup, o m
 }
 
 func listenerSettings(w *model.AcceleratorListener) plan.AcceleratorListenerSettings {
-	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIP: w.SourceIP}
+	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIPAffinity: w.SourceIP}
 }
 
 // planListeners plans to delete, change and create listeners. A port is released before another listener gets it.
 func (m listenerPlanner) planListeners(after []plan.StepID) {
 	var free []portRelease
 	var rest []observed.AcceleratorListener
-	for _, l := range m.surplus {
-		if !slices.ContainsFunc(m.pairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
+	for _, l := range m.surplusListeners {
+		if !slices.ContainsFunc(m.listenerPairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
 			rest = append(rest, l)
 			continue
 		}
@@ -76,8 +76,8 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	for _, l := range rest {
 		switch {
 		case m.want.Held: // the listener may be desired, although the desired state is not known
-		case m.want.Protected && len(m.pairs) == 0 && len(rest) == 1:
-			m.reportKept("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
+		case m.want.Protected && len(m.listenerPairs) == 0 && len(rest) == 1:
+			m.reportKeptSetting("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
 		default:
 			m.deleteListener(l, after, "it is not desired any more")
 		}
@@ -85,13 +85,13 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	for m.keepFirstBlockedListener() {
 		continue
 	}
-	for _, p := range m.pairs {
+	for _, p := range m.listenerPairs {
 		if p.live != nil {
 			continue
 		}
 		a, s := p.address(), listenerSettings(p.want)
 		m.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(), Why: "there is none",
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), Blames: m.blames(), Why: "there is none",
 			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.idempotencyToken(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
 		})
 	}
@@ -104,8 +104,8 @@ type portRelease struct {
 	step     plan.StepID
 }
 
-// stepsFreeing returns the steps after which the ports of a listener are free.
-func stepsFreeing(free []portRelease, s plan.AcceleratorListenerSettings) (out []plan.StepID) {
+// stepsFreeingListenerPorts returns the steps after which the ports of a listener are free.
+func stepsFreeingListenerPorts(free []portRelease, s plan.AcceleratorListenerSettings) (out []plan.StepID) {
 	for _, f := range free {
 		if portsOverlap(f.protocol, f.ports, s.Protocol, s.Ports) {
 			out = append(out, f.step)
@@ -118,13 +118,13 @@ func stepsFreeing(free []portRelease, s plan.AcceleratorListenerSettings) (out [
 // ports of each other, freePorts releases some ports in a separate step.
 func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID) []portRelease {
 	var pending []listenerPair
-	for _, p := range m.pairs {
-		if p.live != nil && p.differs() {
+	for _, p := range m.listenerPairs {
+		if p.live != nil && p.needsChange() {
 			pending = append(pending, p)
 		}
 	}
 	for len(pending) > 0 {
-		i := slices.IndexFunc(pending, func(p listenerPair) bool { return m.isFree(p, pending) })
+		i := slices.IndexFunc(pending, func(p listenerPair) bool { return m.arePortsFree(p, pending) })
 		if i < 0 {
 			pending, free = m.freePorts(pending, free, after)
 			continue
@@ -133,7 +133,7 @@ func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID
 		pending = slices.Delete(slices.Clone(pending), i, i+1)
 		a, s := p.address(), listenerSettings(p.want)
 		id := m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(),
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), Blames: m.blames(),
 			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: listenerChanges(p), Why: "the listener differs", Impact: listenerImpact(p),
 		})
 		free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
@@ -141,8 +141,8 @@ func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID
 	return free
 }
 
-// isFree reports whether no other pending listener has a port that the given listener needs.
-func (m listenerPlanner) isFree(p listenerPair, pending []listenerPair) bool {
+// arePortsFree reports whether no other pending listener has a port that the given listener needs.
+func (m listenerPlanner) arePortsFree(p listenerPair, pending []listenerPair) bool {
 	return !slices.ContainsFunc(pending, func(o listenerPair) bool {
 		return o.want != p.want && portsOverlap(o.live.Protocol, o.live.Ports, p.want.Protocol, p.want.Ports)
 	})
@@ -174,16 +174,16 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	p, keep := pending[i], portsNoOtherListenerNeeds(pending[i], pending)
 	if len(keep) == 0 {
 		id := m.deleteListener(*p.live, after, "other listeners need its ports")
-		for j := range m.pairs {
-			if m.pairs[j].want == p.want {
-				m.pairs[j].live = nil
+		for j := range m.listenerPairs {
+			if m.listenerPairs[j].want == p.want {
+				m.listenerPairs[j].live = nil
 			}
 		}
 		delete(m.KnownIDs, p.address())
 		return slices.Delete(slices.Clone(pending), i, i+1), append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	}
 	a := p.address()
-	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
+	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIPAffinity: p.live.SourceIP}
 	id := m.Add(plan.Step{
 		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
 		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},

@@ -33,14 +33,15 @@ type acceleratorPlanner struct {
 	want *model.Accelerator
 	live *observed.Accelerator
 	// member is the object of the accelerator, with the ARN that its status records.
-	member  model.Member
-	origin  finding.Ref
-	pairs   []listenerPair
-	surplus []observed.AcceleratorListener
-	// others has the live endpoint groups of other owners, by the ARN of their listener. live does not contain them.
-	others map[string][]observed.EndpointGroup
-	// keptForGuests are live listeners that are retained because of the endpoint groups of guests.
-	keptForGuests []observed.AcceleratorListener
+	member           model.Member
+	origin           finding.Ref
+	listenerPairs    []listenerPair
+	surplusListeners []observed.AcceleratorListener
+	// endpointGroupsOfOthers has the live endpoint groups of other owners, by the ARN of their listener. live does not
+	// contain them.
+	endpointGroupsOfOthers map[string][]observed.EndpointGroup
+	// listenersKeptForGuests are live listeners that are retained because of the endpoint groups of guests.
+	listenersKeptForGuests []observed.AcceleratorListener
 }
 
 // Make plans the steps from the observed to the desired state of an accelerator.
@@ -55,9 +56,9 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		// retained; only endpoints that the object may not use are removed.
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
-		guestPlanner{m}.leaveShared()
+		guestPlanner{m}.leaveSharedAccelerator()
 	case m.isGuest():
-		guestPlanner{m}.serveAsGuest()
+		guestPlanner{m}.planGuestEndpointGroups()
 	case len(want.Members) == 0:
 		m.tearDown()
 	default:
@@ -78,12 +79,12 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 		return out
 	}
 	if m.isGuest() {
-		guestPlanner{m}.matchShared()
+		guestPlanner{m}.matchSharedListeners()
 	} else {
-		m.match()
+		m.matchListeners()
 	}
-	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.ownerOfShared(), OtherOwners: m.otherOwners()}
-	for _, p := range m.pairs {
+	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.ownerOfSharedAccelerator(), OtherOwners: m.otherOwners()}
+	for _, p := range m.listenerPairs {
 		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
 		if p.live != nil {
 			one.Score = similarity(*p.want, *p.live)
@@ -96,26 +97,26 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 // newAcceleratorPlanner returns the planner of a stack after its live accelerator is chosen.
 func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
 	m := &acceleratorPlanner{
-		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
+		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.WaitedTimes), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
 		want:  want.Accelerator,
 	}
 	m.origin = finding.Ref{Kind: string(want.ID.Kind), Namespace: want.ID.Namespace, Name: want.ID.Name}
 	if all := slices.Concat(want.Members, want.Leaving); len(all) > 0 {
 		m.member, m.origin = all[0], all[0].Ref
 	}
-	m.choose()
+	m.chooseAccelerator()
 	return m
 }
 
-// choose chooses the live accelerator of the stack: the one in the status of the object, or the first. Only
+// chooseAccelerator chooses the live accelerator of the stack: the one in the status of the object, or the first. Only
 // accelerators with all tags of the stack are candidates. The accelerators that are not chosen are orphans.
-func (m *acceleratorPlanner) choose() {
+func (m *acceleratorPlanner) chooseAccelerator() {
 	if m.isGuest() {
-		guestPlanner{m}.chooseShared()
+		guestPlanner{m}.chooseSharedAccelerator()
 	} else {
 		for i, a := range m.Have.Accelerators {
 			if i == 0 || a.ARN == m.member.Recorded {
-				m.chooseLive(a)
+				m.setLiveAccelerator(a)
 			}
 		}
 		if m.live != nil {
@@ -123,17 +124,17 @@ func (m *acceleratorPlanner) choose() {
 			m.separateOtherOwners(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
 	}
-	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
+	if m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedForeign {
 		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: "status.acceleratorARN", Reason: finding.AcceleratorNotOwned, Severity: finding.Warning,
-			Message: fmt.Sprintf("accelerator %q does not have the tags of this object; it is not changed, and the field is corrected", finding.Cut(m.member.Recorded)),
+			Message: fmt.Sprintf("accelerator %q does not have the tags of this object; it is not changed, and the field is corrected", finding.TruncateValue(m.member.Recorded)),
 			Fix:     "check which client writes the status of the object",
 		})
 	}
 }
 
-// chooseLive sets the live accelerator. It copies the lists that the planner changes.
-func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
+// setLiveAccelerator sets the live accelerator. It copies the lists that the planner changes.
+func (m *acceleratorPlanner) setLiveAccelerator(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
 		a.Listeners[i].Groups = slices.Clone(a.Listeners[i].Groups)
@@ -144,12 +145,12 @@ func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
 // converge plans the changes that the desired accelerator needs.
 func (m *acceleratorPlanner) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
-	finalizers.Claim(m.Steps)
+	finalizers.PlanFinalizers(m.Steps)
 	first := finalizers.HolderSteps()
-	m.match()
+	m.matchListeners()
 	endpointGroupPlanner{m}.removeUnpermittedEndpoints()
-	if m.live == nil && m.isGone() && m.want.Protected {
-		m.reportKept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is created, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
+	if m.live == nil && m.isAcceleratorGone() && m.want.Protected {
+		m.reportKeptSetting("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is created, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
@@ -157,7 +158,7 @@ func (m *acceleratorPlanner) converge() {
 		return
 	}
 	ready := m.planAccelerator(first)
-	listenerPlanner{m}.keepForGuests(ready)
+	listenerPlanner{m}.keepListenersForGuests(ready)
 	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.removeConflictingOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
@@ -168,9 +169,9 @@ func (m *acceleratorPlanner) converge() {
 	m.requestReplan()
 }
 
-// isGone reports whether the accelerator in the status of the object does not exist any more.
-func (m *acceleratorPlanner) isGone() bool {
-	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
+// isAcceleratorGone reports whether the accelerator in the status of the object does not exist any more.
+func (m *acceleratorPlanner) isAcceleratorGone() bool {
+	return m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedGone
 }
 
 // planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which its
@@ -182,7 +183,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	ready := slices.Clone(first)
 	if m.live == nil {
 		token := m.want.UID
-		if m.isGone() {
+		if m.isAcceleratorGone() {
 			token = m.idempotencyToken("again", m.member.Recorded)
 			m.Findings.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
@@ -191,8 +192,8 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 		}
 		ready = append(ready, m.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: first, Blames: blames, Why: "there is none",
-			NameOf: m.want.Origins["name"],
-			Do:     plan.CreateAccelerator{Name: m.want.Name, AddressType: m.want.AddressType, Addresses: m.want.Addresses, Tags: tags, Token: token},
+			NameOrigin: m.want.Origins["name"],
+			Do:         plan.CreateAccelerator{Name: m.want.Name, AddressType: m.want.AddressType, Addresses: m.want.Addresses, Tags: tags, Token: token},
 		}))
 	}
 	if m.live == nil || m.member.Recorded != m.live.ARN {
@@ -215,7 +216,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	}
 	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
 		if m.want.Protected {
-			m.reportKept("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
+			m.reportKeptSetting("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
 		} else {
 			ready = append(ready, m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
 				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
@@ -244,8 +245,8 @@ func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccele
 
 func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
-// reportKept reports a setting that keeps its live value.
-func (m *acceleratorPlanner) reportKept(field, message, fix string) {
+// reportKeptSetting reports a setting that keeps its live value.
+func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
@@ -253,7 +254,7 @@ func (m *acceleratorPlanner) reportKept(field, message, fix string) {
 func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
-			m.reportKept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps its addresses: AWS sets the addresses only when an accelerator is created", address), "restore the field, or delete the GlobalAccelerator and create another one")
+			m.reportKeptSetting("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps its addresses: AWS sets the addresses only when an accelerator is created", address), "restore the field, or delete the GlobalAccelerator and create another one")
 			return
 		}
 	}
@@ -273,12 +274,12 @@ func (m *acceleratorPlanner) requestReplan() {
 	if m.want != nil && m.want.Pending {
 		m.RetryWithin(durations.MissingWait)
 	}
-	if m.live != nil && m.live.State != observed.Deployed {
+	if m.live != nil && m.live.State != observed.AcceleratorDeployed {
 		m.Ask(model.AskAcceleratorState{ARN: m.live.ARN})
 		m.RetryWithin(durations.MissingWait)
 		return
 	}
-	if slices.ContainsFunc(m.Plan.Steps, func(s plan.Step) bool { return !plan.InKubernetes(s.Do) && !s.Waits() }) {
+	if slices.ContainsFunc(m.Plan.Steps, func(s plan.Step) bool { return !plan.WritesToKubernetes(s.Do) && !s.Waits() }) {
 		m.RetryWithin(durations.MissingWait)
 	}
 }

@@ -20,8 +20,8 @@ func (p listenerPair) address() plan.Address {
 	return plan.Address{Kind: plan.AcceleratorListener, ID: p.want.ID}
 }
 
-// liveGroup returns the live endpoint group of a region; nil if there is none.
-func (p listenerPair) liveGroup(region string) *observed.EndpointGroup {
+// liveEndpointGroup returns the live endpoint group of a region; nil if there is none.
+func (p listenerPair) liveEndpointGroup(region string) *observed.EndpointGroup {
 	if p.live == nil {
 		return nil
 	}
@@ -41,13 +41,13 @@ func (p listenerPair) desiredEndpointGroup(region string) *model.EndpointGroup {
 	return &p.want.Groups[i]
 }
 
-// differs reports whether the live listener must be changed.
-func (p listenerPair) differs() bool {
+// needsChange reports whether the live listener must be changed.
+func (p listenerPair) needsChange() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
 }
 
-// minScore is the minimum similarity with which a live listener is kept for a desired one.
-const minScore = 15
+// minSimilarity is the minimum similarity with which a live listener is kept for a desired one.
+const minSimilarity = 15
 
 // similarity returns how similar a desired listener is to a live one. The AWS Load Balancer Controller computes the
 // same score.
@@ -78,19 +78,19 @@ func countOverlap(a, b []model.PortRange) (common, all int) {
 	return common, all - common
 }
 
-// match finds the live listener of each desired one. Listeners with the same protocol and ports are matched first,
+// matchListeners finds the live listener of each desired one. Listeners with the same protocol and ports are matched first,
 // then the most similar ones.
-func (m *acceleratorPlanner) match() {
+func (m *acceleratorPlanner) matchListeners() {
 	var live []observed.AcceleratorListener
 	if m.live != nil {
 		live = m.live.Listeners
 	}
 	taken := make([]bool, len(live))
-	m.pairs = make([]listenerPair, len(m.want.Listeners))
-	take := func(i, j int) { m.pairs[i].live, taken[j] = &live[j], true }
+	m.listenerPairs = make([]listenerPair, len(m.want.Listeners))
+	take := func(i, j int) { m.listenerPairs[i].live, taken[j] = &live[j], true }
 	for i := range m.want.Listeners {
 		w := copyOfListener(m.want.Listeners[i])
-		m.pairs[i].want = w
+		m.listenerPairs[i].want = w
 		j := slices.IndexFunc(live, func(l observed.AcceleratorListener) bool {
 			return l.Protocol == w.Protocol && slices.Equal(l.Ports, w.Ports)
 		})
@@ -100,9 +100,9 @@ func (m *acceleratorPlanner) match() {
 	}
 	type candidate struct{ i, j, score int }
 	var all []candidate
-	for i, p := range m.pairs {
+	for i, p := range m.listenerPairs {
 		for j, l := range live {
-			if score := similarity(*p.want, l); p.live == nil && !taken[j] && score >= minScore {
+			if score := similarity(*p.want, l); p.live == nil && !taken[j] && score >= minSimilarity {
 				all = append(all, candidate{i, j, score})
 			}
 		}
@@ -111,18 +111,18 @@ func (m *acceleratorPlanner) match() {
 		return cmp.Or(b.score-a.score, a.i-b.i, cmp.Compare(live[a.j].ARN, live[b.j].ARN))
 	})
 	for _, c := range all {
-		if m.pairs[c.i].live == nil && !taken[c.j] {
+		if m.listenerPairs[c.i].live == nil && !taken[c.j] {
 			take(c.i, c.j)
 		}
 	}
-	for _, p := range m.pairs {
+	for _, p := range m.listenerPairs {
 		if p.live != nil {
 			m.KnownIDs[p.address()] = p.live.ARN
 		}
 	}
 	for j, l := range live {
 		if !taken[j] {
-			m.surplus = append(m.surplus, l)
+			m.surplusListeners = append(m.surplusListeners, l)
 		}
 	}
 }

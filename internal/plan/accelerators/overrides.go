@@ -15,7 +15,7 @@ import (
 // other parts of the accelerator. AWS does not admit an endpoint port that is a port of a listener, or that
 // overrides under two listeners use.
 func (m endpointGroupPlanner) holdOverrides() {
-	for _, p := range m.pairs {
+	for _, p := range m.listenerPairs {
 		for j, g := range p.want.Groups {
 			k, why := m.refusedOverride(p, g)
 			if k < 0 {
@@ -38,7 +38,7 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	if g.OverridesHeld {
 		return -1, ""
 	}
-	listeners := m.keptForGuests
+	listeners := m.listenersKeptForGuests
 	if m.isGuest() {
 		listeners = m.live.Listeners
 	}
@@ -47,7 +47,7 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 			return k, fmt.Sprintf("endpoint port %d is a port of listener %s %s of the accelerator", o.Endpoint, listeners[i].Protocol, model.PortRangesText(listeners[i].Ports))
 		}
 		if other := m.endpointGroupWithPort(p, o.Endpoint); other != nil {
-			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.Cut(cmp.Or(m.otherOwners()[other.ARN], "this object")), other.Region)
+			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.TruncateValue(cmp.Or(m.otherOwners()[other.ARN], "this object")), other.Region)
 		}
 	}
 	return -1, ""
@@ -63,8 +63,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 		if p.live != nil && l.ARN == p.live.ARN {
 			continue
 		}
-		stays := m.others[l.ARN]
-		if m.keepsSurplusListener() && slices.ContainsFunc(m.surplus, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
+		stays := m.endpointGroupsOfOthers[l.ARN]
+		if m.areSurplusListenersKept() && slices.ContainsFunc(m.surplusListeners, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
 			stays = slices.Concat(stays, l.Groups)
 		}
 		for _, g := range stays {
@@ -76,8 +76,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// keepsSurplusListener reports whether the endpoint groups of listeners that are not desired are retained, because
+// areSurplusListenersKept reports whether the endpoint groups of listeners that are not desired are retained, because
 // their listeners may be desired although the desired state is not known.
-func (m *acceleratorPlanner) keepsSurplusListener() bool {
-	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
+func (m *acceleratorPlanner) areSurplusListenersKept() bool {
+	return m.want.Held || m.isGuest() && len(m.listenerPairs) < len(m.want.Listeners)
 }

@@ -151,14 +151,14 @@ func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(
 		}
 		known, done := p.KnownIDs, p.NewProgress()
 		for _, s := range p.Steps {
-			if s.Waits() || !done.Ready(s) {
+			if s.Waits() || !done.IsReady(s) {
 				continue
 			}
 			have = plantest.Simulate(have, known, []plan.Step{s})
 			if s.Verb == plan.Create {
 				known[s.Address] = newestID(have, s.Address)
 			}
-			done.Done(s.ID)
+			done.MarkDone(s.ID)
 			if see != nil {
 				see(s, have)
 			}
@@ -179,11 +179,11 @@ func newestID(have observed.Stack, at plan.Address) string {
 		}
 		for _, l := range a.Listeners {
 			if at.Kind == plan.AcceleratorListener && endsWithID(l.ARN, at.ID) {
-				out = cmp.Or(laterID(l.ARN, out))
+				out = cmp.Or(newerID(l.ARN, out))
 			}
 			for _, g := range l.Groups {
 				if at.Kind == plan.EndpointGroup && endsWithID(g.ARN, at.ID) {
-					out = laterID(g.ARN, out)
+					out = newerID(g.ARN, out)
 				}
 			}
 		}
@@ -191,7 +191,7 @@ func newestID(have observed.Stack, at plan.Address) string {
 	return out
 }
 
-func laterID(a, b string) string {
+func newerID(a, b string) string {
 	if len(a) > len(b) || len(a) == len(b) && a > b {
 		return a
 	}
@@ -209,7 +209,7 @@ func endsWithID(arn, id string) bool {
 func withHealthyEndpoints(have observed.Stack) observed.Stack {
 	have = plantest.Clone(have)
 	for i := range have.Accelerators {
-		have.Accelerators[i].State = observed.Deployed
+		have.Accelerators[i].State = observed.AcceleratorDeployed
 		for j := range have.Accelerators[i].Listeners {
 			for k := range have.Accelerators[i].Listeners[j].Groups {
 				for e := range have.Accelerators[i].Listeners[j].Groups[k].Endpoints {
@@ -284,7 +284,7 @@ func TestAcceleratorsAreDeletedBeforeTheirObject(t *testing.T) {
 			p, _ := planner.Make(gone, have, options, plan.Memory{})
 			done := p.NewProgress()
 			for _, s := range p.Steps {
-				if s.Waits() || !done.Ready(s) {
+				if s.Waits() || !done.IsReady(s) {
 					continue
 				}
 				if _, ok := s.Do.(plan.ReleaseFinalizer); ok {
@@ -292,7 +292,7 @@ func TestAcceleratorsAreDeletedBeforeTheirObject(t *testing.T) {
 					continue
 				}
 				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s})
-				done.Done(s.ID)
+				done.MarkDone(s.ID)
 			}
 			have = withHealthyEndpoints(have)
 		}

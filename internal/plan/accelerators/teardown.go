@@ -14,8 +14,8 @@ import (
 // changes, and to remove the finalizer.
 func (m *acceleratorPlanner) tearDown() {
 	var before []plan.StepID
-	if len(m.others) > 0 {
-		hostPlanner{m}.keepWithGuests()
+	if len(m.endpointGroupsOfOthers) > 0 {
+		hostPlanner{m}.deleteAllExceptGuestParts()
 		return
 	}
 	if a := m.live; a != nil {
@@ -29,7 +29,7 @@ func (m *acceleratorPlanner) tearDown() {
 			before = append(before, listenerPlanner{m}.deleteListener(l, first, "the accelerator is deleted"))
 		}
 		wait := plan.Wait{}
-		if len(before) > 0 || a.State != observed.Deployed {
+		if len(before) > 0 || a.State != observed.AcceleratorDeployed {
 			wait = plan.Wait{For: "the changes to spread", RetryAfter: durations.MissingWait}
 			m.Ask(model.AskAcceleratorState{ARN: a.ARN})
 		}

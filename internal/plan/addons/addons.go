@@ -72,12 +72,12 @@ func (o *AddOns) planWebACLs() {
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
 		// AWS admits one web ACL for each load balancer, of WAFv2 or of WAF Classic. The current one has to be removed
 		// first.
-		o.planClassicACL()
+		o.planClassicWebACL()
 		o.planWebACL()
 		return
 	}
 	o.planWebACL()
-	o.planClassicACL()
+	o.planClassicWebACL()
 }
 
 // StepsBeforeListeners returns the steps that must come before the first listener of a load balancer, so that it
@@ -88,10 +88,10 @@ func (o *AddOns) StepsBeforeListeners() (steps []plan.StepID) {
 	}
 	o.planWebACLs()
 	adds := o.Want.LoadBalancer.AddOns
-	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && o.Planned(plan.NewStepID("associate", plan.WebACLAddress)) {
+	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && o.IsStepPlanned(plan.NewStepID("associate", plan.WebACLAddress)) {
 		steps = append(steps, plan.NewStepID("associate", plan.WebACLAddress))
 	}
-	if c := adds.ClassicACL; c != nil && c.ID != "" && o.Planned(plan.NewStepID("associate", plan.ClassicACLAddress)) {
+	if c := adds.ClassicACL; c != nil && c.ID != "" && o.IsStepPlanned(plan.NewStepID("associate", plan.ClassicACLAddress)) {
 		steps = append(steps, plan.NewStepID("associate", plan.ClassicACLAddress))
 	}
 	return steps
@@ -104,18 +104,18 @@ func (o *AddOns) planWebACL() {
 	w := o.Want.LoadBalancer.AddOns.WebACL
 	do := plan.SetWebACL{LoadBalancer: plan.LoadBalancerAddress, ARN: *o.WebACL}
 	if have, ok := o.liveAddOn(model.WAFv2, plan.WebACLAddress, w.Of, do); ok && have.ID != do.ARN {
-		o.associate(plan.WebACLAddress, do.ARN != "", do, w.Of, plan.Change{Path: "webACL", From: have.ID, To: do.ARN})
+		o.planAssociation(plan.WebACLAddress, do.ARN != "", do, w.Of, plan.Change{Path: "webACL", From: have.ID, To: do.ARN})
 	}
 }
 
-func (o *AddOns) planClassicACL() {
+func (o *AddOns) planClassicWebACL() {
 	w := o.Want.LoadBalancer.AddOns.ClassicACL
 	if w == nil {
 		return
 	}
 	do := plan.SetClassicACL{LoadBalancer: plan.LoadBalancerAddress, ID: w.ID}
 	if have, ok := o.liveAddOn(model.WAFClassic, plan.ClassicACLAddress, w.Of, do); ok && have.ID != w.ID {
-		o.associate(plan.ClassicACLAddress, w.ID != "", do, w.Of, plan.Change{Path: "classicWebACL", From: have.ID, To: w.ID})
+		o.planAssociation(plan.ClassicACLAddress, w.ID != "", do, w.Of, plan.Change{Path: "classicWebACL", From: have.ID, To: w.ID})
 	}
 }
 
@@ -133,9 +133,9 @@ func (o *AddOns) planProtection() {
 	switch {
 	case !ok:
 	case w.On && have.ID == "":
-		o.associate(plan.ProtectionAddress, true, do, w.Of, plan.Change{Path: "protection", To: do.Name})
+		o.planAssociation(plan.ProtectionAddress, true, do, w.Of, plan.Change{Path: "protection", To: do.Name})
 	case !w.On && have.ID != "" && ours:
-		o.associate(plan.ProtectionAddress, false, plan.Unprotect{LoadBalancer: plan.LoadBalancerAddress, ID: have.ID}, w.Of, plan.Change{Path: "protection", From: have.Name})
+		o.planAssociation(plan.ProtectionAddress, false, plan.Unprotect{LoadBalancer: plan.LoadBalancerAddress, ID: have.ID}, w.Of, plan.Change{Path: "protection", From: have.Name})
 	}
 }
 
@@ -177,8 +177,8 @@ func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do
 	return have, true
 }
 
-// associate adds the step that creates an association, or removes it if on is false.
-func (o *AddOns) associate(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
+// planAssociation adds the step that creates an association, or removes it if on is false.
+func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
 	what, verb := "associate", plan.Create
 	if !on {
 		what, verb = "dissociate", plan.Delete
@@ -210,8 +210,8 @@ func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.A
 	default:
 		again = durations.DeniedWait
 	}
-	if fault.Again > 0 {
-		again = fault.Again
+	if fault.RetryAfter > 0 {
+		again = fault.RetryAfter
 	}
 	if o.Want.Held.Creation && o.Live == nil {
 		f.Blocks = finding.BlocksStack
@@ -222,7 +222,7 @@ func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.A
 	if fault.Message != "" {
 		o.Findings.Add(f)
 	}
-	if o.Planned(plan.NewStepID("associate", a)) {
+	if o.IsStepPlanned(plan.NewStepID("associate", a)) {
 		return
 	}
 	o.Add(plan.Step{

@@ -22,7 +22,7 @@ type revocation struct {
 // these parts from AWS.
 func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn}
-	if rv.withdrawn.Empty() {
+	if rv.withdrawn.IsEmpty() {
 		return have, rv
 	}
 	have.LoadBalancers = slices.Clone(have.LoadBalancers)
@@ -68,23 +68,23 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 		changes = append(changes, plan.Change{Path: "certificate", From: l.Certificate, To: certificate})
 	}
 	if lost != nil {
-		rv.report(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
+		rv.reportWithdrawal(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
 	}
 	if why != nil {
 		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(now)})
-		rv.report(*why, fmt.Sprintf("port %d no longer forwards to it", l.Port))
+		rv.reportWithdrawal(*why, fmt.Sprintf("port %d no longer forwards to it", l.Port))
 	}
 	protocol, less := l.Protocol, (*model.Withdrawal)(nil)
 	if w, gone := rv.withdrawn.Protocols[l.ARN]; gone {
 		protocol, less = string(w.Left), &w.Withdrawal
 		changes = append(changes, plan.Change{Path: "protocol", From: l.Protocol, To: protocol})
-		rv.report(*less, fmt.Sprintf("the port listens on %s alone", protocol))
+		rv.reportWithdrawal(*less, fmt.Sprintf("the port listens on %s alone", protocol))
 	}
 	l.Certificate, l.Default, l.Protocol = certificate, now, protocol
 	if len(changes) > 0 {
 		rv.addStep(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update, Changes: changes,
-			Do: plan.ModifyListener{Listener: a, Settings: plan.SettingsOf(l, l.Default)},
+			Do: plan.ModifyListener{Listener: a, Settings: plan.LiveListenerSettings(l, l.Default)},
 		}, lost, why, less)
 	}
 	for _, arn := range l.Certificates {
@@ -130,7 +130,7 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
-		rv.report(w, "the rule is deleted")
+		rv.reportWithdrawal(w, "the rule is deleted")
 		rv.addStep(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}},
@@ -144,7 +144,7 @@ func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	if now == nil {
 		now = []model.Action{plan.RefusedResponse}
 	}
-	rv.report(*why, "requests for it are answered "+plan.ActionsText(now))
+	rv.reportWithdrawal(*why, "requests for it are answered "+plan.ActionsText(now))
 	rv.addStep(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update,
 		Do:      plan.ModifyRule{Rule: a, Conditions: r.Conditions, Actions: now, Transforms: r.Transforms},
@@ -171,7 +171,7 @@ func (rv *revocation) remainingActions(live []model.Action) ([]model.Action, *mo
 			continue
 		}
 		left.Groups = append(left.Groups, g)
-		serving = serving || equal.Weight(g.Weight) > 0
+		serving = serving || equal.WeightOrDefault(g.Weight) > 0
 	}
 	switch {
 	case why == nil:
@@ -183,7 +183,7 @@ func (rv *revocation) remainingActions(live []model.Action) ([]model.Action, *mo
 }
 
 func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, now string) {
-	rv.report(w, now)
+	rv.reportWithdrawal(w, now)
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rv.addStep(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN}, Impact: plan.DeleteImpact,
@@ -194,14 +194,14 @@ func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, n
 // addStep appends a step. The first withdrawal that is not nil gives its reason and its object.
 func (rv *revocation) addStep(s plan.Step, why ...*model.Withdrawal) {
 	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
-	s.Why, s.Blames, s.Revokes = why[0].Message, []finding.Ref{why[0].Object}, true
+	s.Why, s.Blames, s.IsRevocation = why[0].Message, []finding.Ref{why[0].Object}, true
 	if s.Impact == "" {
 		s.Impact = plan.BriefImpact
 	}
 	rv.steps = append(rv.steps, s)
 }
 
-func (rv *revocation) report(w model.Withdrawal, now string) {
+func (rv *revocation) reportWithdrawal(w model.Withdrawal, now string) {
 	rv.Findings.Add(finding.Finding{
 		Object: w.Object, Field: w.Field, Reason: w.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Message: w.Message + "; " + now, Fix: w.Fix,

@@ -15,17 +15,17 @@ import (
 
 // computeRules computes from all demands the rules that bindings request in a security group, the rules that are
 // retained, and whether other rules may be removed.
-func computeRules(group string, demands []targets.Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
+func computeRules(group string, demands []targets.RuleDemand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
 	for _, d := range demands {
 		complete = complete && !d.ENIUnknown
-		for _, n := range d.Needs {
+		for _, n := range d.PodDemands {
 			at, candidates, err := o.securityGroupOf(n, found)
 			switch {
 			case err != nil && len(candidates) == 0:
 				complete = false
 			case err != nil:
-				complete = complete && !slices.ContainsFunc(candidates, func(c network.ENIGroup) bool { return c.ID == group })
+				complete = complete && !slices.ContainsFunc(candidates, func(c network.ENISecurityGroup) bool { return c.ID == group })
 			case at == group:
 				want = append(want, n.Rules...)
 				complete = complete && !d.Faulty
@@ -50,7 +50,7 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	eni := func(ids ...string) network.ENI {
 		e := network.ENI{ID: "eni"}
 		for _, id := range ids {
-			e.Groups = append(e.Groups, network.ENIGroup{ID: id})
+			e.SecurityGroups = append(e.SecurityGroups, network.ENISecurityGroup{ID: id})
 		}
 		return e
 	}
@@ -61,7 +61,7 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	held, taken := 0, 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 16))
-		o := RuleOptions{ClusterName: "c", Unmerged: r.IntN(2) == 0, Now: now}
+		o := RuleOptions{ClusterName: "c", KeepPortsSeparate: r.IntN(2) == 0, Now: now}
 		live := make([]EndpointSecurityGroup, len(groups))
 		for i, id := range groups {
 			live[i].ID = id
@@ -69,22 +69,22 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 				live[i].Ingress = append(live[i].Ingress, portRule(80+r.Int32N(5)))
 			}
 		}
-		sum, asks, kept := NewAggregate(), map[Key]targets.Demand{}, map[Key]RuleSet{}
+		sum, asks, kept := NewRuleAggregate(), map[Key]targets.RuleDemand{}, map[Key]RuleSet{}
 		for range 40 {
-			before := map[string]GroupChange{}
+			before := map[string]SecurityGroupChange{}
 			for _, g := range live {
-				before[g.ID] = sum.Change(g, o)
+				before[g.ID] = sum.ChangeOf(g, o)
 			}
 			key := Key{Name: fmt.Sprint(r.IntN(5))}
-			var affected Affected
+			var affected AffectedSecurityGroups
 			if r.IntN(4) == 0 {
 				delete(asks, key)
 				delete(kept, key)
 				affected = sum.Drop(key)
 			} else {
-				d := targets.Demand{ENIUnknown: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}
+				d := targets.RuleDemand{ENIUnknown: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}
 				for range r.IntN(4) {
-					d.Needs = append(d.Needs, targets.Need{
+					d.PodDemands = append(d.PodDemands, targets.EndpointDemand{
 						Lookups: []targets.ENILookup{{Address: addresses[r.IntN(len(addresses)-r.IntN(3))]}},
 						Rules:   []model.IngressRule{portRule(80 + r.Int32N(5)), portRule(80 + r.Int32N(5))},
 					})
@@ -93,20 +93,20 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 				kept[key] = RuleSet{}
 				if r.IntN(5) == 0 {
 					kept[key] = RuleSet{{groups[r.IntN(3)], portRule(80 + r.Int32N(5))}: {}}.Without(c.Rules)
-					c = c.Inheriting(kept[key])
+					c = c.WithInheritedRules(kept[key])
 				}
 				asks[key] = d
 				affected = sum.Set(key, c)
 			}
 			for _, g := range live {
 				want, keep, complete := computeRules(g.ID, slices.Collect(maps.Values(asks)), kept, found, o)
-				authorize, revoke := network.DiffEndpointRules(network.AggregateRules(want, !o.Unmerged), g.Ingress, complete)
+				authorize, revoke := network.DiffEndpointRules(network.AggregateRules(want, !o.KeepPortsSeparate), g.Ingress, complete)
 				all := len(revoke)
 				revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
 					return slices.ContainsFunc(keep, func(k model.IngressRule) bool { return r.From <= k.From && r.To >= k.To })
 				})
 				held, taken = held+all-len(revoke), taken+len(revoke)
-				got := sum.Change(g, o)
+				got := sum.ChangeOf(g, o)
 				if !slices.Equal(got.Authorize, authorize) || !slices.Equal(got.Revoke, revoke) {
 					t.Fatalf("seed %d, group %s: the aggregate adds %v and takes %v away, a full computation %v and %v", seed, g.ID, got.Authorize, got.Revoke, authorize, revoke)
 				}
@@ -118,7 +118,7 @@ func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 		for key := range asks {
 			sum.Drop(key)
 		}
-		if !reflect.DeepEqual(sum, NewAggregate()) {
+		if !reflect.DeepEqual(sum, NewRuleAggregate()) {
 			t.Fatalf("seed %d: when all bindings have gone there is still %+v", seed, sum)
 		}
 	}

@@ -13,25 +13,25 @@ import (
 
 // Conflict is the reason why a binding must not register targets in its target group. The zero value is no conflict.
 type Conflict struct {
-	First *elbv2.TargetGroupBinding // the binding that may register targets instead
-	Owned bool                      // the target group was created for an object of another namespace
+	PrecedingBinding      *elbv2.TargetGroupBinding // the binding that may register targets instead
+	OwnedByOtherNamespace bool                      // the target group was created for an object of another namespace
 }
 
 // exists reports whether there is a conflict.
-func (c Conflict) exists() bool { return c.First != nil || c.Owned }
+func (c Conflict) exists() bool { return c.PrecedingBinding != nil || c.OwnedByOtherNamespace }
 
 // ConflictOf compares a binding with the other bindings of its target group, and returns the first one that has precedence.
 // Two bindings would deregister each other's targets endlessly, unless both allow sharing the target group. A target group
 // that the controller created is for bindings in the namespaces of its owners. Its name is predictable, so that a binding of
 // another namespace may have been created earlier.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
-	out := Conflict{Owned: !MayRegister(b, owners)}
+	out := Conflict{OwnedByOtherNamespace: !MayRegister(b, owners)}
 	for _, o := range others {
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
 			continue
 		}
-		if hasPrecedence(o, b, owners) && (out.First == nil || hasPrecedence(o, out.First, owners)) {
-			out.First = o
+		if hasPrecedence(o, b, owners) && (out.PrecedingBinding == nil || hasPrecedence(o, out.PrecedingBinding, owners)) {
+			out.PrecedingBinding = o
 		}
 	}
 	return out
@@ -52,9 +52,9 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
 }
 
-// hasPrecedence reports whether a comes before b in the order of the bindings of a target group: first those of its owners, then
-// those that have found the target group, then older ones. The second criterion excludes bindings that were created before the
-// target group of their name.
+// hasPrecedence reports whether a comes before b in the order of the bindings of a target group: first those of its owners,
+// then those that have found the target group, then older ones. The second criterion excludes bindings that were created
+// before the target group of their name.
 func hasPrecedence(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x
@@ -75,12 +75,12 @@ func hasTargetGroup(b *elbv2.TargetGroupBinding) bool {
 // namespace.
 func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{
-		Object: targets.Ref(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
+		Object: targets.BindingRef(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
 		Message: fmt.Sprintf("target group %q was made for an object of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
 		Fix:     "delete the binding, or name a target group of its own",
 	}
-	if !c.Owned {
-		f.Message = fmt.Sprintf("target group %s%s already has the targets of TargetGroupBinding %s/%s", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, c.First.Namespace, c.First.Name)
+	if !c.OwnedByOtherNamespace {
+		f.Message = fmt.Sprintf("target group %s%s already has the targets of TargetGroupBinding %s/%s", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, c.PrecedingBinding.Namespace, c.PrecedingBinding.Name)
 		f.Fix = "delete one of the two"
 	}
 	return f
@@ -102,7 +102,7 @@ func UnsupportedFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 		return nil
 	}
 	return &finding.Finding{
-		Object: targets.Ref(b), Field: field, Reason: finding.Unsupported, Severity: finding.Error,
+		Object: targets.BindingRef(b), Field: field, Reason: finding.Unsupported, Severity: finding.Error,
 		Message: what + "; the targets stay unchanged", Fix: "use a target group of type ip",
 	}
 }

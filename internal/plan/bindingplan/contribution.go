@@ -10,19 +10,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// GroupRule is a rule of a security group.
-type GroupRule struct {
+// SecurityGroupRule is a rule of a security group.
+type SecurityGroupRule struct {
 	Group string
 	Rule  model.IngressRule
 }
 
 // RuleSet is a set of rules of security groups.
-type RuleSet map[GroupRule]struct{}
+type RuleSet map[SecurityGroupRule]struct{}
 
 // add adds rules of a security group.
 func (s RuleSet) add(group string, rules []model.IngressRule) {
 	for _, r := range rules {
-		s[GroupRule{group, r}] = struct{}{}
+		s[SecurityGroupRule{group, r}] = struct{}{}
 	}
 }
 
@@ -57,8 +57,8 @@ func (s RuleSet) Without(o RuleSet) RuleSet {
 	return out
 }
 
-// Groups returns the security groups of the rules.
-func (s RuleSet) Groups() map[string]bool {
+// SecurityGroups returns the security groups of the rules.
+func (s RuleSet) SecurityGroups() map[string]bool {
 	out := map[string]bool{}
 	for r := range s {
 		out[r.Group] = true
@@ -70,69 +70,70 @@ func (s RuleSet) Groups() map[string]bool {
 type Contribution struct {
 	// Rules has the rules that must exist.
 	Rules RuleSet
-	// Retained has the rules that are not removed if they exist.
-	Retained RuleSet
-	// Held has the security groups in which no rule is removed, because it is unknown which rules the binding needs there.
-	Held map[string]bool
+	// RetainedRules has the rules that are not removed if they exist.
+	RetainedRules RuleSet
+	// HeldSecurityGroups has the security groups in which no rule is removed, because it is unknown which rules the binding
+	// needs there.
+	HeldSecurityGroups map[string]bool
 	// HoldsAll is set if no rule of any security group is removed, because the security groups of the binding are unknown.
 	HoldsAll bool
 }
 
-// All returns the rules that must exist and those that are retained.
-func (c Contribution) All() RuleSet { return c.Rules.Union(c.Retained) }
+// AllRules returns the rules that must exist and those that are retained.
+func (c Contribution) AllRules() RuleSet { return c.Rules.Union(c.RetainedRules) }
 
-// Retaining returns the contribution with the rules of the previous one as retained. These include the rules of endpoints that
-// are unknown now.
-func (c Contribution) Retaining(was Contribution) Contribution {
-	return Contribution{Rules: c.Rules, Retained: was.All().Without(c.Rules), Held: was.Held, HoldsAll: was.HoldsAll}
+// WithPreviousRetained returns the contribution with the rules of the previous one as retained. These include the rules of
+// endpoints that are unknown now.
+func (c Contribution) WithPreviousRetained(was Contribution) Contribution {
+	return Contribution{Rules: c.Rules, RetainedRules: was.AllRules().Without(c.Rules), HeldSecurityGroups: was.HeldSecurityGroups, HoldsAll: was.HoldsAll}
 }
 
-// Inheriting returns the contribution with rules that other bindings do not retain any more.
-func (c Contribution) Inheriting(rules RuleSet) Contribution {
-	c.Retained = c.Retained.Union(rules).Without(c.Rules)
+// WithInheritedRules returns the contribution with rules that other bindings do not retain any more.
+func (c Contribution) WithInheritedRules(rules RuleSet) Contribution {
+	c.RetainedRules = c.RetainedRules.Union(rules).Without(c.Rules)
 	return c
 }
 
 // Empty reports whether the contribution has no effect.
 func (c Contribution) Empty() bool {
-	return len(c.Rules)+len(c.Retained)+len(c.Held) == 0 && !c.HoldsAll
+	return len(c.Rules)+len(c.RetainedRules)+len(c.HeldSecurityGroups) == 0 && !c.HoldsAll
 }
 
-// hold adds a security group to Held.
-func (c *Contribution) hold(group string) {
-	if c.Held == nil {
-		c.Held = map[string]bool{}
+// holdSecurityGroup adds a security group to HeldSecurityGroups.
+func (c *Contribution) holdSecurityGroup(group string) {
+	if c.HeldSecurityGroups == nil {
+		c.HeldSecurityGroups = map[string]bool{}
 	}
-	c.Held[group] = true
+	c.HeldSecurityGroups[group] = true
 }
 
 // RequestedRules has the rules that a binding requests.
 type RequestedRules struct {
 	Contribution
-	Complete bool         // all rules are known
-	Faulty   bool         // some rules are unknown until the binding is corrected
-	Findings finding.List // why the rules are not complete
-	Unseen   finding.List // see RulesResult
+	Complete           bool         // all rules are known
+	Faulty             bool         // some rules are unknown until the binding is corrected
+	Findings           finding.List // why the rules are not complete
+	PendingENIFindings finding.List // see RulesResult
 }
 
 // newRequestedRules returns requested rules without those of endpoints.
-func newRequestedRules(d targets.Demand) RequestedRules {
+func newRequestedRules(d targets.RuleDemand) RequestedRules {
 	a := RequestedRules{Contribution: Contribution{Rules: RuleSet{}, HoldsAll: d.ENIUnknown}, Complete: !d.ENIUnknown && !d.Faulty, Faulty: d.Faulty}
 	a.Findings.Add(d.Findings...)
 	return a
 }
 
 // RulesOfPods returns the rules that a binding requests in the security groups of its pods; see RulesOfNodes for nodes.
-func RulesOfPods(d targets.Demand, found ENIs, o RuleOptions) RequestedRules {
+func RulesOfPods(d targets.RuleDemand, found ENIs, o RuleOptions) RequestedRules {
 	a := newRequestedRules(d)
 	var last ruleList
-	for _, n := range d.Needs {
+	for _, n := range d.PodDemands {
 		group, candidates, err := o.securityGroupOf(n, found)
 		if err != nil {
 			a.Complete = false
 			a.HoldsAll = a.HoldsAll || len(candidates) == 0
 			for _, c := range candidates {
-				a.hold(c.ID)
+				a.holdSecurityGroup(c.ID)
 			}
 			o.addUnknownSecurityGroup(&a, n, unknownSecurityGroupFinding(d.Ref, err), err)
 			continue
@@ -141,7 +142,7 @@ func RulesOfPods(d targets.Demand, found ENIs, o RuleOptions) RequestedRules {
 			a.addRules(group, n.Rules)
 		}
 	}
-	a.Findings, a.Unseen = a.Findings.Sorted(), a.Unseen.Sorted()
+	a.Findings, a.PendingENIFindings = a.Findings.Sorted(), a.PendingENIFindings.Sorted()
 	return a
 }
 
@@ -149,16 +150,16 @@ func RulesOfPods(d targets.Demand, found ENIs, o RuleOptions) RequestedRules {
 func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
-		a.hold(group)
+		a.holdSecurityGroup(group)
 	}
 }
 
-// addUnknownSecurityGroup adds the finding about an endpoint whose security group is unknown. AWS may not show the address of a new or
-// terminating pod for some seconds.
-func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.Need, f finding.Finding, err error) {
+// addUnknownSecurityGroup adds the finding about an endpoint whose security group is unknown. AWS may not show the address
+// of a new or terminating pod for some seconds.
+func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.EndpointDemand, f finding.Finding, err error) {
 	to := &a.Findings
 	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.FollowUpTime {
-		to = &a.Unseen
+		to = &a.PendingENIFindings
 	}
 	to.Add(f)
 }

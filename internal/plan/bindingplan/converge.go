@@ -23,25 +23,25 @@ const (
 
 // converge plans for a binding that is not being deleted.
 func (p *planner) converge() {
-	if p.Undescribed != nil {
-		p.Unavailable = p.Undescribed.isMissing()
-		p.stopWithFailure(*p.Undescribed)
+	if p.DescribeFailure != nil {
+		p.TargetsUnavailable = p.DescribeFailure.isMissing()
+		p.stopWithFailure(*p.DescribeFailure)
 		return
 	}
-	if f := UnsupportedFinding(p.Described); f != nil {
+	if f := UnsupportedFinding(p.CompletedBinding); f != nil {
 		p.stopWithFindings(*f)
 		return
 	}
 	p.findings.Add(p.Resolution.Findings...)
-	p.addStep(Known, "")
-	if p.isUnchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
-		p.addStep(NoRemoval, "")
+	p.addStep(NoteBindingRead, "")
+	if p.isUnchanged() && p.Memory.ComparisonDueIn > 0 && !p.mustReportNoEndpoints() {
+		p.addStep(NoteRemovalNotNeeded, "")
 		p.Deferred = true
-		p.requeueAfter(p.Memory.DueIn, "to compare it with AWS")
-		if wait, ok := p.noEndpointsIn(); ok {
+		p.requeueAfter(p.Memory.ComparisonDueIn, "to compare it with AWS")
+		if wait, ok := p.noEndpointsReportDelay(); ok {
 			p.requeueAfter(wait, "pods may become endpoints")
 		}
-		p.end = reportMissingEndpoints
+		p.finalReport = reportMissingEndpoints
 		return
 	}
 	if p.Conflict == nil {
@@ -50,11 +50,11 @@ func (p *planner) converge() {
 	}
 	if !p.Conflict.exists() { // the ARN is written only into the binding that has precedence, see hasPrecedence
 		p.completeBinding()
-		if !p.hasFinalizer() && !p.Claimed {
+		if !p.hasFinalizer() && !p.FinalizerAdded {
 			p.addStep(AddFinalizer{}, "the targets are to be taken out before the binding goes")
 			return
 		}
-		if p.Group == nil && (p.storedCheckpoint() == "" || p.Memory.DueIn <= 0 || !p.isSpecObserved()) {
+		if p.LiveTargetGroup == nil && (p.storedCheckpoint() == "" || p.Memory.ComparisonDueIn <= 0 || !p.isSpecObserved()) {
 			p.ask(AskTargetGroup{}) // not for each change of pods
 			return
 		}
@@ -62,27 +62,27 @@ func (p *planner) converge() {
 	switch {
 	case p.Conflict.exists():
 		p.addStep(SyncRules{OnlyIfRequested: true}, "rules for the pods that already exist")
-		if o := p.Conflict.First; o != nil { // its deletion triggers a run
-			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
+		if o := p.Conflict.PrecedingBinding; o != nil { // its deletion triggers a run
+			p.WatchedObjects = append(p.WatchedObjects, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
 		p.requeueAfter(durations.DeniedWait, "")
-		p.stopWithFindings(p.Conflict.finding(p.Described))
-	case p.Resolution.NotFound:
-		p.removeWithoutBackend()
+		p.stopWithFindings(p.Conflict.finding(p.CompletedBinding))
+	case p.Resolution.BackendMissing:
+		p.removeForMissingBackend()
 	case p.Resolution.SourceMissing:
-		p.retainAll()
+		p.retainForMissingSource()
 	case p.Resolution.Faulty:
-		p.addStep(BackendSeen, "")
+		p.addStep(NoteBackendFound, "")
 		p.stopWithFindings()
 	default:
-		p.addStep(BackendSeen, "")
-		if p.Group != nil && p.Group.TargetGroup != nil {
-			g := p.Group.TargetGroup
-			if f := g.contradicts(p.Stored); f != nil {
+		p.addStep(NoteBackendFound, "")
+		if p.LiveTargetGroup != nil && p.LiveTargetGroup.TargetGroup != nil {
+			g := p.LiveTargetGroup.TargetGroup
+			if f := g.contradictionFinding(p.StoredBinding); f != nil {
 				p.stopWithFindings(*f)
 				return
 			}
-			p.findings.Add(g.ignoredSettings(p.Stored)...)
+			p.findings.Add(g.ignoredSettings(p.StoredBinding)...)
 		}
 		targetPlanner{p}.moveTargets(p.comparisonAge())
 	}
@@ -91,10 +91,10 @@ func (p *planner) converge() {
 // comparisonAge returns the maximum age of the targets for the comparison; zero means the cached targets.
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
-	case m.HasCheckpoint && m.Checkpoint == p.Want && p.storedCheckpoint() == "":
+	case m.HasCheckpoint && m.Checkpoint == p.DesiredCheckpoint && p.storedCheckpoint() == "":
 		// A user or another client has removed the checkpoint of an unchanged binding, to request a comparison with AWS.
-		return durations.Moment
-	case m.DueIn <= 0:
+		return durations.ShortestInterval
+	case m.ComparisonDueIn <= 0:
 		return p.Options.ResyncAge
 	}
 	return 0
@@ -102,10 +102,10 @@ func (p *planner) comparisonAge() time.Duration {
 
 // isUnchanged reports whether nothing has changed since the last complete run.
 func (f *Facts) isUnchanged() bool {
-	if f.Memory.HasCheckpoint && f.Memory.Checkpoint != f.Want {
+	if f.Memory.HasCheckpoint && f.Memory.Checkpoint != f.DesiredCheckpoint {
 		return false // a user who may edit the binding may have written the checkpoint
 	}
-	if f.Resolution.NotFound || f.Resolution.SourceMissing || f.Resolution.Faulty || f.Resolution.Unknown || f.storedCheckpoint() != f.Want || !f.hasFinalizer() {
+	if f.Resolution.BackendMissing || f.Resolution.SourceMissing || f.Resolution.Faulty || f.Resolution.ViewInconsistent || f.storedCheckpoint() != f.DesiredCheckpoint || !f.hasFinalizer() {
 		return false
 	}
 	return f.isSpecObserved() && !f.hasClosedGate()
@@ -113,12 +113,14 @@ func (f *Facts) isUnchanged() bool {
 
 // isSpecObserved reports whether a run has succeeded with the current spec.
 func (f *Facts) isSpecObserved() bool {
-	seen := f.Stored.Status.ObservedGeneration
-	return seen != nil && *seen >= f.Stored.Generation
+	seen := f.StoredBinding.Status.ObservedGeneration
+	return seen != nil && *seen >= f.StoredBinding.Generation
 }
 
 // storedCheckpoint returns the checkpoint of the stored binding.
-func (f *Facts) storedCheckpoint() string { return f.Stored.Annotations[targets.CheckpointAnnotation] }
+func (f *Facts) storedCheckpoint() string {
+	return f.StoredBinding.Annotations[targets.CheckpointAnnotation]
+}
 
 // hasFinalizer reports whether a binding has the finalizer of the controller.
 func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
@@ -130,38 +132,38 @@ func (p *planner) clearCheckpoint() {
 	p.addStep(SetCheckpoint{}, "the binding is not complete until all steps are carried out")
 }
 
-// removeWithoutBackend plans to remove targets and rules of a binding whose Service or port does not exist.
-func (p *planner) removeWithoutBackend() {
-	p.addStep(BackendMissing, "")
+// removeForMissingBackend plans to remove targets and rules of a binding whose Service or port does not exist.
+func (p *planner) removeForMissingBackend() {
+	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		// The event of a new Service may arrive later.
-		p.addStep(NoRemoval, "")
+		p.addStep(NoteRemovalNotNeeded, "")
 		p.requeueAfter(durations.FirstBackOff, "the Service may be created soon")
 		return
 	}
 	const why = "the Service or its port does not exist"
 	if p.Memory.AbsentFor < durations.LongestWait {
-		// A user may have replaced the Service by another one. The load balancer sends requests to the old pods until the targets
-		// of the other Service are healthy. Then the stack deletes the binding.
+		// A user may have replaced the Service by another one. The load balancer sends requests to the old pods until the
+		// targets of the other Service are healthy. Then the stack deletes the binding.
 		switch {
-		case p.Wanted == nil:
+		case p.NeededByStack == nil:
 			p.ask(AskWanted{})
 			return
-		case *p.Wanted:
+		case *p.NeededByStack:
 			p.openGates(why)
 			p.requeueAfter(durations.LongestWait-p.Memory.AbsentFor, "another Service may replace it")
-			p.end = reportMissingBackend
+			p.finalReport = reportMissingBackend
 			return
 		}
 	}
 	p.clearCheckpoint()
-	p.end = reportMissingBackend
+	p.finalReport = reportMissingBackend
 	p.cleanUp(why)
 }
 
-// retainAll plans no changes while there are no nodes or EndpointSlices at all.
-func (p *planner) retainAll() {
-	p.addStep(BackendMissing, "")
+// retainForMissingSource plans no changes while there are no nodes or EndpointSlices at all.
+func (p *planner) retainForMissingSource() {
+	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "nodes or EndpointSlices may be created soon, for example for a new Service")
 		return
@@ -170,10 +172,10 @@ func (p *planner) retainAll() {
 }
 
 // stopWithFailure ends a plan because a fact could not be read.
-func (p *planner) stopWithFailure(f Failure) { p.failed, p.end = &f, reportFailure }
+func (p *planner) stopWithFailure(f Failure) { p.endingFailure, p.finalReport = &f, reportFailure }
 
 // stopWithFindings ends a plan with findings that a user has to correct.
 func (p *planner) stopWithFindings(fs ...finding.Finding) {
-	p.ended = append(p.ended, fs...)
-	p.end = reportFindings
+	p.endFindings = append(p.endFindings, fs...)
+	p.finalReport = reportFindings
 }

@@ -14,28 +14,28 @@ import (
 // ENIQuery is a query for ENIs.
 type ENIQuery struct {
 	Instances []string // by instance id
-	// Carried has the addresses that the ENIs of an instance are expected to have, by instance id. Addresses
+	// ExpectedAddresses has the addresses that the ENIs of an instance are expected to have, by instance id. Addresses
 	// change with pods, so that a cached answer without one of them has to be read again.
-	Carried   map[string][]string
-	IDs       []string // by id of the ENI
-	Addresses []string // by a private IPv4 or IPv6 address of the ENI
+	ExpectedAddresses map[string][]string
+	IDs               []string // by id of the ENI
+	Addresses         []string // by a private IPv4 or IPv6 address of the ENI
 	// MaxAge is the maximum age of the answer, if above zero.
 	MaxAge time.Duration
 }
 
 // ENIs is the answer to an ENIQuery.
 type ENIs struct {
-	OfInstance map[string][]network.ENI
+	ByInstance map[string][]network.ENI
 	ByID       map[string]network.ENI
 	ByAddress  map[string]network.ENI
 }
 
 // RuleOptions has the settings for rules.
 type RuleOptions struct {
-	ClusterName string
-	GroupTags   map[string]string
-	// Unmerged is set if the ports of one source must not be merged to a range.
-	Unmerged bool
+	ClusterName       string
+	SecurityGroupTags map[string]string
+	// KeepPortsSeparate is set if the ports of one source must not be merged to a range.
+	KeepPortsSeparate bool
 	// Now is the current time.
 	Now time.Time
 }
@@ -55,18 +55,18 @@ func unknownSecurityGroupFinding(b finding.Ref, err error) finding.Finding {
 // errNoENI is the error for an endpoint whose address no ENI has. AWS shows new addresses after a delay.
 var errNoENI = errors.New("AWS has no network interface with the address")
 
-// QueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeGroups for nodes.
-func QueryFor(demands ...targets.Demand) ENIQuery {
-	q := ENIQuery{Carried: map[string][]string{}}
+// ENIQueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeSecurityGroups for nodes.
+func ENIQueryFor(demands ...targets.RuleDemand) ENIQuery {
+	q := ENIQuery{ExpectedAddresses: map[string][]string{}}
 	for _, d := range demands {
-		for _, n := range d.Needs {
+		for _, n := range d.PodDemands {
 			for i, p := range n.Lookups {
 				switch {
 				case p.Instance != "":
 					q.Instances = append(q.Instances, p.Instance)
 					// After another lookup, the instance is only a fallback and need not have the address.
-					if p.Carried != "" && i == 0 {
-						q.Carried[p.Instance] = append(q.Carried[p.Instance], p.Carried)
+					if p.EndpointIP != "" && i == 0 {
+						q.ExpectedAddresses[p.Instance] = append(q.ExpectedAddresses[p.Instance], p.EndpointIP)
 					}
 				case p.ENI != "":
 					q.IDs = append(q.IDs, p.ENI)
@@ -76,18 +76,18 @@ func QueryFor(demands ...targets.Demand) ENIQuery {
 			}
 		}
 	}
-	for i := range q.Carried {
-		q.Carried[i] = unique(q.Carried[i])
+	for i := range q.ExpectedAddresses {
+		q.ExpectedAddresses[i] = sortAndDeduplicate(q.ExpectedAddresses[i])
 	}
-	q.Instances, q.IDs, q.Addresses = unique(q.Instances), unique(q.IDs), unique(q.Addresses)
+	q.Instances, q.IDs, q.Addresses = sortAndDeduplicate(q.Instances), sortAndDeduplicate(q.IDs), sortAndDeduplicate(q.Addresses)
 	return q
 }
 
 // Empty reports whether the query selects nothing.
 func (q ENIQuery) Empty() bool { return len(q.Instances)+len(q.IDs)+len(q.Addresses) == 0 }
 
-// unique sorts a list and removes duplicates.
-func unique(list []string) []string {
+// sortAndDeduplicate sorts a list and removes duplicates.
+func sortAndDeduplicate(list []string) []string {
 	if !slices.IsSorted(list) {
 		slices.Sort(list)
 	}
@@ -95,11 +95,11 @@ func unique(list []string) []string {
 }
 
 // securityGroupOf returns the security group for the rules of an endpoint, and all security groups of its ENI.
-func (o RuleOptions) securityGroupOf(n targets.Need, found ENIs) (string, []network.ENIGroup, error) {
+func (o RuleOptions) securityGroupOf(n targets.EndpointDemand, found ENIs) (string, []network.ENISecurityGroup, error) {
 	for _, p := range n.Lookups {
 		if eni, ok := eniAt(p, found); ok {
-			group, err := network.ChooseSecurityGroup(o.ClusterName, eni.ID, eni.Groups, o.GroupTags)
-			return group, eni.Groups, err
+			group, err := network.ChooseSecurityGroup(o.ClusterName, eni.ID, eni.SecurityGroups, o.SecurityGroupTags)
+			return group, eni.SecurityGroups, err
 		}
 	}
 	return "", nil, fmt.Errorf("%w of %s, so no security group is opened for it", errNoENI, n.Endpoint)
@@ -110,12 +110,12 @@ func eniAt(p targets.ENILookup, found ENIs) (network.ENI, bool) {
 	switch {
 	case p.ENI != "":
 		eni, ok := found.ByID[p.ENI]
-		return eni, ok && eni.Carries(p.Carried)
+		return eni, ok && eni.HasAddress(p.EndpointIP)
 	case p.Address != "":
 		eni, ok := found.ByAddress[p.Address]
-		return eni, ok && (p.Carried == "" || eni.Carries(p.Carried))
-	case p.Carried != "":
-		return network.ENIOf(p.Carried, found.OfInstance[p.Instance])
+		return eni, ok && (p.EndpointIP == "" || eni.HasAddress(p.EndpointIP))
+	case p.EndpointIP != "":
+		return network.ENIOf(p.EndpointIP, found.ByInstance[p.Instance])
 	}
-	return network.Primary(found.OfInstance[p.Instance])
+	return network.PrimaryENI(found.ByInstance[p.Instance])
 }

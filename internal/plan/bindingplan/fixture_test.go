@@ -29,7 +29,7 @@ var (
 	quotaFailure     = Failure{Err: errRefused, Class: failure.Quota}
 	temporaryFailure = Failure{Err: errRefused, Class: failure.Unknown}
 	throttledFailure = Failure{Err: errRefused, Class: failure.Throttled, RetryAfter: 3 * time.Second}
-	services         = `
+	serviceYAML      = `
 apiVersion: v1
 kind: Service
 metadata: {namespace: ns, name: web}
@@ -37,8 +37,8 @@ spec: {ports: [{name: http, port: 80, targetPort: 8080}]}
 `
 )
 
-// binding returns a binding with its finalizer, for a target group of type ip.
-func binding() *elbv2.TargetGroupBinding {
+// testBinding returns a binding with its finalizer, for a target group of type ip.
+func testBinding() *elbv2.TargetGroupBinding {
 	kind, protocol, family := elbv2.TargetTypeIP, elbv2.Protocol("HTTP"), elbv2.TargetGroupIPAddressTypeIPv4
 	return &elbv2.TargetGroupBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -52,12 +52,12 @@ func binding() *elbv2.TargetGroupBinding {
 	}
 }
 
-// resolution returns the endpoints of a binding. Each pod is given by the last number of its address, with the prefix
+// resolveWithPods returns the endpoints of a binding. Each pod is given by the last number of its address, with the prefix
 // "!" for a closed readiness gate.
-func resolution(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
+func resolveWithPods(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
 	t.Helper()
 	b.Spec.ServiceRef.Port.IntVal = 80
-	docs := services + `---
+	docs := serviceYAML + `---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {namespace: ns, name: web-1, labels: {kubernetes.io/service-name: web}}
@@ -96,8 +96,8 @@ status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: Contai
 	return targets.Resolve(cluster.NewView(store), b, targets.Options{})
 }
 
-// target returns a registered target, given by the last number of its address.
-func target(n, state string) *observed.Target {
+// testTarget returns a registered target, given by the last number of its address.
+func testTarget(n, state string) *observed.Target {
 	return &observed.Target{ID: "10.0.0." + n, Port: 8080, State: state}
 }
 
@@ -106,25 +106,25 @@ func healthOf(list ...string) *Health {
 	h := &Health{}
 	for _, x := range list {
 		n, state, _ := strings.Cut(x, " ")
-		h.Targets = append(h.Targets, target(n, state))
+		h.Targets = append(h.Targets, testTarget(n, state))
 	}
 	return h
 }
 
 // completeFacts returns facts that were all read. By default pods 1 and 2 are endpoints, and both are registered.
 func completeFacts(t testing.TB, pods ...string) *Facts {
-	b := binding()
+	b := testBinding()
 	if len(pods) == 0 {
 		pods = []string{"1", "2"}
 	}
 	f := &Facts{
 		Now: now, Key: Key{Namespace: "ns", Name: "b"}, Options: Options{VPC: "vpc-1", Requeue: 15 * time.Second, ResyncAge: time.Minute},
-		Memory: Memory{Known: true, DueIn: time.Hour}, Stored: b, Described: b, Want: "want", Resolution: resolution(t, b, pods...),
-		Group:    &GroupAnswer{TargetGroup: &TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}},
-		Conflict: &Conflict{}, Record: &Record{}, Health: healthOf("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
+		Memory: Memory{WasRead: true, ComparisonDueIn: time.Hour}, StoredBinding: b, CompletedBinding: b, DesiredCheckpoint: "want", Resolution: resolveWithPods(t, b, pods...),
+		LiveTargetGroup: &TargetGroupAnswer{TargetGroup: &TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}},
+		Conflict:        &Conflict{}, Record: &TargetRecord{}, Health: healthOf("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
 	}
 	for _, e := range f.Resolution.Endpoints() {
-		if targets.HasGate(e.Pod, f.gate()) {
+		if targets.HasGate(e.Pod, f.gateType()) {
 			f.GatedPods = append(f.GatedPods, e.Pod)
 		}
 	}
@@ -134,7 +134,7 @@ func completeFacts(t testing.TB, pods ...string) *Facts {
 // setDeleted changes the facts to those of a binding that is being deleted, or that no longer exists.
 func setDeleted(f *Facts, absent bool) {
 	at := metav1.NewTime(now)
-	f.Stored.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &InUse{}
+	f.StoredBinding.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &UsageAnswer{}
 }
 
 // planText returns a plan as text: its questions, or its steps in order.
@@ -158,9 +158,9 @@ func stepsText(steps []Step) (out []string) {
 }
 
 var noteNames = map[Note]string{
-	Known: "known", BackendSeen: "backend seen", BackendMissing: "backend missing",
-	Departed: "departed", Released: "released", Forgotten: "forgotten",
-	Compared: "compared", SuccessPending: "success pending", SuccessReported: "success reported", NoRemoval: "no removal",
+	NoteBindingRead: "known", NoteBackendFound: "backend seen", NoteBackendMissing: "backend missing",
+	NoteDeletedInUse: "departed", NoteResourcesRemoved: "released", NoteForgotten: "forgotten",
+	NoteCompared: "compared", NoteSuccessPending: "success pending", NoteSuccessReported: "success reported", NoteRemovalNotNeeded: "no removal",
 }
 
 func actionText(a Action) string {
@@ -178,16 +178,16 @@ func actionText(a Action) string {
 		for _, t := range a.Targets {
 			ids = append(ids, t.ID)
 		}
-		return "deregister " + strings.Join(ids, " ") + textIf(a.MayMiss, " if there") + textIf(a.MayWait, " or later")
+		return "deregister " + strings.Join(ids, " ") + textIf(a.AllowMissing, " if there") + textIf(a.AllowPostponed, " or later")
 	case SyncRules:
-		return "rules" + textIf(a.Leaving, " without it") + textIf(a.Keeps, " and of old targets") + textIf(a.OnlyIfRequested, " if it has any") + textIf(a.MaxAge > 0, " compared")
+		return "rules" + textIf(a.ExcludeBinding, " without it") + textIf(a.RetainPreviousRules, " and of old targets") + textIf(a.OnlyIfRequested, " if it has any") + textIf(a.MaxAge > 0, " compared")
 	case SetCheckpoint:
 		return strings.TrimSpace("checkpoint "+a.Value) + textIf(a.IfRulesMissing, " if rules are missing")
 	case SetGate:
 		return strings.TrimSpace(fmt.Sprintf("gate %s %s %s", a.Pod.Name, a.Want.Status, a.Want.Reason))
 	case SetStatus:
 		c := a.Conditions[len(a.Conditions)-1]
-		return fmt.Sprintf("status %s %s", c.Status, c.Reason) + textIf(a.Observed != nil, " observed")
+		return fmt.Sprintf("status %s %s", c.Status, c.Reason) + textIf(a.ReconciledGeneration != nil, " observed")
 	case WriteEvents:
 		var reasons []string
 		for _, p := range a.Patches {
@@ -216,7 +216,7 @@ func reportText(r Report) string {
 	if r.RetryAfter > 0 {
 		out = append(out, "again in "+r.RetryAfter.String())
 	}
-	out = append(out, textIf(r.Complete, "complete"), textIf(r.Waiting, "waiting"))
+	out = append(out, textIf(r.Complete, "complete"), textIf(r.CallPostponed, "waiting"))
 	if r.Err != nil {
 		out = append(out, "error")
 	}

@@ -20,26 +20,26 @@ type delayedChanges struct {
 // isEmpty reports whether nothing is delayed.
 func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
 
-// delayFlapping removes flapping targets from the moves: they are neither registered nor deregistered for some time. While an
-// endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are deregistered at once. If no
-// target can serve, the delay is short. Nodes are never delayed, because tenants cannot change them. It reports whether the plan
-// can go on.
-func (p targetPlanner) delayFlapping(m *moves) bool {
-	if p.Memory.FlappingFor <= 0 || targets.IsInstance(p.Described) {
+// delayFlapping removes flapping targets from the moves: they are neither registered nor deregistered for some time. While
+// an endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are deregistered at once.
+// If no target can serve, the delay is short. Nodes are never delayed, because tenants cannot change them. It reports
+// whether the plan can go on.
+func (p targetPlanner) delayFlapping(m *targetMoves) bool {
+	if p.Memory.FlappingDelay <= 0 || targets.HasInstanceTargets(p.CompletedBinding) {
 		return true
 	}
-	m.delayed.wait = p.Memory.FlappingFor
-	flaps := func(id string) bool { return p.Memory.Flapping[id] }
-	for _, e := range m.Register {
+	m.delayed.wait = p.Memory.FlappingDelay
+	flaps := func(id string) bool { return p.Memory.FlappingTargets[id] }
+	for _, e := range m.ToRegister {
 		if flaps(e.ID) {
 			m.delayed.endpoints = append(m.delayed.endpoints, e)
 		}
 	}
-	unserving, ok := p.unservingTargets(m.Deregister)
+	unserving, ok := p.unservingTargets(m.ToDeregister)
 	if !ok {
 		return false
 	}
-	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t *observed.Target) bool {
+	m.ToDeregister = slices.DeleteFunc(slices.Clone(m.ToDeregister), func(t *observed.Target) bool {
 		isDelayed := (len(m.delayed.endpoints) > 0 || flaps(t.ID)) && !slices.Contains(unserving, t)
 		if isDelayed {
 			m.delayed.targets = append(m.delayed.targets, t)
@@ -47,13 +47,13 @@ func (p targetPlanner) delayFlapping(m *moves) bool {
 		return isDelayed
 	})
 	if len(m.MatchedTargets())+len(m.delayed.targets) == 0 {
-		m.delayed.wait = p.Memory.FlappingAlone
+		m.delayed.wait = p.Memory.FlappingDelayIfAlone
 	}
 	if m.delayed.wait <= 0 {
 		m.delayed.endpoints = nil
 		return true
 	}
-	m.Register = slices.DeleteFunc(slices.Clone(m.Register), func(e targets.Endpoint) bool { return flaps(e.ID) })
+	m.ToRegister = slices.DeleteFunc(slices.Clone(m.ToRegister), func(e targets.Endpoint) bool { return flaps(e.ID) })
 	return true
 }
 
@@ -64,7 +64,7 @@ func (p targetPlanner) unservingTargets(old []*observed.Target) ([]*observed.Tar
 	}
 	serving, ok := p.servingPods(old)
 	for _, pod := range serving { // a run is due when it becomes unready
-		p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		p.WatchedObjects = append(p.WatchedObjects, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
 	return slices.DeleteFunc(slices.Clone(old), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
@@ -76,7 +76,7 @@ func (r *reporter) reportFlapping(d delayedChanges) {
 	}
 	r.requeueAfter(d.wait, "targets were registered and deregistered repeatedly")
 	r.Findings.Add(finding.Finding{
-		Object: targets.Ref(r.Stored), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
+		Object: targets.BindingRef(r.StoredBinding), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
 		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",
 		Fix:     "find out what edits the Service, its EndpointSlices or the labels of its pods repeatedly, or why the pods alternate between ready and unready",
 	})

@@ -12,27 +12,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noWaitingPod is the waiting time if no pod waits for its target to become healthy. Otherwise the waiting time is the time since the
-// latest change of a closed gate, which may be zero.
+// noWaitingPod is the waiting time if no pod waits for its target to become healthy. Otherwise the waiting time is the time
+// since the latest change of a closed gate, which may be zero.
 const noWaitingPod time.Duration = -1
 
 // gateCondition is the desired condition of the readiness gate of a pod.
 type gateCondition struct {
 	pod  *corev1.Pod
-	want targets.Condition
+	want targets.ReadinessCondition
 	// stuck is set if the health of the target will not change soon, so that polling it is useless.
 	stuck bool
 }
 
-// gateReader plans the readiness gates of pods.
-type gateReader struct{ *Facts }
+// gatePlanner plans the readiness gates of pods.
+type gatePlanner struct{ *Facts }
 
-// planPodConditions plans the conditions of pods with the readiness gate: the health of their targets, or why they have no target. It
-// returns how long the latest of them has waited, or noWaitingPod.
-func (f gateReader) planPodConditions(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) time.Duration {
+// planPodConditions plans the conditions of pods with the readiness gate: the health of their targets, or why they have no
+// target. It returns how long the latest of them has waited, or noWaitingPod.
+func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedPair, registered []targets.Endpoint, omitted []unregisteredEndpoints) time.Duration {
 	waiting := noWaitingPod
 	for _, s := range f.podConditions(matched, registered, omitted) {
-		shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
+		shown, since, ok := targets.CurrentCondition(s.pod, f.gateType())
 		if s.want.Status != corev1.ConditionTrue && !s.stuck {
 			age := time.Duration(0)
 			if ok && shown.Status == s.want.Status {
@@ -48,27 +48,27 @@ func (f gateReader) planPodConditions(steps *[]Step, matched []targets.Pair, reg
 }
 
 // setGate plans the condition of a pod, unless the pod has it.
-func (f gateReader) setGate(steps *[]Step, s gateCondition, why string) {
-	shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
+func (f gatePlanner) setGate(steps *[]Step, s gateCondition, why string) {
+	shown, since, ok := targets.CurrentCondition(s.pod, f.gateType())
 	if ok && shown == s.want {
 		return
 	}
 	g := SetGate{Pod: s.pod, Want: s.want}
 	if ok && shown.Status != corev1.ConditionTrue && s.want.Status == corev1.ConditionTrue && s.want != targets.ReleasedCondition && s.want != targets.NotInUseCondition {
-		g.Opens, g.Since = true, since
+		g.OpensGate, g.Since = true, since
 	}
 	*steps = append(*steps, Step{g, why})
 }
 
-// podConditions returns the desired condition of each pod with the readiness gate. A pod with several targets is ready if all of
-// them are healthy.
-func (f gateReader) podConditions(matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) []gateCondition {
+// podConditions returns the desired condition of each pod with the readiness gate. A pod with several targets is ready if
+// all of them are healthy.
+func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []targets.Endpoint, omitted []unregisteredEndpoints) []gateCondition {
 	var out []gateCondition
 	at := map[string]int{}
 	add := func(s gateCondition) {
 		i, known := at[s.pod.Name]
 		switch {
-		case !targets.HasGate(s.pod, f.gate()):
+		case !targets.HasGate(s.pod, f.gateType()):
 		case !known:
 			at[s.pod.Name] = len(out)
 			out = append(out, s)
@@ -78,61 +78,62 @@ func (f gateReader) podConditions(matched []targets.Pair, registered []targets.E
 	}
 	for _, m := range matched {
 		// If a load balancer uses the target group but not the zone of a target, the target will not be checked soon.
-		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.NotInUse()})
+		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.IsNotInUse()})
 	}
 	for _, e := range registered {
 		add(gateCondition{pod: e.Pod, want: targets.RegisteringCondition})
 	}
 	for _, u := range omitted {
 		for _, e := range u.endpoints {
-			add(gateCondition{e.Pod, u.because, true})
+			add(gateCondition{e.Pod, u.podCondition, true})
 		}
 	}
 	return out
 }
 
 // conditionOf returns the desired condition of the pod of a target.
-func (f gateReader) conditionOf(m targets.Pair) targets.Condition {
-	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
-	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
+func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessCondition {
+	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
+	if m.Target.IsNotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
 		return targets.NotInUseCondition
 	}
 	return targets.ConditionOf(m.Target, shown)
 }
 
-// isLongUnused reports whether a pod waits although AWS has not checked targets of the target group for some time. It reads the
-// time from the conditions of all pods, including those with NotInUseCondition, so that a rollout does not wait for each pod.
-func (f gateReader) isLongUnused(matched []targets.Pair) bool {
-	if targets.IsInstance(f.Described) {
+// isLongUnchecked reports whether a pod waits although AWS has not checked targets of the target group for some time. It
+// reads the time from the conditions of all pods, including those with NotInUseCondition, so that a rollout does not wait
+// for each pod.
+func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
+	if targets.HasInstanceTargets(f.CompletedBinding) {
 		return false
 	}
 	waits, long := false, false
 	for _, m := range matched {
-		if !targets.HasGate(m.Endpoint.Pod, f.gate()) || !m.Target.NotInUse() {
+		if !targets.HasGate(m.Endpoint.Pod, f.gateType()) || !m.Target.IsNotInUse() {
 			continue
 		}
-		shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
+		shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
 		waits = waits || shown.Status != corev1.ConditionTrue
-		long = long || shown == targets.NotInUseCondition || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= durations.Margin
+		long = long || shown == targets.NotInUseCondition || shown == targets.ConditionOf(m.Target, targets.ReadinessCondition{}) && f.Now.Sub(since) >= durations.DeadlineMargin
 	}
 	return waits && long
 }
 
 // blockedCondition returns the condition of a pod that cannot become a target until a user corrects a fault.
-func blockedCondition(f finding.Finding) targets.Condition {
-	return targets.Condition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: stableMessage(f.Text())}
+func blockedCondition(f finding.Finding) targets.ReadinessCondition {
+	return targets.ReadinessCondition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: stableMessage(f.Text())}
 }
 
-// explainWaiting plans conditions with the first error for the pods whose gate is closed, if a run has ended before it has read
-// their targets. Users of a Deployment that does not progress look at its pods.
-func (r *reporter) explainWaiting() {
+// explainClosedGates plans conditions with the first error for the pods whose gate is closed, if a run has ended before it
+// has read their targets. Users of a Deployment that does not progress look at its pods.
+func (r *reporter) explainClosedGates() {
 	why, ok := firstError(r.Findings)
-	if r.Reported.Pods || !ok {
+	if r.AlreadyReported.PodConditionsSet || !ok {
 		return
 	}
 	for _, pod := range r.GatedPods {
-		if shown, _, _ := targets.CurrentCondition(pod, r.gate()); shown.Status != corev1.ConditionTrue {
-			gateReader{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(why)}, "")
+		if shown, _, _ := targets.CurrentCondition(pod, r.gateType()); shown.Status != corev1.ConditionTrue {
+			gatePlanner{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(why)}, "")
 		}
 	}
 }
@@ -149,8 +150,8 @@ func (r *reporter) explainMissingEndpoints() {
 		}
 	}
 	for _, pod := range r.GatedPods {
-		shown, _, _ := targets.CurrentCondition(pod, r.gate())
-		since, ready := targets.ContainersReady(pod)
+		shown, _, _ := targets.CurrentCondition(pod, r.gateType())
+		since, ready := targets.ContainersReadySince(pod)
 		if known[pod.Name] || !ready || pod.DeletionTimestamp != nil || shown.Status == corev1.ConditionTrue {
 			continue
 		}
@@ -158,23 +159,23 @@ func (r *reporter) explainMissingEndpoints() {
 			r.requeueAfter(wait, "pods may become endpoints")
 			continue
 		}
-		gateReader{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(gateReader{r.Facts}.missingEndpointFinding())}, "")
+		gatePlanner{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(gatePlanner{r.Facts}.missingEndpointFinding())}, "")
 	}
 }
 
 // missingEndpointFinding returns the finding about a pod that is not an endpoint.
-func (f gateReader) missingEndpointFinding() finding.Finding {
+func (f gatePlanner) missingEndpointFinding() finding.Finding {
 	out := finding.Finding{Reason: finding.EndpointMissing}
-	if targets.IsInstance(f.Described) {
+	if targets.HasInstanceTargets(f.CompletedBinding) {
 		out.Message = "nodes are registered in the target group, not pods"
 		out.Fix = "remove the readiness gate from the pod"
 		return out
 	}
 	family := elbv2.TargetGroupIPAddressTypeIPv4
-	if t := f.Described.Spec.IPAddressType; t != nil {
+	if t := f.CompletedBinding.Spec.IPAddressType; t != nil {
 		family = *t
 	}
-	out.Message = fmt.Sprintf("the pod is not an endpoint of Service %s that can be registered", f.Described.Spec.ServiceRef.Name)
+	out.Message = fmt.Sprintf("the pod is not an endpoint of Service %s that can be registered", f.CompletedBinding.Spec.ServiceRef.Name)
 	out.Fix = fmt.Sprintf("check that the Service selects it and has its %s address, and that its node is ready", family)
 	return out
 }
@@ -184,7 +185,7 @@ func (f gateReader) missingEndpointFinding() finding.Finding {
 func (o Options) pollInterval(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:
-		return min(durations.Soon, o.Requeue)
+		return min(durations.RecheckInterval, o.Requeue)
 	case since < durations.MissingWait:
 		return min(durations.FirstBackOff, o.Requeue)
 	}

@@ -9,68 +9,68 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// isLeaving reports whether the binding is being deleted or does not exist any more.
-func (f *Facts) isLeaving() bool { return f.Absent || f.Stored.DeletionTimestamp != nil }
+// isDeleted reports whether the binding is being deleted or does not exist any more.
+func (f *Facts) isDeleted() bool { return f.Absent || f.StoredBinding.DeletionTimestamp != nil }
 
-// leaveTargetGroup plans to remove all targets and rules of a deleted binding, and its finalizer. The controller deletes a binding
-// only after the last rule that forwards to its target group. If the target group is in use, a user or another program has deleted
-// the binding, or its CRD. Then the targets are retained, because the controller creates the binding again, and deregistering them
-// would interrupt the traffic.
-func (p *planner) leaveTargetGroup() {
+// planDeletion plans to remove all targets and rules of a deleted binding, and its finalizer. The controller deletes a
+// binding only after the last rule that forwards to its target group. If the target group is in use, a user or another
+// program has deleted the binding, or its CRD. Then the targets are retained, because the controller creates the binding
+// again, and deregistering them would interrupt the traffic.
+func (p *planner) planDeletion() {
 	if !p.hasFinalizer() {
-		if p.Memory.Released {
-			p.addStep(NoRemoval, "")
+		if p.Memory.ResourcesRemoved {
+			p.addStep(NoteRemovalNotNeeded, "")
 		}
 		return
 	}
-	p.end = reportCleanup
-	p.addStep(Known, "") // in case a user removes the finalizer
+	p.finalReport = reportCleanup
+	p.addStep(NoteBindingRead, "") // in case a user removes the finalizer
 	if p.InUse == nil {
 		p.ask(AskInUse{})
 		return
 	}
 	switch {
 	case p.InUse.Failure != nil:
-		p.failed = p.InUse.Failure
+		p.endingFailure = p.InUse.Failure
 		return
 	case p.InUse.Used:
 		p.findings.Add(finding.Finding{
-			Object: targets.Ref(p.Stored), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
+			Object: targets.BindingRef(p.StoredBinding), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
 			Fix:     "to end the traffic, delete the object that sends it, or its backend",
 		})
-		p.addStep(Departed, "")
+		p.addStep(NoteDeletedInUse, "")
 		p.addStep(p.events(p.findings, ""), "")
 		p.addStep(RemoveFinalizer{}, "its targets stay for the binding, which is created again")
 		return
 	}
 	if p.cleanUp("the binding is deleted") {
 		p.addStep(RemoveFinalizer{}, "all of its targets and rules are removed from AWS")
-		p.addStep(Released, "")
+		p.addStep(NoteResourcesRemoved, "")
 	}
 }
 
-// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. It ignores that the target
-// group does not exist any more. It reports whether the plan can go on.
+// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. It ignores that the
+// target group does not exist any more. It reports whether the plan can go on.
 func (p *planner) cleanUp(why string) bool {
 	switch {
-	case p.Described == nil && p.Undescribed == nil:
+	case p.CompletedBinding == nil && p.DescribeFailure == nil:
 		p.ask(AskDescribed{})
 		return false
-	case p.Undescribed == nil:
+	case p.DescribeFailure == nil:
 		if !p.deregisterAll(why, false) {
 			return false
 		}
-	case p.Undescribed.isMissing():
-		p.Unavailable = true
+	case p.DescribeFailure.isMissing():
+		p.TargetsUnavailable = true
 	default:
-		p.failed = p.Undescribed
+		p.endingFailure = p.DescribeFailure
 		return false
 	}
-	if p.Stored.Spec.MultiClusterTargetGroup {
+	if p.StoredBinding.Spec.MultiClusterTargetGroup {
 		p.addStep(DropRecord{}, why)
 	}
-	p.addStep(SyncRules{Leaving: true}, why)
+	p.addStep(SyncRules{ExcludeBinding: true}, why)
 	p.openGates(why)
 	return true
 }
@@ -78,7 +78,7 @@ func (p *planner) cleanUp(why string) bool {
 // openGates plans to open the gates of pods whose target group gets no targets any more.
 func (p *planner) openGates(why string) {
 	for _, pod := range p.GatedPods {
-		gateReader{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.ReleasedCondition}, why)
+		gatePlanner{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.ReleasedCondition}, why)
 	}
 }
 
@@ -96,28 +96,29 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 		return false
 	}
 	if f := p.Record.Failure; f != nil {
-		p.failed = f
+		p.endingFailure = f
 		return false
 	}
 	if f := p.Health.Failure; f != nil {
-		p.Unavailable = true
+		p.TargetsUnavailable = true
 		if f.isMissing() {
 			return true
 		}
-		p.failed = f
+		p.endingFailure = f
 		return false
 	}
-	p.addStep(NoRemoval, "")
-	if out := slices.DeleteFunc(p.removable(p.Health.Targets), targets.IsDraining); len(out) > 0 {
-		p.addStep(Deregister{Targets: out, MayMiss: true, MayWait: mayWait}, why)
+	p.addStep(NoteRemovalNotNeeded, "")
+	if out := slices.DeleteFunc(p.removableTargets(p.Health.Targets), targets.IsDraining); len(out) > 0 {
+		p.addStep(Deregister{Targets: out, AllowMissing: true, AllowPostponed: mayWait}, why)
 	}
 	return true
 }
 
-// MakeEmptying returns the plan to deregister the targets in the previous target group of a binding, which has another one now.
-func MakeEmptying(f *Facts) Plan {
+// MakeForPreviousTargetGroup returns the plan to deregister the targets in the previous target group of a binding, which has
+// another one now.
+func MakeForPreviousTargetGroup(f *Facts) Plan {
 	p := &planner{Facts: f}
-	p.end = reportFailure
+	p.finalReport = reportFailure
 	p.deregisterAll("the binding names another target group now", false)
 	return p.result()
 }
@@ -127,54 +128,54 @@ func MakeEmptying(f *Facts) Plan {
 // late, and because a binding that is created again needs its rules.
 func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
-	p.addStep(BackendMissing, "")
+	p.addStep(NoteBackendMissing, "")
 	if len(p.GatedPods) > 0 && m.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "the binding may be created soon")
 	} else {
 		p.openGates("the binding does not exist")
 	}
-	if m.Known && !m.Released && m.AbsentFor < durations.MissingWait {
+	if m.WasRead && !m.ResourcesRemoved && m.AbsentFor < durations.MissingWait {
 		p.requeueAfter(durations.MissingWait-m.AbsentFor, "the binding may be created again")
-		p.Remove = true
+		p.NeedsRemoval = true
 		return
 	}
-	if p.Stored != nil {
+	if p.StoredBinding != nil {
 		switch {
 		case p.InUse == nil:
 			p.ask(AskInUse{})
 			return
 		case p.InUse.Failure != nil:
-			p.Err, p.Remove = p.InUse.Failure.Err, true
+			p.Err, p.NeedsRemoval = p.InUse.Failure.Err, true
 			return
 		case p.InUse.Used: // the binding has to be created again, because the load balancer still sends requests to its targets
 			p.requeueAfter(durations.MissingWait, "its target group is still in use")
-			p.Remove = true
+			p.NeedsRemoval = true
 			return
 		}
 	}
-	p.end = reportDeletion
-	if !m.Known { // this process has registered no targets
+	p.finalReport = reportDeletion
+	if !m.WasRead { // this process has registered no targets
 		if len(p.retries) == 0 {
-			p.addStep(SyncRules{Leaving: true, OnlyIfRequested: true}, "the binding does not exist")
+			p.addStep(SyncRules{ExcludeBinding: true, OnlyIfRequested: true}, "the binding does not exist")
 		}
 		return
 	}
 	// If a user has removed the finalizer, targets are still registered.
-	if p.Stored != nil && !m.Released && p.Stored.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
-		if p.failed == nil || p.failed.RetryAfter <= 0 {
+	if p.StoredBinding != nil && !m.ResourcesRemoved && p.StoredBinding.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
+		if p.endingFailure == nil || p.endingFailure.RetryAfter <= 0 {
 			return
 		}
-		p.postponed, p.failed = p.failed.RetryAfter, nil
+		p.postponedFor, p.endingFailure = p.endingFailure.RetryAfter, nil
 	}
-	p.addStep(SyncRules{Leaving: true}, "the binding is gone")
+	p.addStep(SyncRules{ExcludeBinding: true}, "the binding is gone")
 }
 
-// MakeRemoval returns the plan after a run that has not compared the targets with the endpoints. It deregisters the targets whose
-// pod or node does not exist any more, because their addresses are assigned to other pods, perhaps of another tenant, after about
-// half a minute. A user cannot prevent this by an invalid binding.
+// MakeRemoval returns the plan after a run that has not compared the targets with the endpoints. It deregisters the targets
+// whose pod or node does not exist any more, because their addresses are assigned to other pods, perhaps of another tenant,
+// after about half a minute. A user cannot prevent this by an invalid binding.
 func MakeRemoval(f *Facts) Plan {
 	p := &planner{Facts: f}
-	p.end = reportFailure
+	p.finalReport = reportFailure
 	p.deregisterAbsentTargets()
 	return p.result()
 }
@@ -185,29 +186,29 @@ func (p *planner) deregisterAbsentTargets() {
 		p.ask(AskConflict{})
 		return
 	}
-	known := p.Memory.Registered
+	known := p.Memory.RegisteredTargets
 	// If another binding has precedence, or the binding is not supported, only targets that this process has registered are
 	// deregistered, because it is unknown which binding registered the others.
-	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && UnsupportedFinding(p.Described) != nil
+	limited := p.Conflict.exists() || p.CompletedBinding.Spec.TargetType != nil && UnsupportedFinding(p.CompletedBinding) != nil
 	if limited && known == nil || !p.readRecordAndHealth(durations.HealthAge) {
 		return
 	}
 	if f := p.Record.Failure; f != nil {
-		p.failed = f
+		p.endingFailure = f
 		return
 	}
 	if f := p.Health.Failure; f != nil {
-		p.failed = f
+		p.endingFailure = f
 		return
 	}
-	list := slices.DeleteFunc(p.removable(p.Health.Targets), func(t *observed.Target) bool {
+	list := slices.DeleteFunc(p.removableTargets(p.Health.Targets), func(t *observed.Target) bool {
 		return targets.IsDraining(t) || limited && !known.Has(t)
 	})
-	if p.Gone == nil {
+	if p.GoneTargets == nil {
 		p.ask(AskGone{list})
 		return
 	}
-	if out := p.Gone.Targets; len(out) > 0 {
-		p.addStep(Deregister{Targets: out, MayMiss: true}, "no pod or node has this address any more")
+	if out := p.GoneTargets.Targets; len(out) > 0 {
+		p.addStep(Deregister{Targets: out, AllowMissing: true}, "no pod or node has this address any more")
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// moves has the changes of the registered targets.
-type moves struct {
+// targetMoves has the changes of the registered targets.
+type targetMoves struct {
 	targets.Diff
-	retained []*observed.Target // old targets that are deregistered later
-	delayed  delayedChanges     // flapping targets
-	owned    bool               // the target group is shared, so that own targets are recorded
-	attempt  *Attempt           // refusals of endpoints that are not registered, nil if there are none
-	// deselected is set if the Service has no endpoint any more although its previous pods still run.
-	deselected bool
+	retainedTargets []*observed.Target   // old targets that are deregistered later
+	delayed         delayedChanges       // flapping targets
+	isShared        bool                 // the target group is shared, so that own targets are recorded
+	attempt         *RegistrationAttempt // refusals of endpoints that are not registered, nil if there are none
+	// selectorChanged is set if the Service has no endpoint any more although its previous pods still run.
+	selectorChanged bool
 }
 
 // comparison is a difference and the health from which it was computed.
@@ -33,24 +33,24 @@ type comparison struct {
 // targetPlanner plans changes of targets.
 type targetPlanner struct{ *planner }
 
-// moveTargets plans to register the endpoints: first the rules, then new targets, then the deregistration of old ones. maxAge is
-// the maximum age of the registered targets; zero means the cached targets.
+// moveTargets plans to register the endpoints: first the rules, then new targets, then the deregistration of old ones.
+// maxAge is the maximum age of the registered targets; zero means the cached targets.
 func (p targetPlanner) moveTargets(maxAge time.Duration) {
 	age := durations.HealthAge
 	switch {
 	case maxAge > 0:
 		age = 0
 	case p.hasClosedGate():
-		age = durations.Moment
+		age = durations.ShortestInterval
 	}
 	m, ok := p.compare(age)
 	if !ok {
 		return
 	}
-	if ok := p.retainServing(m) && p.hasSelectorChanged(m); !ok {
+	if ok := p.retainServingTargets(m) && p.detectSelectorChange(m); !ok {
 		return
 	}
-	if p.Forwards == nil && (gateReader{p.Facts}).isLongUnused(m.Matched) {
+	if p.Forwards == nil && (gatePlanner{p.Facts}).isLongUnchecked(m.MatchedPairs) {
 		p.ask(AskForwards{})
 		return
 	}
@@ -58,40 +58,40 @@ func (p targetPlanner) moveTargets(maxAge time.Duration) {
 		p.planAfterRegistration(m)
 		return
 	}
-	sendable := p.Memory.sendable(m.Register, p.Now)
-	if len(sendable) > 0 && !targets.IsInstance(p.Described) && p.Network == nil {
+	sendable := p.Memory.sendableEndpoints(m.ToRegister, p.Now)
+	if len(sendable) > 0 && !targets.HasInstanceTargets(p.CompletedBinding) && p.Network == nil {
 		p.ask(AskNetwork{sendable})
 		return
 	}
 	p.prepareMoves(m, maxAge)
-	first, rest := splitReplaced(m.Diff)
+	first, rest := splitReplacedTargets(m.Diff)
 	if len(first) > 0 {
 		p.addStep(Deregister{Targets: first}, "a new target has the same address and port")
 	}
-	m.attempt = p.Memory.refusedBefore(m.Register, p.Now)
-	if len(p.Memory.Refused) > 0 {
-		p.addStep(RetainRefusals{m.Register}, "")
+	m.attempt = p.Memory.earlierRefusals(m.ToRegister, p.Now)
+	if len(p.Memory.RefusedTargets) > 0 {
+		p.addStep(RetainRefusals{m.ToRegister}, "")
 	}
 	if len(sendable) > 0 {
-		p.addStep(Register{Endpoints: sendable, Known: m.attempt}, "the endpoint has no target")
+		p.addStep(Register{Endpoints: sendable, KnownRefusals: m.attempt}, "the endpoint has no target")
 	}
 	p.deregisterOld(m, rest)
 	p.finishMoves(m)
 }
 
 // prepareMoves plans the steps before targets are changed: rules, checkpoint and record.
-func (p targetPlanner) prepareMoves(m *moves, maxAge time.Duration) {
+func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
-	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
-	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
-		return targets.HasGate(x.Endpoint.Pod, p.gate()) && gateReader{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
+	p.addStep(SyncRules{RetainPreviousRules: len(m.retainedTargets)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
+	pending := !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(m.MatchedPairs, func(x targets.MatchedPair) bool {
+		return targets.HasGate(x.Endpoint.Pod, p.gateType()) && gatePlanner{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
-	if m.Empty() && len(m.retained) == 0 && !pending {
+	if m.Empty() && len(m.retainedTargets) == 0 && !pending {
 		p.addStep(SetCheckpoint{IfRulesMissing: true}, "")
 	} else {
 		p.clearCheckpoint()
 	}
-	if len(m.Register) > 0 && m.owned {
+	if len(m.ToRegister) > 0 && m.isShared {
 		want := p.wantedIdentities()
 		for id := range p.Record.Identities {
 			want[id] = true
@@ -101,55 +101,55 @@ func (p targetPlanner) prepareMoves(m *moves, maxAge time.Duration) {
 }
 
 // finishMoves ends a plan that changes targets.
-func (p targetPlanner) finishMoves(m *moves) {
-	p.moves, p.end = m, reportTargets
+func (p targetPlanner) finishMoves(m *targetMoves) {
+	p.moves, p.finalReport = m, reportTargets
 }
 
 // planAfterRegistration plans the steps after some targets could not be registered.
-func (p targetPlanner) planAfterRegistration(m *moves) {
-	_, old := splitReplaced(m.Diff)
+func (p targetPlanner) planAfterRegistration(m *targetMoves) {
+	_, old := splitReplacedTargets(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
 	if p.Attempt.isOverCapacity() { // some targets may fit after the deregistration
 		var overCapacity []targets.Endpoint
-		var others *Attempt
-		for _, r := range p.Attempt.Refused {
-			if r.Because.Class == failure.Quota {
+		var others *RegistrationAttempt
+		for _, r := range p.Attempt.Refusals {
+			if r.AWSFailure.Class == failure.Quota {
 				overCapacity = append(overCapacity, r.Endpoints...)
 			} else {
 				others = others.withRefusal(r)
 			}
 		}
-		p.addStep(Register{Endpoints: overCapacity, Known: others, UpToCapacity: true}, "the target group may have capacity now")
+		p.addStep(Register{Endpoints: overCapacity, KnownRefusals: others, UpToCapacity: true}, "the target group may have capacity now")
 	}
 	p.finishMoves(m)
 }
 
-// deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it retains
-// the old ones that can still serve.
-func (p targetPlanner) deregisterOld(m *moves, old []*observed.Target) {
+// deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it
+// retains the old ones that can still serve.
+func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	a := m.attempt
-	if a != nil && a.Failed != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.Register, a.Refused)) == 0 {
+	if a != nil && a.LastFailure != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.ToRegister, a.Refusals)) == 0 {
 		var ok bool
 		if old, ok = p.targetsUnableToServe(old); !ok {
 			return
 		}
 	}
 	if a.isOverCapacity() {
-		old = append(old, m.retained...) // the target group has no capacity for both
-		m.retained = nil
+		old = append(old, m.retainedTargets...) // the target group has no capacity for both
+		m.retainedTargets = nil
 	}
-	p.addStep(NoRemoval, "")
+	p.addStep(NoteRemovalNotNeeded, "")
 	if len(old) > 0 {
-		p.addStep(Deregister{Targets: old, MayWait: true}, "no endpoint any more")
+		p.addStep(Deregister{Targets: old, AllowPostponed: true}, "no endpoint any more")
 	}
 }
 
-// splitReplaced splits the old targets into those with the address and port of a new one, and the rest. The first have to be
-// deregistered before the new ones are registered, because AWS does not distinguish them.
-func splitReplaced(d targets.Diff) (first, rest []*observed.Target) {
-	for _, t := range d.Deregister {
-		if slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port }) {
+// splitReplacedTargets splits the old targets into those with the address and port of a new one, and the rest. The first
+// have to be deregistered before the new ones are registered, because AWS does not distinguish them.
+func splitReplacedTargets(d targets.Diff) (first, rest []*observed.Target) {
+	for _, t := range d.ToDeregister {
+		if slices.ContainsFunc(d.ToRegister, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port }) {
 			first = append(first, t)
 		} else {
 			rest = append(rest, t)
@@ -174,7 +174,7 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 
 // targetsUnableToServe returns the targets that cannot serve any more: those without a ready pod. Nodes can always serve.
 func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
-	if targets.IsInstance(p.Described) {
+	if targets.HasInstanceTargets(p.CompletedBinding) {
 		return nil, true
 	}
 	serving, ok := p.servingPods(list)
@@ -184,24 +184,24 @@ func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observe
 // servingPods returns the ready pods of targets by address, except terminating ones; false if the plan needs an answer first.
 func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
-		if p.Serving == nil || !p.Serving.Asked[t.ID] {
+		if p.ServingPods == nil || !p.ServingPods.AskedAddresses[t.ID] {
 			p.ask(AskServing{list})
 			return nil, false
 		}
 	}
 	out := map[string]*corev1.Pod{}
 	for _, t := range list {
-		if pod := p.Serving.Pods[t.ID]; pod != nil {
+		if pod := p.ServingPods.Pods[t.ID]; pod != nil {
 			out[t.ID] = pod
 		}
 	}
 	return out, true
 }
 
-// compare returns the changes of the targets; false if the plan needs an answer first or has failed. age is the maximum age of the
-// health. Cached health is not sufficient to decide whether new targets can replace old ones, and whether the gate of a pod may be
-// opened: the health may have changed, and the address may have belonged to another pod.
-func (p targetPlanner) compare(age time.Duration) (*moves, bool) {
+// compare returns the changes of the targets; false if the plan needs an answer first or has failed. age is the maximum age
+// of the health. Cached health is not sufficient to decide whether new targets can replace old ones, and whether the gate of
+// a pod may be opened: the health may have changed, and the address may have belonged to another pod.
+func (p targetPlanner) compare(age time.Duration) (*targetMoves, bool) {
 	if !p.readRecordAndHealth(age) {
 		return nil, false
 	}
@@ -210,15 +210,15 @@ func (p targetPlanner) compare(age time.Duration) (*moves, bool) {
 		return nil, false
 	}
 	if p.Health.Failure != nil {
-		p.Unavailable = p.Health.MaxAge == age
+		p.TargetsUnavailable = p.Health.MaxAge == age
 		p.stopWithFailure(*p.Health.Failure)
 		return nil, false
 	}
-	m := &moves{Diff: p.diff(), owned: p.Record.Shared}
+	m := &targetMoves{Diff: p.diff(), isShared: p.Record.Shared}
 	if !p.delayFlapping(m) {
 		return nil, false
 	}
-	if p.Health.MaxAge <= durations.Moment {
+	if p.Health.MaxAge <= durations.ShortestInterval {
 		return m, true
 	}
 	serving, ok := p.servingOldTargets(m.Diff)
@@ -226,7 +226,7 @@ func (p targetPlanner) compare(age time.Duration) (*moves, bool) {
 		return nil, false
 	}
 	if len(serving) > 0 || p.mayOpenGate(m.Diff) {
-		p.ask(AskHealth{durations.Moment})
+		p.ask(AskHealth{durations.ShortestInterval})
 		return nil, false
 	}
 	return m, true
@@ -235,7 +235,7 @@ func (p targetPlanner) compare(age time.Duration) (*moves, bool) {
 // readRecordAndHealth asks for the record and the registered targets, and reports whether they are known.
 func (p *planner) readRecordAndHealth(age time.Duration) bool {
 	if p.Record == nil {
-		p.ask(AskRecord{p.isLeaving()})
+		p.ask(AskRecord{p.isDeleted()})
 	}
 	if p.Health == nil && (p.Record == nil || p.Record.Failure == nil) {
 		p.ask(AskHealth{age})
@@ -245,47 +245,47 @@ func (p *planner) readRecordAndHealth(age time.Duration) bool {
 
 // diff returns the difference between targets and endpoints, computed once for the same health.
 func (p targetPlanner) diff() targets.Diff {
-	if p.compared == nil || p.compared.health != p.Health {
+	if p.cachedComparison == nil || p.cachedComparison.health != p.Health {
 		d := p.compareTargets()
-		d.Deregister = p.removable(d.Deregister)
-		p.compared = &comparison{p.Health, d}
+		d.ToDeregister = p.removableTargets(d.ToDeregister)
+		p.cachedComparison = &comparison{p.Health, d}
 	}
-	return p.compared.diff
+	return p.cachedComparison.diff
 }
 
 // compareTargets computes the difference between targets and endpoints.
 func (p targetPlanner) compareTargets() targets.Diff {
-	if targets.IsQUIC(p.Described) {
-		return targets.Compare(p.registrable(), p.Health.Targets, p.Options.MaxTargets)
+	if targets.IsQUIC(p.CompletedBinding) {
+		return targets.Compare(p.registrableEndpoints(), p.Health.Targets, p.Options.MaxTargets)
 	}
 	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
 // mayOpenGate reports whether the gate of a pod would be opened.
 func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
-	return !targets.IsInstance(p.Described) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
-		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gate())
-		return targets.HasGate(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
-			gateReader{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
+	return !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(d.MatchedPairs, func(m targets.MatchedPair) bool {
+		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gateType())
+		return targets.HasGate(m.Endpoint.Pod, p.gateType()) && shown.Status != corev1.ConditionTrue &&
+			gatePlanner{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
 	})
 }
 
-// retainServing moves old targets from Deregister to retained if all new targets are still in their first health checks, as after
-// the selector of a Service was changed. Otherwise no target could serve. An old target is retained while its pod is ready, and
-// until the first health checks of the new ones end. It is not retained if the target group has no capacity for both. It reports
-// whether the plan can go on.
-func (p targetPlanner) retainServing(m *moves) bool {
+// retainServingTargets moves old targets from ToDeregister to retainedTargets if all new targets are still in their first
+// health checks, as after the selector of a Service was changed. Otherwise no target could serve. An old target is retained
+// while its pod is ready, and until the first health checks of the new ones end. It is not retained if the target group has
+// no capacity for both. It reports whether the plan can go on.
+func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok || len(serving) == 0 {
 		return ok
 	}
-	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t *observed.Target) bool {
+	m.ToDeregister = slices.DeleteFunc(slices.Clone(m.ToDeregister), func(t *observed.Target) bool {
 		pod := serving[t.ID]
 		if pod == nil || t.State != "healthy" {
 			return false
 		}
-		p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
-		m.retained = append(m.retained, t)
+		p.WatchedObjects = append(p.WatchedObjects, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		m.retainedTargets = append(m.retainedTargets, t)
 		return true
 	})
 	return true
@@ -294,13 +294,13 @@ func (p targetPlanner) retainServing(m *moves) bool {
 // servingOldTargets returns the pods of old targets that can still serve, by address; none if the matched targets
 // are sufficient. It reports false if the plan needs an answer first.
 func (p targetPlanner) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
-	if targets.IsInstance(p.Described) || len(d.OverCapacity) > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
+	if targets.HasInstanceTargets(p.CompletedBinding) || len(d.OverCapacity) > 0 || len(d.ToDeregister) == 0 || len(d.ToRegister)+len(d.MatchedPairs) == 0 {
 		return nil, true
 	}
-	for _, m := range d.Matched {
+	for _, m := range d.MatchedPairs {
 		if m.Target.State != "initial" && m.Target.State != "" {
 			return nil, true
 		}
 	}
-	return p.servingPods(d.Deregister)
+	return p.servingPods(d.ToDeregister)
 }

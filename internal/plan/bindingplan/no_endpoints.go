@@ -6,48 +6,48 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// noEndpointsIn returns the time until it has to be reported that the Service has no endpoints, zero if it is due now; false if
-// there is nothing to report. A Service without pods that had endpoints was scaled to zero.
-func (f *Facts) noEndpointsIn() (time.Duration, bool) {
-	reason := f.Resolution.NoEndpoints
-	if reason == nil || reason.Emptied {
+// noEndpointsReportDelay returns the time until it has to be reported that the Service has no endpoints, zero if it is due
+// now; false if there is nothing to report. A Service without pods that had endpoints was scaled to zero.
+func (f *Facts) noEndpointsReportDelay() (time.Duration, bool) {
+	reason := f.Resolution.NoEndpointsReason
+	if reason == nil || reason.HadEndpoints {
 		return 0, false
 	}
 	return max(0, reason.ReportDelay-f.Now.Sub(reason.Since)), true
 }
 
-// reportsNoEndpoints reports whether it has to be reported now that the Service has no endpoints.
-func (f *Facts) reportsNoEndpoints() bool {
-	wait, ok := f.noEndpointsIn()
+// mustReportNoEndpoints reports whether it has to be reported now that the Service has no endpoints.
+func (f *Facts) mustReportNoEndpoints() bool {
+	wait, ok := f.noEndpointsReportDelay()
 	return ok && wait == 0
 }
 
-// maxDeselectedChecked bounds the targets whose pods hasSelectorChanged reads.
-const maxDeselectedChecked = 5
+// maxSelectorCheckTargets bounds the targets whose pods detectSelectorChange reads.
+const maxSelectorCheckTargets = 5
 
-// hasSelectorChanged sets moves.deselected if previous pods of the Service still run, so that its selector was changed. It reports
-// whether the plan can go on.
-func (p targetPlanner) hasSelectorChanged(m *moves) bool {
-	if u := p.Resolution.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
+// detectSelectorChange sets targetMoves.selectorChanged if previous pods of the Service still run, so that its selector was
+// changed. It reports whether the plan can go on.
+func (p targetPlanner) detectSelectorChange(m *targetMoves) bool {
+	if u := p.Resolution.NoEndpointsReason; u == nil || !u.HadEndpoints || len(m.ToDeregister) == 0 {
 		return true
 	}
-	serving, ok := p.servingPods(m.Deregister[:min(len(m.Deregister), maxDeselectedChecked)])
-	m.deselected = len(serving) > 0
+	serving, ok := p.servingPods(m.ToDeregister[:min(len(m.ToDeregister), maxSelectorCheckTargets)])
+	m.selectorChanged = len(serving) > 0
 	return ok
 }
 
 // reportNoEndpoints adds the finding that the Service has no endpoints, or requests a run for the time at which it is due.
 func (r *reporter) reportNoEndpoints(deselected bool) {
-	wait, ok := r.noEndpointsIn()
+	wait, ok := r.noEndpointsReportDelay()
 	switch {
 	case deselected:
-		f := r.Resolution.NoEndpoints.Finding
+		f := r.Resolution.NoEndpointsReason.Finding
 		f.Message += "; the pods that it selected before still run"
 		r.addNoEndpoints(f)
 	case ok && wait > 0:
 		r.requeueAfter(wait, "pods may become endpoints")
 	case ok:
-		r.addNoEndpoints(r.Resolution.NoEndpoints.Finding)
+		r.addNoEndpoints(r.Resolution.NoEndpointsReason.Finding)
 	}
 }
 

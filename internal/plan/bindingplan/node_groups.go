@@ -8,30 +8,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// NodeGroups has the security groups for the rules of nodes. All bindings with the same selector share it. For a new list of
-// nodes, only the security groups of nodes that are new or have changed are read.
-type NodeGroups struct {
-	list  *targets.NodeList
-	since time.Time // when the oldest security group was read
+// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same selector share it. For a new
+// list of nodes, only the security groups of nodes that are new or have changed are read.
+type NodeSecurityGroups struct {
+	list           *targets.NodeList
+	oldestReadTime time.Time // when the oldest security group was read
 	// byNode has the security group of each node of list, "" if it is unknown.
-	byNode  []string
-	groups  []string // distinct, ascending
-	unclear []unclearNode
+	byNode       []string
+	groups       []string // distinct, ascending
+	unclearNodes []unclearNode
 }
 
 // unclearNode is a node whose security group cannot be determined.
 type unclearNode struct {
 	err        error
-	candidates []network.ENIGroup // none if the ENI of the node is unknown
+	candidates []network.ENISecurityGroup // none if the ENI of the node is unknown
 }
 
-// NewNodeGroups returns the security groups of a list, copied from an old result for the same selector, which may be nil. The
-// query is for the nodes that are new or have changed. Find must be called with the answer.
-func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*NodeGroups, ENIQuery) {
-	g := &NodeGroups{list: list, since: now, byNode: make([]string, list.Len())}
-	if old != nil && now.Sub(old.since) < durations.Settle {
-		g.since = old.since
-		for i, was := range list.Unchanged(old.list) {
+// NewNodeSecurityGroups returns the security groups of a list, copied from an old result for the same selector, which may be
+// nil. The query is for the nodes that are new or have changed. AddENIs must be called with the answer.
+func NewNodeSecurityGroups(list *targets.NodeList, old *NodeSecurityGroups, now time.Time) (*NodeSecurityGroups, ENIQuery) {
+	g := &NodeSecurityGroups{list: list, oldestReadTime: now, byNode: make([]string, list.Len())}
+	if old != nil && now.Sub(old.oldestReadTime) < durations.SettleWindow {
+		g.oldestReadTime = old.oldestReadTime
+		for i, was := range list.UnchangedNodes(old.list) {
 			g.byNode[i] = old.byNode[was]
 		}
 	}
@@ -42,20 +42,20 @@ func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*Nod
 			q.Instances = append(q.Instances, id)
 		}
 	}
-	q.Instances = unique(q.Instances)
+	q.Instances = sortAndDeduplicate(q.Instances)
 	return g, q
 }
 
-// Find completes the security groups with the answer to the query.
-func (g *NodeGroups) Find(found ENIs, o RuleOptions) {
+// AddENIs completes the security groups with the answer to the query.
+func (g *NodeSecurityGroups) AddENIs(found ENIs, o RuleOptions) {
 	last := ""
 	for i, group := range g.byNode {
 		if group == "" {
 			id, n := g.list.At(i)
-			need := targets.Need{Endpoint: n.Name, Lookups: []targets.ENILookup{{Instance: id}}}
+			need := targets.EndpointDemand{Endpoint: n.Name, Lookups: []targets.ENILookup{{Instance: id}}}
 			group, candidates, err := o.securityGroupOf(need, found)
 			if err != nil {
-				g.unclear = append(g.unclear, unclearNode{err, candidates})
+				g.unclearNodes = append(g.unclearNodes, unclearNode{err, candidates})
 				continue
 			}
 			g.byNode[i] = group
@@ -65,22 +65,22 @@ func (g *NodeGroups) Find(found ENIs, o RuleOptions) {
 			g.groups = append(g.groups, last)
 		}
 	}
-	g.groups = unique(g.groups)
+	g.groups = sortAndDeduplicate(g.groups)
 }
 
 // IsCurrent reports whether these are the security groups of a list, all of them are known, and none is outdated.
-func (g *NodeGroups) IsCurrent(list *targets.NodeList, now time.Time) bool {
-	return g != nil && g.list == list && len(g.unclear) == 0 && now.Sub(g.since) < durations.Settle
+func (g *NodeSecurityGroups) IsCurrent(list *targets.NodeList, now time.Time) bool {
+	return g != nil && g.list == list && len(g.unclearNodes) == 0 && now.Sub(g.oldestReadTime) < durations.SettleWindow
 }
 
 // RulesOfNodes returns the rules that a binding requests in the security groups of its nodes.
-func RulesOfNodes(d targets.Demand, g *NodeGroups) RequestedRules {
+func RulesOfNodes(d targets.RuleDemand, g *NodeSecurityGroups) RequestedRules {
 	a := newRequestedRules(d)
-	a.Complete = a.Complete && len(g.unclear) == 0
-	for _, u := range g.unclear {
+	a.Complete = a.Complete && len(g.unclearNodes) == 0
+	for _, u := range g.unclearNodes {
 		a.HoldsAll = a.HoldsAll || len(u.candidates) == 0
 		for _, c := range u.candidates {
-			a.hold(c.ID)
+			a.holdSecurityGroup(c.ID)
 		}
 		a.Findings.Add(unknownSecurityGroupFinding(d.Ref, u.err))
 	}

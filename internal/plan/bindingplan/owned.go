@@ -12,14 +12,14 @@ import (
 // deregistered yet. It writes the record before it registers targets, so that the record has a target whose registration
 // got no answer, and again after it has deregistered targets.
 
-// removable returns the targets that may be deregistered. It excludes targets that another binding needs, because the runs
-// of that binding would not register them again. In a shared target group without a record, it returns only targets that
-// this process has registered, because it is unknown which cluster registered the others.
-func (f *Facts) removable(list []*observed.Target) []*observed.Target {
+// removableTargets returns the targets that may be deregistered. It excludes targets that another binding needs, because the
+// runs of that binding would not register them again. In a shared target group without a record, it returns only targets
+// that this process has registered, because it is unknown which cluster registered the others.
+func (f *Facts) removableTargets(list []*observed.Target) []*observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {
 		id := targets.CanonicalIdentity(targets.IdentityOf(t))
-		return r.Others[id] || r.Shared && !r.Identities[id] && !f.Memory.Registered.Has(t)
+		return r.NeededByOthers[id] || r.Shared && !r.Identities[id] && !f.Memory.RegisteredTargets.Has(t)
 	})
 }
 
@@ -34,7 +34,7 @@ func (f *Facts) wantedIdentities() map[string]bool {
 
 // recordTargets plans to write the record, unless it has the identities.
 func (p targetPlanner) recordTargets(want map[string]bool, why string) {
-	if !p.Record.Recorded || !maps.Equal(p.Record.Identities, want) {
+	if !p.Record.HasRecord || !maps.Equal(p.Record.Identities, want) {
 		p.addStep(SetRecord{want}, why)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // setInstanceType sets the target type to instance.
 func setInstanceType(f *Facts) {
 	kind := elbv2.TargetTypeInstance
-	f.Stored.Spec.TargetType, f.Group.TargetGroup.Type = &kind, model.InstanceTargets
+	f.StoredBinding.Spec.TargetType, f.LiveTargetGroup.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
 // TestRemovalDeregistersGoneTargets tests which targets MakeRemoval deregisters.
@@ -28,14 +28,14 @@ func TestRemovalDeregistersGoneTargets(t *testing.T) {
 		edit func(*Facts)
 		want string
 	}{
-		"targets without a pod":          {func(f *Facts) { f.Gone = &Gone{f.Health.Targets[1:]} }, "deregister 10.0.0.2 if there"},
-		"all have one":                   {func(f *Facts) { f.Gone = &Gone{} }, ""},
+		"targets without a pod":          {func(f *Facts) { f.GoneTargets = &GoneTargets{f.Health.Targets[1:]} }, "deregister 10.0.0.2 if there"},
+		"all have one":                   {func(f *Facts) { f.GoneTargets = &GoneTargets{} }, ""},
 		"which have none is asked":       {func(*Facts) {}, "ask Gone"},
 		"and who fills the target group": {func(f *Facts) { f.Conflict = nil }, "ask Conflict"},
-		"in the group of another":        {func(f *Facts) { f.Conflict.Owned = true }, ""},
+		"in the group of another":        {func(f *Facts) { f.Conflict.OwnedByOtherNamespace = true }, ""},
 		"what it has registered there goes": {func(f *Facts) {
-			f.Conflict.Owned, f.Memory.Registered = true, f.Memory.Registered.WithTargets(f.Health.Targets)
-			f.Gone = &Gone{f.Health.Targets[:1]}
+			f.Conflict.OwnedByOtherNamespace, f.Memory.RegisteredTargets = true, f.Memory.RegisteredTargets.WithTargets(f.Health.Targets)
+			f.GoneTargets = &GoneTargets{f.Health.Targets[:1]}
 		}, "deregister 10.0.0.1 if there"},
 		"targets that cannot be listed": {func(f *Facts) { f.Health.Failure = &deniedFailure }, ""},
 		"a record that cannot be read":  {func(f *Facts) { f.Record.Failure = &deniedFailure }, ""},
@@ -54,7 +54,7 @@ func TestRemovalDeregistersGoneTargets(t *testing.T) {
 	}
 	f := completeFacts(t)
 	f.Health = healthOf("1 healthy", "2 draining")
-	if got := withoutEmptyParts(planText(MakeEmptying(f))); got != "no removal; deregister 10.0.0.1 if there" {
+	if got := withoutEmptyParts(planText(MakeForPreviousTargetGroup(f))); got != "no removal; deregister 10.0.0.1 if there" {
 		t.Errorf("a target group that the binding has left: %s", got)
 	}
 }
@@ -62,9 +62,9 @@ func TestRemovalDeregistersGoneTargets(t *testing.T) {
 // TestReplacedTargetIsDeregisteredFirst: an old target with the address and port of a new target is deregistered first,
 // because AWS does not distinguish the two.
 func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
-	d := targets.Diff{Register: []targets.Endpoint{{ID: "10.0.0.1", Port: 80, ServerID: "0x2"}},
-		Deregister: []*observed.Target{{ID: "10.0.0.1", Port: 80, ServerID: "0x1"}, {ID: "10.0.0.1", Port: 81}, {ID: "10.0.0.2", Port: 80}}}
-	first, rest := splitReplaced(d)
+	d := targets.Diff{ToRegister: []targets.Endpoint{{ID: "10.0.0.1", Port: 80, ServerID: "0x2"}},
+		ToDeregister: []*observed.Target{{ID: "10.0.0.1", Port: 80, ServerID: "0x1"}, {ID: "10.0.0.1", Port: 81}, {ID: "10.0.0.2", Port: 80}}}
+	first, rest := splitReplacedTargets(d)
 	if len(first) != 1 || first[0].ServerID != "0x1" || len(rest) != 2 {
 		t.Errorf("first %v, then %v", first, rest)
 	}
@@ -76,18 +76,21 @@ func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 		edit func(*Facts)
 		want string
 	}{
-		"of the VPC":                              {func(*Facts) {}, ""},
-		"outside of it":                           {func(f *Facts) { f.Network.Ranges = []string{"10.1.0.0/16"} }, "all"},
-		"where AWS wants the zone":                {func(f *Facts) { f.Network = &Network{ZonesWanted: true, Zones: map[string]string{"n1": "a"}} }, "a"},
-		"of a node without one":                   {func(f *Facts) { f.Network = &Network{ZonesWanted: true, Zones: map[string]string{"n1": ""}} }, "all"},
-		"of a node that is not known":             {func(f *Facts) { f.Network = &Network{ZonesWanted: true} }, "error"},
-		"where the VPC cannot be read":            {func(f *Facts) { f.Network = &Network{Failure: &deniedFailure} }, "error"},
-		"of another account, where none is known": {func(f *Facts) { f.Network = &Network{ZonesWanted: true}; f.Stored.Spec.IamRoleArnToAssume = "role" }, "all"},
+		"of the VPC":                   {func(*Facts) {}, ""},
+		"outside of it":                {func(f *Facts) { f.Network.Ranges = []string{"10.1.0.0/16"} }, "all"},
+		"where AWS wants the zone":     {func(f *Facts) { f.Network = &Network{ZonesRequired: true, Zones: map[string]string{"n1": "a"}} }, "a"},
+		"of a node without one":        {func(f *Facts) { f.Network = &Network{ZonesRequired: true, Zones: map[string]string{"n1": ""}} }, "all"},
+		"of a node that is not known":  {func(f *Facts) { f.Network = &Network{ZonesRequired: true} }, "error"},
+		"where the VPC cannot be read": {func(f *Facts) { f.Network = &Network{Failure: &deniedFailure} }, "error"},
+		"of another account, where none is known": {func(f *Facts) {
+			f.Network = &Network{ZonesRequired: true}
+			f.StoredBinding.Spec.IamRoleArnToAssume = "role"
+		}, "all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t, "1")
 			x.edit(f)
-			list, err := f.Targets(f.Resolution.Endpoints())
+			list, err := f.TargetsFor(f.Resolution.Endpoints())
 			got := "error"
 			if err == nil {
 				got = list[0].Zone
@@ -102,7 +105,7 @@ func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 // TestConflictOf tests which binding of a target group has precedence.
 func TestConflictOf(t *testing.T) {
 	other := func(edit func(*elbv2.TargetGroupBinding)) *elbv2.TargetGroupBinding {
-		b := binding()
+		b := testBinding()
 		b.Name = "c"
 		edit(b)
 		return b
@@ -128,7 +131,7 @@ func TestConflictOf(t *testing.T) {
 		"not to one that has found nothing":    {other: func(b *elbv2.TargetGroupBinding) { older(b); setTargetGroupName(b) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := binding()
+			b := testBinding()
 			if x.mine != nil {
 				x.mine(b)
 			}
@@ -136,10 +139,10 @@ func TestConflictOf(t *testing.T) {
 			if c.exists() != x.want {
 				t.Fatalf("conflict %+v", c)
 			}
-			if x.want && !c.Owned && !strings.Contains(c.finding(b).Message, c.First.Namespace+"/"+c.First.Name) {
+			if x.want && !c.OwnedByOtherNamespace && !strings.Contains(c.finding(b).Message, c.PrecedingBinding.Namespace+"/"+c.PrecedingBinding.Name) {
 				t.Errorf("finding %v", c.finding(b))
 			}
-			if c.Owned && strings.Contains(c.finding(b).Text(), "owner") {
+			if c.OwnedByOtherNamespace && strings.Contains(c.finding(b).Text(), "owner") {
 				t.Errorf("the finding names a namespace that the reader need not see: %v", c.finding(b))
 			}
 		})
@@ -158,10 +161,10 @@ func setTargetGroupName(b *elbv2.TargetGroupBinding) {
 func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
 	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
-	if got := specText(g.Complete(b).Spec); got != "arn/a instance TCP ipv4 vpc-2" {
+	if got := specText(g.CompleteBinding(b).Spec); got != "arn/a instance TCP ipv4 vpc-2" {
 		t.Errorf("completed: %s", got)
 	}
-	if got := specText(g.Complete(binding()).Spec); got != "arn/a ip HTTP ipv4 vpc-1" {
+	if got := specText(g.CompleteBinding(testBinding()).Spec); got != "arn/a ip HTTP ipv4 vpc-1" {
 		t.Errorf("what is said stays: %s", got)
 	}
 	for name, x := range map[string]struct {
@@ -177,10 +180,10 @@ func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 		"a selector of nodes for pods":   {func(b *elbv2.TargetGroupBinding) { b.Spec.NodeSelector = &metav1.LabelSelector{} }, "warning spec.nodeSelector"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, b := TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, binding()
+			g, b := TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, testBinding()
 			x.edit(b)
 			got := ""
-			if f := g.contradicts(b); f != nil {
+			if f := g.contradictionFinding(b); f != nil {
 				got = f.Field
 			}
 			b.Spec.TargetType = nil
@@ -204,14 +207,18 @@ func TestUnsupportedFinding(t *testing.T) {
 	}{
 		"addresses":                {func(*Facts) {}, ""},
 		"nodes":                    {setInstanceType, ""},
-		"nodes of another account": {func(f *Facts) { setInstanceType(f); f.Stored.Spec.IamRoleArnToAssume = "role" }, "spec.iamRoleArnToAssume"},
-		"nodes behind QUIC":        {func(f *Facts) { setInstanceType(f); x := elbv2.ProtocolQUIC; f.Stored.Spec.TargetGroupProtocol = &x }, "spec.targetGroupProtocol"},
-		"functions":                {func(f *Facts) { x := elbv2.TargetType("lambda"); f.Stored.Spec.TargetType = &x }, "spec.targetGroupARN"},
+		"nodes of another account": {func(f *Facts) { setInstanceType(f); f.StoredBinding.Spec.IamRoleArnToAssume = "role" }, "spec.iamRoleArnToAssume"},
+		"nodes behind QUIC": {func(f *Facts) {
+			setInstanceType(f)
+			x := elbv2.ProtocolQUIC
+			f.StoredBinding.Spec.TargetGroupProtocol = &x
+		}, "spec.targetGroupProtocol"},
+		"functions": {func(f *Facts) { x := elbv2.TargetType("lambda"); f.StoredBinding.Spec.TargetType = &x }, "spec.targetGroupARN"},
 	} {
 		f := completeFacts(t)
 		x.edit(f)
 		got := ""
-		if i := UnsupportedFinding(f.Stored); i != nil {
+		if i := UnsupportedFinding(f.StoredBinding); i != nil {
 			got = i.Field
 		}
 		if got != x.want {
@@ -220,66 +227,66 @@ func TestUnsupportedFinding(t *testing.T) {
 	}
 }
 
-// demand returns the demand of a binding: rules for a port to the pods at some addresses.
-func demand(name string, port int32, addresses ...string) targets.Demand {
-	d := targets.Demand{Ref: finding.Ref{Namespace: "ns", Name: name}}
+// podDemand returns the demand of a binding: rules for a port to the pods at some addresses.
+func podDemand(name string, port int32, addresses ...string) targets.RuleDemand {
+	d := targets.RuleDemand{Ref: finding.Ref{Namespace: "ns", Name: name}}
 	for _, a := range addresses {
-		d.Needs = append(d.Needs, targets.Need{Endpoint: a, Lookups: []targets.ENILookup{{Address: a}}, Rules: []model.IngressRule{portRule(port)}})
+		d.PodDemands = append(d.PodDemands, targets.EndpointDemand{Endpoint: a, Lookups: []targets.ENILookup{{Address: a}}, Rules: []model.IngressRule{portRule(port)}})
 	}
 	return d
 }
 
 func portRule(port int32) model.IngressRule {
-	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedDescription}
+	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedRuleDescription}
 }
 
-// TestRulesOfAllBindings tests the changes of security groups that follow from the demands of several bindings.
-func TestRulesOfAllBindings(t *testing.T) {
+// TestRuleChangesFollowFromAllDemands tests the changes of security groups that follow from the demands of several bindings.
+func TestRuleChangesFollowFromAllDemands(t *testing.T) {
 	eni := func(groups ...string) network.ENI {
-		var all []network.ENIGroup
+		var all []network.ENISecurityGroup
 		for _, g := range groups {
-			all = append(all, network.ENIGroup{ID: g})
+			all = append(all, network.ENISecurityGroup{ID: g})
 		}
-		return network.ENI{ID: "eni", Groups: all}
+		return network.ENI{ID: "eni", SecurityGroups: all}
 	}
 	found := ENIs{ByAddress: map[string]network.ENI{"1": eni("sg-1"), "2": eni("sg-2"), "x": eni("sg-1", "sg-3")}}
-	faulty, lost := demand("a", 80, "1"), demand("a", 80)
+	faulty, lost := podDemand("a", 80, "1"), podDemand("a", 80)
 	faulty.Faulty, lost.ENIUnknown = true, true
 	for name, x := range map[string]struct {
-		asks []targets.Demand
+		asks []targets.RuleDemand
 		keep int32               // port of a rule of sg-1 that is retained for the first binding
 		have []model.IngressRule // of sg-1
 		want string
 		done bool // whether all rules of the first binding exist then
 	}{
-		"one asks":                                 {asks: []targets.Demand{demand("a", 80, "1")}, want: "sg-1 +80", done: true},
-		"in two groups":                            {asks: []targets.Demand{demand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
-		"two ask for the same":                     {asks: []targets.Demand{demand("a", 80, "1"), demand("b", 80, "1")}, want: "sg-1 +80", done: true},
-		"it is there":                              {asks: []targets.Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80)}, done: true},
-		"none asks for the other any more":         {asks: []targets.Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80), portRule(81)}, want: "sg-1 -81", done: true},
-		"old targets serve on":                     {asks: []targets.Demand{demand("a", 80, "1")}, keep: 81, have: []model.IngressRule{portRule(81), portRule(82)}, want: "sg-1 +80 -82", done: true},
-		"what one asks for is not known":           {asks: []targets.Demand{demand("b", 80, "1"), lost}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
-		"what one asks of a group is not known":    {asks: []targets.Demand{demand("b", 80, "1"), faulty}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
-		"an address is not known":                  {asks: []targets.Demand{demand("a", 80, "1", "9")}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80"},
-		"which of two groups it is is not known":   {asks: []targets.Demand{demand("a", 80, "x")}, have: []model.IngressRule{portRule(81)}},
-		"that keeps no rule of another group":      {asks: []targets.Demand{demand("b", 80, "2"), faulty}, have: []model.IngressRule{portRule(80)}, want: "sg-2 +80", done: true},
+		"one asks":                                 {asks: []targets.RuleDemand{podDemand("a", 80, "1")}, want: "sg-1 +80", done: true},
+		"in two groups":                            {asks: []targets.RuleDemand{podDemand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
+		"two ask for the same":                     {asks: []targets.RuleDemand{podDemand("a", 80, "1"), podDemand("b", 80, "1")}, want: "sg-1 +80", done: true},
+		"it is there":                              {asks: []targets.RuleDemand{podDemand("a", 80, "1")}, have: []model.IngressRule{portRule(80)}, done: true},
+		"none asks for the other any more":         {asks: []targets.RuleDemand{podDemand("a", 80, "1")}, have: []model.IngressRule{portRule(80), portRule(81)}, want: "sg-1 -81", done: true},
+		"old targets serve on":                     {asks: []targets.RuleDemand{podDemand("a", 80, "1")}, keep: 81, have: []model.IngressRule{portRule(81), portRule(82)}, want: "sg-1 +80 -82", done: true},
+		"what one asks for is not known":           {asks: []targets.RuleDemand{podDemand("b", 80, "1"), lost}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
+		"what one asks of a group is not known":    {asks: []targets.RuleDemand{podDemand("b", 80, "1"), faulty}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
+		"an address is not known":                  {asks: []targets.RuleDemand{podDemand("a", 80, "1", "9")}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80"},
+		"which of two groups it is is not known":   {asks: []targets.RuleDemand{podDemand("a", 80, "x")}, have: []model.IngressRule{portRule(81)}},
+		"that keeps no rule of another group":      {asks: []targets.RuleDemand{podDemand("b", 80, "2"), faulty}, have: []model.IngressRule{portRule(80)}, want: "sg-2 +80", done: true},
 		"a rule of another controller is not ours": {have: []model.IngressRule{{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}}, done: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := RuleOptions{ClusterName: "c", Unmerged: true, Now: now}
-			sum, first := NewAggregate(), RequestedRules{Complete: true}
+			o := RuleOptions{ClusterName: "c", KeepPortsSeparate: true, Now: now}
+			sum, first := NewRuleAggregate(), RequestedRules{Complete: true}
 			for i, d := range x.asks {
 				a := RulesOfPods(d, found, o)
 				if i == 0 {
 					first = a
 				}
 				if i == 0 && x.keep > 0 {
-					a.Contribution = a.Retaining(Contribution{Rules: RuleSet{{"sg-1", portRule(x.keep)}: {}}})
+					a.Contribution = a.WithPreviousRetained(Contribution{Rules: RuleSet{{"sg-1", portRule(x.keep)}: {}}})
 				}
 				sum.Set(Key{Namespace: d.Ref.Namespace, Name: d.Ref.Name}, a.Contribution)
 			}
 			var got []string
-			for _, c := range sum.Changes([]EndpointSecurityGroup{{ID: "sg-2"}, {ID: "sg-1", Ingress: x.have}}, o) {
+			for _, c := range sum.ChangesOf([]EndpointSecurityGroup{{ID: "sg-2"}, {ID: "sg-1", Ingress: x.have}}, o) {
 				text := c.Group
 				for _, r := range c.Authorize {
 					text += fmt.Sprintf(" +%d", r.From)
@@ -301,11 +308,11 @@ func TestRulesOfAllBindings(t *testing.T) {
 
 // TestENIsOfAllEndpointsNeedOneQuery: one query has the lookups of all endpoints without duplicates.
 func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
-	d := demand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
-	d.Needs = append(d.Needs, targets.Need{Lookups: []targets.ENILookup{{Instance: "i-1", Carried: "10.0.0.3"}, {ENI: "eni-1"}}},
-		targets.Need{Lookups: []targets.ENILookup{{ENI: "eni-1"}, {Instance: "i-1", Carried: "10.0.0.4"}}})
-	q := QueryFor(d)
-	if got := fmt.Sprint(q.Instances, q.Carried, q.IDs, q.Addresses); got != "[i-1] map[i-1:[10.0.0.3]] [eni-1] [10.0.0.1 10.0.0.2]" {
+	d := podDemand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
+	d.PodDemands = append(d.PodDemands, targets.EndpointDemand{Lookups: []targets.ENILookup{{Instance: "i-1", EndpointIP: "10.0.0.3"}, {ENI: "eni-1"}}},
+		targets.EndpointDemand{Lookups: []targets.ENILookup{{ENI: "eni-1"}, {Instance: "i-1", EndpointIP: "10.0.0.4"}}})
+	q := ENIQueryFor(d)
+	if got := fmt.Sprint(q.Instances, q.ExpectedAddresses, q.IDs, q.Addresses); got != "[i-1] map[i-1:[10.0.0.3]] [eni-1] [10.0.0.1 10.0.0.2]" {
 		t.Error(got)
 	}
 }
@@ -314,10 +321,10 @@ func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 func TestPreviewText(t *testing.T) {
 	f := completeFacts(t, "!1", "2")
 	f.Health = healthOf("1 healthy", "3 unhealthy")
-	f.Record = &Record{Shared: true, Recorded: true, Identities: map[string]bool{"10.0.0.3:8080": true}}
+	f.Record = &TargetRecord{Shared: true, HasRecord: true, Identities: map[string]bool{"10.0.0.3:8080": true}}
 	first := []Step{{AddFinalizer{}, "first"}}
-	rules := []GroupChange{{Group: "sg-1", Authorize: []model.IngressRule{portRule(80)}, Revoke: []model.IngressRule{portRule(81)}}}
-	d := PreviewOf(f, first, Make(f), []Step{{CompleteSpec{f.Stored.Spec}, ""}, {RemoveFinalizer{}, ""}, {DropRecord{}, ""}}, rules, RulesResult{Done: true})
+	rules := []SecurityGroupChange{{Group: "sg-1", Authorize: []model.IngressRule{portRule(80)}, Revoke: []model.IngressRule{portRule(81)}}}
+	d := PreviewOf(f, first, Make(f), []Step{{CompleteSpec{f.StoredBinding.Spec}, ""}, {RemoveFinalizer{}, ""}, {DropRecord{}, ""}}, rules, RulesResult{AllRulesExist: true})
 	for _, want := range []string{
 		"+ claim finalizer/TargetGroupBinding ns/b   # first\n",
 		"+ authorize rule/" + portRule(80).String() + " in sg-1   # bindings ask for it\n",
@@ -348,23 +355,23 @@ func TestPreviewText(t *testing.T) {
 	if got := PreviewOf(f, nil, Make(f), nil, nil, RulesResult{}).Text(); got != "no changes\n. again in 1h0m0s   # to compare it with AWS\n" {
 		t.Errorf("nothing changes: %q", got)
 	}
-	var many []Item
+	var many []PlanItem
 	for i := range 45 {
-		many = append(many, Item{Sign: "+", Verb: "register", Kind: "target", Name: fmt.Sprint(i)})
+		many = append(many, PlanItem{Sign: "+", Verb: "register", Kind: "target", Name: fmt.Sprint(i)})
 	}
-	if got := Text(many); strings.Count(got, "\n") != 41 || !strings.HasSuffix(got, "… and 5 more\n") {
+	if got := ItemsText(many); strings.Count(got, "\n") != 41 || !strings.HasSuffix(got, "… and 5 more\n") {
 		t.Errorf("of many: %s", got)
 	}
 }
 
-// TestConditionsOfUnregisteredPods: the condition of a pod does not contain the number of other pods, so that it does
+// TestUnregisteredPodsHaveTheSameCondition: the condition of a pod does not contain the number of other pods, so that it does
 // not change when other pods change.
-func TestConditionsOfUnregisteredPods(t *testing.T) {
+func TestUnregisteredPodsHaveTheSameCondition(t *testing.T) {
 	f := completeFacts(t, "1", "!2", "!3")
 	f.Health = healthOf("1 healthy")
 	f.Options.MaxTargets = 1
 	shown := map[string]string{}
-	for _, s := range Make(f).Report(f, StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}).Steps {
+	for _, s := range Make(f).Report(f, StepResults{RemovalNotNeeded: true, Rules: RulesResult{AllRulesExist: true}}).Steps {
 		if g, ok := s.Do.(SetGate); ok {
 			shown[g.Pod.Name] = string(g.Want.Status) + " " + g.Want.Message
 		}

@@ -16,24 +16,24 @@ type Plan struct {
 	Questions []Question
 	// Steps in their order.
 	Steps []Step
-	// Watch has the objects whose changes trigger a run, besides those from which the endpoints are read.
-	Watch []cluster.Ref
-	// Unavailable is set if the targets cannot be read now.
-	Unavailable bool
+	// WatchedObjects has the objects whose changes trigger a run, besides those from which the endpoints are read.
+	WatchedObjects []cluster.Ref
+	// TargetsUnavailable is set if the targets cannot be read now.
+	TargetsUnavailable bool
 	// Deferred is set if the binding has not changed since the last complete run, so that there are no changes.
 	Deferred bool
-	// Remove is set if MakeRemoval must be called afterwards, unless a step NoRemoval was reached.
-	Remove bool
+	// NeedsRemoval is set if MakeRemoval must be called afterwards, unless a step NoteRemovalNotNeeded was reached.
+	NeedsRemoval bool
 
 	// Err ends the run, which is repeated with back-off.
 	Err error
 
-	findings  finding.List // known before the steps are carried out
-	retries   []retry
-	end       reportKind
-	moves     *moves
-	failed    *Failure      // failure that ends the plan
-	postponed time.Duration // until a postponed call may be sent
+	findings      finding.List // known before the steps are carried out
+	retries       []retry
+	finalReport   reportKind
+	moves         *targetMoves
+	endingFailure *Failure      // failure that ends the plan
+	postponedFor  time.Duration // until a postponed call may be sent
 }
 
 // retry requests another run after a time.
@@ -60,7 +60,7 @@ const (
 type planner struct {
 	*Facts
 	Plan
-	ended []finding.Finding
+	endFindings []finding.Finding
 }
 
 // Make returns the plan for a binding.
@@ -69,11 +69,11 @@ func Make(f *Facts) Plan {
 	switch {
 	case f.Absent:
 		p.cleanUpAfterDeletion()
-	case f.Stored.DeletionTimestamp != nil:
-		p.Remove = true
-		p.leaveTargetGroup()
+	case f.StoredBinding.DeletionTimestamp != nil:
+		p.NeedsRemoval = true
+		p.planDeletion()
 	default:
-		p.Remove = true
+		p.NeedsRemoval = true
 		p.converge()
 	}
 	return p.result()
@@ -84,7 +84,7 @@ func (p *planner) result() Plan {
 	if len(p.Questions) > 0 {
 		return Plan{Questions: p.Questions}
 	}
-	p.findings.Add(p.ended...)
+	p.findings.Add(p.endFindings...)
 	return p.Plan
 }
 
@@ -99,10 +99,10 @@ func (p *planner) requeueAfter(after time.Duration, why string) {
 	p.retries = append(p.retries, retry{after, why})
 }
 
-// gate returns the type of the readiness gate of the binding.
-func (f *Facts) gate() corev1.PodConditionType {
+// gateType returns the type of the readiness gate of the binding.
+func (f *Facts) gateType() corev1.PodConditionType {
 	return targets.GateType(f.Key.Name)
 }
 
 // hasFinalizer reports whether the stored binding has the finalizer of the controller.
-func (f *Facts) hasFinalizer() bool { return hasFinalizer(f.Stored) }
+func (f *Facts) hasFinalizer() bool { return hasFinalizer(f.StoredBinding) }

@@ -19,17 +19,17 @@ type Target struct {
 // allZones is the zone of an address outside of the VPC, which all zones can reach.
 const allZones = "all"
 
-// Targets returns the targets for endpoints. An address outside of the VPC of the target group is
+// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group is
 // registered with a zone.
-func (f *Facts) Targets(endpoints []targets.Endpoint) ([]Target, error) {
+func (f *Facts) TargetsFor(endpoints []targets.Endpoint) ([]Target, error) {
 	n := f.Network
-	if !targets.IsInstance(f.Described) && n.Failure != nil {
+	if !targets.HasInstanceTargets(f.CompletedBinding) && n.Failure != nil {
 		return nil, n.Failure.Err
 	}
 	out := make([]Target, 0, len(endpoints))
 	for _, e := range endpoints {
 		t := Target{ID: e.ID, Port: e.Port, ServerID: e.ServerID}
-		if e.Pod != nil && n.Outside(e.ID) {
+		if e.Pod != nil && n.IsOutsideVPC(e.ID) {
 			var err error
 			if t.Zone, err = f.zoneOf(e); err != nil {
 				return nil, err
@@ -40,12 +40,13 @@ func (f *Facts) Targets(endpoints []targets.Endpoint) ([]Target, error) {
 	return out, nil
 }
 
-// Outside reports whether an address is outside of the VPC. All addresses are outside if the ranges of the VPC are unknown.
-func (n Network) Outside(address string) bool { return !network.InRanges(address, n.Ranges) }
+// IsOutsideVPC reports whether an address is outside of the VPC. All addresses are outside if the ranges of the VPC are
+// unknown.
+func (n Network) IsOutsideVPC(address string) bool { return !network.IsInRanges(address, n.Ranges) }
 
 // zoneOf returns the zone of an endpoint outside of the VPC.
 func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
-	if f.Described.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesWanted {
+	if f.CompletedBinding.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesRequired {
 		return allZones, nil
 	}
 	zone, known := f.Network.Zones[e.Pod.Spec.NodeName] // a node does not change its zone

@@ -18,35 +18,35 @@ type StepResults struct {
 	// FailedStep is the step that failed, and Failure the reason. Later steps were not carried out.
 	FailedStep Action
 	Failure    *Failure
-	// NoRemoval reports whether the Note NoRemoval was carried out.
-	NoRemoval bool
-	Changed   bool // AWS was changed
-	// Postponed is the time until a postponed call may be sent that did not end the plan.
-	Postponed time.Duration
-	Rules     RulesResult
+	// RemovalNotNeeded reports whether the Note NoteRemovalNotNeeded was carried out.
+	RemovalNotNeeded bool
+	AWSChanged       bool // AWS was changed
+	// PostponedFor is the time until a postponed call may be sent that did not end the plan.
+	PostponedFor time.Duration
+	Rules        RulesResult
 	// Err is the error of reading a fact for the rest of the plan.
 	Err error
 }
 
 // RulesResult is the result of the changes of security group rules for a binding.
 type RulesResult struct {
-	Done   bool // all rules of this binding exist
-	Faulty bool // some rules are unknown until the binding is corrected
-	Again  bool // rules of other bindings are missing
-	// Findings has findings about the binding. Unseen has findings about new and terminating pods, whose ENI AWS may not
-	// return for some seconds.
-	Findings, Unseen finding.List
+	AllRulesExist     bool // all rules of this binding exist
+	Faulty            bool // some rules are unknown until the binding is corrected
+	OtherRulesMissing bool // rules of other bindings are missing
+	// Findings has findings about the binding. PendingENIFindings has findings about new and terminating pods, whose ENI AWS
+	// may not return for some seconds.
+	Findings, PendingENIFindings finding.List
 }
 
 // RulesResultOf returns the result for the rules that a binding requests if all changes succeed.
 func RulesResultOf(a RequestedRules) RulesResult {
-	return RulesResult{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
+	return RulesResult{AllRulesExist: a.Complete, Faulty: a.Faulty, Findings: a.Findings, PendingENIFindings: a.PendingENIFindings}
 }
 
-// WithUnseen returns the result with Unseen added to Findings.
-func (o RulesResult) WithUnseen() RulesResult {
-	o.Findings.Add(o.Unseen...)
-	o.Findings, o.Unseen = o.Findings.Sorted(), nil
+// WithPendingENIFindings returns the result with PendingENIFindings added to Findings.
+func (o RulesResult) WithPendingENIFindings() RulesResult {
+	o.Findings.Add(o.PendingENIFindings...)
+	o.Findings, o.PendingENIFindings = o.Findings.Sorted(), nil
 	return o
 }
 
@@ -60,14 +60,14 @@ type Report struct {
 	Why        string
 	// Complete is set if there is nothing to do until the next periodic comparison.
 	Complete bool
-	// Waiting is set if a call is postponed.
-	Waiting bool
+	// CallPostponed is set if a call is postponed.
+	CallPostponed bool
 	// AllRegistered is set if all endpoints are registered. Old targets may still have to be deregistered.
 	AllRegistered bool
-	// NoServerID is the number of endpoints that are not registered because they have no QUIC server id.
-	NoServerID int
-	// Fault and Pods are those of Reported.
-	Fault, Pods bool
+	// MissingServerIDs is the number of endpoints that are not registered because they have no QUIC server id.
+	MissingServerIDs int
+	// StatusHasFault and PodConditionsSet are those of ReportedState.
+	StatusHasFault, PodConditionsSet bool
 	// Err ends the run, which is repeated with back-off.
 	Err error
 }
@@ -76,16 +76,16 @@ type Report struct {
 type reporter struct {
 	*Facts
 	Report
-	done StepResults
+	stepResults StepResults
 }
 
 // Report returns the report after the steps of a plan were carried out.
 func (p Plan) Report(f *Facts, d StepResults) Report {
-	r := &reporter{Facts: f, done: d}
-	r.Findings.Add(f.Reported.Findings...)
+	r := &reporter{Facts: f, stepResults: d}
+	r.Findings.Add(f.AlreadyReported.Findings...)
 	r.Findings.Add(p.findings...)
-	r.Fault, r.Pods, r.RetryAfter = f.Reported.Fault, f.Reported.Pods, f.Reported.RetryAfter
-	r.done.Changed = d.Changed || f.Reported.Changed || f.Memory.SuccessPending
+	r.StatusHasFault, r.PodConditionsSet, r.RetryAfter = f.AlreadyReported.StatusHasFault, f.AlreadyReported.PodConditionsSet, f.AlreadyReported.RetryAfter
+	r.stepResults.AWSChanged = d.AWSChanged || f.AlreadyReported.AWSChanged || f.Memory.SuccessPending
 	if p.Err != nil || d.Err != nil {
 		r.Err = cmp.Or(p.Err, d.Err)
 		return r.Report
@@ -93,9 +93,9 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 	for _, x := range p.retries {
 		r.requeueAfter(x.after, x.why)
 	}
-	for _, wait := range []time.Duration{p.postponed, d.Postponed} {
+	for _, wait := range []time.Duration{p.postponedFor, d.PostponedFor} {
 		if wait > 0 {
-			r.Waiting = true
+			r.CallPostponed = true
 			r.requeueAfter(wait, postponedReason)
 		}
 	}
@@ -103,7 +103,7 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 	if failed != nil && r.endAfterKubernetesFailure(failed.Err) {
 		return r.Report
 	}
-	switch p.end {
+	switch p.finalReport {
 	case reportMissingEndpoints:
 		r.explainMissingEndpoints()
 	case reportFailure:
@@ -123,14 +123,14 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 		r.addEvents(r.events(r.Findings, reasonBackendNotFound))
 	case reportCleanup:
 		if failed != nil {
-			r.endCleanup(*failed)
+			r.endWithCleanupFailure(*failed)
 		}
 	case reportDeletion:
 		switch {
 		case failed != nil:
 			r.Err = failed.Err
 		case r.RetryAfter == 0:
-			r.addStep(Forgotten)
+			r.addStep(NoteForgotten)
 			r.addStep(WriteEvents{[]cluster.Patch{lastingWarnings(f.Key)}})
 		}
 	}
@@ -142,12 +142,12 @@ func (p Plan) Failure(d StepResults) *Failure {
 	if d.Failure != nil {
 		return d.Failure
 	}
-	return p.failed
+	return p.endingFailure
 }
 
-// Failed returns the report about a failure that ends a run.
-func Failed(f *Facts, x Failure) Report {
-	p := Plan{end: reportFailure, failed: &x}
+// FailureReport returns the report about a failure that ends a run.
+func FailureReport(f *Facts, x Failure) Report {
+	p := Plan{finalReport: reportFailure, endingFailure: &x}
 	return p.Report(f, StepResults{})
 }
 
@@ -156,7 +156,7 @@ const postponedReason = "a postponed call may be sent then"
 
 // endAfterKubernetesFailure ends the run if the failed step is a write to Kubernetes, and reports whether it is.
 func (r *reporter) endAfterKubernetesFailure(err error) bool {
-	switch r.done.FailedStep.(type) {
+	switch r.stepResults.FailedStep.(type) {
 	case AddFinalizer:
 		r.endWithEvent(err, "FailedAddFinalizer", "Failed add finalizer due to ")
 	case CompleteSpec:
@@ -177,84 +177,84 @@ func (r *reporter) endAfterKubernetesFailure(err error) bool {
 }
 
 // reportMoves reports the result of a run that changed targets.
-func (r *reporter) reportMoves(m *moves, failed *Failure) {
+func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	a := r.Attempt
 	if a == nil {
 		a = m.attempt
 	}
-	if d, ok := r.done.FailedStep.(Deregister); ok && !r.done.NoRemoval && len(d.Targets) > 0 {
-		a = &Attempt{Refused: []Refusal{{m.Register, *failed, *failed}}, Failed: failed}
+	if d, ok := r.stepResults.FailedStep.(Deregister); ok && !r.stepResults.RemovalNotNeeded && len(d.Targets) > 0 {
+		a = &RegistrationAttempt{Refusals: []Refusal{{m.ToRegister, *failed, *failed}}, LastFailure: failed}
 	}
-	if a != nil && a.Failed != nil {
+	if a != nil && a.LastFailure != nil {
 		if failed == nil {
-			failed = a.Failed
-		} else if failed != a.Failed {
-			failed = &Failure{errors.Join(a.Failed.Err, failed.Err), a.Failed.Class, max(a.Failed.RetryAfter, failed.RetryAfter)}
+			failed = a.LastFailure
+		} else if failed != a.LastFailure {
+			failed = &Failure{errors.Join(a.LastFailure.Err, failed.Err), a.LastFailure.Class, max(a.LastFailure.RetryAfter, failed.RetryAfter)}
 		}
 	}
 	var refused []Refusal
 	if a != nil {
-		refused = a.Refused
+		refused = a.Refusals
 	}
-	r.Findings.Add(r.done.Rules.Findings...)
-	omitted := r.addUnregistered(m, a)
+	r.Findings.Add(r.stepResults.Rules.Findings...)
+	omitted := r.addUnregisteredFindings(m, a)
 	waiting := noWaitingPod
-	if !targets.IsInstance(r.Described) {
-		waiting = gateReader{r.Facts}.planPodConditions(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), omitted)
-		r.Pods, r.Reported.Pods = true, true
+	if !targets.HasInstanceTargets(r.CompletedBinding) {
+		waiting = gatePlanner{r.Facts}.planPodConditions(&r.Steps, m.MatchedPairs, slices.Concat(withoutRefused(m.ToRegister, refused), m.delayed.endpoints), omitted)
+		r.PodConditionsSet, r.AlreadyReported.PodConditionsSet = true, true
 	}
 	r.explainMissingEndpoints()
-	r.reportNoEndpoints(m.deselected)
+	r.reportNoEndpoints(m.selectorChanged)
 	r.reportFlapping(m.delayed)
 	if failed != nil {
 		r.endAfterAttempt(*failed, a)
 		return
 	}
 	r.AllRegistered = len(m.OverCapacity)+len(m.delayed.endpoints) == 0
-	if m.owned {
+	if m.isShared {
 		want := r.wantedIdentities()
-		for _, t := range slices.Concat(m.retained, m.delayed.targets) {
+		for _, t := range slices.Concat(m.retainedTargets, m.delayed.targets) {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
 		r.addStep(SetRecord{want})
 	}
-	rules, reason := r.done.Rules, ""
-	if !rules.Done {
+	rules, reason := r.stepResults.Rules, ""
+	if !rules.AllRulesExist {
 		reason = reasonFailedNetwork
 	}
-	if len(rules.Unseen) == 0 || len(rules.Findings) > 0 {
+	if len(rules.PendingENIFindings) == 0 || len(rules.Findings) > 0 {
 		r.setStatus(reason, true)
 	}
 	r.addEvents(r.events(r.Findings, reason))
-	r.noteReported(reason == "" && !r.Waiting)
-	r.requeueIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not return the ENI of an endpoint yet")
-	r.requeueIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "some security group rules are missing")
+	r.recordSuccessReport(reason == "" && !r.CallPostponed)
+	r.requeueIf(len(rules.PendingENIFindings) > 0, durations.FirstPoll, "AWS does not return the ENI of an endpoint yet")
+	r.requeueIf(!rules.AllRulesExist && !rules.Faulty || rules.OtherRulesMissing, r.Options.Requeue, "some security group rules are missing")
 	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no capacity")
 	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
 	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
-	r.requeueIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Resolution.Unknown {
+	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets serve on until new ones are healthy")
+	if r.CallPostponed || !rules.AllRulesExist || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retainedTargets) > 0 || !m.delayed.isEmpty() || r.Resolution.ViewInconsistent {
 		return
 	}
-	r.addStep(Compared)
+	r.addStep(NoteCompared)
 	r.Complete = true
-	r.addStep(SetCheckpoint{Value: r.Want})
+	r.addStep(SetCheckpoint{Value: r.DesiredCheckpoint})
 }
 
 // endWithFailure ends a run after a failure.
 func (r *reporter) endWithFailure(f Failure) { r.endAfterAttempt(f, nil) }
 
 // endAfterAttempt ends a run after a failure. a has the refusals of endpoints, nil if there are none.
-func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
+func (r *reporter) endAfterAttempt(f Failure, a *RegistrationAttempt) {
 	if f.RetryAfter > 0 {
-		r.Waiting = true
+		r.CallPostponed = true
 		r.requeueAfter(f.RetryAfter, postponedReason)
-		r.noteReported(false)
+		r.recordSuccessReport(false)
 		return
 	}
-	x, ok := findingOf(r.Stored, f)
+	x, ok := failureFinding(r.StoredBinding, f)
 	if !ok {
 		r.endWithEvent(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
 		return
@@ -264,7 +264,7 @@ func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
 		r.requeueAfter(a.RetryIn, "the registration of a refused target is retried")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
-		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
+		switch age := r.Now.Sub(r.StoredBinding.CreationTimestamp.Time); {
 		case age < durations.DeniedWait:
 			r.RetryAfter = r.Options.Requeue // AWS may not show a new target group yet
 		case age < durations.StableFactAge:
@@ -278,40 +278,40 @@ func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
 func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
-	if r.Fault {
+	if r.StatusHasFault {
 		// A second text in the same run would be another write, and cause endless runs.
 		return
 	}
-	r.Fault = true
-	r.explainWaiting()
+	r.StatusHasFault = true
+	r.explainClosedGates()
 	r.setStatus(reasonFailedReconcile, false)
 	r.addEvents(r.events(r.Findings, reasonFailedReconcile))
 }
 
-// endCleanup ends a run that could not remove the targets and rules of a deleted binding.
-func (r *reporter) endCleanup(f Failure) {
+// endWithCleanupFailure ends a run that could not remove the targets and rules of a deleted binding.
+func (r *reporter) endWithCleanupFailure(f Failure) {
 	if f.RetryAfter > 0 {
-		r.Waiting = true
+		r.CallPostponed = true
 		r.requeueAfter(f.RetryAfter, postponedReason)
 		return
 	}
 	r.Findings.Add(finding.Finding{
-		Object: targets.Ref(r.Stored), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "this is tried again",
+		Object: targets.BindingRef(r.StoredBinding), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "this is tried again",
 	})
-	r.explainWaiting()
+	r.explainClosedGates()
 	r.setStatus(reasonFailedCleanup, false)
 	r.addEvents(r.events(r.Findings, reasonFailedCleanup))
 	r.Err = f.Err
 }
 
-// noteReported records whether success still has to be reported. A later run may find that the postponed call has nothing to
-// change.
-func (r *reporter) noteReported(reported bool) {
+// recordSuccessReport records whether success still has to be reported. A later run may find that the postponed call has
+// nothing to change.
+func (r *reporter) recordSuccessReport(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:
-		r.addStep(SuccessReported)
-	case !reported && r.Waiting && r.done.Changed && !r.Memory.SuccessPending:
-		r.addStep(SuccessPending)
+		r.addStep(NoteSuccessReported)
+	case !reported && r.CallPostponed && r.stepResults.AWSChanged && !r.Memory.SuccessPending:
+		r.addStep(NoteSuccessPending)
 	}
 }
 
@@ -323,11 +323,11 @@ func (r *reporter) endWithEvent(err error, reason, prefix string) {
 
 // failureEvent returns the event about an error.
 func failureEvent(f *Facts, err error, reason, prefix string) cluster.Event {
-	return cluster.Event{Ref: cluster.RefOf(f.Stored), Warning: true, Reason: reason, Message: prefix + err.Error()}
+	return cluster.Event{Ref: cluster.RefOf(f.StoredBinding), Warning: true, Reason: reason, Message: prefix + err.Error()}
 }
 
-// StatusFailed returns the event about a status that could not be written.
-func StatusFailed(f *Facts, err error) (cluster.Event, error) {
+// StatusFailureEvent returns the event about a status that could not be written.
+func StatusFailureEvent(f *Facts, err error) (cluster.Event, error) {
 	err = fmt.Errorf("write status: %w", err)
 	return failureEvent(f, err, "FailedUpdateStatus", "Failed update status due to "), err
 }

@@ -16,7 +16,7 @@ import (
 // TestFailedStepsAreReported tests the report of a run that registers target 2 and deregisters target 3, for each
 // failed step.
 func TestFailedStepsAreReported(t *testing.T) {
-	unclear := finding.List{{Object: targets.Ref(binding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
+	unclear := finding.List{{Object: targets.BindingRef(testBinding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
 		done StepResults
 		edit func(*Facts)
@@ -27,17 +27,17 @@ func TestFailedStepsAreReported(t *testing.T) {
 		"a checkpoint that cannot be written":       {done: StepResults{FailedStep: SetCheckpoint{}, Failure: &temporaryFailure}, want: "error"},
 		"facts that cannot be read":                 {done: StepResults{Err: errRefused}, want: "error"},
 		"a target that cannot be taken out":         {done: StepResults{FailedStep: Deregister{Targets: healthOf("3").Targets}, Failure: &invalidFailure}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"a call that is postponed":                  {done: StepResults{NoRemoval: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
-		"success is pending while it is":            {done: StepResults{NoRemoval: true, Changed: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
-		"success is said of what has changed":       {done: StepResults{NoRemoval: true, Changed: true, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
-		"and of what an earlier run has changed":    {done: StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
-		"rules that are missing":                    {done: StepResults{NoRemoval: true, Rules: RulesResult{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
-		"rules that a person has to correct":        {done: StepResults{NoRemoval: true, Rules: RulesResult{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
-		"rules of new pods may be missing a moment": {done: StepResults{NoRemoval: true, Rules: RulesResult{Unseen: unclear}}, want: "events; again in 3s"},
-		"rules of others are tried again":           {done: StepResults{NoRemoval: true, Rules: RulesResult{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
+		"a call that is postponed":                  {done: StepResults{RemovalNotNeeded: true, PostponedFor: 3 * time.Second, Rules: RulesResult{AllRulesExist: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
+		"success is pending while it is":            {done: StepResults{RemovalNotNeeded: true, AWSChanged: true, PostponedFor: 3 * time.Second, Rules: RulesResult{AllRulesExist: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
+		"success is said of what has changed":       {done: StepResults{RemovalNotNeeded: true, AWSChanged: true, Rules: RulesResult{AllRulesExist: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
+		"and of what an earlier run has changed":    {done: StepResults{RemovalNotNeeded: true, Rules: RulesResult{AllRulesExist: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
+		"rules that are missing":                    {done: StepResults{RemovalNotNeeded: true, Rules: RulesResult{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
+		"rules that a person has to correct":        {done: StepResults{RemovalNotNeeded: true, Rules: RulesResult{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
+		"rules of new pods may be missing a moment": {done: StepResults{RemovalNotNeeded: true, Rules: RulesResult{PendingENIFindings: unclear}}, want: "events; again in 3s"},
+		"rules of others are tried again":           {done: StepResults{RemovalNotNeeded: true, Rules: RulesResult{AllRulesExist: true, OtherRulesMissing: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
 		"a call that waits for its turn":            {done: StepResults{FailedStep: Register{}, Failure: &throttledFailure}, want: "again in 3s; waiting"},
-		"an error that may pass":                    {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &temporaryFailure, Rules: RulesResult{Done: true}}, want: "events FailedReconcile; error"},
-		"a fault of this run is reported once":      {done: StepResults{FailedStep: Deregister{}, NoRemoval: true, Failure: &deniedFailure, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
+		"an error that may pass":                    {done: StepResults{FailedStep: Deregister{}, RemovalNotNeeded: true, Failure: &temporaryFailure, Rules: RulesResult{AllRulesExist: true}}, want: "events FailedReconcile; error"},
+		"a fault of this run is reported once":      {done: StepResults{FailedStep: Deregister{}, RemovalNotNeeded: true, Failure: &deniedFailure, Rules: RulesResult{AllRulesExist: true}}, edit: func(f *Facts) { f.AlreadyReported.StatusHasFault = true }, want: "again in 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
@@ -81,16 +81,16 @@ func TestFailedCleanupIsReported(t *testing.T) {
 func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
 		f := completeFacts(t)
-		f.Stored.CreationTimestamp = metav1.NewTime(now.Add(-age))
-		if got := Failed(f, goneFailure).RetryAfter; got != want {
+		f.StoredBinding.CreationTimestamp = metav1.NewTime(now.Add(-age))
+		if got := FailureReport(f, goneFailure).RetryAfter; got != want {
 			t.Errorf("at an age of %v again in %v, want %v", age, got, want)
 		}
 	}
 }
 
-// TestStatusIsWrittenForAChange: each write of a status triggers a run. So an unchanged status is not written, and
+// TestStatusIsWrittenOnlyForChanges: each write of a status triggers a run. So an unchanged status is not written, and
 // neither is an alternating message of the same fault.
-func TestStatusIsWrittenForAChange(t *testing.T) {
+func TestStatusIsWrittenOnlyForChanges(t *testing.T) {
 	for name, x := range map[string]struct {
 		text  string // current message of the condition
 		since time.Duration
@@ -104,19 +104,19 @@ func TestStatusIsWrittenForAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
 			failed := func(text string) Report {
-				return Failed(f, Failure{Err: errors.New(text), Class: deniedFailure.Class})
+				return FailureReport(f, Failure{Err: errors.New(text), Class: deniedFailure.Class})
 			}
 			for _, s := range failed(x.text + ", Request ID: 0123-4567-89ab").Steps {
 				if set, ok := s.Do.(SetStatus); ok {
-					f.Stored.Status.Conditions = set.Conditions
+					f.StoredBinding.Status.Conditions = set.Conditions
 				}
 			}
-			f.Memory.TextReported = now.Add(-x.since)
+			f.Memory.FaultTextReportedAt = now.Add(-x.since)
 			var got []string
 			for _, s := range failed("AWS says no, Request ID: ffff-4567-89ab").Steps {
 				if set, ok := s.Do.(SetStatus); ok {
 					got = append(got, actionText(s.Do))
-					if !set.OnlyText {
+					if !set.OnlyTextChanges {
 						t.Error("it is not known that only the text changes")
 					}
 				}
@@ -128,9 +128,9 @@ func TestStatusIsWrittenForAChange(t *testing.T) {
 	}
 }
 
-// TestConditionsOfMissingEndpoints: a pod that has been ready for some time, but is no endpoint, gets a condition with
+// TestMissingEndpointsGetConditions: a pod that has been ready for some time, but is no endpoint, gets a condition with
 // the reason.
-func TestConditionsOfMissingEndpoints(t *testing.T) {
+func TestMissingEndpointsGetConditions(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts, *corev1.Pod)
 		want string
@@ -143,18 +143,18 @@ func TestConditionsOfMissingEndpoints(t *testing.T) {
 		"healthy all the while": {func(_ *Facts, p *corev1.Pod) { setCondition(p, "True", "", time.Hour) }, ""},
 		"as it says already": {func(f *Facts, p *corev1.Pod) {
 			setCondition(p, "False", "EndpointMissing", time.Hour)
-			p.Status.Conditions[1].Message = blockedCondition(gateReader{f}.missingEndpointFinding()).Message
+			p.Status.Conditions[1].Message = blockedCondition(gatePlanner{f}.missingEndpointFinding()).Message
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := completeFacts(t)
 			setUnchanged(f)
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p9"}}
-			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: f.gate()}}
+			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: f.gateType()}}
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
 			f.GatedPods = []*corev1.Pod{pod}
 			x.edit(f, pod)
-			f.Memory.DueIn = 2 * time.Hour
+			f.Memory.ComparisonDueIn = 2 * time.Hour
 			want := withoutEmptyParts(x.want + "; again in 2h0m0s")
 			if strings.HasPrefix(x.want, "again") {
 				want = x.want

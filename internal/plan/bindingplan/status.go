@@ -20,7 +20,7 @@ const readyCondition = "Ready"
 // setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, it also records that
 // the generation is reconciled.
 func (r *reporter) setStatus(reason string, observed bool) {
-	b := r.Stored
+	b := r.StoredBinding
 	c := metav1.Condition{
 		Type: readyCondition, Status: metav1.ConditionTrue, Reason: reasonReconciled, Message: "Successfully reconciled",
 		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(r.Now.Truncate(1e9)),
@@ -31,13 +31,13 @@ func (r *reporter) setStatus(reason string, observed bool) {
 	s := SetStatus{}
 	conditions, changed := withCondition(b.Status.Conditions, c)
 	if seen := b.Status.ObservedGeneration; observed && (seen == nil || *seen != b.Generation) {
-		s.Observed = &b.Generation
+		s.ReconciledGeneration = &b.Generation
 		changed = true
 	}
 	if !changed {
 		return
 	}
-	if s.OnlyText = s.Observed == nil && sameFault(b.Status.Conditions, c); s.OnlyText && r.Now.Sub(r.Memory.TextReported) < durations.DeniedWait {
+	if s.OnlyTextChanges = s.ReconciledGeneration == nil && hasSameFault(b.Status.Conditions, c); s.OnlyTextChanges && r.Now.Sub(r.Memory.FaultTextReportedAt) < durations.DeniedWait {
 		// Each write triggers another run, so that two alternating texts would cause endless runs.
 		return
 	}
@@ -45,8 +45,8 @@ func (r *reporter) setStatus(reason string, observed bool) {
 	r.addStep(s)
 }
 
-// sameFault reports whether a list has a condition that differs from c only in its text.
-func sameFault(list []metav1.Condition, c metav1.Condition) bool {
+// hasSameFault reports whether a list has a condition that differs from c only in its text.
+func hasSameFault(list []metav1.Condition, c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse && slices.ContainsFunc(list, func(o metav1.Condition) bool {
 		return o.Type == c.Type && o.Status == c.Status && o.Reason == c.Reason && o.ObservedGeneration == c.ObservedGeneration
 	})
@@ -67,11 +67,11 @@ func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condit
 	return out, old != c
 }
 
-// requestID matches the request ID in an error of AWS, which differs in each answer.
-var requestID = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
+// requestIDPattern matches the request ID in an error of AWS, which differs in each answer.
+var requestIDPattern = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
 
-// maxMessage is the limit of the message of a condition in bytes.
-const maxMessage = 32768
+// maxMessageBytes is the limit of the message of a condition in bytes.
+const maxMessageBytes = 32768
 
 // conditionMessage returns the message of a condition for the first error.
 func conditionMessage(l finding.List) string {
@@ -93,14 +93,14 @@ func firstError(l finding.List) (finding.Finding, bool) {
 // stableMessage returns a message without request ID, so that the same fault has the same message: each write of a status
 // triggers another run.
 func stableMessage(s string) string {
-	s = requestID.ReplaceAllString(s, "")
-	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
+	s = requestIDPattern.ReplaceAllString(s, "")
+	return strings.ToValidUTF8(s[:min(len(s), maxMessageBytes)], "")
 }
 
 // events returns the events of findings. Errors about the binding have the reason of the run. It adds the event of success if
 // AWS was changed and no call is postponed.
 func (r *reporter) events(found finding.List, reason string) WriteEvents {
-	return r.Facts.events(found, reason, r.done.Changed && !r.Waiting)
+	return r.Facts.events(found, reason, r.stepResults.AWSChanged && !r.CallPostponed)
 }
 
 // events returns the events of findings in a plan, without success.
@@ -111,7 +111,7 @@ func (p *planner) events(found finding.List, reason string) WriteEvents {
 // Event returns the event of a finding. If reason is empty, the event has the reason of the finding.
 func Event(x finding.Finding, reason string) cluster.Event {
 	return cluster.Event{
-		Ref:     cluster.RefTo(x.Object),
+		Ref:     cluster.RefFromFinding(x.Object),
 		Warning: true, Fault: x.Severity == finding.Error, Reason: cmp.Or(reason, string(x.Reason)), Message: string(x.Reason) + ": " + x.Text(),
 	}
 }
@@ -121,13 +121,13 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	var out []cluster.Patch
 	for _, x := range found.Sorted() {
 		r := reason
-		if x.Object != targets.Ref(f.Stored) || x.Severity != finding.Error {
+		if x.Object != targets.BindingRef(f.StoredBinding) || x.Severity != finding.Error {
 			r = ""
 		}
 		out = append(out, Event(x, r))
 	}
 	if reason == "" && changed {
-		out = append(out, cluster.Event{Ref: cluster.RefOf(f.Stored), Reason: reasonReconciled, Message: "Successfully reconciled"})
+		out = append(out, cluster.Event{Ref: cluster.RefOf(f.StoredBinding), Reason: reasonReconciled, Message: "Successfully reconciled"})
 	}
 	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }

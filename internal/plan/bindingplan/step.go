@@ -21,28 +21,28 @@ type Step struct {
 // Action is the action of a step: one of the types below.
 type Action interface{ action() }
 
-// Register registers endpoints. If UpToCapacity is set, it registers as many as the target group has capacity for.
-// If AWS refuses an endpoint, the plan is made again with the Attempt.
+// Register registers endpoints. If UpToCapacity is set, it registers as many as the target group has capacity for. If AWS
+// refuses an endpoint, the plan is made again with the RegistrationAttempt.
 type Register struct {
 	Endpoints []targets.Endpoint
-	// Known has the refusals of endpoints that are not sent, nil if there are none.
-	Known        *Attempt
-	UpToCapacity bool
+	// KnownRefusals has the refusals of endpoints that are not sent, nil if there are none.
+	KnownRefusals *RegistrationAttempt
+	UpToCapacity  bool
 }
 
 // Deregister deregisters targets.
 type Deregister struct {
 	Targets []*observed.Target
-	// MayMiss is set if a missing target is not a failure, and MayWait if a postponed call is not a failure.
-	MayMiss, MayWait bool
+	// AllowMissing is set if a missing target is not a failure, and AllowPostponed if a postponed call is not a failure.
+	AllowMissing, AllowPostponed bool
 }
 
-// SyncRules changes the rules in the security groups of nodes and pods to those that all bindings request; without
-// this binding if Leaving is set. See Aggregate.
+// SyncRules changes the rules in the security groups of nodes and pods to those that all bindings request; without this
+// binding if ExcludeBinding is set. See RuleAggregate.
 type SyncRules struct {
-	Leaving bool
-	// Keeps is set if the previous rules of the binding are retained, because old targets still serve.
-	Keeps bool
+	ExcludeBinding bool
+	// RetainPreviousRules is set if the previous rules of the binding are retained, because old targets still serve.
+	RetainPreviousRules bool
 	// OnlyIfRequested is set if nothing has to be done for a binding that has not requested rules before.
 	OnlyIfRequested bool
 	MaxAge          time.Duration
@@ -74,18 +74,18 @@ type DropRecord struct{}
 // SetGate sets the pod condition of a readiness gate.
 type SetGate struct {
 	Pod  *corev1.Pod
-	Want targets.Condition
-	// Opens is set if the gate opens after the pod has waited since Since.
-	Opens bool
-	Since time.Time
+	Want targets.ReadinessCondition
+	// OpensGate is set if the gate opens after the pod has waited since Since.
+	OpensGate bool
+	Since     time.Time
 }
 
 // SetStatus sets the status of the binding.
 type SetStatus struct {
-	Conditions []metav1.Condition
-	Observed   *int64 // observed generation; nil: not changed
-	// OnlyText is set if only the text of a fault changes.
-	OnlyText bool
+	Conditions           []metav1.Condition
+	ReconciledGeneration *int64 // observed generation; nil: not changed
+	// OnlyTextChanges is set if only the text of a fault changes.
+	OnlyTextChanges bool
 }
 
 // WriteEvents writes events.
@@ -96,23 +96,23 @@ type Note int
 
 // The notes.
 const (
-	Known           Note = iota // the binding was read
-	BackendSeen                 // the backend exists
-	BackendMissing              // the backend or the binding does not exist
-	Departed                    // the binding is deleted while its target group is in use
-	Released                    // all targets and rules of the deleted binding were removed
-	Forgotten                   // the binding does not exist any more, and all of its resources are removed
-	Compared                    // the binding was compared with AWS and is complete
-	SuccessPending              // AWS was changed, and success will be reported when no call is postponed
-	SuccessReported             // success was reported
-	NoRemoval                   // MakeRemoval is not needed
+	NoteBindingRead      Note = iota // the binding was read
+	NoteBackendFound                 // the backend exists
+	NoteBackendMissing               // the backend or the binding does not exist
+	NoteDeletedInUse                 // the binding is deleted while its target group is in use
+	NoteResourcesRemoved             // all targets and rules of the deleted binding were removed
+	NoteForgotten                    // the binding does not exist any more, and all of its resources are removed
+	NoteCompared                     // the binding was compared with AWS and is complete
+	NoteSuccessPending               // AWS was changed, and success will be reported when no call is postponed
+	NoteSuccessReported              // success was reported
+	NoteRemovalNotNeeded             // MakeRemoval is not needed
 )
 
-// NoteRegistered adds targets to Memory.Registered.
+// NoteRegistered adds targets to Memory.RegisteredTargets.
 type NoteRegistered struct{ Targets []*observed.Target }
 
 // RetainRefusals removes the refusals of all endpoints but these.
-type RetainRefusals struct{ Of []targets.Endpoint }
+type RetainRefusals struct{ KeptEndpoints []targets.Endpoint }
 
 func (Register) action()        {}
 func (RetainRefusals) action()  {}

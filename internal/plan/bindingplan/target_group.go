@@ -19,8 +19,8 @@ type TargetGroup struct {
 	VPC         string
 }
 
-// Complete returns a binding whose unset fields are set to the properties of its target group.
-func (g TargetGroup) Complete(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
+// CompleteBinding returns a binding whose unset fields are set to the properties of its target group.
+func (g TargetGroup) CompleteBinding(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	out := b.DeepCopy()
 	s := &out.Spec
 	s.TargetGroupARN = g.ARN
@@ -53,44 +53,44 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 // NeedsCompletion reports whether unset fields of the stored binding have to be read from AWS: if the binding is new, or
 // cannot be used without them. In a binding of another controller, unset fields mean the defaults.
 func (f *Facts) NeedsCompletion() bool {
-	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.hasFinalizer() && Incomplete(f.Stored)
+	return IsUnusable(f.StoredBinding) || f.StoredBinding.DeletionTimestamp == nil && !f.hasFinalizer() && IsIncomplete(f.StoredBinding)
 }
 
-// isCompletedBy reports whether the defaults of unset fields in the stored binding are equal to the completed ones, so that they
-// need not be written.
+// isCompletedBy reports whether the defaults of unset fields in the stored binding are equal to the completed ones, so that
+// they need not be written.
 func (f *Facts) isCompletedBy(whole *elbv2.TargetGroupBinding) bool {
-	b := f.Stored.Spec
+	b := f.StoredBinding.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
 		(b.VpcID != "" || whole.Spec.VpcID == f.Options.VPC) &&
 		(b.TargetGroupProtocol != nil || !targets.IsQUIC(whole))
 }
 
-// Incomplete reports whether a binding has unset fields that CompleteSpec sets.
-func Incomplete(b *elbv2.TargetGroupBinding) bool {
+// IsIncomplete reports whether a binding has unset fields that CompleteSpec sets.
+func IsIncomplete(b *elbv2.TargetGroupBinding) bool {
 	s := b.Spec
 	return s.TargetGroupARN == "" || s.TargetType == nil || s.TargetGroupProtocol == nil || s.IPAddressType == nil || s.VpcID == ""
 }
 
-// Unusable reports whether a binding has no target group ARN or no target type.
-func Unusable(b *elbv2.TargetGroupBinding) bool {
+// IsUnusable reports whether a binding has no target group ARN or no target type.
+func IsUnusable(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
 }
 
-// completeBinding plans to write properties of the target group into unset fields of the binding, which other programs, the webhook for
-// pods and later runs read.
+// completeBinding plans to write properties of the target group into unset fields of the binding, which other programs, the
+// webhook for pods and later runs read.
 func (p *planner) completeBinding() {
-	if p.Completed || p.Claimed || !p.NeedsCompletion() || Incomplete(p.Described) || !Unusable(p.Stored) && p.isCompletedBy(p.Described) {
+	if p.SpecCompleted || p.FinalizerAdded || !p.NeedsCompletion() || IsIncomplete(p.CompletedBinding) || !IsUnusable(p.StoredBinding) && p.isCompletedBy(p.CompletedBinding) {
 		return
 	}
-	p.addStep(CompleteSpec{p.Described.Spec}, "unset fields of the binding are read from AWS")
+	p.addStep(CompleteSpec{p.CompletedBinding.Spec}, "unset fields of the binding are read from AWS")
 }
 
-// contradicts returns the finding about a field of a binding that differs from its target group, nil if there is none. AWS
-// would refuse the targets, or the targets would be in another network.
-func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
+// contradictionFinding returns the finding about a field of a binding that differs from its target group, nil if there is
+// none. AWS would refuse the targets, or the targets would be in another network.
+func (g TargetGroup) contradictionFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 	differs := func(field string, given, actual any) *finding.Finding {
 		return &finding.Finding{
-			Object: targets.Ref(b), Field: field, Reason: finding.TargetGroupDiffers, Severity: finding.Error,
+			Object: targets.BindingRef(b), Field: field, Reason: finding.TargetGroupDiffers, Severity: finding.Error,
 			Message: fmt.Sprintf("%q is set but the target group has %q; the targets stay unchanged", given, actual),
 			Fix:     "replace the binding by one with the value of the target group, or without the field",
 		}
@@ -111,13 +111,13 @@ func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
 func (g TargetGroup) ignoredSettings(b *elbv2.TargetGroupBinding) (out finding.List) {
 	s := b.Spec
 	warn := func(field string, reason finding.Reason, message, fix string) {
-		out.Add(finding.Finding{Object: targets.Ref(b), Field: field, Reason: reason, Severity: finding.Warning, Message: message, Fix: fix})
+		out.Add(finding.Finding{Object: targets.BindingRef(b), Field: field, Reason: reason, Severity: finding.Warning, Message: message, Fix: fix})
 	}
 	if p := s.TargetGroupProtocol; p != nil && string(*p) != g.Protocol {
 		warn("spec.targetGroupProtocol", finding.TargetGroupDiffers,
 			fmt.Sprintf("%q is set but the target group has %q; load balancers use the value of the target group", *p, g.Protocol), "correct the field")
 	}
-	if s.NodeSelector != nil && !targets.IsInstance(b) {
+	if s.NodeSelector != nil && !targets.HasInstanceTargets(b) {
 		warn("spec.nodeSelector", finding.Unsupported, "a node selector applies only to targets of type instance; it is ignored", "remove the field")
 	}
 	return out

@@ -16,29 +16,29 @@ import (
 // maxItems is how many targets or rules of a step are printed.
 const maxItems = 40
 
-// Item is a part of a step in the output: a target, a rule or a condition.
-type Item struct {
+// PlanItem is a part of a step in the output: a target, a rule or a condition.
+type PlanItem struct {
 	Sign string // + create, ~ change, - delete
 	Verb string // register, deregister, authorize, revoke, claim, release, set, clear
-	// Kind is target, rule, finalizer, spec, record, checkpoint, readiness-gate or condition; In is the target group or
+	// Kind is target, rule, finalizer, spec, record, checkpoint, readiness-gate or condition; Parent is the target group or
 	// security group.
-	Kind, Name, In string
-	// To is the new value, "" if there is none.
-	To  string
-	Why string
+	Kind, Name, Parent string
+	// NewValue is the new value, "" if there is none.
+	NewValue string
+	Why      string
 }
 
 // ID returns the verb, the kind and the name.
-func (i Item) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
+func (i PlanItem) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
 
 // String returns the item in one line.
-func (i Item) String() string {
+func (i PlanItem) String() string {
 	out := i.Sign + " " + i.ID()
-	if i.In != "" {
-		out += " in " + finding.Printable(i.In)
+	if i.Parent != "" {
+		out += " in " + finding.Printable(i.Parent)
 	}
-	if i.To != "" {
-		out += ": " + finding.Printable(i.To)
+	if i.NewValue != "" {
+		out += ": " + finding.Printable(i.NewValue)
 	}
 	if i.Why != "" {
 		out += "   # " + finding.Printable(i.Why)
@@ -47,12 +47,14 @@ func (i Item) String() string {
 }
 
 // Items returns the changes of a step outside of the process; none for a Note.
-func (s Step) Items(f *Facts) []Item {
+func (s Step) Items(f *Facts) []PlanItem {
 	group := ""
-	if f.Described != nil {
-		group = f.Described.Spec.TargetGroupARN
+	if f.CompletedBinding != nil {
+		group = f.CompletedBinding.Spec.TargetGroupARN
 	}
-	single := func(sign, verb, kind, name, to string) []Item { return []Item{{sign, verb, kind, name, "", to, s.Why}} }
+	single := func(sign, verb, kind, name, to string) []PlanItem {
+		return []PlanItem{{sign, verb, kind, name, "", to, s.Why}}
+	}
 	binding := "TargetGroupBinding " + f.Key.String()
 	switch action := s.Do.(type) {
 	case Register:
@@ -101,18 +103,18 @@ func specText(s elbv2.TargetGroupBindingSpec) string {
 }
 
 // targetItems returns an item for each target. name returns the identity and the new value of a target.
-func (s Step) targetItems(sign, verb, group string, n int, name func(int) (string, string)) []Item {
-	out := make([]Item, n)
+func (s Step) targetItems(sign, verb, group string, n int, name func(int) (string, string)) []PlanItem {
+	out := make([]PlanItem, n)
 	for i := range out {
 		id, to := name(i)
-		out[i] = Item{sign, verb, "target", id, group, to, s.Why}
+		out[i] = PlanItem{sign, verb, "target", id, group, to, s.Why}
 	}
 	return out
 }
 
 // registrationText returns the identity of an endpoint, and the zone with which it is registered.
 func (f *Facts) registrationText(e targets.Endpoint) (id, zone string) {
-	list, err := f.Targets([]targets.Endpoint{e})
+	list, err := f.TargetsFor([]targets.Endpoint{e})
 	if err != nil || list[0].Zone == "" {
 		return e.Identity(), ""
 	}
@@ -120,11 +122,11 @@ func (f *Facts) registrationText(e targets.Endpoint) (id, zone string) {
 }
 
 // Items returns the rules that are authorized and revoked.
-func (c GroupChange) Items() []Item {
-	var out []Item
+func (c SecurityGroupChange) Items() []PlanItem {
+	var out []PlanItem
 	add := func(sign, verb string, rules []model.IngressRule, why string) {
 		for _, r := range rules {
-			out = append(out, Item{sign, verb, "rule", r.String(), c.Group, "", why})
+			out = append(out, PlanItem{sign, verb, "rule", r.String(), c.Group, "", why})
 		}
 	}
 	add("+", "authorize", c.Authorize, "bindings ask for it")
@@ -132,11 +134,13 @@ func (c GroupChange) Items() []Item {
 	return out
 }
 
-// Text returns a line for each item. Of many items of one kind, it returns the first maxItems.
-func Text(items []Item) string {
+// ItemsText returns a line for each item. Of many items of one kind, it returns the first maxItems.
+func ItemsText(items []PlanItem) string {
 	var b strings.Builder
 	for len(items) > 0 {
-		n := slices.IndexFunc(items, func(i Item) bool { return i.Sign != items[0].Sign || i.Kind != items[0].Kind || i.In != items[0].In })
+		n := slices.IndexFunc(items, func(i PlanItem) bool {
+			return i.Sign != items[0].Sign || i.Kind != items[0].Kind || i.Parent != items[0].Parent
+		})
 		if n < 0 {
 			n = len(items)
 		}
@@ -155,20 +159,20 @@ func Text(items []Item) string {
 type Preview struct {
 	Steps []Step // in order
 	// Rules has the changes of security groups for all bindings, which replace the step SyncRules.
-	Rules  []GroupChange
+	Rules  []SecurityGroupChange
 	Report Report
 	facts  *Facts
 }
 
 // PreviewOf returns the preview of a plan. before and after are the steps of earlier and later plans of the run. rules has the
 // changes of security groups, and result is their result for the binding.
-func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []GroupChange, result RulesResult) Preview {
+func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []SecurityGroupChange, result RulesResult) Preview {
 	d := Preview{Steps: slices.Concat(before, p.Steps, after), Rules: rules, facts: f}
-	done := StepResults{NoRemoval: true, Rules: result, Changed: len(rules) > 0}
+	done := StepResults{RemovalNotNeeded: true, Rules: result, AWSChanged: len(rules) > 0}
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
 		case Register, Deregister:
-			done.Changed = true
+			done.AWSChanged = true
 		}
 	}
 	d.Report = p.Report(f, done)
@@ -176,8 +180,8 @@ func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []GroupChang
 }
 
 // Items returns all changes in order.
-func (d Preview) Items() []Item {
-	var out []Item
+func (d Preview) Items() []PlanItem {
+	var out []PlanItem
 	for _, s := range d.Steps {
 		if action, ok := s.Do.(SyncRules); ok {
 			if action.OnlyIfRequested {
@@ -195,8 +199,8 @@ func (d Preview) Items() []Item {
 
 // AWSItems returns the targets that are registered and deregistered, and the changes of spec, finalizer and record. It omits
 // rules.
-func (d Preview) AWSItems() []Item {
-	var out []Item
+func (d Preview) AWSItems() []PlanItem {
+	var out []PlanItem
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
 		case Register, Deregister, CompleteSpec, AddFinalizer, RemoveFinalizer, SetRecord, DropRecord:
@@ -209,14 +213,14 @@ func (d Preview) AWSItems() []Item {
 // Findings returns the findings that a run reports.
 func (d Preview) Findings() finding.List { return d.Report.Findings.Sorted() }
 
-// Text returns the preview as a text: the changes, then the changes in Kubernetes that report the result, then the time of the next
-// run.
+// Text returns the preview as a text: the changes, then the changes in Kubernetes that report the result, then the time of
+// the next run.
 func (d Preview) Text() string {
-	var after []Item
+	var after []PlanItem
 	for _, s := range d.Report.Steps {
 		after = append(after, s.Items(d.facts)...)
 	}
-	out := Text(slices.Concat(d.Items(), after))
+	out := ItemsText(slices.Concat(d.Items(), after))
 	if out == "" {
 		out = "no changes\n"
 	}

@@ -11,7 +11,7 @@ import (
 // TestUnknownENIFindingHasAFix: for an address that AWS does not show yet, the fix does not mention tags of security
 // groups.
 func TestUnknownENIFindingHasAFix(t *testing.T) {
-	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
+	_, _, err := RuleOptions{}.securityGroupOf(targets.EndpointDemand{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
 	f := unknownSecurityGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
 	if got := f.Text(); strings.Contains(got, "tag") || !strings.HasPrefix(got, "AWS has no network interface with the address of web-0, so no security group is opened for it; the lookup is retried") {
 		t.Error(got)

@@ -21,32 +21,33 @@ import (
 
 // certificateClaim is a new certificate of a member while the quota of the load balancer is reached.
 type certificateClaim struct {
-	member   finding.Ref
-	arn      string
-	hosts    []string
-	refused  bool   // AWS has refused it because a quota is reached
-	replaces string // ARN of the live certificate that it replaces, empty if there is none
+	member         finding.Ref
+	arn            string
+	hosts          []string
+	refusedByQuota bool   // AWS has refused it because a quota is reached
+	replacedARN    string // ARN of the live certificate that it replaces, empty if there is none
 }
 
 // certificateClaims collects the new certificates of the members of a listener.
 type certificateClaims struct {
-	l      model.Listener
-	live   *observed.Listener
-	claims []certificateClaim
-	shares draft.Shares // attached certificates by namespace
+	listener model.Listener
+	live     *observed.Listener
+	claims   []certificateClaim
+	shares   draft.Shares // attached certificates by namespace
 }
 
-// mayAdd reports whether a certificate of a member is attached to the listener or may be attached.
-func (t *certificateClaims) mayAdd(member finding.Ref, arn string, hosts []string) bool {
+// admitCertificate reports whether a certificate of a member is attached to the listener or may be attached. It counts an
+// attached certificate, and records a claim if the load balancer has no room for a new one.
+func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
-		t.shares.AddStaying(member.Namespace)
-	case slices.Contains(t.l.TLS.Refused, arn):
+		t.shares.AddRetained(member.Namespace)
+	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false
-	case len(t.l.TLS.NoRoom) > 0:
+	case len(t.listener.TLS.NoRoom) > 0:
 		// AWS may not have refused this certificate yet. It is a claim too, so that it replaces a certificate of its own
 		// namespace.
-		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refused: slices.Contains(t.l.TLS.NoRoom, arn)})
+		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.NoRoom, arn)})
 	}
 	return true
 }
@@ -55,7 +56,7 @@ func (t *certificateClaims) mayAdd(member finding.Ref, arn string, hosts []strin
 // of all its routes.
 func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string {
 	out := slices.Clone(hosts)
-	for _, r := range t.l.Rules {
+	for _, r := range t.listener.Rules {
 		if r.Member == member || member.Kind == "Gateway" && len(hosts) == 0 {
 			out = append(out, r.Hosts()...)
 		}
@@ -72,10 +73,10 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 	}
 	if t.live != nil {
 		free = slices.DeleteFunc(slices.Clone(t.live.Certificates), func(arn string) bool {
-			return slices.Contains(all, arn) || slices.Contains(out.NotOwned, arn)
+			return slices.Contains(all, arn) || slices.Contains(out.NotOwnedARNs, arn)
 		})
 	}
-	if len(left) > 0 && len(free) > 0 && !cc.Have.Facts.CertificatesAsked && cc.Unavailable(model.AskCertificates{}) == nil {
+	if len(left) > 0 && len(free) > 0 && !cc.Have.Facts.CertificatesAsked && cc.ReadFault(model.AskCertificates{}) == nil {
 		cc.Ask(model.AskCertificates{})
 	}
 	for _, arn := range all {
@@ -87,7 +88,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 	for _, arn := range free {
 		if n := cc.previousNamespace(t, arn); n != "" {
 			owners[arn] = n
-			t.shares.AddLeaving(n)
+			t.shares.AddToBeDeleted(n)
 		}
 	}
 	related := func(c *certificateClaim, arn string) bool {
@@ -97,7 +98,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 	}
 	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that requested the live certificate
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
-			return o.replaces == "" && o.member.Namespace == owners[arn]
+			return o.replacedARN == "" && o.member.Namespace == owners[arn]
 		})
 	}
 	for _, fits := range []func(c *certificateClaim, arn string) bool{
@@ -110,28 +111,28 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			at := slices.IndexFunc(free, func(arn string) bool {
 				return fits(c, arn) && !reserved(c, arn) && cc.isReplaceable(t, *out, arn, append(slices.Clone(has), c.arn))
 			})
-			if c.replaces != "" || at < 0 {
+			if c.replacedARN != "" || at < 0 {
 				continue
 			}
-			c.replaces = free[at]
+			c.replacedARN = free[at]
 			has, free = append(has, c.arn), slices.Delete(free, at, at+1)
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 			if out.ReplacedBy == nil {
 				out.ReplacedBy = map[string]string{}
 			}
-			out.ReplacedBy[c.replaces] = c.arn
+			out.ReplacedBy[c.replacedARN] = c.arn
 			cc.Findings.Add(finding.Finding{
-				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.l.Port, Blocks: finding.BlocksNothing,
-				Message: fmt.Sprintf("port %d: the quota has no room for certificate %q beside %q, which it replaces; the replaced certificate is removed first, and clients get the default certificate in between", t.l.Port, c.arn, c.replaces),
+				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.listener.Port, Blocks: finding.BlocksNothing,
+				Message: fmt.Sprintf("port %d: the quota has no room for certificate %q beside %q, which it replaces; the replaced certificate is removed first, and clients get the default certificate in between", t.listener.Port, c.arn, c.replacedARN),
 				Fix:     "ask AWS for a higher quota of certificates per load balancer; no object has to be changed",
 			})
 		}
 	}
 	for _, c := range t.claims {
 		switch {
-		case c.replaces != "":
-		case c.refused:
-			out.Blocked = append(out.Blocked, c.member)
+		case c.replacedARN != "":
+		case c.refusedByQuota:
+			out.BlockedMembers = append(out.BlockedMembers, c.member)
 		default: // AWS has not refused it, so that it is tried
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 		}
@@ -163,7 +164,7 @@ func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 // not known.
 func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 	to := equal.ForwardOf(actions)
-	if to == nil || cc.Want.ID.Kind.OfGateway() {
+	if to == nil || cc.Want.ID.Kind.IsGateway() {
 		return []string{""}
 	}
 	var out []string
@@ -182,13 +183,13 @@ func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 // isReplaceable reports whether a live certificate can be removed, because the certificates in asked serve all its
 // hosts that held members or claims without a replacement need.
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
-	out.Blocked = slices.Clone(out.Blocked)
+	out.BlockedMembers = slices.Clone(out.BlockedMembers)
 	for _, c := range t.claims {
-		if c.replaces == "" && c.arn != asked[len(asked)-1] {
-			out.Blocked = append(out.Blocked, c.member)
+		if c.replacedARN == "" && c.arn != asked[len(asked)-1] {
+			out.BlockedMembers = append(out.BlockedMembers, c.member)
 		}
 	}
-	return !slices.Contains(cc.certificatesToKeep(t.l, t.live, out, asked), arn)
+	return !slices.Contains(cc.certificatesToKeep(t.listener, t.live, out, asked), arn)
 }
 
 // coversAny reports whether a certificate is known to cover one of the hosts.

@@ -20,15 +20,15 @@ import (
 type Chooser struct {
 	*draft.Draft
 	managedARNs map[string]string // ARNs of the managed certificates to use, by id
-	// importing are the ids of certificates that this plan imports. A new listener waits for them, so that its
+	// importingIDs are the ids of certificates that this plan imports. A new listener waits for them, so that its
 	// default certificate is the first one.
-	importing map[string]bool
-	retention *owners.Retention
+	importingIDs map[string]bool
+	retention    *owners.Retention
 }
 
 // NewChooser returns the Chooser of a stack with these managed certificates.
 func NewChooser(d *draft.Draft, m *Managed, held *owners.Retention) *Chooser {
-	return &Chooser{d, m.managedARNs, m.importing, held}
+	return &Chooser{d, m.managedARNs, m.importingIDs, held}
 }
 
 // Resolve chooses the certificates of a listener. The default one is the first certificate of a member (see
@@ -40,9 +40,9 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	var all []string
 	var choices [][]string   // by member, in the order of the members
 	var lacking finding.List // completed with their effect at the end
-	claims := certificateClaims{l: l, live: live, shares: draft.Shares{}}
+	claims := certificateClaims{listener: l, live: live, shares: draft.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
-		if f := cc.Unavailable(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
+		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
 					continue // the live certificate is the desired one
@@ -59,7 +59,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		case model.CertARNs:
 			for _, arn := range c.ARNs {
 				if cc.isCertificateMissing(arn, live) {
-					out.Blocked = append(out.Blocked, c.Member)
+					out.BlockedMembers = append(out.BlockedMembers, c.Member)
 					lacking.Add(finding.Finding{
 						Object: c.Member, Field: c.Field, Reason: finding.CertificateNotFound,
 						Message: fmt.Sprintf("certificate %q does not exist in ACM", arn),
@@ -67,8 +67,8 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 					})
 					continue
 				}
-				if !claims.mayAdd(c.Member, arn, nil) {
-					out.Blocked = append(out.Blocked, c.Member)
+				if !claims.admitCertificate(c.Member, arn, nil) {
+					out.BlockedMembers = append(out.BlockedMembers, c.Member)
 					continue
 				}
 				all = append(all, arn)
@@ -77,47 +77,47 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			if c.Live {
 				how = resolved.CertificateKept
 			}
-			out.AddSource(resolved.CertificateSource{Member: c.Member, Field: c.Field, How: how, ARNs: slices.Clone(all[before:])})
+			out.AddSource(resolved.CertificateSource{Member: c.Member, Field: c.Field, Search: how, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
-			if f := cc.Unavailable(model.AskOwnCertificates{}); f != nil {
+			if f := cc.ReadFault(model.AskOwnCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 				continue
 			}
 			for _, id := range c.IDs {
-				if arn := cc.managedARNs[id]; arn != "" && claims.mayAdd(c.Member, arn, cc.managedHosts(id)) {
+				if arn := cc.managedARNs[id]; arn != "" && claims.admitCertificate(c.Member, arn, cc.managedHosts(id)) {
 					all = append(all, arn)
 				}
-				out.Pending = out.Pending || live == nil && cc.importing[id]
+				out.ImportPending = out.ImportPending || live == nil && cc.importingIDs[id]
 			}
 			if len(all) == before {
-				out.Blocked = append(out.Blocked, c.Member)
+				out.BlockedMembers = append(out.BlockedMembers, c.Member)
 			}
-			out.AddSource(resolved.CertificateSource{Member: c.Member, How: resolved.CertificateOwn, ARNs: slices.Clone(all[before:])})
+			out.AddSource(resolved.CertificateSource{Member: c.Member, Search: resolved.CertificateOwn, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
-			if f := cc.Unavailable(model.AskCertificates{}); f != nil {
+			if f := cc.ReadFault(model.AskCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 				continue
 			}
-			of := cc.discover(c, live)
+			of := cc.discoverCertificates(c, live)
 			if of.unavailable != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *of.unavailable)
 				continue
 			}
-			out.Sources, out.NotOwned = append(out.Sources, of.sources...), append(out.NotOwned, of.notOwned...)
-			for _, host := range of.missing {
+			out.Sources, out.NotOwnedARNs = append(out.Sources, of.sources...), append(out.NotOwnedARNs, of.notOwned...)
+			for _, host := range of.missingHosts {
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
 					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
 					Fix:     "request one in ACM, or " + CertificateSourceText(cc.Want.ID, l.TLS), Blocks: finding.BlocksMember,
 				})
 			}
-			if len(of.missing) > 0 {
-				out.Blocked = append(out.Blocked, c.Member)
+			if len(of.missingHosts) > 0 {
+				out.BlockedMembers = append(out.BlockedMembers, c.Member)
 				continue
 			}
 			for _, arn := range of.arns {
-				if !claims.mayAdd(c.Member, arn, c.Hosts) {
-					out.Blocked = append(out.Blocked, c.Member)
+				if !claims.admitCertificate(c.Member, arn, c.Hosts) {
+					out.BlockedMembers = append(out.BlockedMembers, c.Member)
 					continue
 				}
 				all = append(all, arn)
@@ -140,14 +140,14 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			out.Default = live.Certificate
 		}
 		all = append(all, kept...)
-		out.AddSource(resolved.CertificateSource{How: resolved.CertificateKept, ARNs: kept})
+		out.AddSource(resolved.CertificateSource{Search: resolved.CertificateKept, ARNs: kept})
 	}
-	if out.Pending {
-		return resolved.Certificates{Pending: true, Blocked: out.Blocked, Unavailable: out.Unavailable, Sources: out.Sources}
+	if out.ImportPending {
+		return resolved.Certificates{ImportPending: true, BlockedMembers: out.BlockedMembers, Unavailable: out.Unavailable, Sources: out.Sources}
 	}
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
-		if cc.Want.ID.Kind.OfGateway() && len(l.TLS.Certificates) > 0 {
+		if cc.Want.ID.Kind.IsGateway() && len(l.TLS.Certificates) > 0 {
 			if _, found := l.TLS.Certificates[0].(model.CertHosts); found {
 				first = slices.Min(all) // the same certificate for all listeners and routes
 			}
@@ -159,23 +159,23 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			out.Extra = append(out.Extra, arn)
 		}
 	}
-	if len(out.NotOwned) > 0 && out.Default == "" && !slices.Contains(out.NotOwned, live.Certificate) {
+	if len(out.NotOwnedARNs) > 0 && out.Default == "" && !slices.Contains(out.NotOwnedARNs, live.Certificate) {
 		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // only the default certificate is retained
 	}
 	for _, f := range lacking {
 		kept := live
-		if out.Withdrawn() {
+		if out.IsWithdrawn() {
 			kept = nil
 		}
-		f.Message, f.Port = f.Message+"; "+WithoutCertificate(l, kept, out.Default != ""), l.Port
+		f.Message, f.Port = f.Message+"; "+MissingCertificateText(l, kept, out.Default != ""), l.Port
 		cc.Findings.Add(f)
 	}
 	return out
 }
 
-// WithoutCertificate returns, as the end of a message, the effect on a member whose certificate for a listener was
+// MissingCertificateText returns, as the end of a message, the effect on a member whose certificate for a listener was
 // not found. made reports whether the listener has another certificate.
-func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
+func MissingCertificateText(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
 	case live != nil:
 		return fmt.Sprintf("the listener on port %d keeps the current certificates of this object", l.Port)
@@ -212,16 +212,16 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 		return nil
 	}
 	attached := slices.DeleteFunc(append([]string{live.Certificate}, live.Certificates...), func(arn string) bool {
-		return arn == "" || slices.Contains(certs.NotOwned, arn)
+		return arn == "" || slices.Contains(certs.NotOwnedARNs, arn)
 	})
 	if certs.Unavailable && live.Certificate != "" {
 		return attached
 	}
-	hosts := cc.hostsOfHeld(l, live, certs.Blocked)
+	hosts := cc.hostsOfHeldMembers(l, live, certs.BlockedMembers)
 	if len(hosts) == 0 {
 		return nil
 	}
-	if !cc.Have.Facts.CertificatesAsked && cc.Unavailable(model.AskCertificates{}) == nil {
+	if !cc.Have.Facts.CertificatesAsked && cc.ReadFault(model.AskCertificates{}) == nil {
 		cc.Ask(model.AskCertificates{})
 	}
 	known := map[string]observed.Certificate{}
@@ -246,8 +246,9 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 	return kept
 }
 
-// hostsOfHeld returns the hosts of held members and of retained live rules on a listener; "" means a rule without a host.
-func (cc *Chooser) hostsOfHeld(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
+// hostsOfHeldMembers returns the hosts of held members and of retained live rules on a listener; "" means a rule without a
+// host.
+func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
 	for _, ref := range blocked {
 		held[ref] = true
@@ -280,7 +281,7 @@ func (cc *Chooser) hostsOfHeld(l model.Listener, live *observed.Listener, blocke
 	}
 	if live != nil && len(cc.Want.Held.Members) > 0 {
 		for i := range live.Rules {
-			if r := &live.Rules[i]; cc.retention.RetainedBy(r) != nil {
+			if r := &live.Rules[i]; cc.retention.RetainedMemberOf(r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}
@@ -299,7 +300,7 @@ func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) boo
 		return false
 	}
 	if !facts.CertificatesAsked {
-		if cc.Unavailable(model.AskCertificates{}) == nil {
+		if cc.ReadFault(model.AskCertificates{}) == nil {
 			cc.Ask(model.AskCertificates{})
 		}
 		return false // AWS refuses the listener if the certificate does not exist
@@ -315,7 +316,7 @@ func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) boo
 func CertificateSourceText(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"
-	if id.Kind.OfGateway() {
+	if id.Kind.IsGateway() {
 		way, kind = "set "+name+" of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway", "gateway"
 	}
 	if tls != nil && tls.NotImported {

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// discovery is the result of looking for certificates in ACM for the hosts of a member.
-type discovery struct {
-	arns, missing []string
+// certificateDiscovery is the result of looking for certificates in ACM for the hosts of a member.
+type certificateDiscovery struct {
+	arns, missingHosts []string
 	// notOwned are live certificates that cover a host and must not serve it any more.
 	notOwned []string
 	sources  []resolved.CertificateSource
@@ -23,8 +23,8 @@ type discovery struct {
 	unavailable *observed.Fault
 }
 
-// discover finds the issued certificates that cover the hosts of a member, sorted by ARN.
-func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out discovery) {
+// discoverCertificates finds the issued certificates that cover the hosts of a member, sorted by ARN.
+func (cc *Chooser) discoverCertificates(c model.CertHosts, live *observed.Listener) (out certificateDiscovery) {
 	if !cc.Have.Facts.CertificatesAsked {
 		cc.Ask(model.AskCertificates{})
 		return out
@@ -32,7 +32,7 @@ func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out dis
 	for _, host := range c.Hosts {
 		n := len(out.arns)
 		for _, known := range cc.Have.Facts.Certificates {
-			if known.Status != observed.Issued || len(cc.Opt.AllowedCAs) > 0 && !slices.Contains(cc.Opt.AllowedCAs, known.CA) ||
+			if known.Status != observed.CertificateIssued || len(cc.Opt.AllowedCAs) > 0 && !slices.Contains(cc.Opt.AllowedCAs, known.CA) ||
 				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.DomainCovers(d, host) }) {
 				continue
 			}
@@ -46,9 +46,9 @@ func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out dis
 			}
 		}
 		if len(out.arns) == n {
-			out.missing = append(out.missing, host)
+			out.missingHosts = append(out.missingHosts, host)
 		}
-		out.sources = append(out.sources, resolved.CertificateSource{Member: c.Member, Field: c.Field(host), Host: host, How: resolved.CertificateByHost, ARNs: slices.Clone(out.arns[n:])})
+		out.sources = append(out.sources, resolved.CertificateSource{Member: c.Member, Field: c.Field(host), Host: host, Search: resolved.CertificateByHost, ARNs: slices.Clone(out.arns[n:])})
 	}
 	out.arns, out.notOwned = equal.SortedUnique(out.arns), equal.SortedUnique(out.notOwned)
 	return out
@@ -124,7 +124,7 @@ func (cc *Chooser) certificateOwner(arn string) (*observed.CertificateOwner, *ob
 	if f := cc.Have.Facts.Fault(q); f != nil && f.Reason == finding.AccessDenied {
 		return &observed.CertificateOwner{}, nil
 	}
-	if f := cc.Unavailable(q); f != nil {
+	if f := cc.ReadFault(q); f != nil {
 		return nil, f
 	}
 	cc.Ask(q)

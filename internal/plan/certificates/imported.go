@@ -25,7 +25,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	content := w.Import.Content
 	same := -1
 	if content != nil {
-		same = slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return c.Imported.Fingerprint == content.Is.Fingerprint })
+		same = slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return c.ImportedIdentity.Fingerprint == content.Is.Fingerprint })
 	}
 	switch {
 	case same >= 0:
@@ -38,7 +38,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	claimed := w.Import.Claimed
 	if same < 0 {
-		claimed = append(slices.Clone(claimed), servedNames(m.groups, w.Import)...)
+		claimed = append(slices.Clone(claimed), servedNames(m.targetGroups, w.Import)...)
 	}
 	if n := firstNewClaim(claimed, live); n != nil && same < 0 {
 		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is already served by %s", n.Name, n.Host, n.By),
@@ -64,10 +64,10 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		m.RetryWithin(min(begins.Sub(now), time.Hour))
 		return
 	}
-	pause := m.Memory.ImportsPaused[w.ID]
-	rest := pause.For
+	pause := m.Memory.PausedImports[w.ID]
+	rest := pause.UsualDuration
 	if serves := servingIdentity(live); serves != nil && serves.NotAfter < content.Is.NotAfter {
-		rest = pause.Wait(now, time.Unix(serves.NotAfter, 0))
+		rest = pause.TimeUntilAllowed(now, time.Unix(serves.NotAfter, 0))
 	}
 	if rest > 0 {
 		next := now.Add(rest)
@@ -79,31 +79,31 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		m.awaitImport(w, a, plan.Wait{For: "the time at which it may be imported", RetryAfter: rest})
 		return
 	}
-	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: interimText(live)}
+	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, ReferencingFields: w.Import.Uses, InterimText: interimCertificateText(live)}
 	why, verb := "from "+w.Of.String(), plan.Create
-	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.CanReplace(*c.Imported) })
-	change := plan.Change{Path: "certificate", To: identityText(content.Is)}
+	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.CanReplace(*c.ImportedIdentity) })
+	change := plan.Change{Path: "certificate", To: certificateIdentityText(content.Is)}
 	switch {
 	case i >= 0:
 		use(live[i])
-		do.ARN, verb, change.From = live[i].ARN, plan.Update, identityText(*live[i].Imported)
+		do.ARN, verb, change.From = live[i].ARN, plan.Update, certificateIdentityText(*live[i].ImportedIdentity)
 		why = "the Secret has another certificate, " + why
 	case !m.hasRoomForImport(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
-			m.Have.Facts.Imports.All, m.maxAccountImports()), "delete what is not needed, or use certificates by ARN")
+			m.Have.Facts.Imports.AccountTotal, m.maxAccountImports()), "delete what is not needed, or use certificates by ARN")
 		m.awaitImport(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
 		do.Tags = m.Tags(w.ID, w.Tags)
-		m.imports++
+		m.importCount++
 	}
 	m.planStep(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
 		Why: why, After: m.ClaimStepsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
 	if do.ARN == "" {
-		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.Soon}, plan.NewStepID("import", a))
-		m.importing[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", durations.ShortWait) != plan.Wait{}
+		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.RecheckInterval}, plan.NewStepID("import", a))
+		m.importingIDs[w.ID] = len(live) == 0 && m.NewWait("import "+w.ID, "its ARN", durations.ShortWait) != plan.Wait{}
 	}
 }
 
@@ -121,7 +121,7 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 	for _, lb := range tg.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			for _, r := range l.Rules {
-				for _, owner := range tg.OwnersOf(r.Actions) {
+				for _, owner := range tg.ActionOwners(r.Actions) {
 					for _, host := range (model.Rule{Conditions: r.Conditions}).Hosts() {
 						if slices.Contains(draft.Namespaces(by), owner.Namespace) {
 							own[host] = true
@@ -148,7 +148,7 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 // does not prevent the renewal.
 func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
-		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {
+		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.ImportedIdentity.Names, n.Name) }) {
 			return &claimed[i]
 		}
 	}
@@ -160,17 +160,17 @@ func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) 
 func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
 	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
 	counted := m.Have.Facts.Imports
-	shared := m.imports // certificates of all namespaces and IngressGroups of this cluster
-	for _, n := range counted.Of {
+	shared := m.importCount // certificates of all namespaces and IngressGroups of this cluster
+	for _, n := range counted.ByNamespace {
 		shared += n
 	}
 	var others []float64
-	for _, n := range counted.Others {
+	for _, n := range counted.OtherTenants {
 		shared += n
 		others = append(others, float64(n))
 	}
-	foreign := counted.All + m.imports - shared
-	return model.MayTakeOneMore(float64(m.maxAccountImports()-foreign), float64(shared), float64(counted.Of[namespace]+m.imports), others)
+	foreign := counted.AccountTotal + m.importCount - shared
+	return model.MayTakeOneMore(float64(m.maxAccountImports()-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCount), others)
 }
 
 func (m *Managed) maxAccountImports() int {
@@ -181,12 +181,12 @@ func (m *Managed) maxAccountImports() int {
 func (m *Managed) liveImports(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if c.ResourceID == w.ID && c.Imported != nil {
+		if c.ResourceID == w.ID && c.ImportedIdentity != nil {
 			out = append(out, c)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b observed.OwnCertificate) int {
-		return cmp.Or(m.attachmentRank(b.ARN)-m.attachmentRank(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
+		return cmp.Or(m.attachmentRank(b.ARN)-m.attachmentRank(a.ARN), cmp.Compare(b.ImportedIdentity.NotAfter, a.ImportedIdentity.NotAfter))
 	})
 	return out
 }
@@ -197,11 +197,11 @@ func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity 
 	if len(live) == 0 {
 		return nil
 	}
-	return live[0].Imported
+	return live[0].ImportedIdentity
 }
 
-// interimText returns, as a part of a message, which certificate serves while another one is not imported.
-func interimText(live []observed.OwnCertificate) string {
+// interimCertificateText returns, as a part of a message, which certificate serves while another one is not imported.
+func interimCertificateText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:
 		return "no certificate serves it yet"
@@ -247,7 +247,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 
 // reportImport reports, on all objects that name a Secret, why its certificate is not imported.
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
-	now := interimText(m.liveImports(w))
+	now := interimCertificateText(m.liveImports(w))
 	for _, use := range w.Import.Uses {
 		m.Findings.Add(finding.Finding{
 			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,
@@ -264,8 +264,8 @@ func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait p
 	})
 }
 
-// identityText returns a certificate for people: its names, its end and a part of its fingerprint.
-func identityText(c model.CertificateIdentity) string {
+// certificateIdentityText returns a certificate for people: its names, its end and a part of its fingerprint.
+func certificateIdentityText(c model.CertificateIdentity) string {
 	names := strings.Join(c.Names[:min(len(c.Names), 5)], ", ")
 	if more := len(c.Names) - 5; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)

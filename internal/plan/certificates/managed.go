@@ -19,18 +19,18 @@ import (
 type Managed struct {
 	*draft.Draft
 	*draft.Finalizers
-	groups         *owners.TargetGroups
+	targetGroups   *owners.TargetGroups
 	managedARNs    map[string]string // ARNs of the certificates to use, by id
-	importing      map[string]bool   // ids of certificates that this plan imports
+	importingIDs   map[string]bool   // ids of certificates that this plan imports
 	keptARNs       map[string]bool   // ARNs of certificates that must not be deleted
-	imports        int               // how many certificates this plan adds to the quota of imports
+	importCount    int               // how many certificates this plan adds to the quota of imports
 	plannedSteps   []plan.Step       // steps that Resolve has decided on
 	plannedRecords map[string]bool   // names of DNS records that the plan creates or deletes
 }
 
 // NewManaged returns the managed certificates of a stack.
 func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
-	return &Managed{Draft: tg.Draft, Finalizers: f, groups: tg, plannedRecords: map[string]bool{}}
+	return &Managed{Draft: tg.Draft, Finalizers: f, targetGroups: tg, plannedRecords: map[string]bool{}}
 }
 
 // Resolve finds the managed certificates, and decides which ones to request or to import. If the hosts of a
@@ -39,10 +39,10 @@ func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
 		return
 	}
-	if !m.areManagedFactsKnown() {
+	if !m.requestManagedFacts() {
 		return
 	}
-	m.managedARNs, m.keptARNs, m.importing = map[string]string{}, map[string]bool{}, map[string]bool{}
+	m.managedARNs, m.keptARNs, m.importingIDs = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, w := range m.limitImports(m.Want.Certificates) {
 		if w.Import != nil {
 			m.resolveImport(w)
@@ -62,13 +62,13 @@ func (m *Managed) AddPlannedSteps() {
 	}
 }
 
-// areManagedFactsKnown reports whether the live managed certificates are known. If not, it asks for them, unless AWS does not
-// answer.
-func (m *Managed) areManagedFactsKnown() bool {
+// requestManagedFacts asks for the live managed certificates, unless AWS does not answer, and reports whether they are
+// known.
+func (m *Managed) requestManagedFacts() bool {
 	if m.Have.Facts.OwnCertificatesAsked {
 		return true
 	}
-	if q := (model.AskOwnCertificates{}); m.Unavailable(q) == nil {
+	if q := (model.AskOwnCertificates{}); m.ReadFault(q) == nil {
 		m.Ask(q)
 	}
 	return false
@@ -82,14 +82,14 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 		switch {
 		case c.ResourceID != w.ID:
 		case !equal.SameSet(c.Domains, w.Hosts):
-			if c.Status == observed.Issued && other == nil {
+			if c.Status == observed.CertificateIssued && other == nil {
 				other = c
 			}
 		case fit == nil || issueRank(*c) < issueRank(*fit):
 			fit = c
 		}
 	}
-	if fit != nil && fit.Status == observed.Issued {
+	if fit != nil && fit.Status == observed.CertificateIssued {
 		m.managedARNs[w.ID] = fit.ARN
 		m.keptARNs[fit.ARN] = true
 		return
@@ -101,8 +101,8 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 	a := plan.Address{Kind: plan.Certificate, ID: w.ID}
 	again := durations.FirstBackOff
 	switch {
-	case fit == nil, fit.Status != observed.PendingValidation && m.Have.Facts.Now.Sub(fit.Created) >= durations.StableFactAge:
-		if !m.mayRequest(w, a, other != nil) {
+	case fit == nil, fit.Status != observed.CertificatePendingValidation && m.Have.Facts.Now.Sub(fit.Created) >= durations.StableFactAge:
+		if !m.checkHostedZones(w, a, other != nil) {
 			return
 		}
 		tags := m.Tags(w.ID, w.Tags)
@@ -112,9 +112,9 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 			Changes: []plan.Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
 			Why:     "from " + w.Of.String(), After: m.ClaimStepsOf(w.Member), Blames: []finding.Ref{w.Member},
 		})
-	case fit.Status == observed.PendingValidation:
+	case fit.Status == observed.CertificatePendingValidation:
 		m.keptARNs[fit.ARN] = true
-		again = m.validate(w, *fit)
+		again = m.planValidationRecords(w, *fit)
 	default:
 		m.keptARNs[fit.ARN] = true
 		again = durations.MissingWait
@@ -138,9 +138,9 @@ func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, wh
 // issueRank orders certificates for the same hosts: issued ones first, then those in validation.
 func issueRank(c observed.OwnCertificate) int {
 	switch c.Status {
-	case observed.Issued:
+	case observed.CertificateIssued:
 		return 0
-	case observed.PendingValidation:
+	case observed.CertificatePendingValidation:
 		return 1
 	}
 	return 2

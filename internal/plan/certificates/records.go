@@ -18,14 +18,15 @@ import (
 // recordTTL is the TTL of validation records, in seconds.
 const recordTTL = 60
 
-// mayRequest reports whether a certificate can be validated after it is requested. A private one needs no validation. A
-// public one needs a hosted zone for each host. If the controller has no access to Route 53, another actor creates the
-// records. serves is set if another certificate serves the member meanwhile, so that nothing is held.
-func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves bool) bool {
+// checkHostedZones reports whether a certificate can be validated after it is requested, and reports the hosts without a
+// hosted zone. A private one needs no validation. A public one needs a hosted zone for each host. If the controller has no
+// access to Route 53, another actor creates the records. serves is set if another certificate serves the member meanwhile,
+// so that nothing is held.
+func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, serves bool) bool {
 	if w.CA != "" {
 		return true
 	}
-	zones := m.Have.Facts.Zones
+	zones := m.Have.Facts.HostedZones
 	if zones == nil {
 		m.Ask(model.AskHostedZones{})
 		return false
@@ -44,10 +45,10 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 		return false
 	}
 	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
-		_, ok := ZoneOf(zones.List, host)
+		_, ok := HostedZoneOf(zones.Zones, host)
 		return ok
 	})
-	if len(missing) > 0 && m.Have.Facts.Now.Sub(zones.At) > durations.OutageWait {
+	if len(missing) > 0 && m.Have.Facts.Now.Sub(zones.ListedAt) > durations.OutageWait {
 		m.Ask(model.AskHostedZones{Recent: true})
 	}
 	for _, host := range missing {
@@ -68,8 +69,8 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 	return len(missing) == 0
 }
 
-// ZoneOf returns the public hosted zone for a domain. If several zones match, it returns the most specific one.
-func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
+// HostedZoneOf returns the public hosted zone for a domain. If several zones match, it returns the most specific one.
+func HostedZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
 	domain = recordDomain(domain)
 	for _, z := range zones {
 		if z.Private || domain != z.Name && !strings.HasSuffix(domain, "."+z.Name) {
@@ -87,50 +88,50 @@ func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }
 
-// validate plans the missing validation records of a certificate, and returns the time until it must be checked
+// planValidationRecords plans the missing validation records of a certificate, and returns the time until it must be checked
 // again.
-func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
+func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
 	if c.RecordsMissing {
 		again = durations.FirstBackOff
 	}
 	var missing, unseen []observed.DNSRecord
 	for _, r := range c.Records {
-		if !r.Seen {
+		if !r.SeenByACM {
 			unseen = append(unseen, r)
 		}
-		if !r.Seen && !r.Made {
+		if !r.SeenByACM && !r.RecentlyCreated {
 			missing = append(missing, r)
 		}
 	}
-	zones := m.Have.Facts.Zones
+	zones := m.Have.Facts.HostedZones
 	switch {
 	case len(missing) == 0:
-		if !c.RecordsMissing && m.Have.Facts.Now.Sub(c.Created) >= durations.Overdue {
-			m.reportPending(w, "although its DNS records exist; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
+		if !c.RecordsMissing && m.Have.Facts.Now.Sub(c.Created) >= durations.OverdueDeadline {
+			m.reportPendingCertificate(w, "although its DNS records exist; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
 				"check that the domains are delegated to the hosted zones of this account")
 		}
 	case zones == nil:
 		m.Ask(model.AskHostedZones{})
 	case zones.Fault != nil && zones.Fault.Reason == "":
 		if zones.Fault.Message != "" {
-			m.reportPending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the access to Route 53")
+			m.reportPendingCertificate(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the access to Route 53")
 		}
 	case zones.Fault != nil:
-		m.reportPending(w, manualRecordsText(zones.Fault), unseen, manualRecordsFix)
-	case zones.Locked != nil:
-		m.reportPending(w, manualRecordsText(zones.Locked), unseen, manualRecordsFix)
+		m.reportPendingCertificate(w, manualRecordsText(zones.Fault), unseen, manualRecordsFix)
+	case zones.WriteFault != nil:
+		m.reportPendingCertificate(w, manualRecordsText(zones.WriteFault), unseen, manualRecordsFix)
 	default:
 		var withoutZone []observed.DNSRecord
 		for _, r := range missing {
-			if zone, ok := ZoneOf(zones.List, r.Domain); ok {
-				m.makeRecord(w, zone, r)
+			if zone, ok := HostedZoneOf(zones.Zones, r.Domain); ok {
+				m.createRecord(w, zone, r)
 			} else {
 				withoutZone = append(withoutZone, r)
 			}
 		}
 		if len(withoutZone) > 0 {
-			m.reportPending(w, "for DNS records for which the account has no public hosted zone", withoutZone, "create the zone, or the records where the domain is served")
+			m.reportPendingCertificate(w, "for DNS records for which the account has no public hosted zone", withoutZone, "create the zone, or the records where the domain is served")
 		}
 	}
 	return again
@@ -143,8 +144,8 @@ func manualRecordsText(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 
-// reportPending reports why a certificate is not issued yet, and which records have to be created.
-func (m *Managed) reportPending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
+// reportPendingCertificate reports why a certificate is not issued yet, and which records have to be created.
+func (m *Managed) reportPendingCertificate(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 		Message: fmt.Sprintf("the certificate for %s waits %s", w.Domain, why), Fix: fix,
@@ -159,8 +160,8 @@ func (m *Managed) reportPending(w model.ManagedCertificate, why string, records 
 	m.Findings.Add(f)
 }
 
-// makeRecord plans to create a record, once, even if several certificates need it.
-func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
+// createRecord plans to create a record, once, even if several certificates need it.
+func (m *Managed) createRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
 	if m.plannedRecords[r.Name] {
 		return
 	}
@@ -175,5 +176,5 @@ func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZon
 }
 
 func recordAddress(r observed.DNSRecord) plan.Address {
-	return plan.Address{Kind: plan.Record, ID: strings.TrimSuffix(r.Name, ".")}
+	return plan.Address{Kind: plan.ValidationRecord, ID: strings.TrimSuffix(r.Name, ".")}
 }

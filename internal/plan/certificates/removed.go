@@ -13,16 +13,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Remove plans to delete the managed certificates that no listener uses.
-func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
+// RemoveUnused plans to delete the managed certificates that no listener uses.
+func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepID) {
 	if !m.Opt.ManagesCertificates() || m.Want.Held.Certificates {
 		return
 	}
-	if f := m.Unavailable(model.AskOwnCertificates{}); f != nil && m.Want.Empty() {
+	if f := m.ReadFault(model.AskOwnCertificates{}); f != nil && m.Want.IsEmpty() {
 		// Managed certificates may exist. After the objects are deleted, no run would delete the certificates.
-		m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
+		m.DeleteOnceReadable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
 	}
-	if !m.areManagedFactsKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
+	if !m.requestManagedFacts() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
 		return
 	}
 	used := map[string]bool{}
@@ -66,10 +66,10 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	}
 	facts := &m.Have.Facts
 	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
-		if f := m.Unavailable(q); f != nil {
+		if f := m.ReadFault(q); f != nil {
 			m.ReportUnavailable(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
-			if m.Want.Empty() {
-				m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: c.ARN}, plan.DeleteCertificate{ARN: c.ARN}, *f)
+			if m.Want.IsEmpty() {
+				m.DeleteOnceReadable(plan.Address{Kind: plan.Certificate, ID: c.ARN}, plan.DeleteCertificate{ARN: c.ARN}, *f)
 			}
 			return false
 		}
@@ -81,10 +81,10 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	if !facts.PublicCertificatesAsked {
 		m.Ask(model.AskPublicCertificates{})
 	}
-	if facts.Zones == nil {
+	if facts.HostedZones == nil {
 		m.Ask(model.AskHostedZones{})
 	}
-	return known && facts.PublicCertificatesAsked && facts.Zones != nil
+	return known && facts.PublicCertificatesAsked && facts.HostedZones != nil
 }
 
 // deletionWait returns what the deletion of a certificate waits for.
@@ -94,12 +94,12 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
 		// Its records are retained too, because a member may ask for the certificate again before it is deleted.
-		wait := m.Wait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
+		wait := m.NewWait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
 		wait.RetryAfter = durations.FirstBackOff
 		return wait
 	}
-	if f := m.Have.Facts.Zones.Fault; f != nil && f.Reason == "" {
-		wait := m.Wait("records "+c.ARN, "an answer of Route 53", durations.LongestWait)
+	if f := m.Have.Facts.HostedZones.Fault; f != nil && f.Reason == "" {
+		wait := m.NewWait("records "+c.ARN, "an answer of Route 53", durations.LongestWait)
 		wait.RetryAfter = durations.OutageWait
 		return wait
 	}
@@ -149,13 +149,13 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 // removeRecords plans to delete the validation records of a certificate that no other one needs. If the controller has no
 // permission to delete them, they remain, which has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
-	zones := m.Have.Facts.Zones
-	if !c.Public || zones.Fault != nil || zones.Locked != nil {
+	zones := m.Have.Facts.HostedZones
+	if !c.Public || zones.Fault != nil || zones.WriteFault != nil {
 		return nil
 	}
 	var out []plan.StepID
 	for _, r := range m.Have.Facts.Validations[c.ARN].Records {
-		zone, ok := ZoneOf(zones.List, r.Domain)
+		zone, ok := HostedZoneOf(zones.Zones, r.Domain)
 		if !ok || needed[recordDomain(r.Domain)] {
 			continue
 		}

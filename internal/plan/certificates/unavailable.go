@@ -30,10 +30,10 @@ func (cc *Chooser) keepUnavailableCertificates(out *resolved.Certificates, l mod
 	now, reach := fmt.Sprintf("port %d keeps its certificates", l.Port), finding.BlocksNothing
 	switch {
 	case live == nil || live.Protocol != l.Protocol():
-		out.Blocked = append(out.Blocked, of.Object)
+		out.BlockedMembers = append(out.BlockedMembers, of.Object)
 		now, reach = fmt.Sprintf("port %d does not serve this object yet", l.Port), finding.BlocksMember
 	case hasNewHost(l, live, of.Object):
-		out.Blocked = append(out.Blocked, of.Object)
+		out.BlockedMembers = append(out.BlockedMembers, of.Object)
 		now, reach = now+", and this object keeps its rules there", finding.BlocksMember
 	}
 	cc.ReportUnavailable(f, now, reach, of)

@@ -17,11 +17,11 @@ type actionSpec struct {
 }
 
 type forwardSpec struct {
-	Groups     []weightedSpec  `json:"targetGroups"`
-	Stickiness *stickinessSpec `json:"targetGroupStickinessConfig,omitempty"`
+	TargetGroups []weightedTargetGroupSpec `json:"targetGroups"`
+	Stickiness   *stickinessSpec           `json:"targetGroupStickinessConfig,omitempty"`
 }
 
-type weightedSpec struct {
+type weightedTargetGroupSpec struct {
 	ARN    token  `json:"targetGroupARN"`
 	Weight *int32 `json:"weight,omitempty"`
 }
@@ -83,22 +83,22 @@ type claimSpec struct {
 	Values []string `json:"values"`
 }
 
-// actions describes actions.
-func (d *Describer) actions(as []model.Action) []actionSpec {
+// actionSpecs describes actions.
+func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	out := make([]actionSpec, 0, len(as))
 	for _, a := range as {
-		out = append(out, d.action(a))
+		out = append(out, d.actionOf(a))
 	}
 	return out
 }
 
-// action describes an action.
-func (d *Describer) action(a model.Action) actionSpec {
+// actionOf describes an action.
+func (d *Describer) actionOf(a model.Action) actionSpec {
 	switch a := a.(type) {
 	case model.Forward:
-		f := &forwardSpec{Groups: []weightedSpec{}}
+		f := &forwardSpec{TargetGroups: []weightedTargetGroupSpec{}}
 		for _, g := range a.Groups {
-			f.Groups = append(f.Groups, weightedSpec{d.targetGroup(g.Group), g.Weight})
+			f.TargetGroups = append(f.TargetGroups, weightedTargetGroupSpec{d.targetGroupReference(g.Group), g.Weight})
 		}
 		if s := a.Stickiness; s != nil {
 			f.Stickiness = &stickinessSpec{s.Enabled, s.Duration}

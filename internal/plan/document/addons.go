@@ -7,17 +7,17 @@ type webACLSpec struct {
 	Resource token  `json:"resourceARN"`
 }
 
-type classicACLSpec struct {
+type classicWebACLSpec struct {
 	ID       string `json:"webACLID"`
 	Resource token  `json:"resourceARN"`
 }
 
-type protectionSpec struct {
+type shieldProtectionSpec struct {
 	Enabled  bool  `json:"enabled"`
 	Resource token `json:"resourceARN"`
 }
 
-type requestSpec struct {
+type certificateRequestSpec struct {
 	Type       string            `json:"type"`
 	CA         string            `json:"certificateAuthorityARN,omitempty"`
 	Domain     string            `json:"domainName"`
@@ -26,37 +26,37 @@ type requestSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// addOns describes the web ACLs and the Shield protection of the load balancer. It omits those that no member sets or that were
-// not found, because they are not changed.
-func (d *Describer) addOns() {
+// describeAddOns describes the web ACLs and the Shield protection of the load balancer. It omits those that no member sets
+// or that were not found, because they are not changed.
+func (d *Describer) describeAddOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
 	if d.WebACL != nil {
 		d.addResource(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.WebACL, lb})
 	}
 	if w := d.Want.LoadBalancer.AddOns.ClassicACL; w != nil {
-		d.addResource(TypeClassicACL, model.LoadBalancerID, classicACLSpec{w.ID, lb})
+		d.addResource(TypeClassicWebACL, model.LoadBalancerID, classicWebACLSpec{w.ID, lb})
 	}
 	if w := d.Want.LoadBalancer.AddOns.Shield; w != nil {
-		d.addResource(TypeProtection, model.LoadBalancerID, protectionSpec{w.On, lb})
+		d.addResource(TypeShieldProtection, model.LoadBalancerID, shieldProtectionSpec{w.On, lb})
 	}
 }
 
-// importSpec is an imported certificate. It has no key, because that is secret.
-type importSpec struct {
+// certificateImportSpec is an imported certificate. It has no key, because that is secret.
+type certificateImportSpec struct {
 	Type   string            `json:"type"`
 	Secret string            `json:"secret"`
 	Names  []string          `json:"subjectAlternativeNames,omitempty"`
 	Tags   map[string]string `json:"tags,omitempty"`
 }
 
-// managedCertificates describes the certificates that the stack requests from ACM or imports into it.
-func (d *Describer) managedCertificates() {
+// describeManagedCertificates describes the certificates that the stack requests from ACM or imports into it.
+func (d *Describer) describeManagedCertificates() {
 	if !d.Opt.ManagesCertificates() {
 		return
 	}
 	for _, w := range d.Want.Certificates {
 		if i := w.Import; i != nil {
-			spec := importSpec{Type: "IMPORTED", Secret: i.Secret, Tags: w.Tags}
+			spec := certificateImportSpec{Type: "IMPORTED", Secret: i.Secret, Tags: w.Tags}
 			if i.Content != nil {
 				spec.Names = i.Content.Is.Names
 			}
@@ -67,7 +67,7 @@ func (d *Describer) managedCertificates() {
 		if w.CA != "" {
 			kind = "PRIVATE"
 		}
-		d.addResource(TypeCertificate, w.ID, requestSpec{
+		d.addResource(TypeCertificate, w.ID, certificateRequestSpec{
 			Type: kind, CA: w.CA, Domain: w.Domain, Hosts: w.Hosts, Validation: "DNS", Tags: w.Tags,
 		})
 	}

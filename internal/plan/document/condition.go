@@ -24,10 +24,10 @@ type headerSpec struct {
 }
 
 type querySpec struct {
-	Values []pairSpec `json:"values"`
+	Values []queryPairSpec `json:"values"`
 }
 
-type pairSpec struct {
+type queryPairSpec struct {
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value"`
 }
@@ -68,9 +68,9 @@ func conditionOf(c model.Condition) conditionSpec {
 	case model.RequestMethod:
 		return conditionSpec{Field: "http-request-method", Method: &valuesSpec{Values: c.Values}}
 	case model.QueryString:
-		q := &querySpec{Values: []pairSpec{}}
+		q := &querySpec{Values: []queryPairSpec{}}
 		for _, p := range c.Pairs {
-			q.Values = append(q.Values, pairSpec(p))
+			q.Values = append(q.Values, queryPairSpec(p))
 		}
 		return conditionSpec{Field: "query-string", Query: q}
 	case model.SourceIP:

@@ -30,16 +30,16 @@ type ResourceType string
 
 // The types.
 const (
-	TypeSecurityGroup ResourceType = "AWS::EC2::SecurityGroup"
-	TypeLoadBalancer  ResourceType = "AWS::ElasticLoadBalancingV2::LoadBalancer"
-	TypeTargetGroup   ResourceType = "AWS::ElasticLoadBalancingV2::TargetGroup"
-	TypeListener      ResourceType = "AWS::ElasticLoadBalancingV2::Listener"
-	TypeRule          ResourceType = "AWS::ElasticLoadBalancingV2::ListenerRule"
-	TypeBinding       ResourceType = "K8S::ElasticLoadBalancingV2::TargetGroupBinding"
-	TypeWebACL        ResourceType = "AWS::WAFv2::WebACLAssociation"
-	TypeClassicACL    ResourceType = "AWS::WAFRegional::WebACLAssociation"
-	TypeProtection    ResourceType = "AWS::Shield::Protection"
-	TypeCertificate   ResourceType = "AWS::ACM::Certificate"
+	TypeSecurityGroup      ResourceType = "AWS::EC2::SecurityGroup"
+	TypeLoadBalancer       ResourceType = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+	TypeTargetGroup        ResourceType = "AWS::ElasticLoadBalancingV2::TargetGroup"
+	TypeListener           ResourceType = "AWS::ElasticLoadBalancingV2::Listener"
+	TypeRule               ResourceType = "AWS::ElasticLoadBalancingV2::ListenerRule"
+	TypeTargetGroupBinding ResourceType = "K8S::ElasticLoadBalancingV2::TargetGroupBinding"
+	TypeWebACL             ResourceType = "AWS::WAFv2::WebACLAssociation"
+	TypeClassicWebACL      ResourceType = "AWS::WAFRegional::WebACLAssociation"
+	TypeShieldProtection   ResourceType = "AWS::Shield::Protection"
+	TypeCertificate        ResourceType = "AWS::ACM::Certificate"
 	// TypeALBTargets is not a resource. It has the ports of load balancers that are targets.
 	TypeALBTargets ResourceType = "FrontendNLBTargetGroup"
 )
@@ -58,25 +58,25 @@ func (d *Document) JSON() string {
 // Describer adds the resources of a plan to a document.
 type Describer struct {
 	*draft.Draft
-	Groups       *targetgroups.Planner
-	LB, Frontend *resolved.LoadBalancer
-	Rules        *securitygroups.SecurityGroups
-	WebACL       *string           // nil: not changed
-	Issued       map[string]string // ids of the stack's own certificates, by ARN
-	Doc          *Document
+	TargetGroups       *targetgroups.Planner
+	LB, Frontend       *resolved.LoadBalancer
+	SecurityGroups     *securitygroups.Planner
+	WebACL             *string           // nil: not changed
+	IssuedCertificates map[string]string // ids of the stack's own certificates, by ARN
+	Doc                *Document
 }
 
 // Describe adds all resources.
 func (d *Describer) Describe() {
-	d.securityGroup()
-	d.loadBalancer(d.LB)
-	d.targetGroups()
+	d.describeSecurityGroup()
+	d.describeLoadBalancer(d.LB)
+	d.describeTargetGroups()
 	for _, l := range d.LB.Listeners {
-		d.listener(l)
+		d.describeListener(l)
 	}
 	d.describeFrontendNLB()
-	d.addOns()
-	d.managedCertificates()
+	d.describeAddOns()
+	d.describeManagedCertificates()
 }
 
 // resource is a resource of a document.
@@ -84,8 +84,8 @@ type resource struct {
 	Spec any `json:"spec"`
 }
 
-// has reports whether the document has a resource.
-func (d *Describer) has(t ResourceType, id string) bool { return d.Doc.Resources[t][id] != nil }
+// hasResource reports whether the document has a resource.
+func (d *Describer) hasResource(t ResourceType, id string) bool { return d.Doc.Resources[t][id] != nil }
 
 // addResource adds a resource with its spec.
 func (d *Describer) addResource(t ResourceType, id string, spec any) {
@@ -103,23 +103,23 @@ func (d *Describer) addValue(t ResourceType, id string, value any) {
 // token is a text, or a reference to a field in the status of another resource of the document.
 type token struct{ text, ref string }
 
-// literal returns a token that is a text.
-func literal(s string) token { return token{text: s} }
+// textToken returns a token that is a text.
+func textToken(s string) token { return token{text: s} }
 
-// field returns a token that refers to a status field of a resource.
-func (t ResourceType) field(id, field string) token {
+// statusToken returns a token that refers to a status field of a resource.
+func (t ResourceType) statusToken(id, field string) token {
 	return token{ref: "#/resources/" + string(t) + "/" + id + "/status/" + field}
 }
 
-func loadBalancerToken(id string) token { return TypeLoadBalancer.field(id, "loadBalancerARN") }
+func loadBalancerToken(id string) token { return TypeLoadBalancer.statusToken(id, "loadBalancerARN") }
 
-func targetGroupToken(id string) token { return TypeTargetGroup.field(id, "targetGroupARN") }
+func targetGroupToken(id string) token { return TypeTargetGroup.statusToken(id, "targetGroupARN") }
 
-func listenerToken(id string) token { return TypeListener.field(id, "listenerARN") }
+func listenerToken(id string) token { return TypeListener.statusToken(id, "listenerARN") }
 
-func certificateToken(id string) token { return TypeCertificate.field(id, "certificateARN") }
+func certificateToken(id string) token { return TypeCertificate.statusToken(id, "certificateARN") }
 
-func securityGroupToken(id string) token { return TypeSecurityGroup.field(id, "groupID") }
+func securityGroupToken(id string) token { return TypeSecurityGroup.statusToken(id, "groupID") }
 
 // MarshalJSON implements the encoder's interface.
 func (t token) MarshalJSON() ([]byte, error) {
@@ -131,17 +131,17 @@ func (t token) MarshalJSON() ([]byte, error) {
 	}{t.ref})
 }
 
-// backendSecurityGroup returns the shared backend security group of the cluster, which belongs to no stack: its id, or its name if it does
-// not exist yet.
-func (d *Describer) backendSecurityGroup() token {
+// backendSecurityGroupReference returns the shared backend security group of the cluster, which belongs to no stack: its id,
+// or its name if it does not exist yet.
+func (d *Describer) backendSecurityGroupReference() token {
 	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
-		return literal(id)
+		return textToken(id)
 	}
-	return literal(naming.BackendGroup(d.Opt.Cluster))
+	return textToken(naming.BackendSecurityGroupName(d.Opt.Cluster))
 }
 
-// securityGroups returns references to the security groups of the stack, followed by the ids of others.
-func (d *Describer) securityGroups(groups []plan.GroupID) []token {
+// securityGroupReferences returns references to the security groups of the stack, followed by the ids of others.
+func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []token {
 	var out []token
 	var ids []string
 	for _, g := range groups {
@@ -149,28 +149,28 @@ func (d *Describer) securityGroups(groups []plan.GroupID) []token {
 		case g.ID != "":
 			ids = append(ids, g.ID)
 		case g.Address == plan.BackendGroupAddress:
-			ids = append(ids, d.backendSecurityGroup().text)
+			ids = append(ids, d.backendSecurityGroupReference().text)
 		default:
 			out = append(out, securityGroupToken(g.Address.ID))
 		}
 	}
 	for _, id := range equal.SortedUnique(ids) {
-		out = append(out, literal(id))
+		out = append(out, textToken(id))
 	}
 	return out
 }
 
-// targetGroup returns a reference to a target group of the document, or the ARN of another one.
-func (d *Describer) targetGroup(r model.GroupRef) token {
+// targetGroupReference returns a reference to a target group of the document, or the ARN of another one.
+func (d *Describer) targetGroupReference(r model.GroupRef) token {
 	if r.ID != "" {
 		return targetGroupToken(r.ID)
 	}
-	for id, arn := range d.Groups.GroupARN {
-		if arn == r.ARN && d.has(TypeTargetGroup, id) {
+	for id, arn := range d.TargetGroups.LiveTargetGroupARNs {
+		if arn == r.ARN && d.hasResource(TypeTargetGroup, id) {
 			return targetGroupToken(id)
 		}
 	}
-	return literal(r.ARN)
+	return textToken(r.ARN)
 }
 
 // setting is an attribute of a resource.
@@ -179,8 +179,8 @@ type setting struct {
 	Value string `json:"value"`
 }
 
-// settings returns the entries of a map, ascending by key.
-func settings(m map[string]string) []setting {
+// sortedSettings returns the entries of a map, ascending by key.
+func sortedSettings(m map[string]string) []setting {
 	var out []setting
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, setting{k, m[k]})

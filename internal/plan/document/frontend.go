@@ -25,10 +25,10 @@ func (d *Describer) describeFrontendNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	for _, g := range d.Want.TargetGroups {
 		if g.LoadBalancer != "" {
-			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupToken(g.ID), Port: g.Port, TargetARN: literal(g.LoadBalancer), TargetPort: g.Port}
+			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupToken(g.ID), Port: g.Port, TargetARN: textToken(g.LoadBalancer), TargetPort: g.Port}
 		}
 	}
-	if kind := d.Want.ID.Kind; kind.HasRules() || kind.OfGateway() {
+	if kind := d.Want.ID.Kind; kind.HasRules() || kind.IsGateway() {
 		d.addValue(TypeALBTargets, string(TypeALBTargets), targets)
 	}
 	w, live := d.Want.FrontendNLB, d.Frontend.Live
@@ -45,14 +45,14 @@ func (d *Describer) describeFrontendNLB() {
 		}
 		return
 	}
-	d.loadBalancer(d.Frontend)
+	d.describeLoadBalancer(d.Frontend)
 	for _, l := range d.Frontend.Listeners {
 		if !l.Planned {
 			continue
 		}
-		group := *d.Groups.DesiredGroups[l.Desired.Target()]
+		group := *d.TargetGroups.DesiredTargetGroups[l.Desired.DefaultTargetGroupID()]
 		d.describeTargetGroup(group)
-		d.listener(l)
+		d.describeListener(l)
 		targets.TargetGroups[group.Name] = albTargetSpec{
 			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Desired.Port,
 			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,

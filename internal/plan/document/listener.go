@@ -50,20 +50,20 @@ type ruleSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// listener describes a listener with its rules.
-func (d *Describer) listener(l resolved.Listener) {
+// describeListener describes a listener with its rules.
+func (d *Describer) describeListener(l resolved.Listener) {
 	if !l.Planned {
 		if l.Live != nil {
-			d.describeLiveListener(l.Address().ID, l.LB.ID, l.WithoutForeign())
+			d.describeLiveListener(l.Address().ID, l.LB.ID, l.LiveWithoutForeignRules())
 		}
 		return
 	}
 	id := l.Address().ID
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(l.LB.ID), Port: l.Desired.Port, Protocol: l.Desired.Protocol(),
-		Default: d.actions(l.DefaultActions), Tags: d.RuleTags(l.Desired.Tags),
+		Default: d.actionSpecs(l.DefaultActions), Tags: d.RuleTags(l.Desired.Tags),
 	}
-	for _, s := range settings(l.Desired.Attributes) {
+	for _, s := range sortedSettings(l.Desired.Attributes) {
 		spec.Attributes = append(spec.Attributes, listenerSetting(s))
 	}
 	if t := l.Desired.TLS; t != nil {
@@ -72,20 +72,20 @@ func (d *Describer) listener(l resolved.Listener) {
 			spec.ALPN = []string{t.ALPN}
 		}
 		if t.MutualAuth != nil {
-			spec.MutualAuth = mutualAuth(l.MutualAuth) // nil: no client certificates are verified
+			spec.MutualAuth = mutualAuthOf(l.MutualAuth) // nil: no client certificates are verified
 		}
-		spec.Certificates = d.certificates(l.Certs.Default, l.Certs.Extra)
+		spec.Certificates = d.certificateSpecs(l.Certs.Default, l.Certs.Extra)
 	}
 	d.addResource(TypeListener, id, spec)
 	for i, r := range l.Rules {
-		d.rule(l.Desired.Port, int32(i+1), r.Desired)
+		d.describeListenerRule(l.Desired.Port, int32(i+1), r.Desired)
 	}
 }
 
-// rule describes a listener rule.
-func (d *Describer) rule(port, priority int32, r model.Rule) {
+// describeListenerRule describes a listener rule.
+func (d *Describer) describeListenerRule(port, priority int32, r model.Rule) {
 	d.addResource(TypeRule, naming.RuleID(port, priority), ruleSpec{
-		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actions(r.Actions),
+		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actionSpecs(r.Actions),
 		Conditions: conditionSpecs(r.Conditions), Transforms: transformSpecs(r.Transforms), Tags: d.RuleTags(r.Tags),
 	})
 }
@@ -94,26 +94,26 @@ func (d *Describer) rule(port, priority int32, r model.Rule) {
 func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
-		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.RuleTags(owners.UserTags(l.Tags)),
+		Default: d.actionSpecs(l.Default), MutualAuth: mutualAuthOf(l.MutualAuth), Tags: d.RuleTags(owners.UserTags(l.Tags)),
 	}
 	if l.ALPN != "" {
 		spec.ALPN = []string{l.ALPN}
 	}
 	if l.Certificate != "" {
-		spec.Certificates = d.certificates(l.Certificate, l.Certificates)
+		spec.Certificates = d.certificateSpecs(l.Certificate, l.Certificates)
 	}
 	d.addResource(TypeListener, id, spec)
 	for _, r := range l.Rules {
-		d.rule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: owners.UserTags(r.Tags)})
+		d.describeListenerRule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: owners.UserTags(r.Tags)})
 	}
 }
 
-// certificates describes certificates in the order of the desired state, the default first.
-func (d *Describer) certificates(first string, more []string) []certificateSpec {
+// certificateSpecs describes certificates in the order of the desired state, the default first.
+func (d *Describer) certificateSpecs(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {
-		c := certificateSpec{literal(arn)}
-		if id := d.Issued[arn]; id != "" {
+		c := certificateSpec{textToken(arn)}
+		if id := d.IssuedCertificates[arn]; id != "" {
 			c.ARN = certificateToken(id)
 		}
 		if !slices.Contains(out, c) {
@@ -123,13 +123,13 @@ func (d *Describer) certificates(first string, more []string) []certificateSpec 
 	return out
 }
 
-// mutualAuth describes mutual authentication with the defaults of AWS for unset fields.
-func mutualAuth(m *model.MutualAuth) *mutualAuthSpec {
+// mutualAuthOf describes mutual authentication with the defaults of AWS for unset fields.
+func mutualAuthOf(m *model.MutualAuth) *mutualAuthSpec {
 	if m == nil {
 		return nil
 	}
 	out := &mutualAuthSpec{Mode: m.Mode}
-	if m.Mode == equal.Verify {
+	if m.Mode == equal.MutualAuthVerify {
 		ignore := m.IgnoreExpiry != nil && *m.IgnoreExpiry
 		out.TrustStore, out.IgnoreExpiry, out.AdvertiseCA = m.TrustStore, &ignore, cmp.Or(m.AdvertiseCA, "off")
 	}

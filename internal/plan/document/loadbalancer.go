@@ -43,13 +43,13 @@ type capacity struct {
 	Units int32 `json:"capacityUnits"`
 }
 
-// loadBalancer describes a load balancer.
-func (d *Describer) loadBalancer(lb *resolved.LoadBalancer) {
+// describeLoadBalancer describes a load balancer.
+func (d *Describer) describeLoadBalancer(lb *resolved.LoadBalancer) {
 	w := lb.Desired
 	spec := loadBalancerSpec{
 		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
-		Subnets: subnetMappings(lb.Mappings()), SecurityGroups: d.securityGroups(lb.SecurityGroups),
-		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
+		Subnets: subnetMappings(lb.SubnetMappings()), SecurityGroups: d.securityGroupReferences(lb.SecurityGroups),
+		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: sortedSettings(w.Attributes), Tags: w.Tags,
 		SourceNAT: w.SourceNAT, PrivateLink: w.PrivateLinkRules,
 	}
 	if w.Capacity != nil {
@@ -60,17 +60,17 @@ func (d *Describer) loadBalancer(lb *resolved.LoadBalancer) {
 
 // describeLiveLoadBalancer describes a load balancer that is not changed.
 func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
-	var groups []plan.GroupID
+	var groups []plan.SecurityGroupRef
 	for _, id := range lb.SecurityGroups {
-		if id == d.KnownIDs[plan.ManagedGroupAddress] && d.has(TypeSecurityGroup, model.ManagedGroupID) {
-			groups = append(groups, plan.GroupID{Address: plan.ManagedGroupAddress})
+		if id == d.KnownIDs[plan.ManagedGroupAddress] && d.hasResource(TypeSecurityGroup, model.ManagedGroupID) {
+			groups = append(groups, plan.SecurityGroupRef{Address: plan.ManagedGroupAddress})
 		} else {
-			groups = append(groups, plan.GroupID{ID: id})
+			groups = append(groups, plan.SecurityGroupRef{ID: id})
 		}
 	}
 	d.addResource(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
 		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
-		Subnets: subnetMappings((&resolved.LoadBalancer{Subnets: lb.Subnets}).Mappings()), SecurityGroups: d.securityGroups(groups),
+		Subnets: subnetMappings((&resolved.LoadBalancer{Subnets: lb.Subnets}).SubnetMappings()), SecurityGroups: d.securityGroupReferences(groups),
 		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: owners.UserTags(lb.Tags), SourceNAT: lb.SourceNAT, PrivateLink: lb.PrivateLinkRules,
 	})
 }
@@ -94,13 +94,13 @@ type securityGroupSpec struct {
 
 // permission is an inbound rule for one source: exactly one of the lists has one entry.
 type permission struct {
-	Protocol    string       `json:"ipProtocol"`
-	From        int32        `json:"fromPort"`
-	To          int32        `json:"toPort"`
-	Ranges      []ipRange    `json:"ipRanges,omitempty"`
-	IPv6Ranges  []ipv6Range  `json:"ipv6Ranges,omitempty"`
-	Groups      []groupPair  `json:"userIDGroupPairs,omitempty"`
-	PrefixLists []prefixList `json:"prefixLists,omitempty"`
+	Protocol       string              `json:"ipProtocol"`
+	From           int32               `json:"fromPort"`
+	To             int32               `json:"toPort"`
+	Ranges         []ipRange           `json:"ipRanges,omitempty"`
+	IPv6Ranges     []ipv6Range         `json:"ipv6Ranges,omitempty"`
+	SecurityGroups []securityGroupPair `json:"userIDGroupPairs,omitempty"`
+	PrefixLists    []prefixList        `json:"prefixLists,omitempty"`
 }
 
 type ipRange struct {
@@ -113,7 +113,7 @@ type ipv6Range struct {
 	Description string `json:"description,omitempty"`
 }
 
-type groupPair struct {
+type securityGroupPair struct {
 	ID          string `json:"groupID"`
 	Description string `json:"description,omitempty"`
 }
@@ -123,18 +123,18 @@ type prefixList struct {
 	Description string `json:"description,omitempty"`
 }
 
-// securityGroup describes the managed security group of the stack.
-func (d *Describer) securityGroup() {
+// describeSecurityGroup describes the managed security group of the stack.
+func (d *Describer) describeSecurityGroup() {
 	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok {
 		return
 	}
 	want := choice.Group
 	rules, _ := network.DiffRules(want.Ingress, nil) // without duplicates
-	if live := securitygroups.ManagedGroup(d.Have.SecurityGroups, d.LB.Live); live != nil {
+	if live := securitygroups.LiveManagedSecurityGroup(d.Have.SecurityGroups, d.LB.Live); live != nil {
 		_, others := network.DiffRules(want.Ingress, live.Ingress)
 		for _, r := range others {
-			if d.Rules.KeepsOpen(r) {
+			if d.SecurityGroups.RetainsRule(r) {
 				rules = append(rules, r)
 			}
 		}
@@ -161,7 +161,7 @@ func permissionOf(r model.IngressRule) permission {
 	case r.PrefixList != "":
 		p.PrefixLists = []prefixList{{r.PrefixList, r.Description}}
 	default:
-		p.Groups = []groupPair{{r.Group, r.Description}}
+		p.SecurityGroups = []securityGroupPair{{r.Group, r.Description}}
 	}
 	return p
 }

@@ -42,8 +42,8 @@ type bindingSpec struct {
 }
 
 type bindingTemplate struct {
-	Metadata bindingMeta `json:"metadata"`
-	Spec     boundSpec   `json:"spec"`
+	Metadata bindingMeta            `json:"metadata"`
+	Spec     targetGroupBindingSpec `json:"spec"`
 }
 
 type bindingMeta struct {
@@ -51,7 +51,7 @@ type bindingMeta struct {
 	Namespace string `json:"namespace"`
 }
 
-type boundSpec struct {
+type targetGroupBindingSpec struct {
 	ARN          token                 `json:"targetGroupARN"`
 	MultiCluster bool                  `json:"multiClusterTargetGroup,omitempty"`
 	Type         model.TargetType      `json:"targetType"`
@@ -78,15 +78,15 @@ type networkingRule struct {
 }
 
 type peerSpec struct {
-	IPBlock *ipBlock   `json:"ipBlock,omitempty"`
-	Group   *peerGroup `json:"securityGroup,omitempty"`
+	IPBlock       *ipBlock           `json:"ipBlock,omitempty"`
+	SecurityGroup *peerSecurityGroup `json:"securityGroup,omitempty"`
 }
 
 type ipBlock struct {
 	CIDR string `json:"cidr"`
 }
 
-type peerGroup struct {
+type peerSecurityGroup struct {
 	ID token `json:"groupID"`
 }
 
@@ -95,10 +95,10 @@ type portSpec struct {
 	Port     *intstr.IntOrString `json:"port,omitempty"`
 }
 
-// targetGroups describes the target groups of forward actions with their bindings.
-func (d *Describer) targetGroups() {
+// describeTargetGroups describes the target groups of forward actions with their bindings.
+func (d *Describer) describeTargetGroups() {
 	for _, w := range d.Want.TargetGroups {
-		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Groups.IsPlanned(w) {
+		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.TargetGroups.IsPlanned(w) {
 			d.describeTargetGroup(w)
 		}
 	}
@@ -108,13 +108,13 @@ func (d *Describer) targetGroups() {
 func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	d.addResource(TypeTargetGroup, w.ID, targetGroupSpec{
 		Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol, ProtocolVersion: w.ProtocolVersion,
-		AddressType: w.AddressType, HealthCheck: healthCheckOf(w.HealthCheck), Attributes: settings(w.Attributes),
+		AddressType: w.AddressType, HealthCheck: healthCheckOf(w.HealthCheck), Attributes: sortedSettings(w.Attributes),
 		Tags: w.Tags, ControlPort: w.ControlPort,
 	})
 	if w.Binding == nil {
 		return
 	}
-	spec := boundSpec{
+	spec := targetGroupBindingSpec{
 		ARN: targetGroupToken(w.ID), MultiCluster: w.Binding.MultiCluster, Type: w.Type, Protocol: w.Protocol,
 		Service: serviceRef{w.Binding.Service, w.Binding.Port}, NodeSelector: w.Binding.NodeSelector,
 		AddressType: w.AddressType, VPC: d.Opt.VPC,
@@ -125,21 +125,21 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}
 		for _, r := range w.Binding.Networking {
-			spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRule(r))
+			spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRuleOf(r))
 		}
 	}
-	d.addResource(TypeBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
+	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
 }
 
-// networkingRule describes a networking rule of a binding.
-func (d *Describer) networkingRule(r model.BindingRule) networkingRule {
+// networkingRuleOf describes a networking rule of a binding.
+func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
 	for _, p := range r.From {
 		switch {
 		case p.ManagedGroup:
-			out.From = append(out.From, peerSpec{Group: &peerGroup{securityGroupToken(model.ManagedGroupID)}})
+			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{securityGroupToken(model.ManagedGroupID)}})
 		case p.BackendGroup:
-			out.From = append(out.From, peerSpec{Group: &peerGroup{d.backendSecurityGroup()}})
+			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{d.backendSecurityGroupReference()}})
 		default:
 			out.From = append(out.From, peerSpec{IPBlock: &ipBlock{p.CIDR}})
 		}

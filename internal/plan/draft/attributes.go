@@ -28,7 +28,7 @@ func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string
 	}
 	if live && have == nil {
 		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
-		if f := d.Unavailable(q); f != nil {
+		if f := d.ReadFault(q); f != nil {
 			d.ReportUnavailable(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
 			return
 		}
@@ -40,7 +40,7 @@ func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string
 		return
 	}
 	d.Add(plan.Step{
-		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Of: a, Values: drift},
+		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Resource: a, Values: drift},
 		Changes: mapChanges("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
 	})
 }

@@ -62,9 +62,9 @@ func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	return t
 }
 
-// WaitForTargets reports that a change waits for healthy targets. checked is false if AWS does not check the targets
+// ReportTargetWait reports that a change waits for healthy targets. checked is false if AWS does not check the targets
 // yet, because no listener or rule forwards to them, so that nothing is known about the pods.
-func (d *Draft) WaitForTargets(of finding.Origin, members []finding.Ref, what string, wait plan.Wait, checked bool) {
+func (d *Draft) ReportTargetWait(of finding.Origin, members []finding.Ref, what string, wait plan.Wait, checked bool) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]

@@ -9,7 +9,7 @@ import (
 )
 
 // SecurityGroupIDs returns the ids of the security groups that exist already, and whether these are all.
-func (d *Draft) SecurityGroupIDs(groups []plan.GroupID) (ids []string, complete bool) {
+func (d *Draft) SecurityGroupIDs(groups []plan.SecurityGroupRef) (ids []string, complete bool) {
 	complete = true
 	for _, g := range groups {
 		id := g.ID
@@ -29,7 +29,7 @@ func (d *Draft) SecurityGroupIDs(groups []plan.GroupID) (ids []string, complete 
 // first looks among the answers to the question asked, which the stack has asked for its subnets. For others, such as live
 // subnets that are kept, it asks a question of its own. fault is the reason why that question has no answer.
 func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
-	q := subnetsByID(ids)
+	q := subnetsByIDQuestion(ids)
 	for _, id := range ids {
 		for _, key := range []string{asked.Key(), q.Key()} {
 			of := d.Have.Facts.Subnets[key].Candidates
@@ -42,7 +42,7 @@ func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observe
 	if len(out) == len(ids) {
 		return out, true, nil
 	}
-	if f := d.Unavailable(q); f != nil {
+	if f := d.ReadFault(q); f != nil {
 		return nil, false, f
 	}
 	if _, asked := d.Have.Facts.Subnets[q.Key()]; !asked {
@@ -51,7 +51,7 @@ func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observe
 	return nil, false, nil
 }
 
-// subnetsByID returns the question for the descriptions of subnets.
-func subnetsByID(ids []string) model.AskSubnets {
+// subnetsByIDQuestion returns the question for the descriptions of subnets.
+func subnetsByIDQuestion(ids []string) model.AskSubnets {
 	return model.SubnetQuestion(model.SubnetsNamed{Refs: slices.Sorted(slices.Values(ids))}, "", true)
 }

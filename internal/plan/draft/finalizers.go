@@ -29,8 +29,8 @@ func finalizerAddress(m model.Member) plan.Address {
 	return plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
 }
 
-// Claim adds the steps that add the missing finalizers.
-func (f *Finalizers) Claim(to *Steps) {
+// PlanFinalizers adds the steps that add the missing finalizers.
+func (f *Finalizers) PlanFinalizers(to *Steps) {
 	for _, m := range f.members {
 		if m.Claimed || m.Deleting {
 			continue

@@ -19,7 +19,7 @@ import (
 // taken over from. Then no live rule belongs to a member, because the live rules belong to the objects of the previous
 // stack.
 func (d *Draft) IsHandingOver() bool {
-	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.Adopted, lb.Tags) })
+	return d.Have.AdoptedStack != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.AdoptedStack, lb.Tags) })
 }
 
 // AdoptedTags returns the tags that permit to give a load balancer back to the stack that it is taken over from; none
@@ -35,14 +35,14 @@ func (d *Draft) AdoptedTags() map[string]string {
 // (removesPrevious), and otherwise reason.
 func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
 	if removesPrevious {
-		return "the load balancer is taken over from " + d.Have.Adopted.Title()
+		return "the load balancer is taken over from " + d.Have.AdoptedStack.Title()
 	}
 	return reason
 }
 
 // TakeOver plans to put the tags of this stack on a load balancer that is taken over, before its other settings are changed.
 func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
-	if d.Have.Adopted == (model.StackID{}) {
+	if d.Have.AdoptedStack == (model.StackID{}) {
 		return nil
 	}
 	want := d.Tags(resourceID, nil)
@@ -59,7 +59,7 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 // OrderAfterTakeOver makes the steps from an index on depend on the steps in first. The previous stack reverts changes of a
 // load balancer until the load balancer has the tags of this stack.
 func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
-	if d.Have.Adopted == (model.StackID{}) {
+	if d.Have.AdoptedStack == (model.StackID{}) {
 		return
 	}
 	for i := range d.Plan.Steps[from:] {
@@ -75,7 +75,7 @@ func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 // EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. The previous stack
 // does not revert those steps as long as the load balancer has the tags of both stacks.
 func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []finding.Ref) {
-	if d.Have.Adopted == (model.StackID{}) {
+	if d.Have.AdoptedStack == (model.StackID{}) {
 		return
 	}
 	var remove []string
@@ -90,19 +90,19 @@ func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []fi
 	}
 	d.AddTagStep(plan.Step{
 		ID: plan.NewStepID("release", a), Address: a,
-		Why: "none of its resources belongs to " + d.Have.Adopted.Title() + " any more", After: d.AllSteps(), Blames: members,
+		Why: "none of its resources belongs to " + d.Have.AdoptedStack.Title() + " any more", After: d.PossibleDependencies(), Blames: members,
 	}, nil, remove, live)
 }
 
 // TagsAfterHandover returns the tags that a load balancer has after TakeOver and EndTakeOver.
 func (d *Draft) TagsAfterHandover(live map[string]string) map[string]string {
-	if d.Have.Adopted == (model.StackID{}) {
+	if d.Have.AdoptedStack == (model.StackID{}) {
 		return live
 	}
 	out := maps.Clone(live)
 	maps.Copy(out, naming.StackTags(d.Opt.Cluster, d.Want.ID))
 	out[naming.ResourceTag(d.Want.ID.Kind)] = model.LoadBalancerID
-	for _, k := range []string{naming.ResourceTag(d.Have.Adopted.Kind), naming.StackTag(d.Have.Adopted.Kind)} {
+	for _, k := range []string{naming.ResourceTag(d.Have.AdoptedStack.Kind), naming.StackTag(d.Have.AdoptedStack.Kind)} {
 		if d.isTagOfPreviousStack(k, live) {
 			delete(out, k)
 		}

@@ -7,7 +7,7 @@ import (
 
 // SecretDiffers reports whether a live listener or rule is known to have a client secret other than the desired one.
 func (d *Draft) SecretDiffers(arn string, want []model.Action) bool {
-	mark, given := plan.SecretMark(arn, want), d.Have.Facts.Secrets[arn]
+	mark, given := plan.SecretMark(arn, want), d.Have.Facts.SecretHashes[arn]
 	return mark != "" && given != "" && mark != given
 }
 
@@ -15,7 +15,7 @@ func (d *Draft) SecretDiffers(arn string, want []model.Action) bool {
 // secret, unless the secret that was written to it is known.
 func (d *Draft) AssumeSecret(arn string, want []model.Action) {
 	mark := plan.SecretMark(arn, want)
-	if mark == "" || d.Have.Facts.Secrets[arn] != "" {
+	if mark == "" || d.Have.Facts.SecretHashes[arn] != "" {
 		return
 	}
 	if d.Plan.AssumedSecrets == nil {

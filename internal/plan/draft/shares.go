@@ -20,24 +20,24 @@ import (
 // So a namespace below an equal share never loses capacity to a namespace above it. This does not depend on the quota, on the
 // order in which objects are created, or on earlier refusals.
 
-// Share has the number of live resources of one kind that a namespace has: those that are retained and those that will
-// be deleted.
-type Share struct{ Staying, Leaving int }
+// Share has the number of live resources of one kind that a namespace has: those that are retained and those that will be
+// deleted.
+type Share struct{ Retained, ToBeDeleted int }
 
 // Shares are the shares of namespaces.
 type Shares map[string]Share
 
-// AddStaying counts a retained resource for each of the namespaces.
-func (s Shares) AddStaying(namespaces ...string) {
+// AddRetained counts a retained resource for each of the namespaces.
+func (s Shares) AddRetained(namespaces ...string) {
 	for _, n := range namespaces {
-		s[n] = Share{s[n].Staying + 1, s[n].Leaving}
+		s[n] = Share{s[n].Retained + 1, s[n].ToBeDeleted}
 	}
 }
 
-// AddLeaving counts a resource that will be deleted for each of the namespaces.
-func (s Shares) AddLeaving(namespaces ...string) {
+// AddToBeDeleted counts a resource that will be deleted for each of the namespaces.
+func (s Shares) AddToBeDeleted(namespaces ...string) {
 	for _, n := range namespaces {
-		s[n] = Share{s[n].Staying, s[n].Leaving + 1}
+		s[n] = Share{s[n].Retained, s[n].ToBeDeleted + 1}
 	}
 }
 
@@ -50,8 +50,8 @@ func OrderClaims(shares Shares, claims []string) []int {
 		of, n := shares[namespace], made[namespace]
 		made[namespace]++
 		order[i] = i
-		if n >= of.Leaving {
-			level[i] = 1 + of.Staying + n
+		if n >= of.ToBeDeleted {
+			level[i] = 1 + of.Retained + n
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return level[i] - level[j] })
@@ -73,7 +73,7 @@ func namespacesOfClaims(shares Shares, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
 		out[i] = slices.MinFunc(by, func(x, y string) int {
-			return shares[x].Staying - shares[x].Leaving + made[x] - (shares[y].Staying - shares[y].Leaving + made[y])
+			return shares[x].Retained - shares[x].ToBeDeleted + made[x] - (shares[y].Retained - shares[y].ToBeDeleted + made[y])
 		})
 		made[out[i]]++
 	}

@@ -19,12 +19,12 @@ func TestNamespaceWithTheSmallestShareIsFirst(t *testing.T) {
 		want   string
 	}{
 		"nobody has any, and they take turns":          {nil, "aaabbb", "ababab"},
-		"one has three and waits for the other":        {map[string]Share{"a": {Staying: 3}}, "aaabbbbb", "bbbabab" + "a"},
-		"what one gives up is its own to fill":         {map[string]Share{"a": {Staying: 9, Leaving: 2}}, "bbaaa", "aabba"},
-		"both give up some":                            {map[string]Share{"a": {Leaving: 1}, "b": {Staying: 5, Leaving: 2}}, "aabbb", "abb" + "ab"},
-		"one asks for less than it gives up":           {map[string]Share{"a": {Staying: 1, Leaving: 5}}, "bba", "abb"},
-		"those of one namespace keep their order":      {map[string]Share{"a": {Staying: 7}}, "aaaa", "aaaa"},
-		"a late comer with one comes before a backlog": {map[string]Share{"a": {Staying: 97}}, "aaaaaaab", "baaaaaaa"},
+		"one has three and waits for the other":        {map[string]Share{"a": {Retained: 3}}, "aaabbbbb", "bbbabab" + "a"},
+		"what one gives up is its own to fill":         {map[string]Share{"a": {Retained: 9, ToBeDeleted: 2}}, "bbaaa", "aabba"},
+		"both give up some":                            {map[string]Share{"a": {ToBeDeleted: 1}, "b": {Retained: 5, ToBeDeleted: 2}}, "aabbb", "abb" + "ab"},
+		"one asks for less than it gives up":           {map[string]Share{"a": {Retained: 1, ToBeDeleted: 5}}, "bba", "abb"},
+		"those of one namespace keep their order":      {map[string]Share{"a": {Retained: 7}}, "aaaa", "aaaa"},
+		"a late comer with one comes before a backlog": {map[string]Share{"a": {Retained: 97}}, "aaaaaaab", "baaaaaaa"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claims := strings.Split(c.claims, "")
@@ -41,7 +41,7 @@ func TestNamespaceWithTheSmallestShareIsFirst(t *testing.T) {
 
 func TestSharedClaimCountsForItsSmallestShare(t *testing.T) {
 	t.Parallel()
-	shares := map[string]Share{"a": {Staying: 2}, "b": {Staying: 4, Leaving: 1}}
+	shares := map[string]Share{"a": {Retained: 2}, "b": {Retained: 4, ToBeDeleted: 1}}
 	got := namespacesOfClaims(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})
 	if d := cmp.Diff([]string{"b", "a", "a", "a", "a"}, got); d != "" {
 		t.Errorf("claims (-want +got):\n%s", d)
@@ -58,7 +58,7 @@ func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 		shares, wants := map[string]Share{}, map[string]int{}
 		var claims []string
 		for _, n := range names {
-			shares[n] = Share{Staying: r.IntN(8), Leaving: r.IntN(4)}
+			shares[n] = Share{Retained: r.IntN(8), ToBeDeleted: r.IntN(4)}
 			wants[n] = r.IntN(9)
 			claims = append(claims, slices.Repeat([]string{n}, wants[n])...)
 		}
@@ -75,10 +75,10 @@ func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 			got[n]++
 			for _, x := range names {
 				for _, y := range names {
-					has := func(n string) int { return shares[n].Staying + got[n] }
+					has := func(n string) int { return shares[n].Retained + got[n] }
 					switch {
-					case got[x] >= wants[x] || got[y] <= shares[y].Leaving:
-					case got[x] < min(wants[x], shares[x].Leaving):
+					case got[x] >= wants[x] || got[y] <= shares[y].ToBeDeleted:
+					case got[x] < min(wants[x], shares[x].ToBeDeleted):
 						t.Fatalf("seed %d: %s fills more than it gave up, and %s has not filled its own: %v of %v", seed, y, x, got, shares)
 					case has(x) < has(y)-1:
 						t.Fatalf("seed %d: %s has %d, and %s has %d: %v of %v", seed, x, has(x), y, has(y), got, shares)

@@ -13,9 +13,9 @@ import (
 // StepChain is a list of steps to which more are added. A step that depends on the chain depends on the steps added
 // before it, not on those added later.
 type StepChain struct {
-	Steps    []plan.StepID
-	lastJoin plan.StepID // the latest join
-	joined   int         // how many steps are in that join
+	Steps       []plan.StepID
+	lastJoin    plan.StepID // the latest join
+	joinedCount int         // how many steps are in that join
 }
 
 // Add appends a step to the chain.
@@ -24,18 +24,18 @@ func (c *StepChain) Add(id plan.StepID) { c.Steps = append(c.Steps, id) }
 // Join returns the id of a join of all steps in the chain. It is built from the previous join of the chain and the
 // steps since then, so that long chains cost little.
 func (st *Steps) Join(c *StepChain) plan.StepID {
-	if c.lastJoin != "" && c.joined == len(c.Steps) {
+	if c.lastJoin != "" && c.joinedCount == len(c.Steps) {
 		return c.lastJoin
 	}
 	var members []plan.StepID
 	if c.lastJoin != "" {
 		members = append(members, c.lastJoin)
 	}
-	members = append(members, c.Steps[c.joined:]...)
+	members = append(members, c.Steps[c.joinedCount:]...)
 	if st.Plan.Joins == nil {
 		st.Plan.Joins = map[plan.StepID][]plan.StepID{}
 	}
-	c.lastJoin, c.joined = plan.StepID(fmt.Sprintf("join %d", len(st.Plan.Joins)+1)), len(c.Steps)
+	c.lastJoin, c.joinedCount = plan.StepID(fmt.Sprintf("join %d", len(st.Plan.Joins)+1)), len(c.Steps)
 	st.Plan.Joins[c.lastJoin] = members
 	return c.lastJoin
 }
@@ -45,9 +45,9 @@ type Steps struct {
 	Plan          plan.Plan
 	Findings      finding.List
 	stepIDs       map[plan.StepID]bool
-	asked         map[string]bool          // keys of questions
-	waiting       map[string]bool          // keys of waits
-	waited        map[string]time.Duration // see plan.Memory.Waited
+	questionKeys  map[string]bool          // keys of questions
+	waitKeys      map[string]bool          // keys of waits
+	waitTimes     map[string]time.Duration // see plan.Memory.Waited
 	TrailingSteps []plan.Step              // steps that wait and on which no other step depends
 }
 
@@ -55,7 +55,7 @@ type Steps struct {
 func NewSteps(of model.StackID, waited map[string]time.Duration) *Steps {
 	return &Steps{
 		Plan:    plan.Plan{Stack: of},
-		stepIDs: map[plan.StepID]bool{}, asked: map[string]bool{}, waiting: map[string]bool{}, waited: waited,
+		stepIDs: map[plan.StepID]bool{}, questionKeys: map[string]bool{}, waitKeys: map[string]bool{}, waitTimes: waited,
 	}
 }
 
@@ -74,8 +74,8 @@ func (st *Steps) Add(s plan.Step) plan.StepID {
 
 // Ask adds a question, once. The plan is made again with the answer before it is carried out.
 func (st *Steps) Ask(q model.Question) {
-	if key := q.Key(); !st.asked[key] {
-		st.asked[key] = true
+	if key := q.Key(); !st.questionKeys[key] {
+		st.questionKeys[key] = true
 		st.Plan.Questions = append(st.Plan.Questions, q)
 	}
 }
@@ -87,14 +87,14 @@ func (st *Steps) RetryWithin(d time.Duration) {
 	}
 }
 
-// Planned reports whether a step is in the plan so far.
-func (st *Steps) Planned(id plan.StepID) bool {
+// IsStepPlanned reports whether a step is in the plan so far.
+func (st *Steps) IsStepPlanned(id plan.StepID) bool {
 	return st.stepIDs[id]
 }
 
-// AllSteps returns the steps on which later steps may have to depend. Steps that create DNS records are not included,
-// because only a certificate has to wait if they fail.
-func (st *Steps) AllSteps() []plan.StepID {
+// PossibleDependencies returns the steps on which later steps may have to depend. Steps that create DNS records are not
+// included, because only a certificate has to wait if they fail.
+func (st *Steps) PossibleDependencies() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range st.Plan.Steps {
 		if _, ok := s.Do.(plan.CreateRecord); !ok {
@@ -104,8 +104,8 @@ func (st *Steps) AllSteps() []plan.StepID {
 	return out
 }
 
-// AddTrailingSteps adds the steps that wait and on which no other step depends. It is called last, so that AllSteps does not
-// return them.
+// AddTrailingSteps adds the steps that wait and on which no other step depends. It is called last, so that
+// PossibleDependencies does not return them.
 func (st *Steps) AddTrailingSteps() {
 	for _, s := range st.TrailingSteps {
 		st.Add(s)

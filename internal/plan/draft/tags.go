@@ -18,7 +18,7 @@ func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
 	for i := len(keys) - 1; i >= 0 && excess > 0; i-- {
-		if k := keys[i]; !naming.ReservedTag(k) && !strings.HasPrefix(k, "aws:") {
+		if k := keys[i]; !naming.IsReservedTag(k) && !strings.HasPrefix(k, "aws:") {
 			delete(tags, k)
 			removed = append(removed, k)
 			excess--
@@ -53,14 +53,14 @@ func (st *Steps) AddTagStep(s plan.Step, put plan.Tags, remove []string, have ma
 	for _, k := range remove {
 		s.Changes = append(s.Changes, plan.Change{Path: "tags." + k, From: have[k]})
 	}
-	s.Do = plan.SetTags{Of: s.Address, Put: put, Remove: remove, RemoveFirst: len(remove) > 0 && len(have)+len(put) > naming.MaxTags}
+	s.Do = plan.SetTags{Resource: s.Address, Put: put, Remove: remove, RemoveFirst: len(remove) > 0 && len(have)+len(put) > naming.MaxTags}
 	return st.Add(s)
 }
 
 // isTagOfPreviousStack reports whether a tag is one of the two tags that identify the resources of the stack from which a
 // load balancer is taken over.
 func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
-	other := d.Have.Adopted
+	other := d.Have.AdoptedStack
 	return other != (model.StackID{}) && naming.HasStackTags(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
@@ -79,7 +79,7 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 
 // RetagListenerOrRule plans to change the tags of a listener or rule of the load balancer with the ARN lb.
 func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
-	if f := d.Unavailable(model.AskRuleTags{ARN: lb}); f != nil {
+	if f := d.ReadFault(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
 		return
 	}
@@ -100,7 +100,7 @@ func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) 
 	}
 	var remove []string
 	for _, k := range slices.Sorted(maps.Keys(have)) {
-		if _, wanted := want[k]; !wanted && !ignored(k) && !(legacy && naming.LegacyTag(d.Opt.Cluster, k)) {
+		if _, wanted := want[k]; !wanted && !ignored(k) && !(legacy && naming.IsLegacyTag(d.Opt.Cluster, k)) {
 			remove = append(remove, k)
 		}
 	}

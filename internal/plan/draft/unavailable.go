@@ -12,12 +12,12 @@ import (
 // If AWS denies or does not answer a read, the fact is unknown. Nothing that depends on an unknown fact is changed: that part
 // of the load balancer is held, and the member that asks for it gets the finding. Everything else is planned as usual.
 
-// Unavailable returns the reason why the answer to a question could not be read; nil if it was read or was not asked yet.
-// The plan is made again when the read is tried again.
-func (d *Draft) Unavailable(q model.Question) *observed.Fault {
+// ReadFault returns the reason why the answer to a question could not be read; nil if it was read or was not asked yet. The
+// plan is made again when the read is tried again.
+func (d *Draft) ReadFault(q model.Question) *observed.Fault {
 	f := d.Have.Facts.Fault(q)
 	if f != nil {
-		d.RetryWithin(f.Again)
+		d.RetryWithin(f.RetryAfter)
 	}
 	return f
 }
@@ -62,12 +62,12 @@ func MemberOrigins(members []finding.Ref) []finding.Origin {
 	return out
 }
 
-// AwaitUnavailable adds a deletion that waits until the resources to delete can be read from AWS. Until then the members of
+// DeleteOnceReadable adds a deletion that waits until the resources to delete can be read from AWS. Until then the members of
 // a stack that is torn down keep their finalizers.
-func (d *Draft) AwaitUnavailable(a plan.Address, do plan.Action, f observed.Fault) {
+func (d *Draft) DeleteOnceReadable(a plan.Address, do plan.Action, f observed.Fault) {
 	d.ReportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	d.Add(plan.Step{
-		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Delete, Do: do, Wait: plan.Wait{For: "an answer from AWS", RetryAfter: f.Again},
+		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Delete, Do: do, Wait: plan.Wait{For: "an answer from AWS", RetryAfter: f.RetryAfter},
 		Why: "the resources to delete are not known", Blames: d.Members(),
 	})
 }

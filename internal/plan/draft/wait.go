@@ -10,23 +10,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// PollAfter returns the time until the next check of a condition. waited is the time that the wait has lasted.
-func PollAfter(waited time.Duration) time.Duration {
+// PollInterval returns the time until the next check of a condition. waited is the time that the wait has lasted.
+func PollInterval(waited time.Duration) time.Duration {
 	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }
 
-// Wait returns a wait with a deadline; the zero Wait if the deadline has passed. key identifies the wait in
+// NewWait returns a wait with a deadline; the zero Wait if the deadline has passed. key identifies the wait in
 // plan.Plan.WaitKeys.
-func (st *Steps) Wait(key, what string, deadline time.Duration) plan.Wait {
-	if !st.waiting[key] {
-		st.waiting[key] = true
+func (st *Steps) NewWait(key, what string, deadline time.Duration) plan.Wait {
+	if !st.waitKeys[key] {
+		st.waitKeys[key] = true
 		st.Plan.WaitKeys = append(st.Plan.WaitKeys, key)
 	}
-	waited := st.waited[key]
+	waited := st.waitTimes[key]
 	if waited >= deadline {
 		return plan.Wait{}
 	}
-	return plan.Wait{For: what, RetryAfter: min(PollAfter(waited), deadline-waited), Deadline: deadline}
+	return plan.Wait{For: what, RetryAfter: min(PollInterval(waited), deadline-waited), Deadline: deadline}
 }
 
 // WaitKey returns a key for a wait: its kind, and a hash of what identifies it.

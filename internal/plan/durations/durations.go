@@ -6,13 +6,13 @@ import "time"
 
 // Intervals after which a run is repeated.
 const (
-	// Moment is the interval after a failure that is probably temporary, and for objects that other controllers create at
-	// the same time. Facts of this age are treated as current, so that simultaneous runs share them. It is also the longest
-	// time for which a registration of targets waits for the rate limiter.
-	Moment = time.Second
-	// Soon is the interval for conditions that end without a change of input, and for changes that users watch: a resource
-	// in use, an import of a certificate, new targets while the previous ones still serve.
-	Soon = 2 * time.Second
+	// ShortestInterval is the interval after a failure that is probably temporary, and for objects that other controllers
+	// create at the same time. Facts of this age are treated as current, so that simultaneous runs share them. It is also
+	// the longest time for which a registration of targets waits for the rate limiter.
+	ShortestInterval = time.Second
+	// RecheckInterval is the interval for conditions that end without a change of input, and for changes that users watch: a
+	// resource in use, an import of a certificate, new targets while the previous ones still serve.
+	RecheckInterval = 2 * time.Second
 	// FirstPoll is the first interval for changes that take some seconds, such as targets that become healthy or drain.
 	// Later intervals grow with the elapsed time, up to LastPoll.
 	FirstPoll = 3 * time.Second
@@ -59,18 +59,18 @@ const (
 	// RunningTargetDeadline is the time for which the deregistration of targets whose pods still run may be postponed. When
 	// one of these pods ends, EndedTargetDeadline applies from then on.
 	RunningTargetDeadline = 45 * time.Second
-	// Settle is the settle window: the time that AWS may need to show a change. It is also the maximum age of facts that
+	// SettleWindow is the settle window: the time that AWS may need to show a change. It is also the maximum age of facts that
 	// many runs share after a start, and the time after a start in which only changed stacks are run.
-	Settle = time.Minute
-	// Margin is added to the time that a change should take by its settings, because pods have to start and be registered.
-	// It is also the time after which a change that AWS did not keep is made again for the first time.
-	Margin = 2 * time.Minute
+	SettleWindow = time.Minute
+	// DeadlineMargin is added to the time that a change should take by its settings, because pods have to start and be
+	// registered. It is also the time after which a change that AWS did not keep is made again for the first time.
+	DeadlineMargin = 2 * time.Minute
 	// LongestWait is the deadline of each wait of a plan. New targets usually become healthy sooner.
 	LongestWait = 5 * time.Minute
-	// Overdue is the time after which a certificate should have been issued, according to ACM. It is also the time after a
-	// start within which a binding without changes is compared with AWS; until then the cached description of its target
-	// group is used.
-	Overdue = 30 * time.Minute
+	// OverdueDeadline is the time after which a certificate should have been issued, according to ACM. It is also the time
+	// after a start within which a binding without changes is compared with AWS; until then the cached description of its
+	// target group is used.
+	OverdueDeadline = 30 * time.Minute
 )
 
 // Maximum ages of facts, and periods over which events are counted.

@@ -54,7 +54,7 @@ func sameAction(want, have model.Action, arn ARNResolver) bool {
 		return ok && sameForward(w, h, arn)
 	case model.Redirect:
 		h, ok := have.(model.Redirect)
-		return ok && NormalRedirect(w) == NormalRedirect(h)
+		return ok && RedirectWithDefaults(w) == RedirectWithDefaults(h)
 	case model.FixedResponse:
 		h, ok := have.(model.FixedResponse)
 		return ok && w == h
@@ -91,8 +91,8 @@ func sameAuth(a, b model.AuthCommon) bool {
 		a.SessionTimeout == b.SessionTimeout && maps.Equal(a.ExtraParams, b.ExtraParams)
 }
 
-// NormalRedirect returns a redirect with the values that AWS uses for fields that are not set.
-func NormalRedirect(r model.Redirect) model.Redirect {
+// RedirectWithDefaults returns a redirect with the values that AWS uses for fields that are not set.
+func RedirectWithDefaults(r model.Redirect) model.Redirect {
 	r.Host = cmp.Or(r.Host, "#{host}")
 	r.Path = cmp.Or(r.Path, "/#{path}")
 	r.Port = cmp.Or(r.Port, "#{port}")
@@ -103,8 +103,8 @@ func NormalRedirect(r model.Redirect) model.Redirect {
 	return r
 }
 
-// Weight returns the weight of a target group; AWS uses 1 where none is set.
-func Weight(w *int32) int32 {
+// WeightOrDefault returns the weight of a target group; AWS uses 1 where none is set.
+func WeightOrDefault(w *int32) int32 {
 	if w == nil {
 		return 1
 	}
@@ -134,7 +134,7 @@ func WeightsByARN(f model.Forward, arn ARNResolver) (out map[string]int32, known
 	for _, g := range f.Groups {
 		a := arn(g.Group)
 		known = known && a != ""
-		out[a] += Weight(g.Weight)
+		out[a] += WeightOrDefault(g.Weight)
 	}
 	return out, known
 }
@@ -255,7 +255,7 @@ func SameSelector(a, b *metav1.LabelSelector) bool {
 func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {
-			return Off
+			return SettingOff
 		}
 		return m.Mode
 	}
@@ -265,7 +265,7 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 	if mode(want) != mode(have) {
 		return false
 	}
-	if mode(want) != Verify {
+	if mode(want) != MutualAuthVerify {
 		return true
 	}
 	flag := func(b *bool) bool { return b != nil && *b }
@@ -276,13 +276,13 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 // Modes of mutual TLS: AWS verifies client certificates, or ignores them. Source NAT and rules for PrivateLink have the value
 // Off as well.
 const (
-	Verify = "verify"
-	Off    = "off"
+	MutualAuthVerify = "verify"
+	SettingOff       = "off"
 )
 
-// EachForward calls f with the ARN of each target group to which a rule or default action of listeners forwards. A
+// EachForwardedARN calls f with the ARN of each target group to which a rule or default action of listeners forwards. A
 // target group with several rules is visited several times.
-func EachForward(ls []observed.Listener, f func(arn string)) {
+func EachForwardedARN(ls []observed.Listener, f func(arn string)) {
 	note := func(as []model.Action) {
 		for _, g := range model.ForwardedGroups(as) {
 			if g.Group.ARN != "" {
@@ -310,5 +310,5 @@ func ForwardOf(as []model.Action) *model.Forward {
 	return &f
 }
 
-// GroupRefText returns the id, name or ARN of a reference to a target group, whichever is set.
-func GroupRefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }
+// TargetGroupRefText returns the id, name or ARN of a reference to a target group, whichever is set.
+func TargetGroupRefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }

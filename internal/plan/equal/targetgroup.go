@@ -5,8 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// CanBecome reports whether AWS can change a live target group into the desired one. Otherwise it has to be replaced.
-func CanBecome(w model.TargetGroup, h observed.TargetGroup) bool {
+// CanChangeInPlace reports whether AWS can change a live target group into the desired one. Otherwise it has to be replaced.
+func CanChangeInPlace(w model.TargetGroup, h observed.TargetGroup) bool {
 	control := func(p *int32) int32 {
 		if p == nil {
 			return 0

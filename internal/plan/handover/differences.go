@@ -38,7 +38,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	side := func(s model.Stack) check.Side {
 		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, TakesOver: s.ID == want.ID}
 	}
-	res := check.Compare(side(from), side(want), naming.OriginTag)
+	res := check.Compare(side(from), side(want), naming.MigratedFromTag)
 	consented := func(d check.Difference) bool {
 		return allConsent || slices.ContainsFunc(from.Members, func(m model.Member) bool {
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// Assign sets the resource ids of live target groups of the other stack to those of desired target groups for
+// AssignResourceIDs sets the resource ids of live target groups of the other stack to those of desired target groups for
 // the same port of the same Service, if AWS need not replace them. Other target groups retain their id, and are deleted when
 // nothing forwards to them. port returns the number of a port of a Service.
-func Assign(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
+func AssignResourceIDs(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
 	for _, g := range have.TargetGroups {
@@ -35,7 +35,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 			if bound && canTakeOver(w, g, b, port) {
 				candidates[j]++
 				if !naming.HasStackTags(want.ID, g.Tags) && !taken[w.ID] {
-					pairs = append(pairs, pair{i, j, sameNamespace(w, g), similarity(w, g), uses[g.ARN]})
+					pairs = append(pairs, pair{i, j, namespaceSimilarity(w, g), similarity(w, g), uses[g.ARN]})
 				}
 			}
 		}
@@ -56,9 +56,9 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	return have
 }
 
-// bindingOf returns the binding of a live target group, false if there is not exactly one. It excludes bindings that are not for
-// the Service in the resource id of the target group, because tenants can write bindings with the labels of a stack for target
-// groups of others. A shortened id may not contain the Service; then a single binding is assumed to be the right one.
+// bindingOf returns the binding of a live target group, false if there is not exactly one. It excludes bindings that are not
+// for the Service in the resource id of the target group, because tenants can write bindings with the labels of a stack for
+// target groups of others. A shortened id may not contain the Service; then a single binding is assumed to be the right one.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.MayBeShortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -77,22 +77,22 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 func forwardCounts(have observed.Stack) map[string]int {
 	out := map[string]int{}
 	for _, lb := range have.LoadBalancers {
-		equal.EachForward(lb.Listeners, func(arn string) { out[arn]++ })
+		equal.EachForwardedARN(lb.Listeners, func(arn string) { out[arn]++ })
 	}
 	return out
 }
 
-// canTakeOver reports whether a live target group has the same targets as a desired one, and the same properties among those that
-// AWS cannot change.
+// canTakeOver reports whether a live target group has the same targets as a desired one, and the same properties among those
+// that AWS cannot change.
 func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
-		equal.CanBecome(w, g)
+		equal.CanChangeInPlace(w, g)
 }
 
-// sameNamespace returns 1 if a desired and a live target group belong to objects of the same namespace, otherwise 0. A route
-// of another namespace may have the same Service, but should not get a target group to which rules of the Ingresses forward,
-// because these rules would then belong to that route.
-func sameNamespace(w model.TargetGroup, g observed.TargetGroup) int {
+// namespaceSimilarity returns 1 if a desired and a live target group belong to objects of the same namespace, otherwise 0. A
+// route of another namespace may have the same Service, but should not get a target group to which rules of the Ingresses
+// forward, because these rules would then belong to that route.
+func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 	namespaces := naming.ObjectNamespaces(g.ResourceID)
 	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(namespaces, ns) }) {
 		return 1
@@ -138,8 +138,8 @@ var attributeDefaults = map[string]string{
 	"stickiness.enabled": "false",
 }
 
-// Questions returns the questions for the attributes on which Assign depends.
-func Questions(have observed.Stack) (out []model.Question) {
+// AttributeQuestions returns the questions for the attributes on which AssignResourceIDs depends.
+func AttributeQuestions(have observed.Stack) (out []model.Question) {
 	for _, g := range have.TargetGroups {
 		if g.Attributes == nil {
 			out = append(out, model.AskAttributes{Of: "target-group", ARN: g.ARN})
@@ -148,8 +148,8 @@ func Questions(have observed.Stack) (out []model.Question) {
 	return out
 }
 
-// Claimed reports whether a load balancer has the tags of a stack.
-func Claimed(id model.StackID, lb *observed.LoadBalancer) bool {
+// HasTagsOfStack reports whether a load balancer has the tags of a stack.
+func HasTagsOfStack(id model.StackID, lb *observed.LoadBalancer) bool {
 	return lb != nil && naming.HasStackTags(id, lb.Tags)
 }
 
@@ -158,11 +158,11 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	if lb == nil {
 		return model.StackID{}, false
 	}
-	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
+	return naming.ParseAdoptedTag(lb.Tags[naming.AdoptedTag])
 }
 
-// withoutResourcesOf returns the resources without the tags of the stack that takes over, and the bindings of these target groups. The
-// labels of bindings are not trusted, because tenants can write them.
+// withoutResourcesOf returns the resources without the tags of the stack that takes over, and the bindings of these target
+// groups. The labels of bindings are not trusted, because tenants can write them.
 func withoutResourcesOf(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.HasStackTags(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.HasStackTags(by, g.Tags) })

@@ -12,8 +12,8 @@ import (
 )
 
 // Obstacles returns the findings about live resources and planned steps that prevent a take-over. want is the stack of the
-// Gateway, have has the resources of both stacks, and steps is the plan of the Gateway. It must not be called after the take-over
-// has begun.
+// Gateway, have has the resources of both stacks, and steps is the plan of the Gateway. It must not be called after the
+// take-over has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
 	return slices.Concat(liveObstacles(want, have), stepObstacles(want, steps))
 }
@@ -36,20 +36,20 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	_, shared := naming.SharedName(from.ID)
 	switch {
-	case want.ID.Kind != from.ID.Kind.Adopter():
+	case want.ID.Kind != from.ID.Kind.AdopterKind():
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
-	case from.Empty() && !from.Held.Everything:
+	case from.IsEmpty() && !from.Held.Everything:
 		add("correct the name, or remove the annotation for a load balancer of its own", "it has no object that is served")
 		return out
 	case shared:
 		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")
 		return out
-	case from.Held.Everything || from.Empty():
+	case from.Held.Everything || from.IsEmpty():
 		add("correct the objects as their events report", "none of its objects can be built, so that its desired state is not known")
 		return out
 	}
-	if id, ok := naming.AdoptedFrom(naming.Adopted(from.ID)); !ok || id != from.ID {
+	if id, ok := naming.ParseAdoptedTag(naming.AdoptedTagValue(from.ID)); !ok || id != from.ID {
 		add("choose a shorter name, or a load balancer of its own", "its name is too long for the tag by which it would be given back")
 	}
 	for _, m := range slices.Concat(from.Members, from.Leaving) {
@@ -60,7 +60,8 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 			add("correct it as its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
-			// Each host of such an IngressGroup belongs to a namespace. On a Gateway it does not, and a route is no consent to that.
+			// Each host of such an IngressGroup belongs to a namespace. On a Gateway it does not, and a route is no consent
+			// to that.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
 		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
@@ -80,9 +81,9 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 	return out
 }
 
-// handoverTags is the number of additional tags that a resource has during a handover: the two by which the other stack finds
-// it.
-const handoverTags = 2
+// handoverTagCount is the number of additional tags that a resource has during a handover: the two by which the other stack
+// finds it.
+const handoverTagCount = 2
 
 // liveObstacles returns the obstacles in the live resources.
 func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
@@ -94,8 +95,8 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 		}
 	}
 	switch {
-	case have.AdoptedBy != (model.StackID{}) && have.AdoptedBy != want.ID:
-		add("give it back first, or remove the annotation to create a new load balancer", "%s has taken it over already", have.AdoptedBy.Title())
+	case have.AdoptedByStack != (model.StackID{}) && have.AdoptedByStack != want.ID:
+		add("give it back first, or remove the annotation to create a new load balancer", "%s has taken it over already", have.AdoptedByStack.Title())
 		return out
 	case len(lbs) == 0:
 		add("wait until it has one, or remove the annotation for a load balancer of its own", "it has none")
@@ -106,7 +107,7 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	checkTags := func(what string, tags map[string]string, additional int) {
 		for _, k := range model.Kinds {
 			if value, ok := tags[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
-				(k != have.Adopted.Kind || value != naming.StackTagValue(have.Adopted)) {
+				(k != have.AdoptedStack.Kind || value != naming.StackTagValue(have.AdoptedStack)) {
 				add("have that give it back first", "%s carries the tags of %s %s", what, k, value)
 			}
 		}
@@ -115,13 +116,13 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 		}
 	}
 	for _, lb := range have.LoadBalancers {
-		checkTags("load balancer "+lb.Name, lb.Tags, handoverTags+len(naming.AdoptedTags(want.Adopts.From, want.Adopts.Namespaces)))
+		checkTags("load balancer "+lb.Name, lb.Tags, handoverTagCount+len(naming.AdoptedTags(want.Adopts.From, want.Adopts.Namespaces)))
 	}
 	for _, g := range have.TargetGroups {
-		checkTags("target group "+g.Name, g.Tags, handoverTags)
+		checkTags("target group "+g.Name, g.Tags, handoverTagCount)
 	}
 	for _, g := range have.SecurityGroups {
-		checkTags("security group "+g.ID, g.Tags, handoverTags)
+		checkTags("security group "+g.ID, g.Tags, handoverTagCount)
 	}
 	if lb := want.LoadBalancer; lb != nil {
 		if lb.Type.String() != lbs[0].Type {

@@ -19,9 +19,9 @@ func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 		why    string // "" for no obstacle
 	}{
 		"no other one":                      {func(*observed.Stack) {}, ""},
-		"it has begun itself":               {func(have *observed.Stack) { have.AdoptedBy = gateway }, ""},
-		"another one has it":                {func(have *observed.Stack) { have.AdoptedBy = third }, "Gateway shop/second has taken it over already"},
-		"another one has it, nothing shows": {func(have *observed.Stack) { have.AdoptedBy, have.LoadBalancers = third, nil }, "Gateway shop/second has taken it over already"},
+		"it has begun itself":               {func(have *observed.Stack) { have.AdoptedByStack = gateway }, ""},
+		"another one has it":                {func(have *observed.Stack) { have.AdoptedByStack = third }, "Gateway shop/second has taken it over already"},
+		"another one has it, nothing shows": {func(have *observed.Stack) { have.AdoptedByStack, have.LoadBalancers = third, nil }, "Gateway shop/second has taken it over already"},
 		"its load balancer":                 {func(have *observed.Stack) { have.LoadBalancers[0].Tags = tags(ingressGroup, third) }, "carries the tags of"},
 		"one of its target groups": {func(have *observed.Stack) {
 			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags(third)}}
@@ -35,7 +35,7 @@ func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, have := adoptingGateway(false, true), loadBalancerOf(false, ingressGroup)
-			want.LoadBalancer, have.Adopted = nil, ingressGroup
+			want.LoadBalancer, have.AdoptedStack = nil, ingressGroup
 			have.LoadBalancers[0].Tags = tags(ingressGroup)
 			c.change(&have)
 			var got []string

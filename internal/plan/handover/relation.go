@@ -9,17 +9,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Standing is the relation of a stack to another one that has, or had, its load balancer.
-type Standing int
+// RelationKind is the kind of relation of a stack to another one that has, or had, its load balancer.
+type RelationKind int
 
 // The standings.
 const (
 	// Unrelated: there is no other stack.
-	Unrelated Standing = iota
-	// HasOwn: a Gateway that requests the load balancer of the other stack has one of its own, and retains it.
-	HasOwn
-	// NotAllowed: the objects of both stacks do not allow the take-over. The resources of the other stack are not read.
-	NotAllowed
+	Unrelated RelationKind = iota
+	// HasOwnLoadBalancer: a Gateway that requests the load balancer of the other stack has one of its own, and retains it.
+	HasOwnLoadBalancer
+	// TakeOverNotAllowed: the objects of both stacks do not allow the take-over. The resources of the other stack are not
+	// read.
+	TakeOverNotAllowed
 	// TakesOver: this stack takes over the resources of the other stack.
 	TakesOver
 	// HandedOver: the other stack has the resources of this one. This one only removes finalizers from objects that leave it.
@@ -36,48 +37,48 @@ const (
 // Relation is the relation of the stack of a run to another one. It follows from the objects in Kubernetes and the tags in AWS,
 // which are the only record of a handover.
 type Relation struct {
-	Standing Standing
-	Other    model.StackID
+	Kind  RelationKind
+	Other model.StackID
 	// OtherStack is the desired state of the other stack.
 	OtherStack model.Stack
-	// TagsMissing is set if the load balancer was taken over, but a controller without support for adoption has removed the tags
-	// that record this. They are written again.
+	// TagsMissing is set if the load balancer was taken over, but a controller without support for adoption has removed the
+	// tags that record this. They are written again.
 	TagsMissing bool
 }
 
 // Translator returns the desired state of another stack; false if stacks of its kind are disabled.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
-// ShownName is a function that returns the DNS name of the load balancer in the status of an object.
-type ShownName func(finding.Ref) string
+// StatusDNSName is a function that returns the DNS name of the load balancer in the status of an object.
+type StatusDNSName func(finding.Ref) string
 
 // Relate determines the relation of a stack to another one.
-func Relate(stack model.Stack, have observed.Stack, translate Translator, shown ShownName) (Relation, error) {
-	live := have.Live(model.LoadBalancerID)
+func Relate(stack model.Stack, have observed.Stack, translate Translator, shown StatusDNSName) (Relation, error) {
+	live := have.LiveLoadBalancer(model.LoadBalancerID)
 	from, adopted := PreviousStack(live)
-	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
+	adopted = adopted && stack.ID != from && HasTagsOfStack(stack.ID, live)
 	if by := have.Facts.Adopter; by != nil && !by.NotTagged {
 		return relateToAdopter(stack, *by, translate)
 	} else if by != nil {
-		if rel, err := relateToUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Unrelated {
+		if rel, err := relateToAdopterWithoutTags(stack, live, *by, translate, shown); err != nil || rel.Kind != Unrelated {
 			return rel, err
 		}
 	}
-	if stack.Empty() && stack.Held.Everything {
+	if stack.IsEmpty() && stack.Held.Everything {
 		return Relation{}, nil // the desired state is unknown, so that the stack is held
 	}
-	switch requests := stack.Adopts != nil && !stack.Empty(); {
+	switch requests := stack.Adopts != nil && !stack.IsEmpty(); {
 	case adopted && (!requests || stack.DryRun || stack.Adopts.From != from):
 		return relateToPrevious(from, live, translate)
-	case requests && !adopted && Claimed(stack.ID, live):
-		return relateUnmarked(stack, live, translate, shown)
+	case requests && !adopted && HasTagsOfStack(stack.ID, live):
+		return relateWithoutTags(stack, live, translate, shown)
 	case requests:
-		out := Relation{Other: stack.Adopts.From, Standing: TakesOver}
+		out := Relation{Other: stack.Adopts.From, Kind: TakesOver}
 		switch {
 		case adopted:
 			return out, nil
-		case stack.DryRun && claimed(stack):
-			out.Standing = Returned // the Gateway has no load balancer, so the other stack has taken it back
+		case stack.DryRun && hasFinalizer(stack):
+			out.Kind = Returned // the Gateway has no load balancer, so the other stack has taken it back
 			return out, nil
 		}
 		other, on, err := translate(out.Other)
@@ -86,7 +87,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 			out.OtherStack.ID = out.Other
 		}
 		if err == nil && len(objectObstacles(stack, out.OtherStack)) > 0 {
-			out.Standing = NotAllowed
+			out.Kind = TakeOverNotAllowed
 		}
 		return out, err
 	}
@@ -96,19 +97,19 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 // relateToAdopter returns the relation of a stack to a Gateway that has its load balancer. The Gateway retains the load
 // balancer while it requests it. A missing feature gate or class does not withdraw the request.
 func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
-	out := Relation{Other: by.Stack, Standing: HandedOver}
+	out := Relation{Other: by.Stack, Kind: HandedOver}
 	gateway, on, err := translate(by.Stack)
 	if err != nil || !on {
 		return out, err
 	}
 	out.OtherStack = gateway
-	keeps := gateway.Held.Everything && gateway.Empty() || gateway.Adopts != nil && gateway.Adopts.From == stack.ID && !gateway.DryRun && !gateway.Empty()
+	keeps := gateway.Held.Everything && gateway.IsEmpty() || gateway.Adopts != nil && gateway.Adopts.From == stack.ID && !gateway.DryRun && !gateway.IsEmpty()
 	switch {
-	case keeps || stack.Empty():
+	case keeps || stack.IsEmpty():
 	case mayTakeBack(&by.LoadBalancer, stack):
-		out.Standing = TakesOver
+		out.Kind = TakesOver
 	default:
-		out.Standing = Withheld
+		out.Kind = Withheld
 	}
 	return out, nil
 }
@@ -121,10 +122,10 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
-	case previous.Empty() && previous.Held.Everything, !previous.Empty() && mayTakeBack(live, previous):
-		return Relation{Other: from, OtherStack: previous, Standing: GivesBack}, nil
+	case previous.IsEmpty() && previous.Held.Everything, !previous.IsEmpty() && mayTakeBack(live, previous):
+		return Relation{Other: from, OtherStack: previous, Kind: GivesBack}, nil
 	case naming.HasStackTags(from, live.Tags):
-		return Relation{Other: from, OtherStack: previous, Standing: TakesOver}, nil
+		return Relation{Other: from, OtherStack: previous, Kind: TakesOver}, nil
 	}
 	return Relation{}, nil
 }
@@ -137,8 +138,8 @@ func mayTakeBack(lb *observed.LoadBalancer, stack model.Stack) bool {
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
 }
 
-// adoption returns the adoption of a Gateway with the namespaces that had the load balancer, nil if the Gateway requests another
-// one now. The namespaces are determined once, at the take-over.
+// adoption returns the adoption of a Gateway with the namespaces that had the load balancer, nil if the Gateway requests
+// another one now. The namespaces are determined once, at the take-over.
 func (rel Relation) adoption(requested *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
 	if requested == nil || requested.From != rel.Other {
 		return nil
@@ -154,34 +155,34 @@ func (rel Relation) adoption(requested *model.Adoption, live *observed.LoadBalan
 	return &out
 }
 
-// claimed reports whether a member of a stack has its finalizer.
-func claimed(stack model.Stack) bool {
+// hasFinalizer reports whether a member of a stack has its finalizer.
+func hasFinalizer(stack model.Stack) bool {
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return m.Claimed })
 }
 
 // Questions returns the questions of a stack, with the question for the resources of the other stack if it takes them over.
 func (rel Relation) Questions(questions []model.Question) []model.Question {
-	if rel.Standing != TakesOver {
+	if rel.Kind != TakesOver {
 		return questions
 	}
 	return append(slices.Clone(questions), model.AskAdopted{From: rel.Other})
 }
 
-// ObservedStack returns the observed state with or without the resources of the other stack, depending on the standing.
-// others are the bindings of the other stack, and port returns the number of a port of a Service.
+// ObservedStack returns the observed state with or without the resources of the other stack, depending on the kind of the
+// relation. others are the bindings of the other stack, and port returns the number of a port of a Service.
 func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
-	switch rel.Standing {
+	switch rel.Kind {
 	case TakesOver:
-		have.Bindings = withoutDuplicates(append(slices.Clone(have.Bindings), others...))
-		return Assign(stack, have, port)
+		have.Bindings = withoutDuplicateBindings(append(slices.Clone(have.Bindings), others...))
+		return AssignResourceIDs(stack, have, port)
 	case HandedOver, Withheld:
 		return withoutResourcesOf(have, rel.Other)
 	}
 	return have
 }
 
-// withoutDuplicates removes duplicates of bindings, which have the labels of both stacks.
-func withoutDuplicates(all []observed.Binding) []observed.Binding {
+// withoutDuplicateBindings removes duplicates of bindings, which have the labels of both stacks.
+func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 	seen := map[[2]string]bool{}
 	return slices.DeleteFunc(all, func(b observed.Binding) bool {
 		key := [2]string{b.Namespace, b.Name}
@@ -191,9 +192,9 @@ func withoutDuplicates(all []observed.Binding) []observed.Binding {
 	})
 }
 
-// Apply returns the desired state of a stack for its standing, and the findings about the standing.
-func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
-	if stack.DryRun && rel.Standing != Returned && claimed(stack) {
+// DesiredStack returns the desired state of a stack for the kind of its relation, and the findings about the relation.
+func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+	if stack.DryRun && rel.Kind != Returned && hasFinalizer(stack) {
 		// The stack has a load balancer that no other stack takes back. In dry run, parts to which members have lost their
 		// right would not be removed.
 		stack.DryRun = false
@@ -205,15 +206,15 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		return out
 	}
 	other := rel.Other.Title()
-	switch rel.Standing {
-	case HasOwn:
+	switch rel.Kind {
+	case HasOwnLoadBalancer:
 		f := refusal(stack, "the Gateway already has a load balancer, which is kept",
 			"remove the annotation to keep it; or, once no event of "+other+" reports an error, delete the Gateway, and its load balancer with it, "+
 				"and apply the Gateway again with the annotation")
 		f.Blocks = finding.BlocksNothing
 		return stack, finding.List{f}
 	case HandedOver:
-		stack.Held.Everything = !stack.Empty() || !isEmpty(have)
+		stack.Held.Everything = !stack.IsEmpty() || !isEmpty(have)
 		return stack, report(finding.LoadBalancerAdopted, other+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case Withheld:
@@ -234,11 +235,11 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
 		}, nil
 	case TakesOver:
-		stack.Adopts = rel.adoption(stack.Adopts, have.Live(model.LoadBalancerID))
-		if stack.Adopts == nil && !stack.ID.Kind.OfGateway() {
+		stack.Adopts = rel.adoption(stack.Adopts, have.LiveLoadBalancer(model.LoadBalancerID))
+		if stack.Adopts == nil && !stack.ID.Kind.IsGateway() {
 			return stack, report(finding.LoadBalancerReturned, "the load balancer is taken back from "+other+"; edits of this object take effect", "wait")
 		}
-		if stack.Adopts != nil && !stack.DryRun && Claimed(stack.ID, have.Live(model.LoadBalancerID)) && !isUnfinished(rel.Other, have) {
+		if stack.Adopts != nil && !stack.DryRun && HasTagsOfStack(stack.ID, have.LiveLoadBalancer(model.LoadBalancerID)) && !hasResourceOf(rel.Other, have) {
 			return stack, finding.List{{
 				Object: stack.Adopts.At.Object, Field: stack.Adopts.At.Field, Reason: finding.LoadBalancerAdopted,
 				Message: "it has taken over the load balancer of " + other,
@@ -249,15 +250,15 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	return stack, nil
 }
 
-// Waits reports whether a stack waits for changes of the other stack.
-func (rel Relation) Waits(stack model.Stack) bool {
-	switch rel.Standing {
+// IsWaitingForOther reports whether a stack waits for changes of the other stack.
+func (rel Relation) IsWaitingForOther(stack model.Stack) bool {
+	switch rel.Kind {
 	case GivesBack, Withheld:
 		return true
 	case TakesOver:
 		return rel.TagsMissing
 	case HandedOver:
-		return rel.TagsMissing || stack.Empty() && stack.Held.Everything
+		return rel.TagsMissing || stack.IsEmpty() && stack.Held.Everything
 	}
 	return false
 }
@@ -265,24 +266,24 @@ func (rel Relation) Waits(stack model.Stack) bool {
 // DependsOnOther reports whether the next run depends on the desired state of the other stack: a load balancer is being handed
 // over, or the other stack has it.
 func (rel Relation) DependsOnOther(have observed.Stack) bool {
-	switch rel.Standing {
-	case Unrelated, HasOwn, NotAllowed:
+	switch rel.Kind {
+	case Unrelated, HasOwnLoadBalancer, TakeOverNotAllowed:
 		return false
 	case TakesOver:
-		return rel.TagsMissing || isUnfinished(rel.Other, have)
+		return rel.TagsMissing || hasResourceOf(rel.Other, have)
 	}
 	return true
 }
 
-// isUnfinished reports whether a resource has the tags of a stack. The labels of bindings are not trusted, because tenants can
+// hasResourceOf reports whether a resource has the tags of a stack. The labels of bindings are not trusted, because tenants can
 // write them.
-func isUnfinished(id model.StackID, have observed.Stack) bool {
+func hasResourceOf(id model.StackID, have observed.Stack) bool {
 	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(id, lb.Tags) }) ||
 		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.HasStackTags(id, g.Tags) }) ||
 		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.HasStackTags(id, g.Tags) })
 }
 
-// Begins reports whether a take-over has not begun yet: the load balancer does not have the tags of the stack.
-func (rel Relation) Begins(stack model.Stack, have observed.Stack) bool {
-	return rel.Standing == TakesOver && stack.Adopts != nil && !Claimed(stack.ID, have.Live(model.LoadBalancerID))
+// IsBeforeTakeOver reports whether a take-over has not begun yet: the load balancer does not have the tags of the stack.
+func (rel Relation) IsBeforeTakeOver(stack model.Stack, have observed.Stack) bool {
+	return rel.Kind == TakesOver && stack.Adopts != nil && !HasTagsOfStack(stack.ID, have.LiveLoadBalancer(model.LoadBalancerID))
 }

@@ -49,9 +49,9 @@ func withAdopter(id model.StackID, have observed.Stack) observed.Stack {
 	return have
 }
 
-// withForeignMembers returns a stack with members only in a namespace that had no members when the load balancer was
+// withMembersInNewNamespace returns a stack with members only in a namespace that had no members when the load balancer was
 // taken over.
-func withForeignMembers(s model.Stack) model.Stack {
+func withMembersInNewNamespace(s model.Stack) model.Stack {
 	s.Members[0].Ref.Namespace = "evil"
 	return s
 }
@@ -63,7 +63,7 @@ func TestRelate(t *testing.T) {
 		have  observed.Stack
 		other model.Stack
 		off   bool
-		want  Standing
+		want  RelationKind
 	}{
 		"a Gateway asks for nothing":               {stack: stackOf(gateway, true), have: loadBalancerOf(false, gateway), want: Unrelated},
 		"a group that no Gateway asks for":         {stack: stackOf(ingressGroup, true), have: loadBalancerOf(false, ingressGroup), want: Unrelated},
@@ -72,9 +72,9 @@ func TestRelate(t *testing.T) {
 		"it has begun":                             {stack: adoptingGateway(false, true), have: loadBalancerOf(true, gateway, ingressGroup), other: stackOf(ingressGroup, true), want: TakesOver},
 		"it has taken over":                        {stack: adoptingGateway(false, true), have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: TakesOver},
 		"it has released":                          {stack: adoptingGateway(false, true), have: loadBalancerOf(true, gateway), other: gone, want: TakesOver},
-		"it has one of its own":                    {stack: adoptingGateway(false, true), have: loadBalancerOf(false, gateway), other: stackOf(ingressGroup, true), want: HasOwn},
-		"what it had is gone from AWS":             {stack: adoptingGateway(false, true), other: gone, want: NotAllowed},
-		"what it names never was":                  {stack: adoptingGateway(false, false), other: gone, want: NotAllowed},
+		"it has one of its own":                    {stack: adoptingGateway(false, true), have: loadBalancerOf(false, gateway), other: stackOf(ingressGroup, true), want: HasOwnLoadBalancer},
+		"what it had is gone from AWS":             {stack: adoptingGateway(false, true), other: gone, want: TakeOverNotAllowed},
+		"what it names never was":                  {stack: adoptingGateway(false, false), other: gone, want: TakeOverNotAllowed},
 
 		"it is to be given back":                         {stack: adoptingGateway(true, true), have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: GivesBack},
 		"the annotation is removed":                      {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: GivesBack},
@@ -83,11 +83,11 @@ func TestRelate(t *testing.T) {
 		"the group has no members to take it back":       {stack: adoptingGateway(true, true), have: loadBalancerOf(true, gateway), other: gone, want: Unrelated},
 		"the group has no members, and it has begun":     {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway, ingressGroup), other: gone, want: TakesOver},
 		"the group is switched off":                      {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), off: true, want: Unrelated},
-		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: withForeignMembers(stackOf(ingressGroup, true)), want: Unrelated},
-		"and it has begun":                               {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway, ingressGroup), other: withForeignMembers(stackOf(ingressGroup, true)), want: TakesOver},
-		"one of a foreign namespace waits":               {stack: withForeignMembers(stackOf(ingressGroup, true)), have: withAdopter(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
-		"nor does a deleted Gateway give it to that":     {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: loadBalancerOf(true, gateway), other: withForeignMembers(stackOf(ingressGroup, true)), want: Unrelated},
-		"which waits until the Gateway is gone":          {stack: withForeignMembers(stackOf(ingressGroup, true)), have: withAdopter(gateway, observed.Stack{}), other: gone, want: Withheld},
+		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway), other: withMembersInNewNamespace(stackOf(ingressGroup, true)), want: Unrelated},
+		"and it has begun":                               {stack: stackOf(gateway, true), have: loadBalancerOf(true, gateway, ingressGroup), other: withMembersInNewNamespace(stackOf(ingressGroup, true)), want: TakesOver},
+		"one of a foreign namespace waits":               {stack: withMembersInNewNamespace(stackOf(ingressGroup, true)), have: withAdopter(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
+		"nor does a deleted Gateway give it to that":     {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: loadBalancerOf(true, gateway), other: withMembersInNewNamespace(stackOf(ingressGroup, true)), want: Unrelated},
+		"which waits until the Gateway is gone":          {stack: withMembersInNewNamespace(stackOf(ingressGroup, true)), have: withAdopter(gateway, observed.Stack{}), other: gone, want: Withheld},
 		"it was given back":                              {stack: adoptingGateway(true, true), other: stackOf(ingressGroup, true), want: Returned},
 		"the class is missing, no withdrawal":            {stack: held, have: loadBalancerOf(true, gateway), other: stackOf(ingressGroup, true), want: Unrelated},
 		"the group of a Gateway that has it":             {stack: stackOf(ingressGroup, true), have: withAdopter(gateway, observed.Stack{}), other: adoptingGateway(false, true), want: HandedOver},
@@ -100,7 +100,7 @@ func TestRelate(t *testing.T) {
 		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: ingressGroup}, have: withAdopter(gateway, observed.Stack{}), other: stackOf(gateway, true), want: HandedOver},
 	} {
 		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil }, func(finding.Ref) string { return "" })
-		if err != nil || got.Standing != c.want {
+		if err != nil || got.Kind != c.want {
 			t.Errorf("%s: %+v, %v; want %d", name, got, err, c.want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestRelate(t *testing.T) {
 // TestStackDoesNotChangeResourcesThatItHandedOver: a stack does not change resources that it has handed over. It
 // releases its objects when it has no members and all its resources were taken over.
 func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
-	rel := Relation{Standing: HandedOver, Other: gateway}
+	rel := Relation{Kind: HandedOver, Other: gateway}
 	left := observed.Stack{TargetGroups: []observed.TargetGroup{{ARN: "old"}}}
 	for name, c := range map[string]struct {
 		stack model.Stack
@@ -120,7 +120,7 @@ func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 		"without, and nothing is left":   {model.Stack{ID: ingressGroup}, observed.Stack{}, false},
 		"without, and some is not taken": {model.Stack{ID: ingressGroup}, left, true},
 	} {
-		if got, _ := rel.Apply(c.stack, c.have); got.Held.Everything != c.held {
+		if got, _ := rel.DesiredStack(c.stack, c.have); got.Held.Everything != c.held {
 			t.Errorf("%s: held %t", name, got.Held.Everything)
 		}
 	}
@@ -144,11 +144,11 @@ func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 	}{
 		"it begins":                   {asksFor(ingressGroup), stackOf(ingressGroup, true), loadBalancerOf(false, ingressGroup), []string{"shop"}},
 		"it has it":                   {asksFor(ingressGroup), model.Stack{}, loadBalancerOf(true, gateway), []string{"shop"}},
-		"another namespace joins":     {asksFor(ingressGroup), withForeignMembers(stackOf(ingressGroup, true)), loadBalancerOf(true, gateway, ingressGroup), []string{"shop"}},
+		"another namespace joins":     {asksFor(ingressGroup), withMembersInNewNamespace(stackOf(ingressGroup, true)), loadBalancerOf(true, gateway, ingressGroup), []string{"shop"}},
 		"it asks for another one now": {asksFor(other), model.Stack{}, loadBalancerOf(true, gateway, ingressGroup), nil},
 		"it asks for none now":        {stackOf(gateway, true), model.Stack{}, loadBalancerOf(true, gateway, ingressGroup), nil},
 	} {
-		got, _ := Relation{Standing: TakesOver, Other: ingressGroup, OtherStack: c.of}.Apply(c.stack, c.have)
+		got, _ := Relation{Kind: TakesOver, Other: ingressGroup, OtherStack: c.of}.DesiredStack(c.stack, c.have)
 		switch {
 		case (got.Adopts == nil) != (c.want == nil):
 			t.Errorf("%s: %+v", name, got.Adopts)

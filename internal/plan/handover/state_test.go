@@ -11,14 +11,14 @@ import (
 )
 
 var (
-	edge = model.StackID{Kind: model.Ingress, Name: "edge"}
-	gate = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
+	edgeIngressGroup = model.StackID{Kind: model.Ingress, Name: "edge"}
+	edgeGateway      = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
 // requestingGateway returns the desired state of a Gateway that adopts the load balancer of the IngressGroup edge.
 func requestingGateway(edit func(*model.Stack)) model.Stack {
 	out := model.Stack{
-		ID: gate, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edge},
+		ID: edgeGateway, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edgeIngressGroup},
 		Members: []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}}},
 	}
 	if edit != nil {
@@ -29,7 +29,7 @@ func requestingGateway(edit func(*model.Stack)) model.Stack {
 
 // servingIngressGroup returns the desired state of an IngressGroup with a member.
 func servingIngressGroup() model.Stack {
-	return model.Stack{ID: edge, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
+	return model.Stack{ID: edgeIngressGroup, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
 }
 
 // tagsOf returns the tags of a resource that belongs to several stacks.
@@ -41,9 +41,9 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 	return out
 }
 
-// observedOf returns a load balancer with the tags of several stacks. It also has the adoption tags of the stack made,
-// unless made is zero.
-func observedOf(made model.StackID, of ...model.StackID) observed.Stack {
+// observedLoadBalancer returns a load balancer with the tags of several stacks. It also has the adoption tags of the stack
+// made, unless made is zero.
+func observedLoadBalancer(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
 		maps.Copy(lb.Tags, naming.AdoptedTags(made, []string{"shop"}))
@@ -57,7 +57,7 @@ func TestStateOf(t *testing.T) {
 	dryRun := func(s *model.Stack) { s.DryRun = true }
 	silent := func(s *model.Stack) { s.Adopts = nil }
 	held := func(s *model.Stack) { s.LoadBalancer, s.Held.Everything = nil, true }
-	none := model.Stack{ID: edge}
+	none := model.Stack{ID: edgeIngressGroup}
 	refusal := finding.List{{Reason: finding.AdoptionRefused, Severity: finding.Error}}
 	with := func(have observed.Stack, edit func(*observed.Stack)) observed.Stack {
 		edit(&have)
@@ -67,38 +67,42 @@ func TestStateOf(t *testing.T) {
 		seen StateFacts
 		want State
 	}{
-		"the Gateway asks for nothing":                     {StateFacts{Gateway: requestingGateway(silent), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, InIngress},
-		"the Gateway asks for another stack":               {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: servingIngressGroup()}, InIngress},
-		"planned":                                          {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, Shadow},
-		"planned, with something in the way":               {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Found: refusal}, Shadow},
-		"planned, and nothing of the Gateway can be built": {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { dryRun(s); held(s) }), Other: servingIngressGroup()}, Shadow},
-		"something is in the way":                          {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge), Found: refusal}, Refused},
-		"nothing of the Gateway can be built":              {StateFacts{Gateway: requestingGateway(held), Other: servingIngressGroup()}, Refused},
-		"the Gateway has one of its own":                   {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, gate)}, Refused},
-		"a difference that is consented to": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge),
-			Found: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, Adopting},
-		"nothing is in the way":         {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, Adopting},
-		"both tags":                     {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(edge, edge, gate)}, Adopting},
-		"both tags, and members gone":   {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedOf(edge, edge, gate)}, Adopting},
-		"a target group is the other's": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
-		"a security group is the other's": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedOf(edge, gate), func(s *observed.Stack) {
-			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
-		})}, Adopting},
-		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
-		"all is the Gateway's":                               {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, Adopted},
-		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedOf(edge, gate), Found: refusal}, Adopted},
-		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: servingIngressGroup(), Have: observedOf(edge, gate)}, Adopted},
-		"members cannot be built":                            {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: observedOf(edge, gate)}, Adopted},
-		"members are leaving":                                {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edge, Leaving: servingIngressGroup().Members}, Have: observedOf(edge, gate)}, Adopted},
-		"members are gone":                                   {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedOf(edge, gate)}, Released},
-		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requestingGateway(dryRun), Other: none, Have: observedOf(edge, gate)}, Released},
-		"planned again":                                      {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
-		"planned again, in the middle of adopting":           {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedOf(edge, edge, gate)}, GivingBack},
-		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requestingGateway(silent), Other: withForeignMembers(servingIngressGroup()), Have: observedOf(edge, gate)}, Adopted},
-		"the annotation is removed":                          {StateFacts{Gateway: requestingGateway(silent), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
-		"the annotation names another stack":                 {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
-		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: gate}, Other: servingIngressGroup(), Have: observedOf(edge, gate)}, GivingBack},
-		"given back, but for the finalizer":                  {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: servingIngressGroup(), Have: observedOf(model.StackID{}, edge)}, GivingBack},
+		"the Gateway asks for nothing":                     {StateFacts{Gateway: requestingGateway(silent), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeIngressGroup)}, StateNotRequested},
+		"the Gateway asks for another stack":               {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: servingIngressGroup()}, StateNotRequested},
+		"planned":                                          {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeIngressGroup)}, StateShadow},
+		"planned, with something in the way":               {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Findings: refusal}, StateShadow},
+		"planned, and nothing of the Gateway can be built": {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { dryRun(s); held(s) }), Other: servingIngressGroup()}, StateShadow},
+		"something is in the way":                          {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeIngressGroup), Findings: refusal}, StateRefused},
+		"nothing of the Gateway can be built":              {StateFacts{Gateway: requestingGateway(held), Other: servingIngressGroup()}, StateRefused},
+		"the Gateway has one of its own":                   {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeGateway)}, StateRefused},
+		"a difference that is consented to": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeIngressGroup),
+			Findings: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, StateAdopting},
+		"nothing is in the way":       {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeIngressGroup)}, StateAdopting},
+		"both tags":                   {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeIngressGroup, edgeGateway)}, StateAdopting},
+		"both tags, and members gone": {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedLoadBalancer(edgeIngressGroup, edgeIngressGroup, edgeGateway)}, StateAdopting},
+		"a target group is the other's": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedLoadBalancer(edgeIngressGroup, edgeGateway), func(s *observed.Stack) {
+			s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edgeIngressGroup)}}
+		})}, StateAdopting},
+		"a security group is the other's": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedLoadBalancer(edgeIngressGroup, edgeGateway), func(s *observed.Stack) {
+			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edgeIngressGroup)}}
+		})}, StateAdopting},
+		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: with(observedLoadBalancer(edgeIngressGroup, edgeGateway), func(s *observed.Stack) {
+			s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edgeIngressGroup)}}
+		})}, StateAdopted},
+		"all is the Gateway's":                               {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway), Findings: refusal}, StateAdopted},
+		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: edgeGateway, Held: model.HeldParts{Everything: true}}, Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"members cannot be built":                            {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edgeIngressGroup, Held: model.HeldParts{Everything: true}}, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"members are leaving":                                {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edgeIngressGroup, Leaving: servingIngressGroup().Members}, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"members are gone":                                   {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateReleased},
+		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requestingGateway(dryRun), Other: none, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateReleased},
+		"planned again":                                      {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateGivingBack},
+		"planned again, in the middle of adopting":           {StateFacts{Gateway: requestingGateway(dryRun), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeIngressGroup, edgeGateway)}, StateGivingBack},
+		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requestingGateway(silent), Other: withMembersInNewNamespace(servingIngressGroup()), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"the annotation is removed":                          {StateFacts{Gateway: requestingGateway(silent), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateGivingBack},
+		"the annotation names another stack":                 {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateGivingBack},
+		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: edgeGateway}, Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateGivingBack},
+		"given back, but for the finalizer":                  {StateFacts{Gateway: requestingGateway(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: servingIngressGroup(), Have: observedLoadBalancer(model.StackID{}, edgeIngressGroup)}, StateGivingBack},
 	} {
 		if got := StateOf(tc.seen); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

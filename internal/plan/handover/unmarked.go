@@ -14,61 +14,61 @@ import (
 // Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has the load
 // balancer in its status, the tags are written again.
 
-// relateUnmarked returns the relation of a Gateway that requests the load balancer of another stack and has a load balancer
+// relateWithoutTags returns the relation of a Gateway that requests the load balancer of another stack and has a load balancer
 // without these tags.
-func relateUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown ShownName) (Relation, error) {
-	own := Relation{Standing: HasOwn, Other: stack.Adopts.From}
+func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown StatusDNSName) (Relation, error) {
+	own := Relation{Kind: HasOwnLoadBalancer, Other: stack.Adopts.From}
 	other, on, err := translate(own.Other)
 	if err != nil || !on || !hasNameOf(live, own.Other, other) {
 		return own, err
 	}
-	if isGone(other) {
+	if hasNoObjects(other) {
 		return Relation{}, nil // no object exists that may take back the load balancer
 	}
-	other.Members = membersShowing(other.Members, live, shown)
+	other.Members = membersWithStatusOf(other.Members, live, shown)
 	if len(other.Members) == 0 {
 		return own, nil
 	}
-	return Relation{Standing: TakesOver, Other: own.Other, OtherStack: other, TagsMissing: true}, nil
+	return Relation{Kind: TakesOver, Other: own.Other, OtherStack: other, TagsMissing: true}, nil
 }
 
-// relateToUnmarked returns the relation of a stack to a Gateway that has its load balancer without these tags, and still
-// requests it. The stack waits until the tags are written again.
-func relateToUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown ShownName) (Relation, error) {
-	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersShowing(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
+// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that has its load balancer without these tags, and
+// still requests it. The stack waits until the tags are written again.
+func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown StatusDNSName) (Relation, error) {
+	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersWithStatusOf(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
 	}
 	gateway, on, err := translate(by.Stack)
-	if err != nil || on && !isBlocked(gateway) && (gateway.Empty() || gateway.Adopts == nil || gateway.Adopts.From != stack.ID) {
+	if err != nil || on && !isHeldEntirely(gateway) && (gateway.IsEmpty() || gateway.Adopts == nil || gateway.Adopts.From != stack.ID) {
 		return Relation{}, err
 	}
-	return Relation{Standing: HandedOver, Other: by.Stack, OtherStack: gateway, TagsMissing: !stack.Empty()}, nil
+	return Relation{Kind: HandedOver, Other: by.Stack, OtherStack: gateway, TagsMissing: !stack.IsEmpty()}, nil
 }
 
-// Observed returns the relation after the resources of the other stack were read. If the other stack has another load balancer,
-// the Gateway has not taken over its load balancer.
-func (rel Relation) Observed(stack model.Stack, have observed.Stack) Relation {
+// AfterObservation returns the relation after the resources of the other stack were read. If the other stack has another
+// load balancer, the Gateway has not taken over its load balancer.
+func (rel Relation) AfterObservation(stack model.Stack, have observed.Stack) Relation {
 	if rel.TagsMissing && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.HasStackTags(stack.ID, lb.Tags) }) {
-		return Relation{Standing: HasOwn, Other: rel.Other}
+		return Relation{Kind: HasOwnLoadBalancer, Other: rel.Other}
 	}
 	return rel
 }
 
 // hasNameOf reports whether a load balancer has the name of the load balancer of a stack. Names are unique in AWS.
 func hasNameOf(lb *observed.LoadBalancer, id model.StackID, stack model.Stack) bool {
-	name := naming.LoadBalancer(lb.Tags[naming.ClusterTag], id, lb.Scheme)
+	name := naming.LoadBalancerName(lb.Tags[naming.ClusterTag], id, lb.Scheme)
 	if stack.LoadBalancer != nil {
 		name = stack.LoadBalancer.Name
 	}
 	return lb.Name == name && name != ""
 }
 
-// membersShowing returns the members whose status has a load balancer.
-func membersShowing(members []model.Member, lb *observed.LoadBalancer, shown ShownName) []model.Member {
+// membersWithStatusOf returns the members whose status has a load balancer.
+func membersWithStatusOf(members []model.Member, lb *observed.LoadBalancer, shown StatusDNSName) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }
 
-// isGone reports whether a stack has no objects, not even objects that are leaving it.
-func isGone(stack model.Stack) bool {
-	return stack.Empty() && !stack.Held.Everything && len(stack.Leaving) == 0
+// hasNoObjects reports whether a stack has no objects, not even objects that are leaving it.
+func hasNoObjects(stack model.Stack) bool {
+	return stack.IsEmpty() && !stack.Held.Everything && len(stack.Leaving) == 0
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestUnmarkedAdoptions: a load balancer without adoption tags counts as adopted only if it has the load balancer name
-// of the other stack, a member of that stack has it in its status, and the Gateway still adopts it. A name or an
-// annotation alone is not enough, because users can set both.
-func TestUnmarkedAdoptions(t *testing.T) {
+// TestAdoptionsWithoutTags: a load balancer without adoption tags counts as adopted only if it has the load balancer name of
+// the other stack, a member of that stack has it in its status, and the Gateway still adopts it. A name or an annotation
+// alone is not enough, because users can set both.
+func TestAdoptionsWithoutTags(t *testing.T) {
 	from := model.StackID{Kind: model.Ingress, Name: "edge"}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	member := model.Member{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "a"}, Claimed: true}
@@ -25,19 +25,19 @@ func TestUnmarkedAdoptions(t *testing.T) {
 		return observed.LoadBalancer{ARN: name, Name: name, DNSName: name + ".elb", ResourceID: model.LoadBalancerID, Tags: tags}
 	}
 	taken, other := of("k8s-edge", naming.ResourceTags("rig", gateway, model.LoadBalancerID, nil)), of("k8s-mine", naming.ResourceTags("rig", from, model.LoadBalancerID, nil))
-	computed := of(naming.LoadBalancer("rig", from, model.Internal), taken.Tags)
+	computed := of(naming.LoadBalancerName("rig", from, model.Internal), taken.Tags)
 	computed.Scheme = model.Internal
 	for name, c := range map[string]struct {
 		lb                observed.LoadBalancer
 		shown             string
 		ingresses         model.Stack
 		gateway           model.Stack
-		byGateway, byItem Standing
+		byGateway, byItem RelationKind
 	}{
 		"as it was":             {taken, "k8s-edge.elb", ingresses, by, TakesOver, HandedOver},
-		"another name":          {of("k8s-own", taken.Tags), "k8s-own.elb", ingresses, by, HasOwn, HandedOver},
-		"no status shows it":    {taken, "", ingresses, by, HasOwn, Unrelated},
-		"it shows another":      {taken, "k8s-mine.elb", ingresses, by, HasOwn, Unrelated},
+		"another name":          {of("k8s-own", taken.Tags), "k8s-own.elb", ingresses, by, HasOwnLoadBalancer, HandedOver},
+		"no status shows it":    {taken, "", ingresses, by, HasOwnLoadBalancer, Unrelated},
+		"it shows another":      {taken, "k8s-mine.elb", ingresses, by, HasOwnLoadBalancer, Unrelated},
 		"no object is left":     {computed, "", model.Stack{ID: from}, by, Unrelated, Unrelated},
 		"the Gateway is silent": {taken, "k8s-edge.elb", ingresses, plain, Unrelated, Unrelated},
 	} {
@@ -54,21 +54,21 @@ func TestUnmarkedAdoptions(t *testing.T) {
 			return c.ingresses, true, nil
 		}
 		g, err := Relate(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb}}, translate, shown)
-		if err != nil || g.Standing != c.byGateway || g.TagsMissing != (g.Standing == TakesOver) {
+		if err != nil || g.Kind != c.byGateway || g.TagsMissing != (g.Kind == TakesOver) {
 			t.Errorf("%s: the Gateway is %+v, %v", name, g, err)
 		}
 		if g.TagsMissing && (len(g.OtherStack.Members) != 1 || g.OtherStack.Members[0].Ref != member.Ref) {
 			t.Errorf("%s: they may have it back: %v", name, g.OtherStack.Members)
 		}
 		seen := observed.Stack{Facts: observed.Facts{Adopter: &observed.Adopter{Stack: gateway, LoadBalancer: c.lb, NotTagged: true}}}
-		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != c.byItem {
+		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Kind != c.byItem {
 			t.Errorf("%s: the Ingresses are %+v, %v", name, i, err)
 		}
 		seen.LoadBalancers = []observed.LoadBalancer{other}
-		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != Unrelated {
+		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Kind != Unrelated {
 			t.Errorf("%s: with another load balancer they are %+v, %v", name, i, err)
 		}
-		if g = g.Observed(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb, other}}); g.TagsMissing {
+		if g = g.AfterObservation(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb, other}}); g.TagsMissing {
 			t.Errorf("%s: the Ingresses have another load balancer, and the Gateway is %+v", name, g)
 		}
 	}

@@ -10,17 +10,17 @@ import (
 )
 
 // addCertificates plans to attach certificates, before steps that rely on them.
-func (p *planner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
-	if p.l.Desired.TLS == nil || p.l.Certs.AttachedUnavailable {
+func (p *listenerPlanner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
+	if p.listener.Desired.TLS == nil || p.listener.Certs.AttachedUnavailable {
 		return nil
 	}
 	var live []string
-	if p.l.Live != nil {
-		live = p.l.Live.Certificates
+	if p.listener.Live != nil {
+		live = p.listener.Live.Certificates
 	}
-	placed := slices.Collect(maps.Values(p.l.Certs.ReplacedBy))
+	placed := slices.Collect(maps.Values(p.listener.Certs.ReplacedBy))
 	var steps []plan.StepID
-	for _, arn := range p.l.Certs.Extra {
+	for _, arn := range p.listener.Certs.Extra {
 		if !slices.Contains(live, arn) && !slices.Contains(placed, arn) {
 			steps = append(steps, p.addCertificate("certificate", a, arn, "hosts of the listener need it", after))
 		}
@@ -28,7 +28,7 @@ func (p *planner) addCertificates(a plan.Address, after []plan.StepID) []plan.St
 	return steps
 }
 
-func (p *planner) addCertificate(what string, a plan.Address, arn, why string, after []plan.StepID) plan.StepID {
+func (p *listenerPlanner) addCertificate(what string, a plan.Address, arn, why string, after []plan.StepID) plan.StepID {
 	return p.Add(plan.Step{
 		ID: plan.NewStepID(what, a, arn), Address: a, Verb: plan.Update, Do: plan.AddCertificate{Listener: a, ARN: arn},
 		Changes: []plan.Change{{Path: "certificates", To: arn}}, Why: why, After: after, Blames: p.certificateOwners(arn),
@@ -37,20 +37,20 @@ func (p *planner) addCertificate(what string, a plan.Address, arn, why string, a
 
 // removeCertificates plans to detach certificates, after others are attached. The default certificate is only removed
 // from the list after another one is the default.
-func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) {
-	if p.l.Desired.TLS == nil || p.l.Live == nil || p.l.Certs.AttachedUnavailable {
+func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID) {
+	if p.listener.Desired.TLS == nil || p.listener.Live == nil || p.listener.Certs.AttachedUnavailable {
 		return
 	}
-	if modify := plan.NewStepID("modify", a); p.l.Live.Certificate != p.l.Certs.Default && p.Planned(modify) {
+	if modify := plan.NewStepID("modify", a); p.listener.Live.Certificate != p.listener.Certs.Default && p.IsStepPlanned(modify) {
 		after = append(slices.Clone(after), modify)
 	}
-	for _, arn := range p.l.Live.Certificates {
-		if !slices.Contains(p.l.Certs.Extra, arn) {
+	for _, arn := range p.listener.Live.Certificates {
+		if !slices.Contains(p.listener.Certs.Extra, arn) {
 			id := p.Add(plan.Step{
 				ID: plan.NewStepID("uncertificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
-				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.Desired.Members,
+				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.listener.Desired.Members,
 			})
-			if next := p.l.Certs.ReplacedBy[arn]; next != "" {
+			if next := p.listener.Certs.ReplacedBy[arn]; next != "" {
 				// The id of this step differs from that of the refused step, so that the back-off does not apply to it.
 				p.addCertificate("succeed", a, next, "a quota has no room for both; it replaces "+arn, []plan.StepID{id})
 			}
@@ -59,15 +59,15 @@ func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) {
 }
 
 // certificateOwners returns the members that name a certificate, or all members of the listener if none does.
-func (p *planner) certificateOwners(arn string) []finding.Ref {
+func (p *listenerPlanner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
-	for _, c := range p.l.Desired.TLS.Certificates {
+	for _, c := range p.listener.Desired.TLS.Certificates {
 		if c, ok := c.(model.CertARNs); ok && slices.Contains(c.ARNs, arn) {
 			out = append(out, c.Member)
 		}
 	}
 	if len(out) == 0 {
-		return p.l.Desired.Members
+		return p.listener.Desired.Members
 	}
 	return out
 }

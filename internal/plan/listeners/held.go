@@ -30,7 +30,7 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 			rest = append(rest, *p)
 			continue
 		}
-		l.Omitted = append(l.Omitted, *p)
+		l.OmittedRules = append(l.OmittedRules, *p)
 		lr.Findings.Add(finding.Finding{
 			Object: p.Desired.Member, Field: p.Desired.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.Desired.Text(l.Desired.Port), in.Origin),
@@ -47,7 +47,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if !l.HasHeldRule() && len(lr.Want.Held.Members) == 0 {
 		return nil
 	}
-	taken := lr.rulesOfAccepted(l)
+	taken := lr.liveRulesOfAccepted(l)
 	var live []observed.Rule
 	if l.Live != nil {
 		live = l.Live.Rules
@@ -65,7 +65,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	keep := func(rules map[string][]*observed.Rule, key func(p *resolved.Rule) string) {
 		for i := range l.Rules {
 			p := &l.Rules[i]
-			if !p.Held() || p.Kept != nil {
+			if !p.IsHeld() || p.KeptRule != nil {
 				continue
 			}
 			of := rules[key(p)]
@@ -73,26 +73,26 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 				r := of[at]
 				taken[r.ARN] = true
 				rules[key(p)] = slices.Delete(of, at, at+1)
-				p.KeepLive(r)
+				p.KeepLiveRule(r)
 			}
 		}
 	}
 	if l.HasHeldRule() {
 		isReal := func(r *observed.Rule) bool { return !isPlaceholder(r) }
-		keep(byKey(lr.keys.Of, isReal), (*resolved.Rule).ConditionsKey)
+		keep(byKey(lr.conditionKeys.KeyOf, isReal), (*resolved.Rule).ConditionsKey)
 		hostsAndPaths := func(r *observed.Rule) string { return equal.HostsAndPathsKey(r.Conditions) }
 		keep(byKey(hostsAndPaths, isReal), func(p *resolved.Rule) string { return equal.HostsAndPathsKey(p.Desired.Conditions) })
-		keep(byKey(lr.keys.Of, isPlaceholder), func(p *resolved.Rule) string { return equal.ConditionsKey(p.Placeholder()) })
+		keep(byKey(lr.conditionKeys.KeyOf, isPlaceholder), func(p *resolved.Rule) string { return equal.ConditionsKey(p.PlaceholderConditions()) })
 	}
 	for i := range l.Rules {
-		if p := &l.Rules[i]; p.Held() && p.Kept == nil {
+		if p := &l.Rules[i]; p.IsHeld() && p.KeptRule == nil {
 			p.UsePlaceholder()
 		}
 	}
 	l.Rules = slices.DeleteFunc(l.Rules, func(p resolved.Rule) bool {
-		absent := p.Kept == nil && p.Desired.Held.Has(model.HeldRefused)
+		absent := p.KeptRule == nil && p.Desired.Held.Has(model.HeldRefused)
 		if absent {
-			l.Omitted = append(l.Omitted, p)
+			l.OmittedRules = append(l.OmittedRules, p)
 		}
 		return absent
 	})
@@ -104,10 +104,10 @@ func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }
 
-// rulesOfAccepted returns the live rules that belong to accepted rules: those with the same conditions. If AWS refuses to
+// liveRulesOfAccepted returns the live rules that belong to accepted rules: those with the same conditions. If AWS refuses to
 // create or change a rule with these conditions, only a live rule that is as desired, or is changing to the desired state,
 // belongs to the accepted rule.
-func (lr *Resolver) rulesOfAccepted(l *resolved.Listener) map[string]bool {
+func (lr *Resolver) liveRulesOfAccepted(l *resolved.Listener) map[string]bool {
 	out := map[string]bool{}
 	if l.Live == nil {
 		return out
@@ -121,11 +121,11 @@ func (lr *Resolver) rulesOfAccepted(l *resolved.Listener) map[string]bool {
 	byKey := map[string][]observed.Rule{}
 	for i := range l.Live.Rules {
 		r := &l.Live.Rules[i]
-		byKey[lr.keys.Of(r)] = append(byKey[lr.keys.Of(r)], *r)
+		byKey[lr.conditionKeys.KeyOf(r)] = append(byKey[lr.conditionKeys.KeyOf(r)], *r)
 	}
 	for i := range l.Rules {
 		p := &l.Rules[i]
-		if p.Held() {
+		if p.IsHeld() {
 			continue
 		}
 		key := p.ConditionsKey()
@@ -148,7 +148,7 @@ func (lr *Resolver) rulesOfAccepted(l *resolved.Listener) map[string]bool {
 
 // isAsDesired reports whether a live rule with the same conditions has the desired actions and transforms.
 func (lr *Resolver) isAsDesired(p resolved.Rule, o observed.Rule) bool {
-	return equal.SameActions(p.Desired.Actions, o.Actions, lr.ARN) && equal.SameTransforms(p.Desired.Transforms, o.Transforms)
+	return equal.SameActions(p.Desired.Actions, o.Actions, lr.TargetGroupARN) && equal.SameTransforms(p.Desired.Transforms, o.Transforms)
 }
 
 // isShiftingTo reports whether a live rule with the same conditions forwards to the desired target groups and to
@@ -159,6 +159,6 @@ func (lr *Resolver) isShiftingTo(p resolved.Rule, o observed.Rule) bool {
 		return false
 	}
 	return !slices.ContainsFunc(w.Groups, func(g model.WeightedGroup) bool {
-		return !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == lr.ARN(g.Group) })
+		return !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == lr.TargetGroupARN(g.Group) })
 	})
 }

@@ -70,19 +70,19 @@ func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 // refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds such rules only for existing
 // objects. A held rule may match more: its object may have lost the hostname, or may be too large to be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
-	if len(lr.foreign) == 0 {
+	if len(lr.foreignHostnames) == 0 {
 		return
 	}
 	answered := AnsweredHostnames{}
 	var out []resolved.Rule
 	for _, p := range l.Rules {
-		if p.Kept != nil {
-			for _, h := range lr.foreign[p.Kept.ARN] {
+		if p.KeptRule != nil {
+			for _, h := range lr.foreignHostnames[p.KeptRule.ARN] {
 				if answered.Has(h) {
 					continue
 				}
 				r, f := RefusalRule(h)
-				r.Tags = owners.UserTags(p.Kept.Tags)
+				r.Tags = owners.UserTags(p.KeptRule.Tags)
 				lr.Findings.Add(f)
 				out = append(out, resolved.Rule{Desired: r, DesiredActions: r.Actions})
 				answered.Add(r.Conditions)

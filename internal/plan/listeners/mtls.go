@@ -16,14 +16,14 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {
 		if lr.Opt.EnhancedDefaults && l.Live != nil && l.Live.MutualAuth != nil {
-			l.MutualAuth = &model.MutualAuth{Mode: equal.Off}
+			l.MutualAuth = &model.MutualAuth{Mode: equal.SettingOff}
 		}
 		return nil
 	}
 	m := *desired
 	m.Of, m.Members = finding.Origin{}, nil
 	l.MutualAuth = &m
-	if !desired.ByName() {
+	if !desired.HasTrustStoreName() {
 		return nil
 	}
 	arn, asked := lr.Have.Facts.TrustStores[desired.TrustStore]
@@ -34,9 +34,9 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	l.MutualAuth = nil
 	live := l.Live
 	if live == nil {
-		live = l.LB.ShownPrevious(lr.Have).OnPort(l.Desired.Port) // the listener of the load balancer that is replaced
+		live = l.LB.ShownPrevious(lr.Have).ListenerOnPort(l.Desired.Port) // the listener of the load balancer that is replaced
 	}
-	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.Verify
+	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.MutualAuthVerify
 	switch {
 	case live == nil, live.Protocol != l.Desired.Protocol(), !checks && len(desired.Members) == 0:
 		l.Planned = false
@@ -46,7 +46,7 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 		l.MutualAuth, blocked = live.MutualAuth, desired.Members
 	}
 	q := model.TrustStoreQuestion(lr.Want.LoadBalancer.Listeners)
-	f := lr.Unavailable(q)
+	f := lr.ReadFault(q)
 	switch {
 	case f != nil:
 		lr.ReportUnavailable(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.Desired.Port), finding.BlocksListener, desired.Of)

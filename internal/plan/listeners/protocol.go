@@ -14,39 +14,40 @@ import (
 // noALPN is AWS's value for no ALPN policy, which is the default of a listener.
 const noALPN = "None"
 
-// alpn returns the ALPN policy to set; empty to keep the live one.
-func (p *planner) alpn() string {
-	if p.l.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.l.Live != nil && p.l.Live.ALPN != "" {
+// alpnToSet returns the ALPN policy to set; empty to keep the live one.
+func (p *listenerPlanner) alpnToSet() string {
+	if p.listener.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.listener.Live != nil && p.listener.Live.ALPN != "" {
 		return noALPN
 	}
-	return p.l.Desired.TLS.ALPN
+	return p.listener.Desired.TLS.ALPN
 }
 
 // changeBeforeRules plans the changes of a live listener that come before those of its certificates and rules. A
 // listener of a network load balancer has no rules, so that all of its changes are one call. Another protocol needs
 // other target groups, which change in the same call.
-func (p *planner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
-	case p.l.IsNetwork():
+	case p.listener.IsNetwork():
 		return p.modifyListener(settings, after)
-	case p.plainLive == nil:
+	case p.liveHTTPListener == nil:
 		return nil
 	}
-	settings.Default = p.plainLive.Default
-	return []plan.StepID{p.changeProtocol(p.plainLive.Protocol, settings, after)}
+	settings.Default = p.liveHTTPListener.Default
+	return []plan.StepID{p.changeProtocol(p.liveHTTPListener.Protocol, settings, after)}
 }
 
-// secureFirst plans to change an HTTP listener to HTTPS first, because only HTTPS listeners can have further certificates
-// and rules that authenticate. Everything else is resolved as if the live listener were an HTTPS listener already.
-func (p *planner) secureFirst() {
-	settings := p.settings()
-	if p.l.IsNetwork() || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
+// changeToHTTPSFirst plans to change an HTTP listener to HTTPS first, because only HTTPS listeners can have further
+// certificates and rules that authenticate. Everything else is resolved as if the live listener were an HTTPS listener
+// already.
+func (p *listenerPlanner) changeToHTTPSFirst() {
+	settings := p.desiredSettings()
+	if p.listener.IsNetwork() || p.listener.Desired.TLS == nil || p.listener.Live.Protocol == settings.Protocol {
 		return
 	}
-	p.plainLive = p.l.Live
-	live := *p.l.Live
+	p.liveHTTPListener = p.listener.Live
+	live := *p.listener.Live
 	live.Protocol, live.Policy, live.Certificate, live.MutualAuth = settings.Protocol, settings.Policy, settings.Certificate, settings.MutualAuth
-	p.l.Live = &live
+	p.listener.Live = &live
 }
 
 // removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener has to keep its protocol until its
@@ -69,27 +70,27 @@ func needsTLS(actions []model.Action) bool {
 	})
 }
 
-func (p *planner) changeProtocol(from string, settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
-	a := p.l.Address()
+func (p *listenerPlanner) changeProtocol(from string, settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
+	a := p.listener.Address()
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("protocol", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
 		Changes: []plan.Change{{Path: "protocol", From: from, To: settings.Protocol}},
-		Why:     "the listener differs", Impact: plan.BriefImpact, After: slices.Clone(after), Blames: p.l.Desired.Members,
+		Why:     "the listener differs", Impact: plan.BriefImpact, After: slices.Clone(after), Blames: p.listener.Desired.Members,
 	})
 }
 
 // changeProtocolWhenReady plans to change the protocol of a listener together with its target groups, when these have
 // targets.
-func (p *planner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
-	a := p.l.Address()
-	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait, true)
+func (p *listenerPlanner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
+	a := p.listener.Address()
+	p.ReportTargetWait(p.listener.Desired.DefaultOf, p.listener.Desired.Members, fmt.Sprintf("the protocol of port %d", p.listener.Desired.Port), wait, true)
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Wait: wait,
-		Do:      plan.ModifyListener{Listener: a, Settings: settings.With(p.l.DefaultActions)},
-		Changes: append(changes, plan.Change{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(p.l.DefaultActions)}),
-		Why:     "the listener differs", Impact: plan.BriefImpact, Blames: p.l.Desired.Members,
-		After: append(slices.Clone(after), rules.GroupSteps(p.l.DefaultActions, p.groups)...),
+		Do:      plan.ModifyListener{Listener: a, Settings: settings.WithDefaultActions(p.listener.DefaultActions)},
+		Changes: append(changes, plan.Change{Path: "default", From: plan.ActionsText(p.listener.Live.Default), To: plan.ActionsText(p.listener.DefaultActions)}),
+		Why:     "the listener differs", Impact: plan.BriefImpact, Blames: p.listener.Desired.Members,
+		After: append(slices.Clone(after), rules.TargetGroupSteps(p.listener.DefaultActions, p.targetGroupSteps)...),
 	})
-	p.NoteFreed(p.l.Live.Default, id)
+	p.RecordFreeingStep(p.listener.Live.Default, id)
 	return id
 }

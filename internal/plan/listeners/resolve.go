@@ -20,11 +20,11 @@ import (
 type Resolver struct {
 	*owners.TargetGroups
 	*draft.Usage
-	certs     *certificates.Chooser
-	retention *owners.Retention
-	keys      owners.ConditionKeys
-	// foreign are, by the ARN of a live rule, the hostnames to which its member has no right.
-	foreign map[string][]model.ForeignHostname
+	certs         *certificates.Chooser
+	retention     *owners.Retention
+	conditionKeys owners.ConditionKeys
+	// foreignHostnames are, by the ARN of a live rule, the hostnames to which its member has no right.
+	foreignHostnames map[string][]model.ForeignHostname
 }
 
 // NewResolver returns the Resolver of a stack.
@@ -38,10 +38,10 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 	var blocked []finding.Ref
 	if w.TLS != nil && !(l.IsNetwork() && w.DefaultHeld != 0) {
 		l.Certs = lr.certs.Resolve(w, l.Live)
-		blocked = l.Certs.Blocked
+		blocked = l.Certs.BlockedMembers
 		if l.Certs.Default == "" {
 			l.Planned = false
-			if !l.Certs.Pending && !l.Certs.Withdrawn() {
+			if !l.Certs.ImportPending && !l.Certs.IsWithdrawn() {
 				lr.reportMissingCertificate(w, l.Live, blocked)
 			}
 		}
@@ -78,7 +78,7 @@ func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Li
 	}
 	lr.Findings.Add(finding.Finding{
 		Object: w.Members[0], Field: naming.SettingName(lr.Want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
-		Message: fmt.Sprintf("port %d serves %s, but no certificate is set and no rule has a host for which one could be found; %s", w.Port, w.Protocol(), certificates.WithoutCertificate(w, live, false)),
+		Message: fmt.Sprintf("port %d serves %s, but no certificate is set and no rule has a host for which one could be found; %s", w.Port, w.Protocol(), certificates.MissingCertificateText(w, live, false)),
 		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or add a host to the rules", Blocks: finding.BlocksMember, Port: w.Port,
 	})
 }
@@ -91,7 +91,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 			l.RedirectsAll = true
 		}
 	}
-	if l.DefaultServesBackend && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.isUnresolved(l.Desired.Default, l.Desired.DefaultOf) {
+	if l.DefaultServesBackend && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.reportMissingTargetGroups(l.Desired.Default, l.Desired.DefaultOf) {
 		l.Desired.DefaultHeld |= model.HeldInvalid
 	}
 	if l.Desired.DefaultHeld != 0 {
@@ -101,40 +101,40 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 			l.DefaultActions = l.Live.Default
 		}
 	}
-	l.DefaultActions = lr.WithARNs(l.DefaultActions)
+	l.DefaultActions = lr.WithTargetGroupARNs(l.DefaultActions)
 	for _, r := range l.Desired.Rules {
-		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.isUnresolved(r.Actions, r.Origin) {
+		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.reportMissingTargetGroups(r.Actions, r.Origin) {
 			r.Held |= model.HeldInvalid
 		}
 		p := resolved.Rule{Desired: r, DesiredActions: r.Actions}
-		if !p.Held() {
-			p.Desired.Actions = lr.WithARNs(p.Desired.Actions)
+		if !p.IsHeld() {
+			p.Desired.Actions = lr.WithTargetGroupARNs(p.Desired.Actions)
 		}
 		l.Rules = append(l.Rules, p)
 	}
 	lr.omitHeldRules(l)
 	taken := lr.holdRules(l)
 	for i := range l.Rules {
-		l.Rules[i].Desired.Actions = lr.WithARNs(l.Rules[i].Desired.Actions)
+		l.Rules[i].Desired.Actions = lr.WithTargetGroupARNs(l.Rules[i].Desired.Actions)
 	}
 	lr.retention.RetainRules(l, taken)
 	lr.refuseHostnames(l)
-	lr.reportUnreachable(l)
-	lr.KeepGroups(l.DefaultActions)
+	lr.reportUnreachableRules(l)
+	lr.KeepTargetGroups(l.DefaultActions)
 	for _, r := range l.Rules {
-		if r.Held() {
-			lr.KeepGroups(r.Desired.Actions)
+		if r.IsHeld() {
+			lr.KeepTargetGroups(r.Desired.Actions)
 		}
 	}
 }
 
-// isUnresolved reports whether an action names a target group that does not exist or belongs to another namespace,
-// and adds the finding. A target group that is given by ARN is assumed to exist unless AWS shows otherwise.
-func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool {
+// reportMissingTargetGroups reports target groups of actions that do not exist or belong to another namespace, and returns
+// whether there is one. A target group that is given by ARN is assumed to exist unless AWS shows otherwise.
+func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, g := range model.ForwardedGroups(actions) {
 		q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
-		if f := lr.Unavailable(q); f != nil {
+		if f := lr.ReadFault(q); f != nil {
 			if g.Group.Name != "" {
 				missing = true
 				lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays unchanged", q.Ref), finding.BlocksRule, of)
@@ -154,7 +154,7 @@ func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool
 				Message: fmt.Sprintf("target group %q does not exist; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 				Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 			})
-		case g.Group.ID == "" && lr.OwnedByOtherNamespace(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
+		case g.Group.ID == "" && lr.IsOwnedByOtherNamespace(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
 			missing = true
 			lr.Findings.Add(finding.Finding{
 				Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,

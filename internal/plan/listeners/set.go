@@ -14,74 +14,74 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Set plans the listeners of load balancers: it creates and changes the desired ones and deletes the others.
-type Set struct {
+// Planner plans the listeners of load balancers: it creates and changes the desired ones and deletes the others.
+type Planner struct {
 	*draft.Draft
-	main       *resolved.LoadBalancer // the load balancer of the stack
-	groups     *owners.TargetGroups
-	usage      *draft.Usage
-	finalizers *draft.Finalizers
-	albs       *targetgroups.ALBTargetPlanner
-	keys       owners.ConditionKeys
-	resolved   map[*resolved.Listener]*planner // planners of the listeners that are created or changed, set by Resolve
+	main          *resolved.LoadBalancer // the load balancer of the stack
+	targetGroups  *owners.TargetGroups
+	usage         *draft.Usage
+	finalizers    *draft.Finalizers
+	albTargets    *targetgroups.ALBTargetPlanner
+	conditionKeys owners.ConditionKeys
+	planners      map[*resolved.Listener]*listenerPlanner // planners of the listeners that are created or changed, set by Resolve
 }
 
-// NewSet returns the listeners of a stack. main is the load balancer of the stack.
-func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.ALBTargetPlanner, keys owners.ConditionKeys) *Set {
-	return &Set{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*planner{}}
+// NewPlanner returns the planner of the listeners of a stack. main is the load balancer of the stack.
+func NewPlanner(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.ALBTargetPlanner, keys owners.ConditionKeys) *Planner {
+	return &Planner{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*listenerPlanner{}}
 }
 
 // Resolve decides how the listeners of a load balancer change from the live to the desired state: the weights of target
 // groups, the priorities of rules, and the changes that wait.
-func (s *Set) Resolve(lb *resolved.LoadBalancer) {
+func (s *Planner) Resolve(lb *resolved.LoadBalancer) {
 	for _, last := range []bool{false, true} { // listeners that redirect everything come last
 		for i := range lb.Listeners {
 			if l := &lb.Listeners[i]; l.Planned && l.RedirectsAll == last {
-				p := s.planner(l)
+				p := s.plannerOf(l)
 				p.resolve()
-				s.resolved[l] = p
+				s.planners[l] = p
 			}
 		}
 	}
 }
 
-func (s *Set) planner(l *resolved.Listener) *planner {
-	return &planner{Traffic: traffic.New(s.groups), Usage: s.usage, Finalizers: s.finalizers, keys: s.keys, l: l}
+func (s *Planner) plannerOf(l *resolved.Listener) *listenerPlanner {
+	return &listenerPlanner{Traffic: traffic.New(s.targetGroups), Usage: s.usage, Finalizers: s.finalizers, conditionKeys: s.conditionKeys, listener: l}
 }
 
 // RemoveForeignRules plans to delete the foreign rules of a retained listener.
-func (s *Set) RemoveForeignRules(l *resolved.Listener) {
-	s.planner(l).removeForeignRules(nil)
+func (s *Planner) RemoveForeignRules(l *resolved.Listener) {
+	s.plannerOf(l).removeForeignRules(nil)
 }
 
 // Plan plans the listeners of a load balancer in ascending order of their ports. after has the steps that come before the
 // first listener, such as the creation of the load balancer. opened has the steps that open ports, and groups the steps that
 // create target groups, by id. It returns the live listeners to delete when no target group has them as a target any more.
-func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
+func (s *Planner) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
-	targeted = s.deleteSurplus(lb, after)
+	targeted = s.deleteSurplusListeners(lb, after)
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; l.Planned && !l.RedirectsAll {
-			s.resolved[l].plan(after, opened, groups)
+			s.planners[l].plan(after, opened, groups)
 		}
 	}
 	// A listener that redirects everything is created after the listener to which it redirects.
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; l.Planned && l.RedirectsAll {
-			s.resolved[l].plan(append(slices.Clone(after), s.stepsOf(lb, redirectPort(l.DefaultActions))...), opened, groups)
+			s.planners[l].plan(append(slices.Clone(after), s.creationStepsOf(lb, redirectPort(l.DefaultActions))...), opened, groups)
 		}
 	}
 	for i := range lb.Listeners {
-		s.planner(&lb.Listeners[i]).removeForeignRules(after)
+		s.plannerOf(&lb.Listeners[i]).removeForeignRules(after)
 	}
 	s.orderByShare(lb, from)
-	rules.NewRuleQuota(s.groups, s.finalizers, s.keys, lb).PlanAwaitingRoom(groups)
+	rules.NewRuleQuota(s.targetGroups, s.finalizers, s.conditionKeys, lb).PlanRulesAwaitingRoom(groups)
 	return targeted
 }
 
-// deleteSurplus plans to delete the listeners that no object requests. A listener of an ALB that is the target of a target
-// group is returned, because it has to be deleted later.
-func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
+// deleteSurplusListeners plans to delete the listeners that no object requests. A listener of an ALB that is the target of a
+// target group is returned, because it has to be deleted later.
+func (s *Planner) deleteSurplusListeners(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
 	if lb.Live == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (tar
 		switch {
 		case slices.Contains(lb.HeldPorts, l.Port):
 		case slices.ContainsFunc(lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port }):
-		case !lb.IsFrontend() && s.albs.LeadsTo(lb.Live, l.Port):
+		case !lb.IsFrontend() && s.albTargets.MayBeTarget(lb.Live, l.Port):
 			targeted = append(targeted, l)
 		default:
 			s.Delete(l, after)
@@ -98,21 +98,21 @@ func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (tar
 	return targeted
 }
 
-// stepsOf returns the step that creates the listener on a port, if the step is already planned.
-func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
-	if id := plan.NewStepID("create", lb.ListenerAddress(port)); port != 0 && s.Planned(id) {
+// creationStepsOf returns the step that creates the listener on a port, if the step is already planned.
+func (s *Planner) creationStepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
+	if id := plan.NewStepID("create", lb.ListenerAddress(port)); port != 0 && s.IsStepPlanned(id) {
 		return []plan.StepID{id}
 	}
 	return nil
 }
 
 // Delete plans to delete a listener of a load balancer that is retained.
-func (s *Set) Delete(l observed.Listener, after []plan.StepID) {
+func (s *Planner) Delete(l observed.Listener, after []plan.StepID) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	id := s.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN},
 		Changes: []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}},
-		Why:     s.main.NoListener(l.Port), Impact: plan.DeleteImpact, After: after, Blames: s.Members(),
+		Why:     s.main.ListenerDeletionReason(l.Port), Impact: plan.DeleteImpact, After: after, Blames: s.Members(),
 	})
-	s.usage.NoteFreedListener(l, id)
+	s.usage.RecordListenerDeletion(l, id)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // orderByShare sorts the steps that create listeners, certificates and rules by the shares of namespaces.
-func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
-	s.OrderStepsByShare(s.shares(lb), from, func(step plan.Step) []string {
+func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
+	s.OrderStepsByShare(s.listenerShares(lb), from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateListener); !creates {
 			return nil
 		}
@@ -35,9 +35,9 @@ func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 	})
 }
 
-// shares returns the live listeners of a load balancer by namespace. A listener of several namespaces is counted for each of
-// them. A listener that no member requests any more is counted as leaving for the namespaces that own its rules.
-func (s *Set) shares(lb *resolved.LoadBalancer) draft.Shares {
+// listenerShares returns the live listeners of a load balancer by namespace. A listener of several namespaces is counted for
+// each of them. A listener that no member requests any more is counted as leaving for the namespaces that own its rules.
+func (s *Planner) listenerShares(lb *resolved.LoadBalancer) draft.Shares {
 	out := draft.Shares{}
 	if lb.Live == nil {
 		return out
@@ -45,26 +45,26 @@ func (s *Set) shares(lb *resolved.LoadBalancer) draft.Shares {
 	for _, live := range lb.Live.Listeners {
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
 		if i >= 0 {
-			out.AddStaying(draft.Namespaces(lb.Listeners[i].Desired.Members)...)
+			out.AddRetained(draft.Namespaces(lb.Listeners[i].Desired.Members)...)
 			continue
 		}
 		if slices.Contains(lb.HeldPorts, live.Port) {
 			continue
 		}
-		owners := s.ownersOf(lb, live.Default)
+		owners := s.actionOwners(lb, live.Default)
 		for _, r := range live.Rules {
-			owners = append(slices.Clone(owners), s.ownersOf(lb, r.Actions)...)
+			owners = append(slices.Clone(owners), s.actionOwners(lb, r.Actions)...)
 		}
-		out.AddLeaving(draft.Namespaces(owners)...)
+		out.AddToBeDeleted(draft.Namespaces(owners)...)
 	}
 	return out
 }
 
-func (s *Set) ownersOf(lb *resolved.LoadBalancer, actions []model.Action) []finding.Ref {
-	if of := s.groups.OwnersOf(actions); of != nil {
+func (s *Planner) actionOwners(lb *resolved.LoadBalancer, actions []model.Action) []finding.Ref {
+	if of := s.targetGroups.ActionOwners(actions); of != nil {
 		return of
 	}
-	return s.groups.OwnersByID(actions, lb.Members()...)
+	return s.targetGroups.ActionOwnersByID(actions, lb.Members()...)
 }
 
 // certificateShares returns the attached certificates of a load balancer that are retained, by namespace.
@@ -76,7 +76,7 @@ func certificateShares(lb *resolved.LoadBalancer) draft.Shares {
 			continue
 		}
 		for _, arn := range l.Live.Certificates {
-			out.AddStaying(l.Certs.Namespaces(arn)...)
+			out.AddRetained(l.Certs.Namespaces(arn)...)
 		}
 	}
 	return out

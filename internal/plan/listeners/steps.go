@@ -19,26 +19,26 @@ import (
 )
 
 // removeForeignRules plans to delete the foreign rules and the foreign default action of a listener that is retained.
-func (p *planner) removeForeignRules(after []plan.StepID) {
-	if p.l.ForeignDefault {
-		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
+func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
+	if p.listener.HasForeignDefault {
+		a := plan.Address{Kind: plan.Listener, ID: p.listener.Live.ARN}
 		to := []model.Action{plan.NotFoundResponse}
-		p.NoteFreed(p.l.Live.Default, p.Add(plan.Step{
-			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.SettingsOf(p.l.Live, to)},
-			Changes: []plan.Change{{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(to)}},
+		p.RecordFreeingStep(p.listener.Live.Default, p.Add(plan.Step{
+			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.LiveListenerSettings(p.listener.Live, to)},
+			Changes: []plan.Change{{Path: "default", From: plan.ActionsText(p.listener.Live.Default), To: plan.ActionsText(to)}},
 			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
 		}))
 	}
 	// The last rule is deleted first. Otherwise a later rule would get the requests of a rule that was deleted before it.
 	var last plan.StepID
-	for _, r := range slices.Backward(p.l.ForeignRules) {
+	for _, r := range slices.Backward(p.listener.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
-		p.RuleOwners[r.ARN] = p.OwnersOf(r.Actions)
+		p.RuleOwners[r.ARN] = p.ActionOwners(r.Actions)
 		last = p.Add(plan.Step{
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
 			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: p.Members(),
 		})
-		p.NoteFreed(r.Actions, last)
+		p.RecordFreeingStep(r.Actions, last)
 	}
 }
 
@@ -55,72 +55,72 @@ func redirectPort(actions []model.Action) int32 {
 	return int32(port)
 }
 
-// planner plans one listener with its certificates and rules.
-type planner struct {
+// listenerPlanner plans one listener with its certificates and rules.
+type listenerPlanner struct {
 	*traffic.Traffic
 	*draft.Usage
 	*draft.Finalizers
-	keys   owners.ConditionKeys
-	opened map[int32]plan.StepID    // steps that open ports
-	groups map[string][]plan.StepID // steps that make target groups
-	l      *resolved.Listener
+	conditionKeys    owners.ConditionKeys
+	portSteps        map[int32]plan.StepID    // steps that open ports
+	targetGroupSteps map[string][]plan.StepID // steps that make target groups
+	listener         *resolved.Listener
 
-	// plainLive is the live HTTP listener of a listener that becomes an HTTPS listener first; nil otherwise.
-	plainLive *observed.Listener
+	// liveHTTPListener is the live HTTP listener of a listener that becomes an HTTPS listener first; nil otherwise.
+	liveHTTPListener *observed.Listener
 	// removesTLSLast reports whether the listener becomes an HTTP listener after its rules are changed.
 	removesTLSLast bool
 	rules          *rules.Rollout
 }
 
 // resolve decides which changes of the listener and its rules are made in this run.
-func (p *planner) resolve() {
-	p.removesTLSLast = removesTLSLast(p.l)
-	if p.l.Live != nil {
-		p.secureFirst()
-		p.resolveDefault()
+func (p *listenerPlanner) resolve() {
+	p.removesTLSLast = removesTLSLast(p.listener)
+	if p.listener.Live != nil {
+		p.changeToHTTPSFirst()
+		p.resolveDefaultAction()
 	}
-	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.keys, p.l)
+	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.conditionKeys, p.listener)
 }
 
-// settings returns the desired settings.
-func (p *planner) settings() plan.ListenerSettings {
-	out := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.DefaultActions}
-	if t := p.l.Desired.TLS; t != nil {
-		out.Policy, out.ALPN, out.Certificate, out.MutualAuth = t.Policy, p.alpn(), p.l.Certs.Default, p.l.MutualAuth
+// desiredSettings returns the desired settings.
+func (p *listenerPlanner) desiredSettings() plan.ListenerSettings {
+	out := plan.ListenerSettings{Port: p.listener.Desired.Port, Protocol: p.listener.Desired.Protocol(), Default: p.listener.DefaultActions}
+	if t := p.listener.Desired.TLS; t != nil {
+		out.Policy, out.ALPN, out.Certificate, out.MutualAuth = t.Policy, p.alpnToSet(), p.listener.Certs.Default, p.listener.MutualAuth
 	}
 	return out
 }
 
 // plan adds the steps of the listener. lb are the steps after which its load balancer exists.
-func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) {
-	p.opened, p.groups = opened, groups
-	a := p.l.Address()
-	tags := p.Tags(a.ID, p.l.Desired.Tags)
-	settings := p.settings()
+func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) {
+	p.portSteps, p.targetGroupSteps = opened, groups
+	a := p.listener.Address()
+	tags := p.Tags(a.ID, p.listener.Desired.Tags)
+	settings := p.desiredSettings()
 	var steps []plan.StepID
 	var made []plan.StepID // steps after which the listener exists with its settings
 	final := settings
 	if p.removesTLSLast {
-		settings = plan.SettingsOf(p.l.Live, settings.Default)
+		settings = plan.LiveListenerSettings(p.listener.Live, settings.Default)
 	}
 	// The rules of a new listener are created one by one. Until all rules exist, its default action is a 503 if the load
 	// balancer has clients, so that the default backend gets no requests that a rule will match.
-	hidesDefault := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.DefaultActions) != nil
-	if p.l.Live == nil {
+	hidesDefault := p.listener.LB.Live != nil && p.listener.Live == nil && len(p.listener.Rules) > 0 && equal.ForwardOf(p.listener.DefaultActions) != nil
+	if p.listener.Live == nil {
 		first := settings
 		if hidesDefault {
 			first.Default = []model.Action{plan.HeldResponse}
 		}
-		id := p.createListener(first, tags, append(slices.Clone(lb), rules.GroupSteps(p.l.DefaultActions, p.groups)...))
+		id := p.createListener(first, tags, append(slices.Clone(lb), rules.TargetGroupSteps(p.listener.DefaultActions, p.targetGroupSteps)...))
 		made = []plan.StepID{id}
 		steps = append(steps, id)
 	} else {
 		if p.Opt.RuleTags {
-			p.RetagListenerOrRule(p.l.LB.Live.ARN, a, tags, p.l.Live.Tags, lb, p.l.Desired.Members)
+			p.RetagListenerOrRule(p.listener.LB.Live.ARN, a, tags, p.listener.Live.Tags, lb, p.listener.Desired.Members)
 		}
 		made = p.changeBeforeRules(settings, lb)
 		steps = append(steps, made...)
-		p.PlanAttributes(a, p.l.Live.ARN, p.l.Attributes(), p.l.Live.Attributes, true, append(slices.Clone(lb), made...), p.l.Desired.Members, p.l.Desired.AttributesOf...)
+		p.PlanAttributes(a, p.listener.Live.ARN, p.listener.Attributes(), p.listener.Live.Attributes, true, append(slices.Clone(lb), made...), p.listener.Desired.Members, p.listener.Desired.AttributesOf...)
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
@@ -130,71 +130,71 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		if hidesDefault {
 			return []plan.StepID{p.Add(plan.Step{
 				ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldResponse}), To: plan.ActionsText(p.l.DefaultActions)}},
-				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.defaultOwners(),
+				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldResponse}), To: plan.ActionsText(p.listener.DefaultActions)}},
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.defaultActionOwners(),
 			})}
 		}
-		if p.l.Live == nil || p.l.IsNetwork() {
+		if p.listener.Live == nil || p.listener.IsNetwork() {
 			return nil
 		}
 		return p.modifyListener(settings, append(slices.Clone(lb), after...))
 	}
-	steps = append(steps, p.rules.Plan(made, p.groups, changeDefault)...)
+	steps = append(steps, p.rules.Plan(made, p.targetGroupSteps, changeDefault)...)
 	if p.removesTLSLast {
-		p.changeProtocol(p.l.Live.Protocol, final, steps)
+		p.changeProtocol(p.listener.Live.Protocol, final, steps)
 	}
 	p.removeCertificates(a, append(made, certificates...))
 }
 
 // createListener plans to create the listener, after its port is open.
-func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
-	a, why := p.l.Address(), "objects listen on this port"
-	if g := p.DesiredGroups[p.l.Desired.Target()]; g != nil && g.Type == model.ALBTargets {
+func (p *listenerPlanner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
+	a, why := p.listener.Address(), "objects listen on this port"
+	if g := p.DesiredTargetGroups[p.listener.Desired.DefaultTargetGroupID()]; g != nil && g.Type == model.ALBTargets {
 		why = fmt.Sprintf("it forwards to port %d", g.Port)
 	}
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
-		Do:  plan.CreateListener{LoadBalancer: p.l.LB.Address(), Settings: settings, Tags: p.RuleTags(tags)},
-		Why: why, Blames: p.l.Desired.Members,
-		After: slices.Concat(after, []plan.StepID{p.opened[p.l.Desired.Port]}, p.HolderStepsOf(p.l.Desired.Members)),
+		Do:  plan.CreateListener{LoadBalancer: p.listener.LB.Address(), Settings: settings, Tags: p.RuleTags(tags)},
+		Why: why, Blames: p.listener.Desired.Members,
+		After: slices.Concat(after, []plan.StepID{p.portSteps[p.listener.Desired.Port]}, p.HolderStepsOf(p.listener.Desired.Members)),
 	})
-	p.PlanAttributes(a, "", p.l.Attributes(), nil, false, []plan.StepID{id}, p.l.Desired.Members)
+	p.PlanAttributes(a, "", p.listener.Attributes(), nil, false, []plan.StepID{id}, p.listener.Desired.Members)
 	return id
 }
 
-// resolveDefault decides which default action a live listener gets in this run. Traffic moves to another target group
+// resolveDefaultAction decides which default action a live listener gets in this run. Traffic moves to another target group
 // only when that has healthy targets.
-func (p *planner) resolveDefault() {
-	p.l.InterimDefault = p.l.Live.Default
-	if !p.defaultDiffers(p.l.DefaultActions) {
-		p.AssumeSecret(p.l.Live.ARN, p.l.DefaultActions)
-		p.l.InterimDefault = p.l.DefaultActions
+func (p *listenerPlanner) resolveDefaultAction() {
+	p.listener.InterimDefaultActions = p.listener.Live.Default
+	if !p.defaultActionDiffers(p.listener.DefaultActions) {
+		p.AssumeSecret(p.listener.Live.ARN, p.listener.DefaultActions)
+		p.listener.InterimDefaultActions = p.listener.DefaultActions
 		return
 	}
-	now, wait := p.l.DefaultActions, plan.Wait{}
+	now, wait := p.listener.DefaultActions, plan.Wait{}
 	switch {
-	case p.l.Desired.DefaultInPlace || p.ForwardsToALB(p.l.DefaultActions):
-	case p.l.IsNetwork() && !p.FitOneAction(p.l):
-		p.l.ChangesInOneCall = p.l.Live.Protocol != p.l.Desired.Protocol()
-		now, wait = p.ShiftAfterRegistration(p.l)
+	case p.listener.Desired.DefaultInPlace || p.ForwardsToALB(p.listener.DefaultActions):
+	case p.listener.IsNetwork() && !p.FitsInOneAction(p.listener):
+		p.listener.ChangesInOneCall = p.listener.Live.Protocol != p.listener.Desired.Protocol()
+		now, wait = p.ShiftAfterRegistration(p.listener)
 	default:
-		now, wait = p.ShiftDefault(p.l)
+		now, wait = p.ShiftDefault(p.listener)
 	}
-	p.l.DefaultWait = wait
-	if p.defaultDiffers(now) {
-		p.l.InterimDefault = now
+	p.listener.DefaultActionWait = wait
+	if p.defaultActionDiffers(now) {
+		p.listener.InterimDefaultActions = now
 	}
 }
 
-// defaultDiffers reports whether the default action of the live listener differs from the given one.
-func (p *planner) defaultDiffers(as []model.Action) bool {
-	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.SecretDiffers(p.l.Live.ARN, as)
+// defaultActionDiffers reports whether the default action of the live listener differs from the given one.
+func (p *listenerPlanner) defaultActionDiffers(as []model.Action) bool {
+	return !equal.SameActions(as, p.listener.Live.Default, p.TargetGroupARN) || p.SecretDiffers(p.listener.Live.ARN, as)
 }
 
 // modifyListener plans to change the settings of a live listener. It returns the steps that change the target groups of
 // requests. Steps of rules depend on them.
-func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
-	live := p.l.Live
+func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+	live := p.listener.Live
 	var changes []plan.Change
 	diff := func(path, from, to string) {
 		if from != to {
@@ -202,7 +202,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 		}
 	}
 	diff("protocol", live.Protocol, settings.Protocol)
-	if p.l.Desired.TLS != nil {
+	if p.listener.Desired.TLS != nil {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
 		if settings.ALPN != "" {
@@ -212,51 +212,51 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 			changes = append(changes, plan.Change{Path: "mutualAuthentication"})
 		}
 	}
-	settings.Default = p.l.InterimDefault
-	if p.defaultDiffers(p.l.InterimDefault) {
-		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(live.Default), To: plan.ActionsText(p.l.InterimDefault)})
+	settings.Default = p.listener.InterimDefaultActions
+	if p.defaultActionDiffers(p.listener.InterimDefaultActions) {
+		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(live.Default), To: plan.ActionsText(p.listener.InterimDefaultActions)})
 	}
-	wait, impact := p.l.DefaultWait, plan.NoImpact
-	if p.l.IsNetwork() {
+	wait, impact := p.listener.DefaultActionWait, plan.NoImpact
+	if p.listener.IsNetwork() {
 		impact = plan.BriefImpact
 	}
-	a := p.l.Address()
-	if wait.For != "" && p.l.ChangesInOneCall {
+	a := p.listener.Address()
+	if wait.For != "" && p.listener.ChangesInOneCall {
 		return []plan.StepID{p.changeProtocolWhenReady(settings, changes, wait, after)}
 	}
 	var steps []plan.StepID
 	if len(changes) > 0 {
-		blames := p.l.Desired.Members
+		blames := p.listener.Desired.Members
 		if !slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path != "default" }) {
-			blames = p.defaultOwners()
+			blames = p.defaultActionOwners()
 		}
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Impact: impact, Blames: blames, Staged: wait.For != "",
-			After: append(slices.Clone(after), rules.GroupSteps(settings.Default, p.groups)...),
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: blames, NeedsExtraQuota: wait.For != "",
+			After: append(slices.Clone(after), rules.TargetGroupSteps(settings.Default, p.targetGroupSteps)...),
 		})
 		if slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
 			steps = append(steps, id)
 		}
-		p.NoteFreed(live.Default, id)
+		p.RecordFreeingStep(live.Default, id)
 	}
 	if wait.For != "" {
-		p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the default action of port %d", p.l.Desired.Port), wait, true)
+		p.ReportTargetWait(p.listener.Desired.DefaultOf, p.listener.Desired.Members, fmt.Sprintf("the default action of port %d", p.listener.Desired.Port), wait, true)
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: wait,
-			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.DefaultActions)},
-			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.defaultOwners(),
+			Do:  plan.ModifyListener{Listener: a, Settings: settings.WithDefaultActions(p.listener.DefaultActions)},
+			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.defaultActionOwners(),
 		})
-		p.NoteFreed(live.Default, id)
+		p.RecordFreeingStep(live.Default, id)
 		steps = append(steps, id)
 	}
 	return steps
 }
 
-// defaultOwners returns the member that sets the default action, or all members of the listener if none does.
-func (p *planner) defaultOwners() []finding.Ref {
-	if of := p.l.Desired.DefaultOf.Object; !of.IsZero() {
+// defaultActionOwners returns the member that sets the default action, or all members of the listener if none does.
+func (p *listenerPlanner) defaultActionOwners() []finding.Ref {
+	if of := p.listener.Desired.DefaultOf.Object; !of.IsZero() {
 		return []finding.Ref{of}
 	}
-	return p.l.Desired.Members
+	return p.listener.Desired.Members
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// reportUnreachable reports the rules of a listener that get no requests because of earlier rules. A held rule
+// reportUnreachableRules reports the rules of a listener that get no requests because of earlier rules. A held rule
 // answers requests too, with its live action or with 503.
-func (lr *Resolver) reportUnreachable(l *resolved.Listener) {
+func (lr *Resolver) reportUnreachableRules(l *resolved.Listener) {
 	all := make([]model.Rule, 0, len(l.Rules))
 	for _, p := range l.Rules {
 		r := p.Desired
@@ -17,21 +17,21 @@ func (lr *Resolver) reportUnreachable(l *resolved.Listener) {
 		all = append(all, r)
 	}
 	reported := map[int]bool{}
-	for _, c := range model.Unreachable(all) {
-		if reported[c.Rule] = true; !l.Rules[c.Rule].Held() {
-			lr.Findings.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
+	for _, c := range model.UnreachableRules(all) {
+		if reported[c.Rule] = true; !l.Rules[c.Rule].IsHeld() {
+			lr.Findings.Add(rules.UnreachableRuleFinding(all[c.Rule], all[c.CoveredBy]))
 		}
 	}
 	first := map[string]int{}
 	for i, r := range all {
-		if l.Rules[i].Held() {
+		if l.Rules[i].IsHeld() {
 			continue
 		}
 		key := equal.ConditionsKey(r.Conditions)
 		if by, twice := first[key]; !twice {
 			first[key] = i
 		} else if !reported[i] {
-			lr.Findings.Add(rules.UnreachableRule(r, all[by]))
+			lr.Findings.Add(rules.UnreachableRuleFinding(r, all[by]))
 		}
 	}
 }

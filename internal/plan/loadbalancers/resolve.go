@@ -17,21 +17,21 @@ import (
 // ResolveLoadBalancer chooses subnets, addresses and security groups. If a choice fails, the live ones are kept; if
 // there is no live load balancer, none is created. shared are the security groups of the load balancer of the stack,
 // for a frontend NLB that shares them.
-func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.GroupID) {
-	r := resolution{d, lb, shared}
+func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.SecurityGroupRef) {
+	r := resolver{d, lb, shared}
 	r.resolveSubnets()
 	r.resolveAddresses()
 	r.resolveSecurityGroups()
 }
 
-// resolution makes the choices for one load balancer.
-type resolution struct {
+// resolver makes the choices for one load balancer.
+type resolver struct {
 	*draft.Draft
-	lb     *resolved.LoadBalancer
-	shared []plan.GroupID
+	lb                   *resolved.LoadBalancer
+	sharedSecurityGroups []plan.SecurityGroupRef
 }
 
-func (r *resolution) resolveSubnets() {
+func (r *resolver) resolveSubnets() {
 	w := r.lb.Desired
 	var live []string
 	if r.lb.Live != nil {
@@ -43,9 +43,9 @@ func (r *resolution) resolveSubnets() {
 	}
 	of := r.subnetsOrigin(w)
 	q := w.SubnetQuestion()
-	if f := r.Unavailable(q); f != nil {
+	if f := r.ReadFault(q); f != nil {
 		r.keepSubnets(live)
-		r.reportUnavailable(*f, "subnets", of)
+		r.reportUnavailablePart(*f, "subnets", of)
 		return
 	}
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
@@ -53,20 +53,20 @@ func (r *resolution) resolveSubnets() {
 		Cluster: r.Opt.Cluster, ClusterTagCheck: r.Opt.SubnetClusterCheck, SingleSubnet: r.Opt.SingleSubnet,
 		Live: live, EventObject: r.EventObject(of.Object),
 	}, r.Have.Facts.Subnets[q.Key()])
-	r.lb.Subnets, r.lb.SubnetChoices.Refused = chosen.IDs, chosen.Refused
+	r.lb.Subnets, r.lb.SubnetChoices.Refusals = chosen.IDs, chosen.Refusals
 	if fault != nil {
 		r.keepSubnets(live)
-		r.reportUnfit(*fault, "subnets")
+		r.reportUnsuitablePart(*fault, "subnets")
 	}
 }
 
-func (r *resolution) keepSubnets(live []string) {
-	r.lb.Subnets, r.lb.SubnetChoices.Kept = live, len(live) > 0
+func (r *resolver) keepSubnets(live []string) {
+	r.lb.Subnets, r.lb.SubnetChoices.AreLive = live, len(live) > 0
 }
 
 // subnetsOrigin returns the origin of the choice of subnets: the object that names the subnets, or else the object that
 // requests the load balancer.
-func (r *resolution) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
+func (r *resolver) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	switch c := w.Subnets.(type) {
 	case model.SubnetsNamed:
 		return c.Of
@@ -79,9 +79,9 @@ func (r *resolution) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnfit reports a part of a load balancer that cannot have the desired settings. The live part is retained. If
+// reportUnsuitablePart reports a part of a load balancer that cannot have the desired settings. The live part is retained. If
 // there is no live load balancer, none is created.
-func (r *resolution) reportUnfit(f finding.Finding, part string) {
+func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		if r.lb.Live == nil {
@@ -96,8 +96,8 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailable reports a part of a load balancer that is retained because a fact about it is not available.
-func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
+// reportUnavailablePart reports a part of a load balancer that is retained because a fact about it is not available.
+func (r *resolver) reportUnavailablePart(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
 		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not created"
@@ -114,7 +114,7 @@ func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding
 }
 
 // holdCreation records that a load balancer that does not exist is not created.
-func (r *resolution) holdCreation() {
+func (r *resolver) holdCreation() {
 	if r.lb.IsFrontend() {
 		r.Want.Held.Frontend = true
 	} else {
@@ -124,36 +124,36 @@ func (r *resolution) holdCreation() {
 
 // resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown, a new load balancer is
 // not created, because it would admit clients that must not reach it.
-func (r *resolution) resolveSecurityGroups() {
+func (r *resolver) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {
 	case model.GroupsShared:
-		r.lb.SecurityGroups = r.shared
+		r.lb.SecurityGroups = r.sharedSecurityGroups
 	case model.GroupsManaged:
-		if f := r.Unavailable(model.AskSecurityGroups{}); f != nil {
+		if f := r.ReadFault(model.AskSecurityGroups{}); f != nil {
 			r.keepUnavailableSecurityGroups(*f, finding.Origin{})
 			return
 		}
-		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{Address: plan.ManagedGroupAddress})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{Address: plan.ManagedGroupAddress})
 		backend = c.Backend
 	case model.GroupsGiven:
 		backend = c.Backend
-		ask := model.GroupQuestion(c)
-		f := r.Unavailable(ask)
+		ask := model.SecurityGroupQuestion(c)
+		f := r.ReadFault(ask)
 		if f == nil && backend && r.Want.BackendGroup.Given == "" {
-			f = r.Unavailable(model.AskSecurityGroups{})
+			f = r.ReadFault(model.AskSecurityGroups{})
 		}
 		if f != nil {
 			r.keepUnavailableSecurityGroups(*f, c.Of)
 			return
 		}
-		answer, ok := r.Have.Facts.Groups[ask.Key()]
+		answer, ok := r.Have.Facts.SecurityGroups[ask.Key()]
 		if !ok || len(answer.Missing) > 0 {
 			missing := answer.Missing
 			if !ok {
 				missing = c.Refs
 			}
-			r.reportUnfit(finding.Finding{
+			r.reportUnsuitablePart(finding.Finding{
 				Object: r.EventObject(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
 				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
 				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
@@ -166,25 +166,25 @@ func (r *resolution) resolveSecurityGroups() {
 			ids = append(ids, answer.ByName[ref]...)
 		}
 		for _, id := range ids {
-			r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{ID: id})
+			r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{ID: id})
 		}
 	}
 	if backend {
-		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{ID: r.Want.BackendGroup.Given, Address: plan.BackendGroupAddress})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{ID: r.Want.BackendGroup.Given, Address: plan.BackendGroupAddress})
 	}
 }
 
-func (r *resolution) keepUnavailableSecurityGroups(f observed.Fault, of finding.Origin) {
+func (r *resolver) keepUnavailableSecurityGroups(f observed.Fault, of finding.Origin) {
 	part := "security groups and their rules"
 	if r.lb.IsFrontend() {
 		part = "security groups"
 	}
-	r.reportUnavailable(f, part, of)
+	r.reportUnavailablePart(f, part, of)
 	r.keepSecurityGroups()
 }
 
 // keepSecurityGroups keeps the security groups of the live load balancer.
-func (r *resolution) keepSecurityGroups() {
+func (r *resolver) keepSecurityGroups() {
 	if r.lb.Live == nil {
 		return
 	}
@@ -193,6 +193,6 @@ func (r *resolution) keepSecurityGroups() {
 		r.Want.Held.SecurityGroups = true
 	}
 	for _, id := range r.lb.Live.SecurityGroups {
-		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{ID: id})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{ID: id})
 	}
 }

@@ -19,8 +19,8 @@ import (
 // Planner plans to create, change and delete load balancers.
 type Planner struct {
 	*draft.Draft
-	usage *draft.Usage
-	albs  *targetgroups.ALBTargetPlanner
+	usage      *draft.Usage
+	albTargets *targetgroups.ALBTargetPlanner
 }
 
 // NewPlanner returns the Planner of the load balancers of a stack.
@@ -60,7 +60,7 @@ func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.S
 // reportImmutable reports a changed setting that AWS accepts only when a load balancer is created.
 func (p *Planner) reportImmutable(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of, kind := origins[field], p.Want.ID.Kind
-	other := "with another " + kind.Object()
+	other := "with another " + kind.ObjectKind()
 	if kind.HasGroupOrder() {
 		other = "in another IngressGroup"
 	}
@@ -113,7 +113,7 @@ func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
-		if f := p.Unavailable(q); f != nil {
+		if f := p.ReadFault(q); f != nil {
 			p.ReportUnavailable(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.Desired.Origins["capacity"])
 			return
 		}
@@ -129,8 +129,8 @@ func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 		Do:  plan.SetCapacity{LoadBalancer: a, Units: *want},
 		Why: lb.OriginText("capacity"), After: after, Blames: p.Members(),
 	}
-	if live == nil || live.State == observed.Provisioning {
-		s.Wait = p.Wait("active", "the load balancer to be active", durations.LongestWait)
+	if live == nil || live.State == observed.LoadBalancerProvisioning {
+		s.Wait = p.NewWait("active", "the load balancer to be active", durations.LongestWait)
 		s.Wait.RetryAfter = p.Opt.Stabilization
 	}
 	p.Add(s)

@@ -71,17 +71,17 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do: plan.CreateLoadBalancer{
-			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.Mappings(),
+			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.SubnetMappings(),
 			SecurityGroups: lb.SecurityGroups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
-		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"], Replaced: replaced,
+		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOrigin: want.Origins["name"], ReplacedLoadBalancer: replaced,
 	})
-	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.Off {
+	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.SettingOff {
 		// AWS's default is "on" for a load balancer that is created with security groups.
 		p.Add(plan.Step{
 			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
-			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.Off},
-			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.Off}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
+			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.SettingOff},
+			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.SettingOff}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
 		})
 	}
 	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.settingOwners(want.AttributesOf))
@@ -113,7 +113,7 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 	// A frontend NLB is deleted before the ALB that it forwards to.
 	slices.SortStableFunc(surplus, func(x, y observed.LoadBalancer) int { return strings.Compare(y.Type, x.Type) })
 	for _, lb := range surplus {
-		if lb.ResourceID == model.FrontendNLBID && !p.Want.Empty() {
+		if lb.ResourceID == model.FrontendNLBID && !p.Want.IsEmpty() {
 			if p.IsFrontendHeld() {
 				continue
 			}
@@ -124,7 +124,7 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 			out = append(out, p.Delete(lb, "", why, after))
 			continue
 		}
-		free := append(slices.Clone(after), p.albs.DetachEverywhere(lb.ARN, after)...)
+		free := append(slices.Clone(after), p.albTargets.DetachFromAllTargetGroups(lb.ARN, after)...)
 		out = append(out, p.Delete(lb, "", why, free))
 	}
 	return out
@@ -137,17 +137,17 @@ func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after [
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},
 		Changes: []plan.Change{{Path: "name", From: lb.Name}},
-		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.waitForNoEndpoint(lb), Replaced: replaced,
+		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.noEndpointWait(lb), ReplacedLoadBalancer: replaced,
 	})
 	for _, l := range lb.Listeners {
-		p.usage.NoteFreedListener(l, id)
+		p.usage.RecordListenerDeletion(l, id)
 	}
 	return id
 }
 
-// waitForNoEndpoint returns a wait, with a deadline, until a load balancer is no endpoint of an accelerator. AWS does
+// noEndpointWait returns a wait, with a deadline, until a load balancer is no endpoint of an accelerator. AWS does
 // not remove deleted load balancers from endpoint groups, so that requests through the accelerator would fail.
-func (p *Planner) waitForNoEndpoint(lb observed.LoadBalancer) plan.Wait {
+func (p *Planner) noEndpointWait(lb observed.LoadBalancer) plan.Wait {
 	if !p.Opt.Accelerators {
 		return plan.Wait{}
 	}
@@ -155,5 +155,5 @@ func (p *Planner) waitForNoEndpoint(lb observed.LoadBalancer) plan.Wait {
 	if len(p.Have.Facts.Accelerators[lb.ARN]) == 0 {
 		return plan.Wait{}
 	}
-	return p.Wait("endpoint "+lb.ARN, "accelerators to send traffic elsewhere", durations.LongestWait)
+	return p.NewWait("endpoint "+lb.ARN, "accelerators to send traffic elsewhere", durations.LongestWait)
 }

@@ -23,7 +23,7 @@ func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) 
 	if len(changes) == 0 {
 		return "", false
 	}
-	do := plan.SetSubnets{LoadBalancer: a, Subnets: lb.Mappings(), SourceNAT: w.SourceNAT}
+	do := plan.SetSubnets{LoadBalancer: a, Subnets: lb.SubnetMappings(), SourceNAT: w.SourceNAT}
 	typed := w.Type == model.Network && w.AddressType != live.AddressType
 	if typed {
 		do.AddressType = w.AddressType
@@ -59,7 +59,7 @@ func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing b
 }
 
 // resolveAddresses chooses the desired addresses if there is one for each subnet, and keeps the live ones otherwise.
-func (r *resolution) resolveAddresses() {
+func (r *resolver) resolveAddresses() {
 	w := r.lb.Desired
 	r.lb.Addresses = w.Addresses
 	if n := len(w.Addresses); n > 0 && len(r.lb.Subnets) > 0 && n != len(r.lb.Subnets) {
@@ -67,7 +67,7 @@ func (r *resolution) resolveAddresses() {
 		if r.lb.Live != nil {
 			r.lb.Addresses = r.lb.Live.Addresses
 		}
-		r.reportUnfitAddresses("addresses", plan.CountText(n, "elastic address")+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
+		r.reportUnsuitableAddresses("addresses", plan.CountText(n, "elastic address")+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
 	}
 	r.lb.PrivateIPv4 = r.assignAddresses("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
 	r.lb.IPv6 = r.assignAddresses("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
@@ -76,12 +76,12 @@ func (r *resolution) resolveAddresses() {
 
 // assignAddresses returns, by subnet id, the address or prefix that is within the ranges of the subnet. Subnets
 // without one get resolved.AutoAssigned if it is among the desired values. ranges returns the ranges of a subnet.
-func (r *resolution) assignAddresses(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
+func (r *resolver) assignAddresses(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
 	if len(addresses) == 0 || len(r.lb.Subnets) == 0 {
 		return nil
 	}
 	if len(addresses) != len(r.lb.Subnets) {
-		r.reportUnfitAddresses(field, plan.CountText(len(addresses), addressNoun(field))+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
+		r.reportUnsuitableAddresses(field, plan.CountText(len(addresses), addressNoun(field))+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
 		return nil
 	}
 	subnets, known, _ := r.SubnetFacts(r.lb.Subnets, r.lb.Desired.SubnetQuestion())
@@ -96,10 +96,10 @@ func (r *resolution) assignAddresses(field string, addresses []string, ranges fu
 		}
 		plain, _, _ := strings.Cut(address, "/")
 		at := slices.IndexFunc(subnets, func(s observed.Subnet) bool {
-			return out[s.ID] == "" && network.InRanges(plain, ranges(s))
+			return out[s.ID] == "" && network.IsInRanges(plain, ranges(s))
 		})
 		if at < 0 {
-			r.reportUnfitAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or in one that has another")
+			r.reportUnsuitableAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or in one that has another")
 			return nil
 		}
 		out[subnets[at].ID] = address
@@ -123,15 +123,15 @@ func addressNoun(field string) string {
 	return "private address"
 }
 
-// reportUnfitAddresses reports addresses that cannot be used with the chosen subnets.
-func (r *resolution) reportUnfitAddresses(field, message string) {
+// reportUnsuitableAddresses reports addresses that cannot be used with the chosen subnets.
+func (r *resolver) reportUnsuitableAddresses(field, message string) {
 	of := r.lb.Desired.Origins[field]
 	if r.lb.Live != nil {
 		message += "; the load balancer keeps the addresses that it has"
 	} else {
 		message += "; no load balancer is created"
 	}
-	r.reportUnfit(finding.Finding{
+	r.reportUnsuitablePart(finding.Finding{
 		Object: r.EventObject(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
 		Message: message, Fix: "set one address for each subnet",
 	}, "addresses")

@@ -11,9 +11,9 @@ func CanonicalCIDR(s string) (string, error) {
 	return p.Masked().String(), nil
 }
 
-// InRanges reports whether an address is in one of the ranges; a range that cannot be
+// IsInRanges reports whether an address is in one of the ranges; a range that cannot be
 // parsed contains no address.
-func InRanges(ip string, cidrs []string) bool {
+func IsInRanges(ip string, cidrs []string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
 		return false

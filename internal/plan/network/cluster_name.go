@@ -11,10 +11,10 @@ import (
 // ClusterTag is the prefix of the tag key that assigns a subnet to a cluster. The name of the cluster follows the prefix.
 const ClusterTag = "kubernetes.io/cluster/"
 
-// OtherClusters returns the names of clusters in the tags of subnets, if the given name is not among them. It helps
+// OtherClusterNames returns the names of clusters in the tags of subnets, if the given name is not among them. It helps
 // to find a wrong --cluster-name, with which the controller finds neither load balancers nor subnets and reports no
 // error.
-func OtherClusters(name string, answers map[string]observed.SubnetAnswer) []string {
+func OtherClusterNames(name string, answers map[string]observed.SubnetAnswer) []string {
 	others := map[string]bool{}
 	for _, a := range answers {
 		for _, s := range a.Candidates {

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// SharedDescription is the description of every rule that the controller adds for bindings to the security groups of
+// SharedRuleDescription is the description of every rule that the controller adds for bindings to the security groups of
 // nodes and pods. A rule whose description has it as a label belongs to the controller.
-const SharedDescription = "elbv2.k8s.aws/targetGroupBinding=shared"
+const SharedRuleDescription = "elbv2.k8s.aws/targetGroupBinding=shared"
 
 // labelPattern matches a label in a description: key=value, followed by a comma or the end of the text.
 var labelPattern = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
@@ -20,7 +20,7 @@ var labelPattern = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
 // IsSharedRule reports whether the controller has added a rule of a node or pod security group for bindings.
 func IsSharedRule(r model.IngressRule) bool {
 	for _, m := range labelPattern.FindAllStringSubmatch(r.Description, -1) {
-		if m[1]+"="+m[2] == SharedDescription {
+		if m[1]+"="+m[2] == SharedRuleDescription {
 			return true
 		}
 	}
@@ -28,16 +28,16 @@ func IsSharedRule(r model.IngressRule) bool {
 }
 
 // AggregateRules returns the rules of one node or pod security group from the rules that bindings request. If merge is set,
-// all ports of one protocol and source security group become one range, so that the security group remains below its
-// quota of rules; rules for address ranges are not changed. The result is sorted, without repetition, and each rule has
-// SharedDescription.
+// all ports of one protocol and source security group become one range, so that the security group remains below its quota
+// of rules; rules for address ranges are not changed. The result is sorted, without repetition, and each rule has
+// SharedRuleDescription.
 func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	type peer struct{ protocol, group string }
 	ranges := map[peer]model.IngressRule{}
 	for _, r := range asked {
 		r = withoutDescription(r)
-		r.Description = SharedDescription
+		r.Description = SharedRuleDescription
 		if !merge || r.CIDR != "" || r.PrefixList != "" {
 			out[r] = true
 			continue
@@ -77,8 +77,8 @@ func RuleCovers(r, other model.IngressRule) bool {
 	return same == other && r.From <= other.From && r.To >= other.To
 }
 
-// ENIGroup is a security group of an ENI.
-type ENIGroup struct {
+// ENISecurityGroup is a security group of an ENI.
+type ENISecurityGroup struct {
 	ID   string
 	Tags map[string]string
 }
@@ -86,7 +86,7 @@ type ENIGroup struct {
 // ChooseSecurityGroup returns the security group of an ENI that gets the rules for its endpoints: the only one, or
 // the only one that is tagged for the cluster and has the extra tags. The error is for the operator, who tags the
 // security groups.
-func ChooseSecurityGroup(cluster, eni string, groups []ENIGroup, extra map[string]string) (string, error) {
+func ChooseSecurityGroup(cluster, eni string, groups []ENISecurityGroup, extra map[string]string) (string, error) {
 	if len(groups) == 1 {
 		return groups[0].ID, nil
 	}

@@ -9,17 +9,17 @@ import (
 // ENI is a network interface with its addresses and security groups. Addresses and Prefixes are of either address
 // family.
 type ENI struct {
-	ID          string
-	DeviceIndex int32
-	Addresses   []string // ascending
-	Prefixes    []string
-	Groups      []ENIGroup
+	ID             string
+	DeviceIndex    int32
+	Addresses      []string // ascending
+	Prefixes       []string
+	SecurityGroups []ENISecurityGroup
 }
 
-// Carries reports whether an address is one of the ENI or within one of its prefixes.
-func (i ENI) Carries(ip string) bool {
+// HasAddress reports whether an address is one of the ENI or within one of its prefixes.
+func (i ENI) HasAddress(ip string) bool {
 	_, ok := slices.BinarySearch(i.Addresses, ip)
-	return ok || containsIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
+	return ok || containsIPv6(i.Addresses, ip) || IsInRanges(ip, i.Prefixes)
 }
 
 // containsIPv6 compares IPv6 addresses by value, because the same address can be written in several ways.
@@ -37,16 +37,16 @@ func containsIPv6(addresses []string, ip string) bool {
 // ENIOf returns the ENI that carries an address; false if none does.
 func ENIOf(ip string, enis []ENI) (ENI, bool) {
 	for _, i := range enis {
-		if i.Carries(ip) {
+		if i.HasAddress(ip) {
 			return i, true
 		}
 	}
 	return ENI{}, false
 }
 
-// Primary returns the ENI with device index 0, whose security groups apply to the traffic of a node; false if it is
+// PrimaryENI returns the ENI with device index 0, whose security groups apply to the traffic of a node; false if it is
 // missing.
-func Primary(enis []ENI) (ENI, bool) {
+func PrimaryENI(enis []ENI) (ENI, bool) {
 	for _, i := range enis {
 		if i.DeviceIndex == 0 {
 			return i, true

@@ -12,10 +12,10 @@ import (
 
 // Kinds of zones in which a subnet can be. All subnets of a load balancer have to be in zones of the same kind.
 const (
-	regular    = "availability-zone"
-	localZone  = "local-zone"
-	wavelength = "wavelength-zone"
-	outpost    = "outpost"
+	availabilityZone = "availability-zone"
+	localZone        = "local-zone"
+	wavelengthZone   = "wavelength-zone"
+	outpost          = "outpost"
 )
 
 // zoneKind returns the kind of zone that a subnet is in; false if AWS returns an unknown kind.
@@ -24,7 +24,7 @@ func zoneKind(s observed.Subnet) (string, bool) {
 		return outpost, true
 	}
 	switch s.ZoneType {
-	case regular, localZone, wavelength:
+	case availabilityZone, localZone, wavelengthZone:
 		return s.ZoneType, true
 	}
 	return "", false
@@ -51,12 +51,12 @@ func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 			"choose subnets of one kind of zone")
 	}
 	least := 1
-	if r.ALB && !r.SingleSubnet && len(byLocale[regular]) > 0 {
+	if r.ALB && !r.SingleSubnet && len(byLocale[availabilityZone]) > 0 {
 		least = 2
 	}
 	if len(chosen) < least {
 		return r.subnetFinding(finding.SubnetsUnsuitable,
-			fmt.Sprintf("%d subnets in different zones are needed, but only %d can be used (%s)", least, len(chosen), strings.Join(ids(chosen), ", ")),
+			fmt.Sprintf("%d subnets in different zones are needed, but only %d can be used (%s)", least, len(chosen), strings.Join(subnetIDs(chosen), ", ")),
 			"make subnets of more zones available")
 	}
 	return nil

@@ -13,10 +13,10 @@ import (
 // compares address ranges in canonical form. Both results are without repetition and in the order of the calls; revoke has
 // the rules as they are in have.
 func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.IngressRule) {
-	wanted, existing := byIdentity(want), byIdentity(have)
+	wanted, existing := rulesByIdentity(want), rulesByIdentity(have)
 	for key, r := range wanted {
 		if _, ok := existing[key]; !ok {
-			authorize = append(authorize, canonical(r))
+			authorize = append(authorize, canonicalRule(r))
 		}
 	}
 	for key, r := range existing {
@@ -29,9 +29,9 @@ func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.Ingres
 	return authorize, revoke
 }
 
-// byIdentity returns the rules by their canonical form without description. If several rules are equal, it returns the
+// rulesByIdentity returns the rules by their canonical form without description. If several rules are equal, it returns the
 // first.
-func byIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRule {
+func rulesByIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRule {
 	out := make(map[model.IngressRule]model.IngressRule, len(rules))
 	for _, r := range rules {
 		if _, ok := out[withoutDescription(r)]; !ok {
@@ -43,13 +43,13 @@ func byIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRu
 
 // withoutDescription returns a rule in canonical form without its description.
 func withoutDescription(r model.IngressRule) model.IngressRule {
-	r = canonical(r)
+	r = canonicalRule(r)
 	r.Description = ""
 	return r
 }
 
-// canonical returns a rule with its address range in canonical form and its protocol by name, as AWS shows it.
-func canonical(r model.IngressRule) model.IngressRule {
+// canonicalRule returns a rule with its address range in canonical form and its protocol by name, as AWS shows it.
+func canonicalRule(r model.IngressRule) model.IngressRule {
 	if r.CIDR != "" {
 		if c, err := CanonicalCIDR(r.CIDR); err == nil {
 			r.CIDR = c
@@ -69,11 +69,11 @@ func canonical(r model.IngressRule) model.IngressRule {
 }
 
 func sortRules(rules []model.IngressRule) {
-	slices.SortFunc(rules, func(a, b model.IngressRule) int { return cmp.Compare(sortKey(a), sortKey(b)) })
+	slices.SortFunc(rules, func(a, b model.IngressRule) int { return cmp.Compare(ruleSortKey(a), ruleSortKey(b)) })
 }
 
-// sortKey returns the text by which rules are sorted. Port numbers compare as text, so that 443 comes before 80.
-func sortKey(r model.IngressRule) string {
+// ruleSortKey returns the text by which rules are sorted. Port numbers compare as text, so that 443 comes before 80.
+func ruleSortKey(r model.IngressRule) string {
 	kind, source := "UserIdGroupPair", r.Group
 	switch {
 	case strings.Contains(r.CIDR, ":"):

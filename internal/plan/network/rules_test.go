@@ -9,9 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-func tcp(from, to int32, source string) model.IngressRule { return rule("tcp", from, to, source) }
+func tcpRule(from, to int32, source string) model.IngressRule {
+	return inboundRule("tcp", from, to, source)
+}
 
-func rule(protocol string, from, to int32, source string) model.IngressRule {
+func inboundRule(protocol string, from, to int32, source string) model.IngressRule {
 	r := model.IngressRule{Protocol: protocol, From: from, To: to}
 	switch {
 	case source[:2] == "sg":
@@ -35,17 +37,17 @@ func TestDiffRules(t *testing.T) {
 		want, have        []model.IngressRule
 		authorize, revoke []model.IngressRule
 	}{
-		{"descriptions play no part", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{withDescription(tcp(80, 80, "sg-b"), "mine")}, nil, nil},
-		{"host bits and case of ranges", []model.IngressRule{tcp(80, 80, "10.0.0.1/8"), tcp(80, 80, "2001:DB8::/32")}, []model.IngressRule{tcp(80, 80, "10.0.0.0/8"), tcp(80, 80, "2001:db8::/32")}, nil, nil},
-		{"protocols by number", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{rule("6", 80, 80, "sg-b")}, nil, nil},
+		{"descriptions play no part", []model.IngressRule{tcpRule(80, 80, "sg-b")}, []model.IngressRule{withDescription(tcpRule(80, 80, "sg-b"), "mine")}, nil, nil},
+		{"host bits and case of ranges", []model.IngressRule{tcpRule(80, 80, "10.0.0.1/8"), tcpRule(80, 80, "2001:DB8::/32")}, []model.IngressRule{tcpRule(80, 80, "10.0.0.0/8"), tcpRule(80, 80, "2001:db8::/32")}, nil, nil},
+		{"protocols by number", []model.IngressRule{tcpRule(80, 80, "sg-b")}, []model.IngressRule{inboundRule("6", 80, 80, "sg-b")}, nil, nil},
 		{
-			"a foreign rule goes", []model.IngressRule{tcp(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcp(22, 22, "0.0.0.0/0")},
-			[]model.IngressRule{tcp(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcp(22, 22, "0.0.0.0/0")},
+			"a foreign rule goes", []model.IngressRule{tcpRule(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcpRule(22, 22, "0.0.0.0/0")},
+			[]model.IngressRule{tcpRule(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcpRule(22, 22, "0.0.0.0/0")},
 		},
 		{
 			"order of sending, without repeats",
-			[]model.IngressRule{tcp(80, 80, "sg-a"), tcp(443, 443, "pl-1"), tcp(443, 443, "::/0"), tcp(443, 443, "0.0.0.0/0"), tcp(80, 80, "sg-a")}, nil,
-			[]model.IngressRule{tcp(443, 443, "0.0.0.0/0"), tcp(443, 443, "::/0"), tcp(443, 443, "pl-1"), tcp(80, 80, "sg-a")}, nil,
+			[]model.IngressRule{tcpRule(80, 80, "sg-a"), tcpRule(443, 443, "pl-1"), tcpRule(443, 443, "::/0"), tcpRule(443, 443, "0.0.0.0/0"), tcpRule(80, 80, "sg-a")}, nil,
+			[]model.IngressRule{tcpRule(443, 443, "0.0.0.0/0"), tcpRule(443, 443, "::/0"), tcpRule(443, 443, "pl-1"), tcpRule(80, 80, "sg-a")}, nil,
 		},
 	}
 	for _, tt := range tests {
@@ -62,9 +64,9 @@ func TestDiffRules(t *testing.T) {
 }
 
 func TestDiffEndpointRules(t *testing.T) {
-	ours := withDescription(tcp(80, 80, "sg-b"), network.SharedDescription)
-	mine := withDescription(tcp(80, 80, "sg-b"), "mine")
-	wide := withDescription(tcp(80, 90, "sg-b"), network.SharedDescription)
+	ours := withDescription(tcpRule(80, 80, "sg-b"), network.SharedRuleDescription)
+	mine := withDescription(tcpRule(80, 80, "sg-b"), "mine")
+	wide := withDescription(tcpRule(80, 90, "sg-b"), network.SharedRuleDescription)
 	type rules = []model.IngressRule
 	tests := []struct {
 		name              string
@@ -111,20 +113,20 @@ func TestIsSharedRule(t *testing.T) {
 func TestAggregateRules(t *testing.T) {
 	shared := func(rules ...model.IngressRule) []model.IngressRule {
 		for i := range rules {
-			rules[i].Description = network.SharedDescription
+			rules[i].Description = network.SharedRuleDescription
 		}
 		return rules
 	}
-	asked := []model.IngressRule{tcp(8080, 8080, "sg-b"), tcp(30080, 30080, "sg-b"), rule("udp", 53, 53, "sg-b"), tcp(443, 443, "10.0.0.0/16"), tcp(443, 443, "10.0.0.0/16")}
+	asked := []model.IngressRule{tcpRule(8080, 8080, "sg-b"), tcpRule(30080, 30080, "sg-b"), inboundRule("udp", 53, 53, "sg-b"), tcpRule(443, 443, "10.0.0.0/16"), tcpRule(443, 443, "10.0.0.0/16")}
 	tests := []struct {
 		name  string
 		asked []model.IngressRule
 		merge bool
 		want  []model.IngressRule
 	}{
-		{"ports of one peer become a range", asked, true, shared(tcp(443, 443, "10.0.0.0/16"), tcp(8080, 30080, "sg-b"), rule("udp", 53, 53, "sg-b"))},
-		{"kept apart", asked, false, shared(tcp(30080, 30080, "sg-b"), tcp(443, 443, "10.0.0.0/16"), tcp(8080, 8080, "sg-b"), rule("udp", 53, 53, "sg-b"))},
-		{"port 0 means all", []model.IngressRule{tcp(0, 0, "sg-b"), tcp(80, 80, "sg-b")}, true, shared(tcp(0, 65535, "sg-b"))},
+		{"ports of one peer become a range", asked, true, shared(tcpRule(443, 443, "10.0.0.0/16"), tcpRule(8080, 30080, "sg-b"), inboundRule("udp", 53, 53, "sg-b"))},
+		{"kept apart", asked, false, shared(tcpRule(30080, 30080, "sg-b"), tcpRule(443, 443, "10.0.0.0/16"), tcpRule(8080, 8080, "sg-b"), inboundRule("udp", 53, 53, "sg-b"))},
+		{"port 0 means all", []model.IngressRule{tcpRule(0, 0, "sg-b"), tcpRule(80, 80, "sg-b")}, true, shared(tcpRule(0, 65535, "sg-b"))},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,8 +138,8 @@ func TestAggregateRules(t *testing.T) {
 }
 
 func TestChooseSecurityGroup(t *testing.T) {
-	g := func(id string, tags ...string) network.ENIGroup {
-		out := network.ENIGroup{ID: id, Tags: map[string]string{}}
+	g := func(id string, tags ...string) network.ENISecurityGroup {
+		out := network.ENISecurityGroup{ID: id, Tags: map[string]string{}}
 		for i := 0; i < len(tags); i += 2 {
 			out.Tags[tags[i]] = tags[i+1]
 		}
@@ -147,15 +149,15 @@ func TestChooseSecurityGroup(t *testing.T) {
 	role := map[string]string{"role": "node"}
 	tests := []struct {
 		name   string
-		groups []network.ENIGroup
+		groups []network.ENISecurityGroup
 		extra  map[string]string
 		want   string
 	}{
-		{"the only one", []network.ENIGroup{g("a")}, role, "a"},
-		{"the tagged one", []network.ENIGroup{g("a", key, "owned"), g("b")}, nil, "a"},
-		{"two tagged", []network.ENIGroup{g("a", key, ""), g("b", key, "")}, nil, ""},
-		{"distinguished by the extra tag", []network.ENIGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
-		{"none tagged", []network.ENIGroup{g("a"), g("b")}, nil, ""},
+		{"the only one", []network.ENISecurityGroup{g("a")}, role, "a"},
+		{"the tagged one", []network.ENISecurityGroup{g("a", key, "owned"), g("b")}, nil, "a"},
+		{"two tagged", []network.ENISecurityGroup{g("a", key, ""), g("b", key, "")}, nil, ""},
+		{"distinguished by the extra tag", []network.ENISecurityGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
+		{"none tagged", []network.ENISecurityGroup{g("a"), g("b")}, nil, ""},
 		{"none at all", nil, nil, ""},
 	}
 	for _, tt := range tests {

@@ -13,9 +13,9 @@ import (
 // maxPortsListed is the maximum number of ports of a Service that a message lists.
 const maxPortsListed = 8
 
-// NoSuchPort returns the message that a Service does not have a port. It lists the ports of the Service, and suggests the
-// port with this target port, or with a similar name or number.
-func NoSuchPort(svc *corev1.Service, port intstr.IntOrString) string {
+// MissingPortMessage returns the message that a Service does not have a port. It lists the ports of the Service, and
+// suggests the port with this target port, or with a similar name or number.
+func MissingPortMessage(svc *corev1.Service, port intstr.IntOrString) string {
 	var names, all []string
 	meant := ""
 	for i := range svc.Spec.Ports {

@@ -36,8 +36,8 @@ type SubnetRequest struct {
 // Subnets are the chosen subnets, and why other candidates were refused. IDs are in the order of the references if
 // the members name the subnets, and ascending otherwise.
 type Subnets struct {
-	IDs     []string
-	Refused []Refusal
+	IDs      []string
+	Refusals []Refusal
 }
 
 // Refusal is the reason why a candidate was not chosen.
@@ -47,56 +47,56 @@ type Refusal struct{ ID, Why string }
 // finding that blocks the stack, besides the refusals.
 func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	if c, ok := r.Choice.(model.SubnetsNamed); ok {
-		return chooseNamed(r, c, a)
+		return chooseNamedSubnets(r, c, a)
 	}
-	return chooseBest(r, a)
+	return chooseOnePerZone(r, a)
 }
 
-// chooseBest chooses one suitable subnet in each zone: one that is tagged for this cluster, or else the first by id.
-func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
+// chooseOnePerZone chooses one suitable subnet in each zone: one that is tagged for this cluster, or else the first by id.
+func chooseOnePerZone(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	var out Subnets
-	var count refusals
+	var count refusalCounts
 	best := map[string]observed.Subnet{}
 	candidates := slices.Clone(a.Candidates)
 	slices.SortFunc(candidates, func(x, y observed.Subnet) int {
-		return cmp.Or(cmp.Compare(r.rank(x), r.rank(y)), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(r.tagRank(x), r.tagRank(y)), cmp.Compare(x.ID, y.ID))
 	})
 	for _, s := range candidates {
 		if why := r.refusalReason(s, &count); why != "" {
-			out.Refused = append(out.Refused, Refusal{s.ID, why})
+			out.Refusals = append(out.Refusals, Refusal{s.ID, why})
 			continue
 		}
 		if taken, ok := best[s.Zone]; ok {
-			out.Refused = append(out.Refused, Refusal{s.ID, fmt.Sprintf("zone %s is served by %s", s.Zone, taken.ID)})
+			out.Refusals = append(out.Refusals, Refusal{s.ID, fmt.Sprintf("zone %s is served by %s", s.Zone, taken.ID)})
 			continue
 		}
 		best[s.Zone] = s
 	}
-	slices.SortFunc(out.Refused, func(x, y Refusal) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(out.Refusals, func(x, y Refusal) int { return cmp.Compare(x.ID, y.ID) })
 	chosen := make([]observed.Subnet, 0, len(best))
 	for _, s := range best {
 		chosen = append(chosen, s)
 	}
 	slices.SortFunc(chosen, func(x, y observed.Subnet) int { return cmp.Compare(x.ID, y.ID) })
-	f := r.noSubnets(a, count)
+	f := r.noSubnetsFinding(a, count)
 	if len(chosen) > 0 {
 		f = r.checkZones(chosen)
 	}
 	if f != nil {
-		f.Message += reasons(out.Refused)
+		f.Message += refusalsText(out.Refusals)
 		return out, f
 	}
-	out.IDs = ids(chosen)
+	out.IDs = subnetIDs(chosen)
 	return out, nil
 }
 
-// maxReasons is the maximum number of refusals that a message lists.
-const maxReasons = 10
+// maxRefusalsListed is the maximum number of refusals that a message lists.
+const maxRefusalsListed = 10
 
-// reasons returns the refusals as the end of a message; empty if there are none.
-func reasons(all []Refusal) string {
+// refusalsText returns the refusals as the end of a message; empty if there are none.
+func refusalsText(all []Refusal) string {
 	var parts []string
-	for _, r := range all[:min(len(all), maxReasons)] {
+	for _, r := range all[:min(len(all), maxRefusalsListed)] {
 		parts = append(parts, r.ID+": "+r.Why)
 	}
 	if more := len(all) - len(parts); more > 0 {
@@ -108,19 +108,19 @@ func reasons(all []Refusal) string {
 	return "; not taken: " + strings.Join(parts, ", ")
 }
 
-// rank orders subnets that are tagged for this cluster before the others.
-func (r SubnetRequest) rank(s observed.Subnet) int {
+// tagRank orders subnets that are tagged for this cluster before the others.
+func (r SubnetRequest) tagRank(s observed.Subnet) int {
 	if _, ours := s.Tags[ClusterTag+r.Cluster]; ours {
 		return 0
 	}
 	return 1
 }
 
-// refusals counts refused candidates by reason.
-type refusals struct{ otherCluster, fewIPs, noIPv6 int }
+// refusalCounts counts refused candidates by reason.
+type refusalCounts struct{ otherCluster, fewIPs, noIPv6 int }
 
 // refusalReason returns the first reason against a candidate; empty if there is none.
-func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusals) string {
+func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusalCounts) string {
 	switch {
 	case r.ClusterTagCheck && r.isOfOtherClusters(s):
 		count.otherCluster++
@@ -137,7 +137,7 @@ func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusals) string 
 
 // isOfOtherClusters reports whether a subnet is tagged for clusters, and not for this one.
 func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
-	if r.rank(s) == 0 {
+	if r.tagRank(s) == 0 {
 		return false
 	}
 	for key := range s.Tags {
@@ -148,8 +148,8 @@ func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 	return false
 }
 
-// noSubnets returns the finding that no candidate can be used.
-func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *finding.Finding {
+// noSubnetsFinding returns the finding that no candidate can be used.
+func (r SubnetRequest) noSubnetsFinding(a observed.SubnetAnswer, count refusalCounts) *finding.Finding {
 	if len(a.Candidates) == 0 {
 		return r.subnetFinding(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.purposeText(), r.noSubnetsFix())
 	}
@@ -204,7 +204,7 @@ func (r SubnetRequest) subnetFinding(reason finding.Reason, message, fix string)
 	return &f
 }
 
-func ids(subnets []observed.Subnet) []string {
+func subnetIDs(subnets []observed.Subnet) []string {
 	out := make([]string, len(subnets))
 	for i, s := range subnets {
 		out[i] = s.ID

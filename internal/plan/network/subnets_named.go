@@ -14,9 +14,9 @@ import (
 // IsSubnetID reports whether a reference names a subnet by id rather than by its Name tag.
 func IsSubnetID(ref string) bool { return strings.HasPrefix(ref, "subnet-") }
 
-// chooseNamed returns the subnets in the order of the references. If several subnets have the same name, each repetition of
-// the name selects the next subnet by id.
-func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
+// chooseNamedSubnets returns the subnets in the order of the references. If several subnets have the same name, each
+// repetition of the name selects the next subnet by id.
+func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	byID := map[string]observed.Subnet{}
 	byName := map[string][]observed.Subnet{}
 	candidates := slices.Clone(a.Candidates)
@@ -83,5 +83,5 @@ func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer)
 			}
 		}
 	}
-	return Subnets{IDs: ids(chosen)}, nil
+	return Subnets{IDs: subnetIDs(chosen)}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-func subnet(id, zone string, change ...func(*observed.Subnet)) observed.Subnet {
+func newSubnet(id, zone string, change ...func(*observed.Subnet)) observed.Subnet {
 	s := observed.Subnet{ID: id, Zone: zone, ZoneID: "id-" + zone, ZoneType: "availability-zone", FreeIPs: 100, Tags: map[string]string{}}
 	for _, c := range change {
 		c(&s)
@@ -32,10 +32,10 @@ func withZoneType(t string) func(*observed.Subnet) {
 }
 
 func TestChooseSubnets(t *testing.T) {
-	a := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-a", "us-west-2a", c...) }
-	b := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-b", "us-west-2b", c...) }
-	c := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-c", "us-west-2a", c...) }
-	l := subnet("subnet-l", "us-west-2-lax-1a", withZoneType("local-zone"))
+	a := func(c ...func(*observed.Subnet)) observed.Subnet { return newSubnet("subnet-a", "us-west-2a", c...) }
+	b := func(c ...func(*observed.Subnet)) observed.Subnet { return newSubnet("subnet-b", "us-west-2b", c...) }
+	c := func(c ...func(*observed.Subnet)) observed.Subnet { return newSubnet("subnet-c", "us-west-2a", c...) }
+	l := newSubnet("subnet-l", "us-west-2-lax-1a", withZoneType("local-zone"))
 	const mine, other = "kubernetes.io/cluster/my-cluster", "kubernetes.io/cluster/other"
 	alb := network.SubnetRequest{Choice: model.SubnetsDiscovered{}, Scheme: model.InternetFacing, AddressType: model.IPv4, Cluster: "my-cluster", ClusterTagCheck: true, ALB: true}
 	nlb := alb
@@ -80,7 +80,7 @@ func TestChooseSubnets(t *testing.T) {
 		{"named without IPv6", with(list(alb, "subnet-a,subnet-b"), dual), []observed.Subnet{a(withIPv6), b()}, "SubnetsUnsuitable", "subnet subnet-b has no IPv6 range", nil},
 		{"14 a local zone alone", alb, []observed.Subnet{l}, "subnet-l", "", nil},
 		{"15 several kinds of zone", alb, []observed.Subnet{a(), b(), l}, "SubnetsUnsuitable", "availability-zone (subnet-a, subnet-b), local-zone (subnet-l)", nil},
-		{"unknown kind of zone", alb, []observed.Subnet{subnet("subnet-x", "m", withZoneType("moon-zone"))}, "SubnetsUnsuitable", `unknown type "moon-zone"`, nil},
+		{"unknown kind of zone", alb, []observed.Subnet{newSubnet("subnet-x", "m", withZoneType("moon-zone"))}, "SubnetsUnsuitable", `unknown type "moon-zone"`, nil},
 		{"16 dual stack", with(alb, dual), []observed.Subnet{a(withIPv6), b(withIPv6), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "it has no IPv6 range"}}},
 	}
 	for _, tt := range tests {
@@ -96,7 +96,7 @@ func TestChooseSubnets(t *testing.T) {
 			if have != tt.want {
 				t.Errorf("got %s, want %s (finding %v)", have, tt.want, f)
 			}
-			if d := cmp.Diff(tt.refused, got.Refused); d != "" {
+			if d := cmp.Diff(tt.refused, got.Refusals); d != "" {
 				t.Errorf("refused, -want +got\n%s", d)
 			}
 		})
@@ -106,7 +106,7 @@ func TestChooseSubnets(t *testing.T) {
 func TestSubnetChoiceDoesNotDependOnOrder(t *testing.T) {
 	var all []observed.Subnet
 	for i, zone := range []string{"a", "a", "b", "b", "c"} {
-		all = append(all, subnet("subnet-"+string(rune('0'+i)), zone))
+		all = append(all, newSubnet("subnet-"+string(rune('0'+i)), zone))
 	}
 	r := network.SubnetRequest{Choice: model.SubnetsDiscovered{}, ALB: true, Cluster: "c", ClusterTagCheck: true}
 	want, _ := network.ChooseSubnets(r, observed.SubnetAnswer{Candidates: all})

@@ -150,17 +150,18 @@ func globMatches(pattern, text string) bool {
 
 // Index finds the rules that overlap with a shape without comparing all of them. Rules are identified by numbers.
 type Index struct {
-	shape        func(n int32) *Shape
-	all          []int32
+	shapeOf      func(n int32) *Shape
+	allRules     []int32
 	hosts, paths patternIndex
-	// checks is the number of comparisons that are left. When none is left, every candidate is treated as overlapping. A
-	// tenant whose rules need many comparisons therefore delays only changes of these rules, and the result is never unsafe.
-	checks int
+	// remainingChecks is the number of comparisons that are left. When none is left, every candidate is treated as
+	// overlapping. A tenant whose rules need many comparisons therefore delays only changes of these rules, and the result
+	// is never unsafe.
+	remainingChecks int
 }
 
 // NewIndex returns an index of rules, whose numbers have to be ascending.
 func NewIndex(numbers []int32, shape func(int32) *Shape) *Index {
-	x := &Index{shape: shape, all: numbers, checks: 1_000_000 + 200*len(numbers)}
+	x := &Index{shapeOf: shape, allRules: numbers, remainingChecks: 1_000_000 + 200*len(numbers)}
 	x.hosts.reversed = true
 	for _, n := range numbers {
 		s := shape(n)
@@ -178,20 +179,20 @@ type Span struct{ from, to int32 }
 // AllRules is the span of all rules.
 var AllRules = Span{0, math.MaxInt32}
 
-// Before returns the span of the rules with a number below i.
-func Before(i int) Span { return Span{0, int32(i)} }
+// SpanBefore returns the span of the rules with a number below i.
+func SpanBefore(i int) Span { return Span{0, int32(i)} }
 
-// After returns the span of the rules with a number above i.
-func After(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
+// SpanAfter returns the span of the rules with a number above i.
+func SpanAfter(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
 
-// Each calls visit for the rules of a span that overlap with a shape, until visit returns false. A rule may be
+// EachOverlap calls visit for the rules of a span that overlap with a shape, until visit returns false. A rule may be
 // visited more than once.
-func (x *Index) Each(s *Shape, in Span, visit func(n int32) bool) {
-	if len(x.all) == 0 {
+func (x *Index) EachOverlap(s *Shape, in Span, visit func(n int32) bool) {
+	if len(x.allRules) == 0 {
 		return
 	}
-	byHost, hosts := x.hosts.candidates(s.hosts, x.all)
-	byPath, paths := x.paths.candidates(s.paths, x.all)
+	byHost, hosts := x.hosts.candidates(s.hosts, x.allRules)
+	byPath, paths := x.paths.candidates(s.paths, x.allRules)
 	if paths < hosts {
 		byHost = byPath
 	}
@@ -205,24 +206,24 @@ func (x *Index) Each(s *Shape, in Span, visit func(n int32) bool) {
 			if n >= in.to && c.sorted {
 				break
 			}
-			if x.checks--; n < in.from || n >= in.to {
+			if x.remainingChecks--; n < in.from || n >= in.to {
 				continue
 			}
-			if (x.checks < 0 || s.Overlaps(x.shape(n))) && !visit(n) {
+			if (x.remainingChecks < 0 || s.Overlaps(x.shapeOf(n))) && !visit(n) {
 				return
 			}
 		}
 	}
 }
 
-// Find returns the number of a rule of a span that overlaps with a shape; false if there is none.
-func (x *Index) Find(s *Shape, in Span) (found int32, ok bool) {
-	return x.FindWhere(s, in, func(int32) bool { return true })
+// FindOverlap returns the number of a rule of a span that overlaps with a shape; false if there is none.
+func (x *Index) FindOverlap(s *Shape, in Span) (found int32, ok bool) {
+	return x.FindOverlapWhere(s, in, func(int32) bool { return true })
 }
 
-// FindWhere returns the number of a rule of a span that overlaps with a shape and for which fits returns true.
-func (x *Index) FindWhere(s *Shape, in Span, fits func(n int32) bool) (found int32, ok bool) {
-	x.Each(s, in, func(n int32) bool {
+// FindOverlapWhere returns the number of a rule of a span that overlaps with a shape and for which fits returns true.
+func (x *Index) FindOverlapWhere(s *Shape, in Span, fits func(n int32) bool) (found int32, ok bool) {
+	x.EachOverlap(s, in, func(n int32) bool {
 		if fits(n) {
 			found, ok = n, true
 		}
@@ -231,11 +232,11 @@ func (x *Index) FindWhere(s *Shape, in Span, fits func(n int32) bool) (found int
 	return found, ok
 }
 
-// FindSome returns, ascending, at most limit rules of a span that overlap with a shape and for which fits returns
+// FindOverlaps returns, ascending, at most limit rules of a span that overlap with a shape and for which fits returns
 // true, and whether these are all.
-func (x *Index) FindSome(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
+func (x *Index) FindOverlaps(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
-	x.Each(s, in, func(n int32) bool {
+	x.EachOverlap(s, in, func(n int32) bool {
 		if !fits(n) || slices.Contains(out, n) {
 			return true
 		}
@@ -253,30 +254,30 @@ func (x *Index) FindSome(s *Shape, in Span, limit int, fits func(n int32) bool) 
 // patternIndex finds the patterns that may overlap with another one by the text that they begin with or, if reversed
 // is set, by the text that they end with.
 type patternIndex struct {
-	reversed    bool
-	any         []int32 // rules without a pattern, which match every text
-	exact, wild patternLists
-	lengths     []int // of the keys of wild, ascending
+	reversed        bool
+	matchAllRules   []int32 // rules without a pattern, which match every text
+	exact, wildcard patternLists
+	lengths         []int // of the keys of wild, ascending
 }
 
 // patternLists are rules by the keys of their patterns.
 type patternLists struct {
 	byKey map[string][]int32
 	keys  []string // ascending
-	// flat holds the lists in the order of the keys; that of keys[i] begins at from[i].
-	flat []int32
-	from []int
+	// flatRules holds the lists in the order of the keys; that of keys[i] begins at from[i].
+	flatRules  []int32
+	listStarts []int
 }
 
 func (x *patternIndex) add(n int32, ps []textPattern) {
 	if len(ps) == 0 {
-		x.any = append(x.any, n)
+		x.matchAllRules = append(x.matchAllRules, n)
 	}
 	for i := range ps {
 		if ps[i].hasWildcard {
-			x.wild.add(n, x.key(&ps[i]))
+			x.wildcard.add(n, x.indexKey(&ps[i]))
 		} else {
-			x.exact.add(n, x.key(&ps[i]))
+			x.exact.add(n, x.indexKey(&ps[i]))
 		}
 	}
 }
@@ -288,8 +289,8 @@ func (l *patternLists) add(n int32, key string) {
 	l.byKey[key] = append(l.byKey[key], n)
 }
 
-// key returns the text with which every match of a pattern begins or, reversed, ends.
-func (x *patternIndex) key(p *textPattern) string {
+// indexKey returns the text with which every match of a pattern begins or, reversed, ends.
+func (x *patternIndex) indexKey(p *textPattern) string {
 	if !x.reversed {
 		return p.head
 	}
@@ -300,8 +301,8 @@ func (x *patternIndex) key(p *textPattern) string {
 
 func (x *patternIndex) sort() {
 	x.exact.sort()
-	x.wild.sort()
-	for _, k := range x.wild.keys {
+	x.wildcard.sort()
+	for _, k := range x.wildcard.keys {
 		x.lengths = append(x.lengths, len(k))
 	}
 	slices.Sort(x.lengths)
@@ -314,16 +315,16 @@ func (l *patternLists) sort() {
 	}
 	slices.Sort(l.keys)
 	for _, k := range l.keys {
-		l.from = append(l.from, len(l.flat))
-		l.flat = append(l.flat, l.byKey[k]...)
+		l.listStarts = append(l.listStarts, len(l.flatRules))
+		l.flatRules = append(l.flatRules, l.byKey[k]...)
 	}
-	l.from = append(l.from, len(l.flat))
+	l.listStarts = append(l.listStarts, len(l.flatRules))
 }
 
-// withPrefix returns the rules whose keys begin with a text.
-func (l *patternLists) withPrefix(text string) candidates {
+// rulesWithPrefix returns the rules whose keys begin with a text.
+func (l *patternLists) rulesWithPrefix(text string) candidateList {
 	if len(l.keys) == 0 {
-		return candidates{}
+		return candidateList{}
 	}
 	begin, _ := slices.BinarySearch(l.keys, text)
 	end := len(l.keys)
@@ -335,40 +336,40 @@ func (l *patternLists) withPrefix(text string) candidates {
 			return strings.Compare(key, text)
 		})
 	}
-	return candidates{rules: l.flat[l.from[begin]:l.from[end]], sorted: end-begin < 2}
+	return candidateList{rules: l.flatRules[l.listStarts[begin]:l.listStarts[end]], sorted: end-begin < 2}
 }
 
-// candidates are rules that may overlap with another one. If sorted is set they are ascending.
-type candidates struct {
+// candidateList are rules that may overlap with another one. If sorted is set they are ascending.
+type candidateList struct {
 	rules  []int32
 	sorted bool
 }
 
 // candidates returns lists that contain all rules whose patterns may overlap with one of ps, and the total length of
 // the lists.
-func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidates, count int) {
+func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidateList, count int) {
 	if len(ps) == 0 {
-		return []candidates{{all, true}}, len(all)
+		return []candidateList{{all, true}}, len(all)
 	}
-	note := func(c candidates) {
+	note := func(c candidateList) {
 		if len(c.rules) > 0 {
 			lists, count = append(lists, c), count+len(c.rules)
 		}
 	}
-	note(candidates{x.any, true})
+	note(candidateList{x.matchAllRules, true})
 	for i := range ps {
-		key := x.key(&ps[i])
+		key := x.indexKey(&ps[i])
 		for _, n := range x.lengths {
 			if n > len(key) || n == len(key) && ps[i].hasWildcard {
 				break
 			}
-			note(candidates{x.wild.byKey[key[:n]], true})
+			note(candidateList{x.wildcard.byKey[key[:n]], true})
 		}
 		if ps[i].hasWildcard {
-			note(x.exact.withPrefix(key))
-			note(x.wild.withPrefix(key))
+			note(x.exact.rulesWithPrefix(key))
+			note(x.wildcard.rulesWithPrefix(key))
 		} else {
-			note(candidates{x.exact.byKey[key], true})
+			note(candidateList{x.exact.byKey[key], true})
 		}
 	}
 	return lists, count

@@ -51,23 +51,23 @@ func simpleGlobsOverlap(x, y string) bool {
 	case !wildX && !wildY:
 		return x == y
 	case !wildX:
-		return globMatch(y, x)
+		return simpleGlobMatches(y, x)
 	case !wildY:
-		return globMatch(x, y)
+		return simpleGlobMatches(x, y)
 	}
 	headX, tailX := ends(x)
 	headY, tailY := ends(y)
 	return (strings.HasPrefix(headX, headY) || strings.HasPrefix(headY, headX)) && (strings.HasSuffix(tailX, tailY) || strings.HasSuffix(tailY, tailX))
 }
 
-func globMatch(pattern, text string) bool {
+func simpleGlobMatches(pattern, text string) bool {
 	switch {
 	case pattern == "":
 		return text == ""
 	case pattern[0] == '*':
-		return globMatch(pattern[1:], text) || text != "" && globMatch(pattern, text[1:])
+		return simpleGlobMatches(pattern[1:], text) || text != "" && simpleGlobMatches(pattern, text[1:])
 	}
-	return text != "" && (pattern[0] == '?' || pattern[0] == text[0]) && globMatch(pattern[1:], text[1:])
+	return text != "" && (pattern[0] == '?' || pattern[0] == text[0]) && simpleGlobMatches(pattern[1:], text[1:])
 }
 
 // randomConditions returns random conditions with few different parts, so that they often overlap.
@@ -135,14 +135,14 @@ func TestIndexFindsAllOverlappingRules(t *testing.T) {
 					want = append(want, n)
 				}
 			}
-			got, all := x.FindSome(ShapeOf(q), in, len(rules), func(int32) bool { return true })
+			got, all := x.FindOverlaps(ShapeOf(q), in, len(rules), func(int32) bool { return true })
 			if !slices.Equal(want, got) || !all {
 				t.Fatalf("seed %d: %v overlaps with %v, want %v of %v", seed, q, got, want, rules)
 			}
-			if n, found := x.Find(ShapeOf(q), in); found != (len(want) > 0) || found && !slices.Contains(want, n) {
+			if n, found := x.FindOverlap(ShapeOf(q), in); found != (len(want) > 0) || found && !slices.Contains(want, n) {
 				t.Fatalf("seed %d: %v overlaps with %d, want one of %v", seed, q, n, want)
 			}
-			few, all := x.FindSome(ShapeOf(q), in, 3, func(int32) bool { return true })
+			few, all := x.FindOverlaps(ShapeOf(q), in, 3, func(int32) bool { return true })
 			if len(few) != min(len(want), 3) || all != (len(want) <= 3) || slices.ContainsFunc(few, func(n int32) bool { return !slices.Contains(want, n) }) {
 				t.Fatalf("seed %d: %v overlaps with %v (all: %t), want some of %v", seed, q, few, all, want)
 			}
@@ -153,8 +153,8 @@ func TestIndexFindsAllOverlappingRules(t *testing.T) {
 func TestIndexWithoutChecksLeftFindsAtLeastAllOverlaps(t *testing.T) {
 	shapes := []*Shape{ShapeOf(pathConditions("/a*")), ShapeOf(pathConditions("/b*"))}
 	x := NewIndex([]int32{0, 1}, func(n int32) *Shape { return shapes[n] })
-	x.checks = 0
-	if n, found := x.Find(shapes[1], AllRules); !found {
+	x.remainingChecks = 0
+	if n, found := x.FindOverlap(shapes[1], AllRules); !found {
 		t.Errorf("found %d %t", n, found)
 	}
 }

@@ -20,7 +20,7 @@ func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	for i := range l.Rules {
 		p := &l.Rules[i]
 		key := p.ConditionsKey()
-		if _, taken := out[key]; !p.Held() && !taken {
+		if _, taken := out[key]; !p.IsHeld() && !taken {
 			out[key] = p.Desired
 		}
 	}
@@ -31,7 +31,7 @@ func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 func UserTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
-		if !naming.ReservedTag(k) {
+		if !naming.IsReservedTag(k) {
 			out[k] = v
 		}
 	}
@@ -41,11 +41,11 @@ func UserTags(tags map[string]string) map[string]string {
 // Retention finds for live rules the retained member (model.HeldMember) to which they belong.
 type Retention struct {
 	*TargetGroups
-	keys         ConditionKeys
-	members      []model.HeldMember
-	retainAll    []int                   // indexes of members whose live rules are all retained
-	byKey        map[string][]memberRule // rules of members, by the keys of their conditions
-	foreignHosts []*overlap.Shape        // by index of the member: hosts to which it has no right; nil if there are none
+	keys             ConditionKeys
+	members          []model.HeldMember
+	retainAllIndexes []int                   // indexes of members whose live rules are all retained
+	rulesByKey       map[string][]memberRule // rules of members, by the keys of their conditions
+	foreignHosts     []*overlap.Shape        // by index of the member: hosts to which it has no right; nil if there are none
 }
 
 // memberRule is a rule of the retained member with an index.
@@ -56,11 +56,11 @@ type memberRule struct {
 
 // NewRetention returns the Retention of the stack.
 func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
-	rt := &Retention{TargetGroups: tg, keys: keys, members: tg.Want.Held.Members, byKey: map[string][]memberRule{}}
+	rt := &Retention{TargetGroups: tg, keys: keys, members: tg.Want.Held.Members, rulesByKey: map[string][]memberRule{}}
 	for i := range rt.members {
 		x := &rt.members[i]
 		if x.All {
-			rt.retainAll = append(rt.retainAll, i)
+			rt.retainAllIndexes = append(rt.retainAllIndexes, i)
 		}
 		var foreign *overlap.Shape
 		if len(x.ForeignHosts) > 0 {
@@ -69,14 +69,14 @@ func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
 		rt.foreignHosts = append(rt.foreignHosts, foreign)
 		for j := range x.Rules {
 			key := equal.ConditionsKey(x.Rules[j].Conditions)
-			rt.byKey[key] = append(rt.byKey[key], memberRule{i, &x.Rules[j]})
+			rt.rulesByKey[key] = append(rt.rulesByKey[key], memberRule{i, &x.Rules[j]})
 		}
 	}
 	return rt
 }
 
-// RetainedBy returns the retained member to which a live rule belongs; nil if there is none.
-func (rt *Retention) RetainedBy(r *observed.Rule) *model.HeldMember {
+// RetainedMemberOf returns the retained member to which a live rule belongs; nil if there is none.
+func (rt *Retention) RetainedMemberOf(r *observed.Rule) *model.HeldMember {
 	if len(rt.members) == 0 {
 		return nil
 	}
@@ -87,17 +87,17 @@ func (rt *Retention) RetainedBy(r *observed.Rule) *model.HeldMember {
 		if i >= best || rt.foreignHosts[i] != nil && rt.foreignHosts[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
 			return
 		}
-		if fits(x, plan.GroupsOwnedBy(ids, x.Member)) {
+		if fits(x, plan.AreTargetGroupsOwnedBy(ids, x.Member)) {
 			best = i
 		}
 	}
-	for _, i := range rt.retainAll {
+	for _, i := range rt.retainAllIndexes {
 		note(i, func(_ *model.HeldMember, owned bool) bool { return owned })
 	}
-	for _, of := range rt.byKey[rt.keys.Of(r)] {
+	for _, of := range rt.rulesByKey[rt.keys.KeyOf(r)] {
 		note(of.member, func(x *model.HeldMember, owned bool) bool {
 			// A rule may name target groups of others by ARN, so that their ownership does not decide alone.
-			return owned || rt.MayBelongTo(x.Member, *r) && equal.SameActions(of.rule.Actions, r.Actions, rt.ARN) && equal.SameTransforms(of.rule.Transforms, r.Transforms)
+			return owned || rt.MayBelongTo(x.Member, *r) && equal.SameActions(of.rule.Actions, r.Actions, rt.TargetGroupARN) && equal.SameTransforms(of.rule.Transforms, r.Transforms)
 		})
 	}
 	if best == len(rt.members) {
@@ -123,11 +123,11 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	rest := l.Rules
 	for i := range l.Live.Rules {
 		r := &l.Live.Rules[i]
-		key := rt.keys.Of(r)
+		key := rt.keys.KeyOf(r)
 		_, wanted := accepted[key]
 		var x *model.HeldMember
 		if !taken[r.ARN] && !wanted {
-			x = rt.RetainedBy(r)
+			x = rt.RetainedMemberOf(r)
 		}
 		if x == nil {
 			if of := places[key]; len(of) > 0 {
@@ -136,13 +136,13 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 			continue
 		}
 		taken[r.ARN] = true
-		if rt.Want.ID.Kind.OfGateway() {
-			at = max(at, indexBehindSpecific(l.Rules, r))
+		if rt.Want.ID.Kind.IsGateway() {
+			at = max(at, indexBehindSpecificRules(l.Rules, r))
 		}
 		if n := at - (len(l.Rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
 		}
-		rules = append(rules, resolved.Rule{Kept: r, Desired: model.Rule{
+		rules = append(rules, resolved.Rule{KeptRule: r, Desired: model.Rule{
 			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: model.HeldInvalid,
 			Tags: UserTags(r.Tags),
 		}})
@@ -150,10 +150,10 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// indexBehindSpecific returns the index behind the last desired rule for a hostname that the wildcard of a retained
+// indexBehindSpecificRules returns the index behind the last desired rule for a hostname that the wildcard of a retained
 // rule covers, or that a retained rule without hosts matches. Requests for such a hostname belong to the most
 // specific Gateway listener, which may not admit the owner of the retained rule.
-func indexBehindSpecific(rules []resolved.Rule, r *observed.Rule) int {
+func indexBehindSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {
 		for _, host := range rules[i].Desired.Hosts() {
@@ -169,12 +169,12 @@ func indexBehindSpecific(rules []resolved.Rule, r *observed.Rule) int {
 
 // RetainsListener reports whether a live listener has a rule or a default action of a retained member.
 func (rt *Retention) RetainsListener(l *observed.Listener) bool {
-	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.RetainedBy(&r) != nil }) {
+	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.RetainedMemberOf(&r) != nil }) {
 		return true
 	}
 	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
-		return x.All && plan.GroupsOwnedBy(rt.TargetGroupIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
+		return x.All && plan.AreTargetGroupsOwnedBy(rt.TargetGroupIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 
@@ -190,8 +190,8 @@ func redirectsAll(live observed.Listener) bool {
 // ConditionKeys caches the keys of the conditions of live rules, by ARN.
 type ConditionKeys map[string]string
 
-// Of returns the key of the conditions of a live rule.
-func (k ConditionKeys) Of(r *observed.Rule) string {
+// KeyOf returns the key of the conditions of a live rule.
+func (k ConditionKeys) KeyOf(r *observed.Rule) string {
 	key, known := k[r.ARN]
 	if !known {
 		key = equal.ConditionsKey(r.Conditions)

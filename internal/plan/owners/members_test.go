@@ -10,13 +10,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-var web = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+var webIngress = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 
-func rule(host string, actions ...model.Action) model.Rule {
+func hostRule(host string, actions ...model.Action) model.Rule {
 	return model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{host}}}, Actions: actions}
 }
 
-func forward(arn string) model.Action {
+func forwardAction(arn string) model.Action {
 	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
 }
 
@@ -25,9 +25,9 @@ func forward(arn string) model.Action {
 // created for another object.
 func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
-	all := model.HeldMember{Member: web, All: true}
+	all := model.HeldMember{Member: webIngress, All: true}
 	does := func(actions ...model.Action) model.HeldMember {
-		return model.HeldMember{Member: web, Rules: []model.Rule{rule("a.example.com", actions...)}}
+		return model.HeldMember{Member: webIngress, Rules: []model.Rule{hostRule("a.example.com", actions...)}}
 	}
 	for name, c := range map[string]struct {
 		live     model.Action // of the live rule for a.example.com
@@ -37,21 +37,21 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 		taken    bool // whether another rule already uses the live rule
 		stays    bool
 	}{
-		"one with its tag":                             {live: forward("own"), held: all, stays: true},
-		"one with the tag of another":                  {live: forward("of another"), held: all},
-		"one of a namespace that begins with its":      {live: forward("of shopping"), held: all},
-		"a host of another namespace":                  {live: forward("own"), held: all, foreign: []string{"a.example.com"}},
-		"a host within a wildcard of another":          {live: forward("own"), held: all, foreign: []string{"*.example.com"}},
-		"another host of another namespace":            {live: forward("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
-		"what an accepted member asks for":             {live: forward("own"), held: all, accepted: []model.Rule{rule("a.example.com", answer)}},
-		"an accepted rule for another host":            {live: forward("own"), held: all, accepted: []model.Rule{rule("b.example.com", answer)}, stays: true},
-		"what is spoken for":                           {live: forward("own"), held: all, taken: true},
+		"one with its tag":                             {live: forwardAction("own"), held: all, stays: true},
+		"one with the tag of another":                  {live: forwardAction("of another"), held: all},
+		"one of a namespace that begins with its":      {live: forwardAction("of shopping"), held: all},
+		"a host of another namespace":                  {live: forwardAction("own"), held: all, foreign: []string{"a.example.com"}},
+		"a host within a wildcard of another":          {live: forwardAction("own"), held: all, foreign: []string{"*.example.com"}},
+		"another host of another namespace":            {live: forwardAction("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
+		"what an accepted member asks for":             {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("a.example.com", answer)}},
+		"an accepted rule for another host":            {live: forwardAction("own"), held: all, accepted: []model.Rule{hostRule("b.example.com", answer)}, stays: true},
+		"what is spoken for":                           {live: forwardAction("own"), held: all, taken: true},
 		"what it translates to":                        {live: answer, held: does(answer), stays: true},
 		"another answer than it translates to":         {live: model.FixedResponse{Status: "404"}, held: does(answer)},
 		"what it translates to, for a host of another": {live: answer, held: does(answer), foreign: []string{"a.example.com"}},
-		"a target group by ARN that nobody here has":   {live: forward("elsewhere"), held: does(forward("elsewhere")), stays: true},
-		"one by ARN that is another's":                 {live: forward("of another"), held: does(forward("of another"))},
-		"one by ARN of a namespace that begins so":     {live: forward("of shopping"), held: does(forward("of shopping"))},
+		"a target group by ARN that nobody here has":   {live: forwardAction("elsewhere"), held: does(forwardAction("elsewhere")), stays: true},
+		"one by ARN that is another's":                 {live: forwardAction("of another"), held: does(forwardAction("of another"))},
+		"one by ARN of a namespace that begins so":     {live: forwardAction("of shopping"), held: does(forwardAction("of shopping"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.held.ForeignHosts = c.foreign
@@ -62,7 +62,7 @@ func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 				}},
 			}
 			l := &resolved.Listener{Live: &observed.Listener{Rules: []observed.Rule{
-				{ARN: "rule", Priority: 1, Conditions: rule("a.example.com").Conditions, Actions: []model.Action{c.live}},
+				{ARN: "rule", Priority: 1, Conditions: hostRule("a.example.com").Conditions, Actions: []model.Action{c.live}},
 			}}}
 			for _, r := range c.accepted {
 				l.Rules = append(l.Rules, resolved.Rule{Desired: r})

@@ -15,54 +15,54 @@ import (
 // belong.
 type TargetGroups struct {
 	*draft.Draft
-	DesiredGroups map[string]*model.TargetGroup // by id in the stack
-	GroupID       map[string]string             // resource ids of live target groups, by ARN
-	// GroupARN has the ARNs of the live target groups that are kept, by the ids of the desired ones.
-	GroupARN map[string]string
-	// LiveGroups are the live target groups that are kept, by ARN.
-	LiveGroups map[string]observed.TargetGroup
-	owners     map[string][]finding.Ref // of live target groups, by ARN
+	DesiredTargetGroups map[string]*model.TargetGroup // by id in the stack
+	LiveTargetGroupIDs  map[string]string             // resource ids of live target groups, by ARN
+	// LiveTargetGroupARNs has the ARNs of the live target groups that are kept, by the ids of the desired ones.
+	LiveTargetGroupARNs map[string]string
+	// LiveTargetGroups are the live target groups that are kept, by ARN.
+	LiveTargetGroups map[string]observed.TargetGroup
+	owners           map[string][]finding.Ref // of live target groups, by ARN
 }
 
 // NewTargetGroups returns the target groups of a draft before any live one was matched with a desired one.
 func NewTargetGroups(d *draft.Draft) *TargetGroups {
 	tg := &TargetGroups{
-		Draft: d, DesiredGroups: map[string]*model.TargetGroup{}, GroupID: map[string]string{},
-		GroupARN: map[string]string{}, LiveGroups: map[string]observed.TargetGroup{},
+		Draft: d, DesiredTargetGroups: map[string]*model.TargetGroup{}, LiveTargetGroupIDs: map[string]string{},
+		LiveTargetGroupARNs: map[string]string{}, LiveTargetGroups: map[string]observed.TargetGroup{},
 	}
 	for i := range d.Want.TargetGroups {
-		tg.DesiredGroups[d.Want.TargetGroups[i].ID] = &d.Want.TargetGroups[i]
+		tg.DesiredTargetGroups[d.Want.TargetGroups[i].ID] = &d.Want.TargetGroups[i]
 	}
 	for _, g := range d.Have.TargetGroups {
-		tg.GroupID[g.ARN] = g.ResourceID
+		tg.LiveTargetGroupIDs[g.ARN] = g.ResourceID
 	}
 	return tg
 }
 
-// ARN returns the ARN of the target group to which a forward action refers; empty if there is none yet.
-func (tg *TargetGroups) ARN(r model.GroupRef) string {
+// TargetGroupARN returns the ARN of the target group to which a forward action refers; empty if there is none yet.
+func (tg *TargetGroups) TargetGroupARN(r model.GroupRef) string {
 	switch {
 	case r.ARN != "":
 		return r.ARN
 	case r.Name != "":
 		return tg.Have.Facts.TargetGroups[r.Name]
 	}
-	return tg.GroupARN[r.ID]
+	return tg.LiveTargetGroupARNs[r.ID]
 }
 
-// WithARNs replaces references to target groups by name with ARNs. The engine, which carries out steps, does not know
-// the names.
-func (tg *TargetGroups) WithARNs(actions []model.Action) []model.Action {
+// WithTargetGroupARNs replaces references to target groups by name with ARNs. The engine, which carries out steps, does not
+// know the names.
+func (tg *TargetGroups) WithTargetGroupARNs(actions []model.Action) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
-		if arn := tg.ARN(g); g.Name != "" && arn != "" {
+		if arn := tg.TargetGroupARN(g); g.Name != "" && arn != "" {
 			return model.GroupRef{ARN: arn}
 		}
 		return g
 	})
 }
 
-// GroupOwners returns the members for which a live target group was created; nil if they are not known.
-func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
+// TargetGroupOwners returns the members for which a live target group was created; nil if they are not known.
+func (tg *TargetGroups) TargetGroupOwners(arn string) []finding.Ref {
 	if tg.owners == nil {
 		tg.owners = map[string][]finding.Ref{}
 		members := map[string]finding.Ref{}
@@ -73,7 +73,7 @@ func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
 			tg.owners[g.ARN] = membersByID(g.ResourceID, members)
 		}
 		for _, w := range tg.Want.TargetGroups {
-			if live := tg.GroupARN[w.ID]; live != "" {
+			if live := tg.LiveTargetGroupARNs[w.ID]; live != "" {
 				tg.owners[live] = append(tg.owners[live], w.Members...)
 			}
 		}
@@ -91,11 +91,11 @@ func membersByID(id string, members map[string]finding.Ref) (out []finding.Ref) 
 	return out
 }
 
-// OwnersOf returns the members to whose target groups live actions forward; nil if they are not known.
-func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
+// ActionOwners returns the members to whose target groups live actions forward; nil if they are not known.
+func (tg *TargetGroups) ActionOwners(actions []model.Action) []finding.Ref {
 	var out []finding.Ref
 	for _, g := range model.ForwardedGroups(actions) {
-		of := tg.GroupOwners(g.Group.ARN)
+		of := tg.TargetGroupOwners(g.Group.ARN)
 		if len(of) == 0 {
 			return nil
 		}
@@ -105,10 +105,10 @@ func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
 	return slices.Compact(out)
 }
 
-// OwnersByID returns the owners of live actions by the resource ids of their target groups, for target groups that no
+// ActionOwnersByID returns the owners of live actions by the resource ids of their target groups, for target groups that no
 // desired rule uses any more. An owner is a member of the stack, one of others, or an object of which only the
 // namespace is known. It returns nil if no owner is known.
-func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
+func (tg *TargetGroups) ActionOwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
 	refs := map[finding.Ref]bool{}
 	for _, m := range slices.Concat(tg.Want.Members, tg.Want.Leaving) {
 		refs[m.Ref] = true
@@ -123,8 +123,8 @@ func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref
 			switch {
 			case naming.IsTargetGroupOf(id, ref) && ref.Kind != "Gateway":
 				out = append(out, ref)
-			case tg.Want.ID.Kind.OfGateway() && strings.HasPrefix(route, ref.Namespace+"-"),
-				!tg.Want.ID.Kind.OfGateway() && strings.HasPrefix(id, ref.Namespace+"/"):
+			case tg.Want.ID.Kind.IsGateway() && strings.HasPrefix(route, ref.Namespace+"-"),
+				!tg.Want.ID.Kind.IsGateway() && strings.HasPrefix(id, ref.Namespace+"/"):
 				out = append(out, namespace)
 			}
 		}
@@ -138,7 +138,7 @@ func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref
 func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	var out []string
 	for _, g := range model.ForwardedGroups(actions) {
-		out = append(out, tg.GroupID[g.Group.ARN])
+		out = append(out, tg.LiveTargetGroupIDs[g.Group.ARN])
 	}
 	return out
 }
@@ -150,9 +150,9 @@ func (tg *TargetGroups) MayBelongTo(ref finding.Ref, r observed.Rule) bool {
 	})
 }
 
-// OwnedByOtherNamespace reports whether a target group was created for an object of another namespace, in this stack
+// IsOwnedByOtherNamespace reports whether a target group was created for an object of another namespace, in this stack
 // or in another one, which may not have attached it yet.
-func (tg *TargetGroups) OwnedByOtherNamespace(arn, namespace string) bool {
+func (tg *TargetGroups) IsOwnedByOtherNamespace(arn, namespace string) bool {
 	if owner, known := tg.Have.Facts.TargetGroupOwners[arn]; known && owner != namespace {
 		return true
 	}
@@ -162,10 +162,10 @@ func (tg *TargetGroups) OwnedByOtherNamespace(arn, namespace string) bool {
 	})
 }
 
-// BlameOwners returns the objects on which faults of a live target group are reported: its owners, or all members if
+// FaultObjects returns the objects on which faults of a live target group are reported: its owners, or all members if
 // these are not known.
-func (tg *TargetGroups) BlameOwners(arn string) []finding.Ref {
-	if of := tg.GroupOwners(arn); len(of) > 0 {
+func (tg *TargetGroups) FaultObjects(arn string) []finding.Ref {
+	if of := tg.TargetGroupOwners(arn); len(of) > 0 {
 		return of
 	}
 	return tg.Members()

@@ -18,7 +18,7 @@ func TestOwnedByOtherNamespace(t *testing.T) {
 	for arn, want := range map[string]bool{
 		"own": false, "other": true, "longer": true, "own elsewhere": false, "other elsewhere": true, "longer elsewhere": true, "of a person": false,
 	} {
-		if got := tg.OwnedByOtherNamespace(arn, "shop"); got != want {
+		if got := tg.IsOwnedByOtherNamespace(arn, "shop"); got != want {
 			t.Errorf("%s: %t, want %t", arn, got, want)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 // of a Gateway shows that.
 func (r *resolution) awaitActive() {
 	switch {
-	case !r.Want.ID.Kind.OfGateway() || r.Want.Held.Creation:
+	case !r.Want.ID.Kind.IsGateway() || r.Want.Held.Creation:
 	case r.lb.Live == nil:
 		r.RetryWithin(durations.FirstPoll)
-	case r.lb.Live.State == observed.Provisioning:
+	case r.lb.Live.State == observed.LoadBalancerProvisioning:
 		r.Ask(model.AskState{ARN: r.lb.Live.ARN})
 		r.RetryWithin(4 * durations.FirstPoll) // its state is read at most every ten seconds
 	}

@@ -24,7 +24,7 @@ func TestGatewayIsPlannedAgainUntilItsLoadBalancerIsActive(t *testing.T) {
 		t.Fatalf("steps %v, again %s", p.Steps, p.RetryAfter)
 	}
 	have = observedStateOf(want)
-	have.LoadBalancers[0].State = observed.Provisioning
+	have.LoadBalancers[0].State = observed.LoadBalancerProvisioning
 	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
 	if p.RetryAfter == 0 || !slices.Contains(p.Questions, model.Question(model.AskState{ARN: have.LoadBalancers[0].ARN})) {
 		t.Errorf("provisioning: asks %v, again %s", p.Questions, p.RetryAfter)

@@ -48,7 +48,7 @@ func TestAddOnsConvergeAndStayUnchanged(t *testing.T) {
 			want := randomDesired(r)
 			want.LoadBalancer.AddOns = randomAddOns(r)
 			have = converge(t, want, have)
-			lb := have.Live(model.LoadBalancerID)
+			lb := have.LiveLoadBalancer(model.LoadBalancerID)
 			if lb == nil {
 				continue
 			}
@@ -74,8 +74,8 @@ func TestAddOnsConvergeAndStayUnchanged(t *testing.T) {
 }
 
 func TestAddOnsOfOtherOwnersStayUnchanged(t *testing.T) {
-	live := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
-	arn := live.Live(model.LoadBalancerID).ARN
+	live := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	arn := live.LiveLoadBalancer(model.LoadBalancerID).ARN
 	of := finding.Origin{Object: testMember, Field: "x"}
 	for name, c := range map[string]struct {
 		desired model.AddOns
@@ -115,10 +115,10 @@ func TestAddOnsOfOtherOwnersStayUnchanged(t *testing.T) {
 			for of, v := range c.have {
 				have.Facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()] = v
 			}
-			want := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+			want := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 			want.LoadBalancer.AddOns = c.desired
 			p, _ := planner.Make(want, have, testOptions, plan.Memory{})
-			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
+			if diff := cmp.Diff(c.steps, stepIDsText(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.RetryAfter != durations.OutageWait) {
@@ -128,9 +128,9 @@ func TestAddOnsOfOtherOwnersStayUnchanged(t *testing.T) {
 	}
 }
 
-func TestTrustStoreByName(t *testing.T) {
+func TestUnknownTrustStoreHoldsItsListener(t *testing.T) {
 	desired := func(store string) model.Stack {
-		s := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+		s := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 		s.LoadBalancer.Listeners[0].TLS = &model.TLS{
 			Policy: "p", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"iam"}}},
 			MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: store, Of: finding.Origin{Object: testMember, Field: "mutual"}},
@@ -138,15 +138,15 @@ func TestTrustStoreByName(t *testing.T) {
 		return s
 	}
 	have := converge(t, desired("clients"), observed.Stack{Facts: addOnFacts()})
-	got := have.Live(model.LoadBalancerID).Listeners[0].MutualAuth
+	got := have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].MutualAuth
 	if diff := cmp.Diff(&model.MutualAuth{Mode: "verify", TrustStore: "arn:clients"}, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	p, found := planner.Make(desired("missing"), have, testOptions, plan.Memory{})
-	if len(stepsInOrder(p)) > 0 || found.Reach() != finding.BlocksListener {
+	if len(stepsInOrder(p)) > 0 || found.WidestReach() != finding.BlocksListener {
 		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
 	}
-	open := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	open := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
 	p, _ = planner.Make(desired("missing"), open, testOptions, plan.Memory{})
 	if len(stepsInOrder(p)) > 0 {
 		t.Errorf("a listener without mutual authentication changes:\n%s", p.Text())

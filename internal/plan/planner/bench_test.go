@@ -16,12 +16,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-// manyRules returns the desired state of a load balancer with n rules of 40 members, and a target group for every ten
+// stackWithManyRules returns the desired state of a load balancer with n rules of 40 members, and a target group for every ten
 // rules. conditions returns the conditions of rule i.
-func manyRules(n int, conditions func(i int) []model.Condition) model.Stack {
+func stackWithManyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 	var rules []model.Rule
 	for i := range n {
-		r := ruleTo("/", fmt.Sprintf("g%d", i/10))
+		r := forwardRule("/", fmt.Sprintf("g%d", i/10))
 		r.Conditions = conditions(i)
 		r.Member = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: fmt.Sprintf("m%d", i*40/n)}
 		r.Origin = finding.Origin{Object: r.Member, Field: fmt.Sprintf("spec.rules[%d]", i)}
@@ -66,7 +66,7 @@ func observedStateOf(s model.Stack) observed.Stack {
 			break
 		}
 		// This has the same effect as Simulate, which copies the whole state and is too slow for many rules.
-		lb := have.Live(model.LoadBalancerID)
+		lb := have.LiveLoadBalancer(model.LoadBalancerID)
 		if lb == nil {
 			first := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return s.Address.Kind == plan.Rule || s.Waits() })
 			have = plantest.Simulate(have, p.KnownIDs, first)
@@ -105,7 +105,7 @@ func BenchmarkPlan(b *testing.B) {
 		conditions func(i int) []model.Condition
 	}{{"prefixes", prefixConditions}, {"wildcards", wildcardConditions}} {
 		for _, n := range []int{400, 4000, 20000} {
-			want := manyRules(n, shape.conditions)
+			want := stackWithManyRules(n, shape.conditions)
 			bare := want
 			alb := *want.LoadBalancer
 			alb.Listeners = slices.Clone(alb.Listeners)

@@ -42,8 +42,8 @@ func withImportedCertificate(s model.Stack, is *model.CertificateIdentity) model
 	return s
 }
 
-// certificateFor returns a certificate that is valid at the time of the tests.
-func certificateFor(fingerprint, algorithm string) model.CertificateIdentity {
+// validCertificate returns a certificate that is valid at the time of the tests.
+func validCertificate(fingerprint, algorithm string) model.CertificateIdentity {
 	now := ownCertificateFacts().Now
 	return model.CertificateIdentity{
 		Fingerprint: fingerprint, Names: []string{"a"}, Algorithm: algorithm,
@@ -51,13 +51,13 @@ func certificateFor(fingerprint, algorithm string) model.CertificateIdentity {
 	}
 }
 
-func TestImportsByState(t *testing.T) {
+func TestCertificateImportDependsOnState(t *testing.T) {
 	now := ownCertificateFacts().Now
-	fit := certificateFor("new", "EC")
+	fit := validCertificate("new", "EC")
 	expired, early := fit, fit
 	expired.NotAfter = now.Add(-time.Minute).Unix()
 	early.NotBefore = now.Add(time.Minute).Unix()
-	longer, ending := fit, certificateFor("old", "EC")
+	longer, ending := fit, validCertificate("old", "EC")
 	longer.NotAfter, ending.NotAfter = now.Add(2*time.Hour).Unix(), now.Add(10*time.Minute).Unix()
 	shorter := ending
 	shorter.Fingerprint = "another"
@@ -67,9 +67,9 @@ func TestImportsByState(t *testing.T) {
 		return []model.ClaimedName{{Name: name, Host: name, By: finding.Ref{Kind: "Ingress", Namespace: "other", Name: "web"}}}
 	}
 	live := func(arn string, is model.CertificateIdentity) observed.OwnCertificate {
-		return observed.OwnCertificate{ARN: arn, ResourceID: importedID, Status: observed.Issued, Imported: &is}
+		return observed.OwnCertificate{ARN: arn, ResourceID: importedID, Status: observed.CertificateIssued, ImportedIdentity: &is}
 	}
-	old, otherKey := certificateFor("old", "EC"), certificateFor("old", "RSA")
+	old, otherKey := validCertificate("old", "EC"), validCertificate("old", "RSA")
 	for name, c := range map[string]struct {
 		is     *model.CertificateIdentity
 		own    []observed.OwnCertificate
@@ -102,19 +102,19 @@ func TestImportsByState(t *testing.T) {
 		"too often, later is in time":      {is: &longer, own: []observed.OwnCertificate{live("1", old)}, serves: "1", paused: 2 * time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
 		"too often for all":                {is: &longer, own: []observed.OwnCertificate{live("1", ending)}, serves: "1", paused: 2 * time.Hour, expiring: time.Minute, steps: []string{"await"}, found: finding.ImportsLimited},
 		"too often, and ends no later":     {is: &ending, own: []observed.OwnCertificate{live("1", shorter)}, serves: "1", paused: 2 * time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
-		"others have nearly all":           {is: &fit, counts: observed.Imports{All: 2499}, steps: []string{"import", "await"}},
-		"there is no room":                 {is: &fit, counts: observed.Imports{All: 2500}, steps: []string{"await"}, found: finding.QuotaReached},
-		"it has as many as are left":       {is: &fit, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, steps: []string{"await"}, found: finding.QuotaReached},
-		"the others have few":              {is: &fit, counts: observed.Imports{All: 1100, Of: map[string]int{"ns": 800}, Others: slices.Repeat([]int{10}, 30)}, steps: []string{"import", "await"}},
-		"what is left is for others":       {is: &fit, counts: observed.Imports{All: 2250, Of: map[string]int{"ns": 50}, Others: slices.Repeat([]int{275}, 8)}, steps: []string{"await"}, found: finding.QuotaReached},
-		"it has few, the others many":      {is: &fit, counts: observed.Imports{All: 2259, Of: map[string]int{"ns": 9}, Others: slices.Repeat([]int{250}, 9)}, steps: []string{"import", "await"}},
-		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
+		"others have nearly all":           {is: &fit, counts: observed.Imports{AccountTotal: 2499}, steps: []string{"import", "await"}},
+		"there is no room":                 {is: &fit, counts: observed.Imports{AccountTotal: 2500}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has as many as are left":       {is: &fit, counts: observed.Imports{AccountTotal: 1250, ByNamespace: map[string]int{"ns": 1250}}, steps: []string{"await"}, found: finding.QuotaReached},
+		"the others have few":              {is: &fit, counts: observed.Imports{AccountTotal: 1100, ByNamespace: map[string]int{"ns": 800}, OtherTenants: slices.Repeat([]int{10}, 30)}, steps: []string{"import", "await"}},
+		"what is left is for others":       {is: &fit, counts: observed.Imports{AccountTotal: 2250, ByNamespace: map[string]int{"ns": 50}, OtherTenants: slices.Repeat([]int{275}, 8)}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has few, the others many":      {is: &fit, counts: observed.Imports{AccountTotal: 2259, ByNamespace: map[string]int{"ns": 9}, OtherTenants: slices.Repeat([]int{250}, 9)}, steps: []string{"import", "await"}},
+		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{AccountTotal: 1250, ByNamespace: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, ForExpiring: c.expiring}}}
+			memory := plan.Memory{PausedImports: map[string]plan.ImportPause{importedID: {UsualDuration: c.paused, DurationIfExpiring: c.expiring}}}
 			facts := ownCertificateFacts(c.own...)
 			facts.Imports = c.counts
-			want := withImportedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), c.is)
+			want := withImportedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), c.is)
 			want.Certificates[0].Import.Claimed = c.claimed
 			p, found := planner.Make(want, observed.Stack{Facts: facts}, importOptions, memory)
 			var got []string
@@ -165,7 +165,7 @@ func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 		last := ""
 		for range 5 {
 			want := randomDesired(r)
-			is := certificateFor(fmt.Sprint(r.IntN(3)), []string{"EC", "RSA"}[r.IntN(2)])
+			is := validCertificate(fmt.Sprint(r.IntN(3)), []string{"EC", "RSA"}[r.IntN(2)])
 			is.Fingerprint += is.Algorithm
 			switch r.IntN(4) {
 			case 0:
@@ -180,7 +180,7 @@ func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 			for range 12 {
 				dropRepeatedFacts(&have)
 				for range 5 {
-					p, _ = planner.Make(want, have, importOptions, plan.Memory{Waited: waited})
+					p, _ = planner.Make(want, have, importOptions, plan.Memory{WaitedTimes: waited})
 					answerCertificates(&have, p.Questions)
 					answerQuestions(&have, p.Questions, func(string) string { return "healthy" })
 				}
@@ -191,12 +191,12 @@ func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 			}
 			var left []string
 			for _, c := range have.Facts.OwnCertificates {
-				left = append(left, c.Imported.Fingerprint)
+				left = append(left, c.ImportedIdentity.Fingerprint)
 			}
 			if strings.Join(left, " ") != last {
 				t.Fatalf("seed %d: left %v, want %q\n%s", seed, left, last, p.Text())
 			}
-			lb := have.Live(model.LoadBalancerID)
+			lb := have.LiveLoadBalancer(model.LoadBalancerID)
 			if lb == nil || last == "" || len(lb.Listeners) == 0 || len(want.LoadBalancer.Listeners) == 0 || lb.Listeners[0].Port != want.LoadBalancer.Listeners[0].Port {
 				continue
 			}

@@ -35,8 +35,8 @@ func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 	return s
 }
 
-// testZones has a public zone for each test host.
-var testZones = &observed.HostedZones{List: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
+// testHostedZones has a public zone for each test host.
+var testHostedZones = &observed.HostedZones{Zones: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
 // dropRepeatedFacts removes the facts that each plan asks for again.
 func dropRepeatedFacts(have *observed.Stack) {
@@ -49,7 +49,7 @@ func answerCertificates(have *observed.Stack, asks []model.Question) {
 	for _, q := range asks {
 		switch q := q.(type) {
 		case model.AskHostedZones:
-			have.Facts.Zones = testZones
+			have.Facts.HostedZones = testHostedZones
 		case model.AskPublicCertificates:
 			have.Facts.PublicCertificatesAsked = true
 			for _, c := range have.Facts.OwnCertificates {
@@ -61,7 +61,7 @@ func answerCertificates(have *observed.Stack, asks []model.Question) {
 			v := observed.Validation{InUse: plantest.UsesCertificate(*have, q.ARN)}
 			for _, c := range have.Facts.OwnCertificates {
 				if c.ARN == q.ARN {
-					v.Records = plantest.Records(c.Domains)
+					v.Records = plantest.ValidationRecords(c.Domains)
 				}
 			}
 			if have.Facts.Validations == nil {
@@ -75,7 +75,7 @@ func answerCertificates(have *observed.Stack, asks []model.Question) {
 func ownCertificateFacts(own ...observed.OwnCertificate) observed.Facts {
 	f := addOnFacts()
 	f.OwnCertificatesAsked, f.OwnCertificates = true, own
-	f.Zones = testZones
+	f.HostedZones = testHostedZones
 	f.Now = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	return f
 }
@@ -102,7 +102,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 				}
 				have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 			}
-			lb := have.Live(model.LoadBalancerID)
+			lb := have.LiveLoadBalancer(model.LoadBalancerID)
 			if lb == nil || n == 0 {
 				continue
 			}
@@ -113,7 +113,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 				t.Fatalf("seed %d: the listener has %s", seed, lb.Listeners[0].Certificate)
 			}
 		}
-		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		empty := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			dropRepeatedFacts(&have)
 			p, _ := planner.Make(empty, have, managedCertificateOptions, plan.Memory{})
@@ -128,11 +128,11 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 	})
 }
 
-func TestManagedCertificatesByState(t *testing.T) {
+func TestManagedCertificateStepsDependOnState(t *testing.T) {
 	const id = "amazon_issued/x-1"
 	now := ownCertificateFacts().Now
 	cert := func(arn, status string, age time.Duration, hosts ...string) observed.OwnCertificate {
-		return observed.OwnCertificate{ARN: arn, ResourceID: id, Status: status, Domains: hosts, Created: now.Add(-age), Public: true, RecordsMissing: status == observed.PendingValidation}
+		return observed.OwnCertificate{ARN: arn, ResourceID: id, Status: status, Domains: hosts, Created: now.Add(-age), Public: true, RecordsMissing: status == observed.CertificatePendingValidation}
 	}
 	request, issue := "request certificate/"+id, "issue certificate/"+id
 	for name, c := range map[string]struct {
@@ -153,7 +153,7 @@ func TestManagedCertificatesByState(t *testing.T) {
 			steps: []string{"delete certificate/2"}, made: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a")
+			want := withManagedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), "a")
 			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}
 			p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 			answerCertificates(&have, p.Questions)

@@ -35,15 +35,15 @@ func (n dnsRecordNames) applyStep(s plan.Step) {
 func newDNSRecordNames(domains ...[]string) dnsRecordNames {
 	out := dnsRecordNames{}
 	for _, d := range domains {
-		for _, r := range plantest.Records(d) {
+		for _, r := range plantest.ValidationRecords(d) {
 			out[r.Name] = true
 		}
 	}
 	return out
 }
 
-// randomCertificates returns a desired state with certificates of up to three members, for hosts that overlap.
-func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
+// withRandomCertificates returns a desired state with certificates of up to three members, for hosts that overlap.
+func withRandomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	choice := []string{"a", "*.a", "x.a", "b", "c"}
 	var choices []model.CertChoice
 	for i := range 3 {
@@ -138,13 +138,13 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 			for i := range base.LoadBalancer.Listeners { // without rules, so that most rounds change only certificates
 				base.LoadBalancer.Listeners[i].Rules = nil
 			}
-			want := randomCertificates(r, base)
+			want := withRandomCertificates(r, base)
 			run(want)
-			if got, n := have.Facts.OwnCertificates, len(want.Certificates); len(got) != n && have.Live(model.LoadBalancerID) != nil {
+			if got, n := have.Facts.OwnCertificates, len(want.Certificates); len(got) != n && have.LiveLoadBalancer(model.LoadBalancerID) != nil {
 				t.Fatalf("seed %d: want %d certificates, got %v", seed, n, got)
 			}
 		}
-		run(model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}})
+		run(model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}})
 		if len(have.Facts.OwnCertificates) > 0 {
 			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
 		}
@@ -159,7 +159,7 @@ func TestZoneOf(t *testing.T) {
 		"example.com": "Z1", "x.example.com": "Z1", "*.example.com": "Z1", "a.example.com": "Z0", "X.A.example.com": "Z0", "*.b.a.example.com": "Z0",
 		"badexample.com": "", "com": "", "example.com.test": "",
 	} {
-		if got, ok := certificates.ZoneOf(zones, domain); got.ID != want || ok != (want != "") {
+		if got, ok := certificates.HostedZoneOf(zones, domain); got.ID != want || ok != (want != "") {
 			t.Errorf("%s: want %q, got %q", domain, want, got.ID)
 		}
 	}
@@ -168,7 +168,7 @@ func TestZoneOf(t *testing.T) {
 // certificateStepTexts returns the steps for certificates and records, with what they wait for.
 func certificateStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
-		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.Record {
+		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.ValidationRecord {
 			continue
 		}
 		line := string(s.ID)
@@ -185,7 +185,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 	a := observed.DNSRecord{Domain: "a", Name: "_x.a.", Value: "_y.aws."}
 	b := observed.DNSRecord{Domain: "b", Name: "_z.b.", Value: "_w.aws."}
 	with := func(r observed.DNSRecord, seen, made bool) observed.DNSRecord {
-		r.Seen, r.Made = seen, made
+		r.SeenByACM, r.RecentlyCreated = seen, made
 		return r
 	}
 	denied := &observed.Fault{Reason: finding.AccessDenied, Message: "list hosted zones: AccessDenied: no"}
@@ -205,26 +205,26 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 		"made or seen":  {records: []observed.DNSRecord{with(a, false, true), with(b, true, false)}, steps: []string{issue + "30s"}},
 		"slow": {records: []observed.DNSRecord{with(a, false, true), with(b, true, false)}, age: time.Hour, steps: []string{issue + "30s"},
 			says: []string{"requested at 2026-01-02T02:00:00Z: _x.a. CNAME _y.aws.;", "delegated"}},
-		"zones not known": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{List: []observed.HostedZone{{ID: "?"}}}, asks: true, steps: []string{issue + "30s"}},
+		"zones not known": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Zones: []observed.HostedZone{{ID: "?"}}}, asks: true, steps: []string{issue + "30s"}},
 		"zones denied": {records: []observed.DNSRecord{a, with(b, false, true)}, zones: &observed.HostedZones{Fault: denied}, steps: []string{issue + "30s"},
 			says: []string{"AccessDenied: no", "_x.a. CNAME _y.aws.; _z.b. CNAME _w.aws.;", "create the records"}},
-		"records denied": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{List: testZones.List, Locked: denied}, steps: []string{issue + "30s"},
+		"records denied": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Zones: testHostedZones.Zones, WriteFault: denied}, steps: []string{issue + "30s"},
 			says: []string{"AccessDenied: no", "_x.a. CNAME _y.aws.", "create the records"}},
 		"an outage":        {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "30s"}, says: []string{"no answer"}},
 		"the pace is kept": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "30s"}},
-		"a zone went": {records: []observed.DNSRecord{a, b}, zones: &observed.HostedZones{List: testZones.List[:1]}, steps: []string{"create validation-record/_x.a", issue + "30s"},
+		"a zone went": {records: []observed.DNSRecord{a, b}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: []string{"create validation-record/_x.a", issue + "30s"},
 			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the zone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a", "b")
-			own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a", "b"},
+			want := withManagedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), "a", "b")
+			own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.CertificatePendingValidation, Domains: []string{"a", "b"},
 				Public: true, Records: c.records, RecordsMissing: c.unnamed, Created: ownCertificateFacts().Now.Add(-c.age)}
 			have := observed.Stack{Facts: ownCertificateFacts(own)}
-			if have.Facts.Zones = c.zones; c.zones == nil {
-				have.Facts.Zones = testZones
+			if have.Facts.HostedZones = c.zones; c.zones == nil {
+				have.Facts.HostedZones = testHostedZones
 			}
 			if c.asks {
-				have.Facts.Zones = nil
+				have.Facts.HostedZones = nil
 			}
 			p, found := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, certificateStepTexts(p)); diff != "" {
@@ -233,7 +233,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 			if asks := slices.Contains(p.Questions, model.Question(model.AskHostedZones{})); asks != c.asks {
 				t.Errorf("zones are asked for: %t", asks)
 			}
-			if (len(found) > 0) != (len(c.says) > 0) || len(found) > 1 || found.Reach() != finding.BlocksNothing {
+			if (len(found) > 0) != (len(c.says) > 0) || len(found) > 1 || found.WidestReach() != finding.BlocksNothing {
 				t.Fatalf("findings: %v", found)
 			}
 			for _, s := range c.says {
@@ -246,9 +246,9 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 }
 
 func TestNoCertificateIsRequestedWithoutAHostedZone(t *testing.T) {
-	none := &observed.HostedZones{List: testZones.List[:1]}
+	none := &observed.HostedZones{Zones: testHostedZones.Zones[:1]}
 	denied := &observed.Fault{Reason: finding.AccessDenied, Message: "no"}
-	old := observed.OwnCertificate{ARN: "old", ResourceID: "amazon_issued/x-1", Status: observed.Issued, Domains: []string{"a"}, Public: true}
+	old := observed.OwnCertificate{ARN: "old", ResourceID: "amazon_issued/x-1", Status: observed.CertificateIssued, Domains: []string{"a"}, Public: true}
 	const request, issue = "request certificate/amazon_issued/x-1", "issue certificate/amazon_issued/x-1 waits for "
 	for name, c := range map[string]struct {
 		zones  *observed.HostedZones
@@ -261,17 +261,17 @@ func TestNoCertificateIsRequestedWithoutAHostedZone(t *testing.T) {
 		"no zone":                    {zones: none, steps: []string{issue + "a hosted zone, 1m0s"}, reason: finding.HostedZoneNotFound, reach: finding.BlocksMember},
 		"no zone, one serves":        {zones: none, own: []observed.OwnCertificate{old}, steps: []string{issue + "a hosted zone, 1m0s"}, reason: finding.HostedZoneNotFound},
 		"no zone, private authority": {zones: none, ca: "arn:ca", steps: []string{request, issue + "ACM to issue it, 5s"}},
-		"zones":                      {zones: testZones, steps: []string{request, issue + "ACM to issue it, 5s"}},
+		"zones":                      {zones: testHostedZones, steps: []string{request, issue + "ACM to issue it, 5s"}},
 		"denied":                     {zones: &observed.HostedZones{Fault: denied}, steps: []string{request, issue + "ACM to issue it, 5s"}},
 		"an outage": {zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "an answer of Route 53, 30s"},
 			reason: finding.ServiceUnavailable},
 		"the pace is kept": {zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "an answer of Route 53, 30s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a", "b")
+			want := withManagedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), "a", "b")
 			want.Certificates[0].CA = c.ca
 			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}
-			have.Facts.Zones = c.zones
+			have.Facts.HostedZones = c.zones
 			p, found := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, certificateStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
@@ -297,7 +297,7 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 		return append(out, "delete certificate/1")
 	}
 	own := func(arn string, public bool, hosts ...string) observed.OwnCertificate {
-		return observed.OwnCertificate{ARN: arn, ResourceID: "amazon_issued/" + arn, Status: observed.Issued, Domains: hosts, Public: public}
+		return observed.OwnCertificate{ARN: arn, ResourceID: "amazon_issued/" + arn, Status: observed.CertificateIssued, Domains: hosts, Public: public}
 	}
 	one := own("1", true, "*.a", "a", "b")
 	for name, c := range map[string]struct {
@@ -311,21 +311,23 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 		"beside one with a star":     {own: []observed.OwnCertificate{one}, others: []string{"*.a", "x.b"}, steps: deletes("_name.b")},
 		"with a twin that goes too":  {own: []observed.OwnCertificate{one, own("2", true, "a")}, steps: append(deletes("_name.a", "_name.b"), "delete certificate/2")},
 		"in use for ACM":             {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to report that nothing uses it, 5s"}},
-		"a zone went":                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{List: testZones.List[:1]}, steps: deletes("_name.a")},
+		"a zone went":                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: deletes("_name.a")},
 		"denied":                     {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
-		"records denied":             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{List: testZones.List, Locked: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
+		"records denied":             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones, WriteFault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
 		"an outage":                  {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{"delete certificate/1 waits for an answer of Route 53, 30s"}},
 		"of a private authority":     {own: []observed.OwnCertificate{own("1", false, "a")}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: deletes()},
 		"of one of which ACM is rid": {own: []observed.OwnCertificate{own("1", true)}, steps: deletes()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := observed.Stack{Facts: ownCertificateFacts(c.own...)}
-			want := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
-			if have.Facts.Zones = nil; c.zones != nil {
-				have.Facts.Zones = c.zones
+			want := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+			if have.Facts.HostedZones = nil; c.zones != nil {
+				have.Facts.HostedZones = c.zones
 			}
 			p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
-			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.Record }) {
+			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+				return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.ValidationRecord
+			}) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
 			}
 			answerCertificates(&have, p.Questions)
@@ -348,10 +350,10 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 }
 
 func TestFailedDNSRecordDoesNotBlockOtherSteps(t *testing.T) {
-	want := withManagedCertificate(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), "a")
-	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a"},
-		Public: true, Records: plantest.Records([]string{"a"})}
-	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.Issued, Domains: []string{"b"}, Public: true}
+	want := withManagedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), "a")
+	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.CertificatePendingValidation, Domains: []string{"a"},
+		Public: true, Records: plantest.ValidationRecords([]string{"a"})}
+	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.CertificateIssued, Domains: []string{"b"}, Public: true}
 	p, _ := planner.Make(want, observed.Stack{Facts: ownCertificateFacts(old, pending)}, managedCertificateOptions, plan.Memory{})
 	var makes plan.StepID
 	for _, s := range p.Steps {

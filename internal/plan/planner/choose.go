@@ -18,18 +18,18 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 		return accelerators.Choose(want, have, opt, memory)
 	}
 	have, _ = authority.Revoke(have)
-	want, _ = withoutDeparted(want, have, opt)
+	want, _ = withoutDepartedMembers(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	out := resolved.Choices{Desired: r.Want}
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Desired != nil {
-			out.LoadBalancers = append(out.LoadBalancers, r.choices(lb))
+			out.LoadBalancers = append(out.LoadBalancers, r.loadBalancerChoices(lb))
 		}
 	}
 	return out
 }
 
-func (r *resolution) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
+func (r *resolution) loadBalancerChoices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
 	out := resolved.LoadBalancerChoices{ID: lb.ID, Desired: lb.Desired, Live: lb.Live, Subnets: lb.SubnetChoices}
 	answer := r.Have.Facts.Subnets[lb.Desired.SubnetQuestion().Key()]
 	out.Subnets.Chosen, out.Subnets.ByReachability, out.Subnets.Zones = slices.Clone(lb.Subnets), answer.ByReachability, map[string]string{}
@@ -37,7 +37,7 @@ func (r *resolution) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerCho
 		out.Subnets.Zones[s.ID] = s.Zone
 	}
 	for _, g := range lb.SecurityGroups {
-		out.SecurityGroups = append(out.SecurityGroups, r.groupChoice(lb, g))
+		out.SecurityGroups = append(out.SecurityGroups, r.securityGroupChoice(lb, g))
 	}
 	out.Listeners = lb.Listeners
 	if len(out.Listeners) == 0 { // everything is held, so nothing was chosen
@@ -52,15 +52,15 @@ func (r *resolution) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerCho
 	return out
 }
 
-func (r *resolution) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
-	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.KnownIDs[g.Address]), How: resolved.GroupNamed}
+func (r *resolution) securityGroupChoice(lb *resolved.LoadBalancer, g plan.SecurityGroupRef) resolved.SecurityGroupChoice {
+	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.KnownIDs[g.Address]), Source: resolved.SecurityGroupNamed}
 	switch {
 	case g.Address == plan.ManagedGroupAddress:
-		out.How = resolved.GroupOwn
+		out.Source = resolved.SecurityGroupOwn
 	case g.Address == plan.BackendGroupAddress:
-		out.How = resolved.GroupBackend
+		out.Source = resolved.SecurityGroupBackend
 	case lb.SecurityGroupsKept:
-		out.How = resolved.GroupKept
+		out.Source = resolved.SecurityGroupKept
 	}
 	return out
 }

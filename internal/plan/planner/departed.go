@@ -10,13 +10,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// departedReason is the reason of steps that remove rules and default actions of members that have left the stack.
-const departedReason = "its object does not belong to this load balancer any more"
+// departedMemberReason is the reason of steps that remove rules and default actions of members that have left the stack.
+const departedMemberReason = "its object does not belong to this load balancer any more"
 
-// removeDeparted plans to remove the rules and default actions of members that have left from a load balancer
+// removeDepartedRules plans to remove the rules and default actions of members that have left from a load balancer
 // whose other parts are held. Later runs could not determine their owners, because the finalizers are removed
 // afterwards.
-func (d *stepPlanner) removeDeparted() (steps []plan.StepID) {
+func (d *stepPlanner) removeDepartedRules() (steps []plan.StepID) {
 	for _, lb := range d.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			for _, r := range l.Rules {
@@ -24,7 +24,7 @@ func (d *stepPlanner) removeDeparted() (steps []plan.StepID) {
 					a := plan.RuleAddress(r.ARN)
 					steps = append(steps, d.Add(plan.Step{
 						ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
-						Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}}, Why: departedReason, Blames: []finding.Ref{*m},
+						Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}}, Why: departedMemberReason, Blames: []finding.Ref{*m},
 					}))
 				}
 			}
@@ -40,7 +40,7 @@ func (d *stepPlanner) removeDeparted() (steps []plan.StepID) {
 // it deletes the listener.
 func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
-	s := plan.Step{Address: a, Why: departedReason, Blames: []finding.Ref{of}}
+	s := plan.Step{Address: a, Why: departedMemberReason, Blames: []finding.Ref{of}}
 	if lb.Type == model.Network.String() {
 		s.ID, s.Verb, s.Do, s.Impact = plan.NewStepID("delete", a), plan.Delete, plan.DeleteListener{ARN: l.ARN}, plan.DeleteImpact
 		s.Changes = []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}}
@@ -49,7 +49,7 @@ func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of 
 	none := []model.Action{plan.NotFoundResponse}
 	s.ID, s.Verb, s.Impact = plan.NewStepID("modify", a), plan.Update, plan.BriefImpact
 	s.Changes = []plan.Change{{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(none)}}
-	s.Do = plan.ModifyListener{Listener: a, Settings: plan.SettingsOf(&l, none)}
+	s.Do = plan.ModifyListener{Listener: a, Settings: plan.LiveListenerSettings(&l, none)}
 	return s
 }
 
@@ -57,11 +57,11 @@ func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of 
 // or if they may belong to a member that is not leaving.
 func (d *stepPlanner) departedOwner(actions []model.Action) *finding.Ref {
 	ids := d.groups.TargetGroupIDs(actions)
-	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.GroupsOwnedBy(ids, m.Ref) }) {
+	if d.Want.ID.Kind.IsGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AreTargetGroupsOwnedBy(ids, m.Ref) }) {
 		return nil
 	}
 	for i := range d.Want.Leaving {
-		if plan.GroupsOwnedBy(ids, d.Want.Leaving[i].Ref) {
+		if plan.AreTargetGroupsOwnedBy(ids, d.Want.Leaving[i].Ref) {
 			return &d.Want.Leaving[i].Ref
 		}
 	}

@@ -22,18 +22,18 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 	switch {
 	case want.Held.Everything:
 		return nil
-	case want.Empty(), want.Accelerator != nil:
+	case want.IsEmpty(), want.Accelerator != nil:
 		return doc
 	}
-	r := match(want, have, opt, memory)
+	r := newResolution(want, have, opt, memory)
 	issued := r.certificates.AssumeIssued()
-	r.choose()
+	r.makeOpenChoices()
 	if r.Want.Held.Creation || len(r.Plan.Questions) > 0 {
 		return nil
 	}
 	d := document.Describer{
-		Draft: r.Draft, Groups: r.targets, LB: &r.lb, Frontend: &r.frontend,
-		Rules: r.securityGroups, WebACL: r.addOns.WebACL, Issued: issued, Doc: doc,
+		Draft: r.Draft, TargetGroups: r.targets, LB: &r.lb, Frontend: &r.frontend,
+		SecurityGroups: r.securityGroups, WebACL: r.addOns.WebACL, IssuedCertificates: issued, Doc: doc,
 	}
 	d.Describe()
 	return doc

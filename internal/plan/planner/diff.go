@@ -27,23 +27,23 @@ type stepPlanner struct {
 func diff(r *resolution) {
 	d := &stepPlanner{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
 	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
-	r.finalizers.Claim(r.Steps)
+	r.finalizers.PlanFinalizers(r.Steps)
 	r.certificates.AddPlannedSteps()
 	switch r.outcome {
-	case stays:
+	case outcomeUnchanged:
 		d.refuseHostnames()
 		// Nothing is created. Members that left serve nothing, and need not wait for the others.
 		if len(r.Want.Members) > 0 {
-			d.release().releaseAll(append(d.removeDeparted(), r.finalizers.HolderSteps()...))
+			d.newReleasePlanner().releaseAll(append(d.removeDepartedRules(), r.finalizers.HolderSteps()...))
 		}
-	case retained:
+	case outcomeRetained:
 		d.planRetained()
-	case removed:
+	case outcomeRemoved:
 		d.tearDown()
 	case outcomeOfPath:
 		d.converge()
-		moves{r}.planArrivals()
-		moves{r}.reportProtected()
+		memberMoves{r}.recordArrivals()
+		memberMoves{r}.reportDeletionProtection()
 		r.awaitActive()
 	}
 	d.recordShownState()
@@ -52,7 +52,7 @@ func diff(r *resolution) {
 // converge plans the changes of a stack that has a load balancer.
 func (d *stepPlanner) converge() {
 	if d.Want.Held.Creation {
-		d.release().releaseAll(d.finalizers.HolderSteps())
+		d.newReleasePlanner().releaseAll(d.finalizers.HolderSteps())
 		d.addOns.Plan()
 		d.AddTrailingSteps()
 		return
@@ -62,8 +62,8 @@ func (d *stepPlanner) converge() {
 		first = append(slices.Clone(first), d.TakeOver(d.lb.Address(), d.lb.ID, d.lb.Live.Tags, first)...)
 	}
 	taken := len(d.Plan.Steps)
-	sg := d.securityGroups.PlanManaged(first)
-	backend := d.securityGroups.PlanBackend(first)
+	sg := d.securityGroups.PlanManagedSecurityGroup(first)
+	backend := d.securityGroups.PlanBackendSecurityGroup(first)
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
 	if d.lb.Live != nil {
 		lb = first // resources of one member do not wait for changes that concern all members
@@ -73,16 +73,16 @@ func (d *stepPlanner) converge() {
 	if len(d.lb.Previous) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
-	d.refuseHostnamesOnHeld()
+	d.refuseOnHeldListeners()
 	d.replacements.SwitchStatus(&d.lb, d.Plan.Steps[claims:])
 	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
 	d.replacements.DeletePrevious(&d.lb, &d.frontend)
-	done := d.AllSteps()
+	done := d.PossibleDependencies()
 	d.removeSurplusGroups()
-	d.deleteFreed()
-	d.certificates.Remove(d.lb.Listeners, done)
+	d.deleteFreedListeners()
+	d.certificates.RemoveUnused(d.lb.Listeners, done)
 	d.securityGroups.RemoveSurplus(done)
-	d.release().releaseEach()
+	d.newReleasePlanner().releaseEach()
 	if len(d.lb.Previous) == 0 {
 		d.addOns.Plan()
 	}
@@ -97,12 +97,12 @@ func (d *stepPlanner) converge() {
 // steps after which the load balancer exists.
 func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	if d.lb.Live == nil {
-		d.loadBalancers.DeleteSurplus(d.surplus, "the load balancer has to be replaced, because its scheme or type cannot be changed", after)
+		d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "the load balancer has to be replaced, because its scheme or type cannot be changed", after)
 		return d.loadBalancers.Create(&d.lb, after)
 	}
 	d.loadBalancers.Change(&d.lb, after)
 	// This controller never creates further load balancers.
-	d.loadBalancers.DeleteSurplus(d.surplus, "another load balancer serves the stack", after)
+	d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "another load balancer serves the stack", after)
 	return after
 }
 
@@ -118,38 +118,38 @@ func (d *stepPlanner) planRetained() {
 		d.listeners.RemoveForeignRules(&d.lb.Listeners[i])
 	}
 	d.removeSurplusGroups()
-	d.release().releaseEach()
+	d.newReleasePlanner().releaseEach()
 }
 
 func (d *stepPlanner) removeSurplusGroups() {
-	targetgroups.NewRemoval(d.groups, d.usage, d.albs, d.targets.BindingsOf).PlanAll()
+	targetgroups.NewRemovalPlanner(d.groups, d.usage, d.albs, d.targets.BindingsOf).PlanAll()
 }
 
-func (d *stepPlanner) release() *release {
-	return &release{d.groups, d.usage, d.finalizers, d.lb.Listeners}
+func (d *stepPlanner) newReleasePlanner() *releasePlanner {
+	return &releasePlanner{d.groups, d.usage, d.finalizers, d.lb.Listeners}
 }
 
 // recordShownState records in the plan which load balancers and ports the status shows.
 func (d *stepPlanner) recordShownState() {
 	d.Plan.KnownIDs = d.KnownIDs
-	d.Plan.Shown = map[plan.Address]string{}
+	d.Plan.ShownARNs = map[plan.Address]string{}
 	for _, lb := range []*resolved.LoadBalancer{&d.lb, &d.frontend} {
 		if arn := lb.ShownPreviousARN(d.Have); arn != "" {
-			d.Plan.Shown[lb.Address()] = arn
+			d.Plan.ShownARNs[lb.Address()] = arn
 		}
 	}
 	old := d.lb.ShownPrevious(d.Have)
 	if d.Want.Held.Everything {
 		// Nothing is created or changed, and another stack may already have taken over listeners.
-		old = d.Have.Live(model.LoadBalancerID)
+		old = d.Have.LiveLoadBalancer(model.LoadBalancerID)
 	}
-	if old != nil && !d.lb.Switched {
+	if old != nil && !d.lb.StatusSwitched {
 		d.Plan.Ports = nil
 		for _, l := range old.Listeners {
 			d.Plan.Ports = append(d.Plan.Ports, l.Port)
 		}
 	}
-	if live := d.Have.Live(model.LoadBalancerID); live != nil || d.outcome == outcomeOfPath && !d.Want.Held.Creation {
+	if live := d.Have.LiveLoadBalancer(model.LoadBalancerID); live != nil || d.outcome == outcomeOfPath && !d.Want.Held.Creation {
 		d.Plan.LoadBalancers = append(d.Plan.LoadBalancers, d.lb.Address())
 	}
 	if d.showsFrontend() {
@@ -170,14 +170,14 @@ func (r *resolution) hasHeldPart() bool {
 		return false
 	}
 	held := r.Want.Held
-	if held.Everything || r.Want.Empty() || held.Creation || held.Replacement || held.Frontend || held.Certificates ||
-		len(held.Members) > 0 || len(r.lb.Previous)+len(r.frontend.Previous)+len(r.surplus) > 0 {
+	if held.Everything || r.Want.IsEmpty() || held.Creation || held.Replacement || held.Frontend || held.Certificates ||
+		len(held.Members) > 0 || len(r.lb.Previous)+len(r.frontend.Previous)+len(r.surplusLoadBalancers) > 0 {
 		return true
 	}
 	for i := range r.lb.Listeners {
 		l := &r.lb.Listeners[i]
 		if l.Live != nil && (!l.Planned || l.HasHeldRule() || l.Desired.DefaultHeld != 0 || l.Desired.OrderHeld != 0 ||
-			len(l.Certs.Blocked) > 0 || l.Certs.Unavailable || l.Certs.AttachedUnavailable) {
+			len(l.Certs.BlockedMembers) > 0 || l.Certs.Unavailable || l.Certs.AttachedUnavailable) {
 			return true
 		}
 	}

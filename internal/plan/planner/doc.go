@@ -19,6 +19,6 @@
 //
 // A Service that changes to another stack, because it starts or stops to share a load balancer, is a member of both
 // stacks during the move. In the new stack (model.MoveIn) its status is not written until listeners and healthy targets
-// exist (plan.Plan.StatusKept). The old stack (model.MoveOut) serves it until its status has shown the new load
+// exist (plan.Plan.MembersWithKeptStatus). The old stack (model.MoveOut) serves it until its status has shown the new load
 // balancer for the time of --replacement-deletion-delay, according to the managed fields of the status.
 package planner

@@ -25,7 +25,7 @@ func heldStack() model.Stack {
 		}
 	}
 	return model.Stack{
-		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
+		ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
 		LoadBalancer: &model.LoadBalancer{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
@@ -135,7 +135,7 @@ func TestSharedSecurityGroupHasATokenUntilItExists(t *testing.T) {
 	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
 		t.Error(text)
 	}
-	have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend"}
+	have.Facts.BackendSecurityGroup = &observed.SecurityGroup{ID: "sg-backend"}
 	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
 		t.Error(text)
 	}
@@ -154,7 +154,7 @@ func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
 		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
 	}
-	data, err := json.Marshal(planner.Describe(want, heldObservedState(), testOptions, plan.Memory{}).Resources[document.TypeBinding]["g1"])
+	data, err := json.Marshal(planner.Describe(want, heldObservedState(), testOptions, plan.Memory{}).Resources[document.TypeTargetGroupBinding]["g1"])
 	if err != nil {
 		t.Fatal(err)
 	}

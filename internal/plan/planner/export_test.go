@@ -8,12 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// LiveGroups returns the ARNs of the live target groups that are retained, by the ID of the desired target group.
-func LiveGroups(want model.Stack, have observed.Stack, opt plan.Options) map[string]string {
-	return match(want, have, opt, plan.Memory{}).groups.GroupARN
+// LiveTargetGroupARNs returns the ARNs of the live target groups that are retained, by the ID of the desired target group.
+func LiveTargetGroupARNs(want model.Stack, have observed.Stack, opt plan.Options) map[string]string {
+	return newResolution(want, have, opt, plan.Memory{}).groups.LiveTargetGroupARNs
 }
 
 // TargetsDeadline returns how long a plan waits for the targets of target groups to become healthy.
 func TargetsDeadline(want model.Stack, have observed.Stack, opt plan.Options, groups []model.GroupRef) time.Duration {
-	return match(want, have, opt, plan.Memory{}).traffic.TargetsDeadline(groups)
+	return newResolution(want, have, opt, plan.Memory{}).traffic.TargetsDeadline(groups)
 }

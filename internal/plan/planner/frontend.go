@@ -13,7 +13,7 @@ import (
 // planFrontend plans the frontend NLB, after the ALB has its listeners.
 func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
-	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.Switched {
+	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.StatusSwitched {
 		lb.SwitchWait = plan.Wait{For: "the load balancer behind it"}
 		return
 	}
@@ -45,7 +45,7 @@ func (d *stepPlanner) planALBTarget(group model.TargetGroup, to resolved.Listene
 
 // registerALB plans to register the ALB as the only target of a target group.
 func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
-	if arn := d.groups.GroupARN[group.ID]; arn != "" {
+	if arn := d.groups.LiveTargetGroupARNs[group.ID]; arn != "" {
 		targets, known := d.albs.ALBTargets(arn)
 		if !known {
 			return ""
@@ -74,13 +74,13 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 	})
 }
 
-// deleteFreed plans to delete the ALB listeners that are no targets of target groups any more when the plan is done.
-func (d *stepPlanner) deleteFreed() {
+// deleteFreedListeners plans to delete the ALB listeners that are no targets of target groups any more when the plan is done.
+func (d *stepPlanner) deleteFreedListeners() {
 	for _, l := range d.targetedListeners {
 		var after []plan.StepID
 		free := true
 		for _, g := range d.Have.TargetGroups {
-			free = free && d.Unavailable(model.AskALBTargets{ARN: g.ARN}) == nil
+			free = free && d.ReadFault(model.AskALBTargets{ARN: g.ARN}) == nil
 			for _, t := range d.Have.Facts.ALBTargets[g.ARN] {
 				if t.ID != d.lb.Live.ARN || t.Port != l.Port {
 					continue

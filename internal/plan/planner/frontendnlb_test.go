@@ -51,7 +51,7 @@ func frontendFacts() observed.Facts {
 
 // albPortsByNLBPort returns the port of the ALB that each port of the frontend NLB forwards to.
 func albPortsByNLBPort(have observed.Stack) map[int32]int32 {
-	lb := have.Live(model.FrontendNLBID)
+	lb := have.LiveLoadBalancer(model.FrontendNLBID)
 	if lb == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func albPortsByNLBPort(have observed.Stack) map[int32]int32 {
 	for _, l := range lb.Listeners {
 		arn := l.Default[0].(model.Forward).Groups[0].Group.ARN
 		for _, t := range have.Facts.ALBTargets[arn] {
-			if t.ID == have.Live(model.LoadBalancerID).ARN {
+			if t.ID == have.LiveLoadBalancer(model.LoadBalancerID).ARN {
 				out[l.Port] = t.Port
 			}
 		}
@@ -67,7 +67,7 @@ func albPortsByNLBPort(have observed.Stack) map[int32]int32 {
 	return out
 }
 
-func randomFrontend(r *rand.Rand, s model.Stack) model.Stack {
+func withRandomFrontendNLB(r *rand.Rand, s model.Stack) model.Stack {
 	if r.IntN(4) == 0 {
 		return s
 	}
@@ -87,23 +87,23 @@ func TestFrontendNLBConvergesAndIsDeleted(t *testing.T) {
 		for range 4 {
 			want := randomDesired(r)
 			want.LoadBalancer.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
-			want = randomFrontend(r, want)
+			want = withRandomFrontendNLB(r, want)
 			have = converge(t, want, have)
-			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
+			if lb := have.LiveLoadBalancer(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
 				continue // all rules are held, so there is nothing to serve
 			}
 			asked := map[int32]int32(nil)
 			if want.FrontendNLB != nil {
 				asked = map[int32]int32{}
 				for _, l := range want.FrontendNLB.Listeners {
-					asked[l.Port] = want.TargetGroup(l.Target()).Port
+					asked[l.Port] = want.TargetGroup(l.DefaultTargetGroupID()).Port
 				}
 			}
 			if got := albPortsByNLBPort(have); !maps.Equal(got, asked) {
 				t.Fatalf("seed %d: want %v, got %v", seed, asked, got)
 			}
 		}
-		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		empty := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := planUntilNoQuestions(t, empty, &have, func(string) string { return "healthy" })
 			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
@@ -115,7 +115,7 @@ func TestFrontendNLBConvergesAndIsDeleted(t *testing.T) {
 }
 
 func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
-	first := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	first := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	have := converge(t, withFrontendNLB(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontendFacts()})
 	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){
 		"held": func(s *model.Stack, _ *model.LoadBalancer) { s.Held.Frontend = true },
@@ -130,7 +130,7 @@ func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
+			want := withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2"))), model.Internal, nil)
 			edit(&want, want.FrontendNLB)
 			if want.Held.Frontend {
 				want.FrontendNLB.Scheme = model.InternetFacing
@@ -141,10 +141,10 @@ func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
 					t.Errorf("a step touches it: %s", s.ID)
 				}
 			}
-			if name != "held" && !strings.Contains(stepIDs(p), "delete listener/listener/FrontendNlb-ls-TCP-80") {
+			if name != "held" && !strings.Contains(stepIDsText(p), "delete listener/listener/FrontendNlb-ls-TCP-80") {
 				t.Errorf("its ports do not follow:\n%s", p.Text())
 			}
-			if !strings.Contains(stepIDs(p), "create target-group/g2") {
+			if !strings.Contains(stepIDsText(p), "create target-group/g2") {
 				t.Errorf("the ALB is not served:\n%s", p.Text())
 			}
 		})
@@ -152,9 +152,9 @@ func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
 }
 
 func TestPortsOfInvalidMembersAreKept(t *testing.T) {
-	want := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
+	want := withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
-	want = withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want = withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	want.Held.FrontendPorts = true
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
 	if p := planUntilNoQuestions(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
@@ -167,14 +167,14 @@ func TestPortsOfInvalidMembersAreKept(t *testing.T) {
 func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	t.Parallel()
 	in := func(scheme model.Scheme) model.Stack {
-		s := withFrontendNLB(withDesiredScheme(scheme, withFinalizers(stackWithRules(ruleTo("/*", "g1")))), scheme, map[int32]int32{80: 80})
+		s := withFrontendNLB(withDesiredScheme(scheme, withFinalizers(stackWithRules(forwardRule("/*", "g1")))), scheme, map[int32]int32{80: 80})
 		s.FrontendNLB.Name += "-" + string(scheme)
 		s.FrontendNLB.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "frontend-nlb-scheme"}}
 		return s
 	}
 	r := newReplacementTest(observed.Stack{Facts: frontendFacts()})
 	r.run(t, in(model.Internal), time.Minute)
-	alb, nlb := r.have.Live(model.LoadBalancerID).ARN, r.have.Live(model.FrontendNLBID).ARN
+	alb, nlb := r.have.LiveLoadBalancer(model.LoadBalancerID).ARN, r.have.LiveLoadBalancer(model.FrontendNLBID).ARN
 	r.run(t, in(model.InternetFacing), time.Minute)
 	for i := range r.have.LoadBalancers {
 		if lb := &r.have.LoadBalancers[i]; lb.ARN == nlb {
@@ -182,7 +182,7 @@ func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 			lb.Tags[naming.ReplacedTag] = r.have.Facts.Now.Add(5 * time.Minute).Format(time.RFC3339) // as after a delay
 		}
 	}
-	r.each = func(p plan.Plan, step plan.StepID) {
+	r.afterStep = func(p plan.Plan, step plan.StepID) {
 		if len(withOnlyLoadBalancer(r.have, nlb).LoadBalancers) > 0 && len(withOnlyLoadBalancer(r.have, alb).LoadBalancers) == 0 {
 			t.Fatalf("after %s the frontend NLB leads nowhere\n%s", step, p.Text())
 		}

@@ -28,9 +28,9 @@ func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map
 	}
 }
 
-// refuseHostnamesOnHeld plans such rules for listeners that are not changed, including listeners of previous load
+// refuseOnHeldListeners plans such rules for listeners that are not changed, including listeners of previous load
 // balancers. For other listeners the desired rules include them.
-func (d *stepPlanner) refuseHostnamesOnHeld() {
+func (d *stepPlanner) refuseOnHeldListeners() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {
 		d.refuseOnLoadBalancer(old, before)
@@ -47,7 +47,7 @@ func (d *stepPlanner) refuseHostnamesOnHeld() {
 func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}
-	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, Revokes: true}
+	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, IsRevocation: true}
 	var made []plan.Step
 	last, answered := int32(0), listeners.AnsweredHostnames{}
 	for _, r := range slices.SortedFunc(slices.Values(l.Rules), func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) }) {
@@ -87,7 +87,7 @@ func (d *stepPlanner) refusalStep(l *observed.Listener, at int32, h model.Foreig
 	rule, found := listeners.RefusalRule(h)
 	d.Findings.Add(found)
 	return plan.Step{
-		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, Revokes: true,
+		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, IsRevocation: true,
 		Do:     plan.CreateRule{Listener: listener, Priority: at, Rule: rule, Tags: d.RuleTags(d.Tags(a.ID, nil))},
 		Blames: []finding.Ref{h.Object},
 	}

@@ -35,7 +35,7 @@ func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 			withdrawn := model.Withdrawn{}
 			for _, p := range c.live {
 				arn := fmt.Sprintf("r%d", p)
-				l.Rules = append(l.Rules, observed.Rule{ARN: arn, Priority: p, Conditions: []model.Condition{model.PathPattern{Values: []string{"/*"}}}, Actions: forwardTo("tg", 1)})
+				l.Rules = append(l.Rules, observed.Rule{ARN: arn, Priority: p, Conditions: []model.Condition{model.PathPattern{Values: []string{"/*"}}}, Actions: weightedForward("tg", 1)})
 				for n := range c.foreign[p] {
 					withdrawn.Hostnames = append(withdrawn.Hostnames, model.ForeignHostname{
 						Rule: arn, Host: model.HostHeader{Values: []string{fmt.Sprintf("h%d-%d.example.com", p, n)}},
@@ -45,7 +45,7 @@ func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 			}
 			have := observed.Stack{Facts: testFacts(), LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{l}}}}
 			have.Facts.Withdrawn = &withdrawn
-			want := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
+			want := model.Stack{ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
 			want.Held.Everything = true
 			p, found := planner.Make(want, have, testOptions, plan.Memory{})
 			var made []int32
@@ -54,7 +54,7 @@ func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 				switch do := s.Do.(type) {
 				case plan.CreateRule:
 					made = append(made, do.Priority)
-					if !s.Revokes || len(do.Rule.Actions) != 1 || !plan.IsErrorResponse(do.Rule.Actions) || len(c.moved) > 0 != (len(s.After) == 1) {
+					if !s.IsRevocation || len(do.Rule.Actions) != 1 || !plan.IsErrorResponse(do.Rule.Actions) || len(c.moved) > 0 != (len(s.After) == 1) {
 						t.Errorf("step %+v", s)
 					}
 				case plan.SetPriorities:

@@ -14,16 +14,16 @@ import (
 // A held rule that exceeds a limit of AWS remains unchanged if it is live. If it is not live, it is created with the
 // conditions that fit.
 func TestRuleOverLimitsIsCreatedWithFewerValues(t *testing.T) {
-	large := ruleTo("/large", "g1")
+	large := forwardRule("/large", "g1")
 	large.Conditions = append(large.Conditions, model.SourceIP{CIDRs: []string{"10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8", "13.0.0.0/8", "14.0.0.0/8"}})
-	live := converge(t, withFinalizers(stackWithRules(large, ruleTo("/*", "g2"))), observed.Stack{Facts: testFacts()})
+	live := converge(t, withFinalizers(stackWithRules(large, forwardRule("/*", "g2"))), observed.Stack{Facts: testFacts()})
 	held := large
 	held.Held, held.Actions, held.PlaceholderConditions = model.HeldInvalid, nil, large.Conditions[:1]
-	if p := planUntilNoQuestions(t, withFinalizers(stackWithRules(held, ruleTo("/*", "g2"))), &live, func(string) string { return "healthy" }); !p.Empty() {
+	if p := planUntilNoQuestions(t, withFinalizers(stackWithRules(held, forwardRule("/*", "g2"))), &live, func(string) string { return "healthy" }); !p.Empty() {
 		t.Errorf("the live rule is touched:\n%s", p.Text())
 	}
-	fresh := converge(t, withFinalizers(stackWithRules(held, ruleTo("/*", "g2"))), observed.Stack{Facts: testFacts()})
-	got := fresh.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	fresh := converge(t, withFinalizers(stackWithRules(held, forwardRule("/*", "g2"))), observed.Stack{Facts: testFacts()})
+	got := fresh.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Rules[0]
 	if diff := cmp.Diff(held.PlaceholderConditions, got.Conditions); diff != "" || !equal.SameActions([]model.Action{plan.HeldResponse}, got.Actions, nil) {
 		t.Errorf("actions %v, conditions (-want +got):\n%s", got.Actions, diff)
 	}

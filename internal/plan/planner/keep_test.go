@@ -21,8 +21,8 @@ func reasonsText(found finding.List) string {
 	return strings.Join(out, " ")
 }
 
-// withScheme returns a desired state whose member sets the scheme.
-func withScheme(s model.Stack) model.Stack {
+// withExplicitScheme returns a desired state whose member sets the scheme.
+func withExplicitScheme(s model.Stack) model.Stack {
 	alb := *s.LoadBalancer
 	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
 	s.LoadBalancer = &alb
@@ -30,15 +30,15 @@ func withScheme(s model.Stack) model.Stack {
 }
 
 func TestUnsetSchemeIsKept(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	desired.LoadBalancer.Scheme = model.InternetFacing
 	have := converge(t, desired, observed.Stack{Facts: publicFacts()})
-	desired = withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired = withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
 	if !p.Empty() || reasonsText(found) != "SchemeKept" {
 		t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
-	if p, found := planner.Make(withScheme(desired), have, testOptions, plan.Memory{}); !hasStep(p, "create load-balancer/LoadBalancer") || reasonsText(found) != "" {
+	if p, found := planner.Make(withExplicitScheme(desired), have, testOptions, plan.Memory{}); !hasStep(p, "create load-balancer/LoadBalancer") || reasonsText(found) != "" {
 		t.Errorf("it is named: findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 }
@@ -46,7 +46,7 @@ func TestUnsetSchemeIsKept(t *testing.T) {
 // A second load balancer, which another user created with the same tags as the load balancer of the stack, is neither
 // changed nor deleted.
 func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	double := have.LoadBalancers[0]
 	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
@@ -58,7 +58,7 @@ func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
 }
 
 func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	// A range for the port of a listener may come from an earlier desired state, so its removal is not reported.
 	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
@@ -72,7 +72,7 @@ func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	// After an interrupted change, the rule may belong to a listener that was never created.
-	unfinished := plan.Memory{Unfinished: true}
+	unfinished := plan.Memory{LastChangeUnfinished: true}
 	if p, found := planner.Make(desired, have, testOptions, unfinished); reasonsText(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
@@ -83,7 +83,7 @@ func TestDeletedSecurityGroupRulesAreReported(t *testing.T) {
 }
 
 func TestImmutableSettingsAreReported(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	desired.LoadBalancer.CoIPPool = "pool-1"
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	desired.LoadBalancer.CoIPPool = "pool-2"
@@ -94,7 +94,7 @@ func TestImmutableSettingsAreReported(t *testing.T) {
 }
 
 func TestTargetGroupInUseIsPreferredOverDuplicate(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	used := &have.TargetGroups[0]
 	used.Name, used.LoadBalancers = "renamed", []string{have.LoadBalancers[0].ARN}
@@ -103,7 +103,7 @@ func TestTargetGroupInUseIsPreferredOverDuplicate(t *testing.T) {
 	have.TargetGroups = append([]observed.TargetGroup{double}, have.TargetGroups...)
 	have.Facts.Health = map[string]observed.Health{}
 	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
-	if ids := stepIDs(p); ids != "delete target-group/a-double" {
+	if ids := stepIDsText(p); ids != "delete target-group/a-double" {
 		t.Errorf("got\n%s", ids)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
 	named := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{Name: "external"}}}}}
-	rule := ruleTo("/a", "")
+	rule := forwardRule("/a", "")
 	rule.Actions = named
 	want := stackWithRules(rule)
 	want.TargetGroups = nil
@@ -44,7 +44,7 @@ func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
 		}
 	}
 	if seen != 2 {
-		t.Errorf("%d steps with actions, want a listener and a rule:\n%s", seen, stepIDs(p))
+		t.Errorf("%d steps with actions, want a listener and a rule:\n%s", seen, stepIDsText(p))
 	}
 	if diff := cmp.Diff(model.GroupRef{Name: "external"}, named[0].(model.Forward).Groups[0].Group); diff != "" {
 		t.Errorf("the desired state was changed (-want +got):\n%s", diff)
@@ -52,13 +52,13 @@ func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
 }
 
 func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
-	first := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
+	first := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 	l := &first.LoadBalancer.Listeners[0]
 	l.Port, l.TLS = 443, &model.TLS{Policy: "p", MutualAuth: &model.MutualAuth{Mode: "passthrough"}, Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"iam-certificate"}},
 	}}
 	have := converge(t, first, observed.Stack{Facts: testFacts()})
-	second := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
+	second := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 	second.LoadBalancer.Listeners[0].Port = 443
 	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
 	t.Run("stay on", func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
 // default certificate. Before, it was an additional certificate of the live listener.
 func TestCertificateOfAHeldMemberBecomesTheDefault(t *testing.T) {
 	held := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "held"}
-	desired := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 	l := &desired.LoadBalancer.Listeners[0]
 	l.Port, l.TLS = 443, &model.TLS{Policy: "p", Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"certificate-a"}}, model.CertARNs{Member: held, ARNs: []string{"certificate-b"}},

@@ -13,17 +13,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// resolver returns the Resolver for the listeners of the stack.
-func (r *resolution) resolver() *listeners.Resolver {
-	return listeners.NewResolver(r.groups, r.usage, certificates.NewChooser(r.Draft, r.certificates, r.retention), r.retention, r.keys)
+// listenerResolver returns the Resolver for the listeners of the stack.
+func (r *resolution) listenerResolver() *listeners.Resolver {
+	return listeners.NewResolver(r.groups, r.usage, certificates.NewChooser(r.Draft, r.certificates, r.retention), r.retention, r.conditionKeys)
 }
 
 // resolveListeners resolves the listeners of the load balancer of the stack.
 func (r *resolution) resolveListeners() {
-	resolver := r.resolver()
+	resolver := r.listenerResolver()
 	for _, w := range r.lb.Desired.Listeners {
 		l := resolver.Resolve(&r.lb, w)
-		if l.Certs.Withdrawn() {
+		if l.Certs.IsWithdrawn() {
 			r.lb.WithdrawnPorts = append(r.lb.WithdrawnPorts, w.Port) // it is deleted together with listeners that no object requests
 			continue
 		}
@@ -36,14 +36,14 @@ func (r *resolution) resolveListeners() {
 		}
 	}
 	r.retainListeners()
-	rules.NewRuleQuota(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
+	rules.NewRuleQuota(r.groups, r.finalizers, r.conditionKeys, &r.lb).Resolve()
 }
 
 // resolveFrontendListeners resolves the listeners of the frontend NLB. A listener whose ALB port has no listener yet is not
 // created.
 func (r *resolution) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
-		l := r.resolver().Resolve(&r.frontend, w)
+		l := r.listenerResolver().Resolve(&r.frontend, w)
 		_, _, l.Planned = r.frontendTarget(w)
 		r.frontend.Listeners = append(r.frontend.Listeners, l)
 	}
@@ -57,16 +57,16 @@ func (r *resolution) resolveHeldFrontendPorts() {
 		return
 	}
 	for _, l := range r.frontend.Live.Listeners {
-		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.leadsToStayingListener(l) {
+		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.forwardsToRetainedListener(l) {
 			r.frontend.HeldPorts = append(r.frontend.HeldPorts, l.Port)
-			r.usage.KeepGroups(l.Default)
+			r.usage.KeepTargetGroups(l.Default)
 		}
 	}
 }
 
-// leadsToStayingListener reports whether a live listener of the frontend NLB forwards, or may forward, to an ALB
+// forwardsToRetainedListener reports whether a live listener of the frontend NLB forwards, or may forward, to an ALB
 // listener that is retained.
-func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
+func (r *resolution) forwardsToRetainedListener(l observed.Listener) bool {
 	for _, g := range model.ForwardedGroups(l.Default) {
 		targets, known := r.albs.ALBTargets(g.Group.ARN)
 		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool {
@@ -81,7 +81,7 @@ func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
 // frontendTarget returns the ALB listener and the target group to which a listener of the frontend NLB forwards;
 // false if there is none yet.
 func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
-	g := r.groups.DesiredGroups[l.Target()]
+	g := r.groups.DesiredTargetGroups[l.DefaultTargetGroupID()]
 	if g == nil {
 		return resolved.Listener{}, model.TargetGroup{}, false
 	}
@@ -107,17 +107,17 @@ func (r *resolution) retainListeners() {
 		kept := resolved.Listener{LB: &r.lb, Desired: model.Listener{Port: l.Port}, Live: l}
 		for j := range l.Rules {
 			rule := &l.Rules[j]
-			if r.retention.RetainedBy(rule) == nil && !listeners.RefusesForeignHostnames(l, rule, foreign) {
+			if r.retention.RetainedMemberOf(rule) == nil && !listeners.RefusesForeignHostnames(l, rule, foreign) {
 				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}
-			r.usage.KeepGroups(rule.Actions)
+			r.usage.KeepTargetGroups(rule.Actions)
 		}
-		kept.ForeignDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
-			return x.All && plan.GroupsOwnedBy(r.groups.TargetGroupIDs(l.Default), x.Member)
+		kept.HasForeignDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
+			return x.All && plan.AreTargetGroupsOwnedBy(r.groups.TargetGroupIDs(l.Default), x.Member)
 		})
-		if !kept.ForeignDefault {
-			r.usage.KeepGroups(l.Default)
+		if !kept.HasForeignDefault {
+			r.usage.KeepTargetGroups(l.Default)
 		}
 		r.lb.Listeners = append(r.lb.Listeners, kept)
 		r.Plan.Ports = append(r.Plan.Ports, l.Port)
@@ -125,7 +125,7 @@ func (r *resolution) retainListeners() {
 	}
 	for _, l := range r.lb.Listeners {
 		if !l.Planned && l.Live != nil && hasListener(r.Want.LoadBalancer, l.Desired.Port) {
-			r.usage.KeepListener(l.Live)
+			r.usage.KeepTargetGroupsOfListener(l.Live)
 		}
 	}
 }

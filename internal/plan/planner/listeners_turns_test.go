@@ -31,7 +31,7 @@ func stackListeningOn(ports map[string][]int32) model.Stack {
 		}
 	}
 	slices.Sort(all)
-	st := sharedLoadBalancerTest{ports: all}.stack(rules)
+	st := sharedStackGenerator{ports: all}.stackOf(rules)
 	for i := range st.LoadBalancer.Listeners {
 		l := &st.LoadBalancer.Listeners[i]
 		l.Members = []finding.Ref{memberOf(owner[l.Port])}

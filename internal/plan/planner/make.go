@@ -17,14 +17,14 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		return accelerators.Make(want, have, opt, memory)
 	}
 	have, withdrawn := authority.Revoke(have)
-	want, again := withoutDeparted(want, have, opt)
+	want, again := withoutDepartedMembers(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	diff(r)
-	moves{r}.reportDepartures()
+	memberMoves{r}.reportDepartures()
 	if again > 0 {
 		r.RetryWithin(again)
 	}
-	r.Plan.Retains = r.hasHeldPart()
+	r.Plan.HasRetainedParts = r.hasHeldPart()
 	withdrawn.Prepend(&r.Plan)
 	r.Findings.Add(withdrawn.Findings...)
 	return r.Plan, r.Findings

@@ -16,7 +16,7 @@ import (
 // stackWithRules returns the desired state of a load balancer with one listener that has the given rules.
 func stackWithRules(rules ...model.Rule) model.Stack {
 	s := model.Stack{
-		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
+		ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},
 		LoadBalancer: &model.LoadBalancer{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
@@ -44,7 +44,7 @@ func stackWithRules(rules ...model.Rule) model.Stack {
 	return s
 }
 
-func ruleTo(path, group string) model.Rule {
+func forwardRule(path, group string) model.Rule {
 	return model.Rule{
 		Conditions: []model.Condition{model.PathPattern{Values: []string{path}}},
 		Actions:    []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: group}}}}},
@@ -60,7 +60,7 @@ func withFinalizers(s model.Stack) model.Stack {
 	return s
 }
 
-func stepIDs(p plan.Plan) string {
+func stepIDsText(p plan.Plan) string {
 	var out []string
 	for _, s := range p.Steps {
 		out = append(out, string(s.ID))
@@ -69,7 +69,7 @@ func stepIDs(p plan.Plan) string {
 }
 
 func TestFirstPlanAddsFinalizerAndCreatesResourcesInOrder(t *testing.T) {
-	p, found := planner.Make(stackWithRules(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+	p, found := planner.Make(stackWithRules(forwardRule("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -84,25 +84,25 @@ func TestFirstPlanAddsFinalizerAndCreatesResourcesInOrder(t *testing.T) {
 		"create listener/80",
 		"create rule/80:1",
 	}, "\n")
-	if got := stepIDs(p); got != want {
+	if got := stepIDsText(p); got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
 }
 
 func TestNothingIsPlannedForAnEmptyStack(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	if p, _ := planner.Make(model.Stack{ID: testStack}, have, testOptions, plan.Memory{}); !p.Empty() {
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	if p, _ := planner.Make(model.Stack{ID: testStackID}, have, testOptions, plan.Memory{}); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 }
 
 func TestDeletionRemovesTheFinalizerLast(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	gone := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	p, _ := planner.Make(gone, have, testOptions, plan.Memory{})
 	order := []string{"delete load-balancer/", "unbind binding/", "delete target-group/", "delete security-group/", "delete backend-security-group/", "release finalizer/"}
 	at := -1
-	ids := stepIDs(p)
+	ids := stepIDsText(p)
 	for _, o := range order {
 		i := strings.Index(ids, o)
 		if i <= at {
@@ -118,9 +118,9 @@ func TestDeletionRemovesTheFinalizerLast(t *testing.T) {
 }
 
 func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	guard := finding.Finding{Object: testMember, Reason: finding.DeletionProtected, Blocks: finding.BlocksStack}
-	gone := model.Stack{ID: testStack, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	gone := model.Stack{ID: testStackID, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	p, found := planner.Make(gone, have, testOptions, plan.Memory{})
 	if !p.Empty() || len(found) != 1 || found[0].Reason != finding.DeletionProtected {
 		t.Errorf("want no steps and one finding, got %v and\n%s", found, p.Text())
@@ -129,14 +129,14 @@ func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
 
 func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "tenth"}
-	desired := stackWithRules(ruleTo("/a", "g1"))
+	desired := stackWithRules(forwardRule("/a", "g1"))
 	l := &desired.LoadBalancer.Listeners[0]
 	l.Port = 443
 	l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"arn:aws:acm:us-west-2:1:certificate/good"}},
 		model.CertARNs{Member: other, ARNs: []string{"arn:aws:acm:us-west-2:1:certificate/gone"}, Field: "certificate-arn"},
 	}}
-	bad := ruleTo("/b", "g2")
+	bad := forwardRule("/b", "g2")
 	bad.Member = other
 	l.Rules = append(l.Rules, bad)
 	facts := testFacts()
@@ -159,19 +159,19 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 }
 
 func TestNothingIsCreatedIfEveryRuleIsHeld(t *testing.T) {
-	bad := ruleTo("/b", "g2")
+	bad := forwardRule("/b", "g2")
 	bad.Held = model.HeldInvalid
 	p, _ := planner.Make(stackWithRules(bad), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
-	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
+	if got, want := stepIDsText(p), "claim finalizer/Ingress shop/web"; got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
 }
 
 func TestNoTargetGroupIsCreatedForAHeldRule(t *testing.T) {
-	bad := ruleTo("/b", "g2")
+	bad := forwardRule("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := planner.Make(withFinalizers(stackWithRules(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
-	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
+	p, _ := planner.Make(withFinalizers(stackWithRules(forwardRule("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+	if ids := stepIDsText(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)
 	}
 }
@@ -179,14 +179,14 @@ func TestNoTargetGroupIsCreatedForAHeldRule(t *testing.T) {
 // A binding of another namespace is not used, because any user may set the labels of the controller on a binding in
 // their own namespace.
 func TestBindingOfAnotherNamespaceIsNotUsed(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	if len(have.Bindings) != 1 {
 		t.Fatalf("%d bindings", len(have.Bindings))
 	}
 	have.Bindings[0].Namespace = "other"
 	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
-	if diff := cmp.Diff("bind binding/g1", stepIDs(p)); diff != "" {
+	if diff := cmp.Diff("bind binding/g1", stepIDsText(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -23,15 +23,15 @@ func (r *resolution) matchLive() {
 		case r.isKept(&r.lb, lb):
 			r.lb.Live = r.chooseKept(r.lb.Live, lb)
 		default:
-			r.surplus = append(r.surplus, *lb)
+			r.surplusLoadBalancers = append(r.surplusLoadBalancers, *lb)
 		}
 	}
-	if r.Opt.CreateFirst && !r.Want.Empty() {
-		r.surplus = slices.DeleteFunc(r.surplus, func(lb observed.LoadBalancer) bool {
+	if r.Opt.CreateFirst && !r.Want.IsEmpty() {
+		r.surplusLoadBalancers = slices.DeleteFunc(r.surplusLoadBalancers, func(lb observed.LoadBalancer) bool {
 			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.keepBlockedReplacement(lb)
 		})
 	}
-	r.targets.MatchGroups()
+	r.targets.MatchTargetGroups()
 	r.recordKnownIDs()
 }
 
@@ -46,12 +46,12 @@ func (r *resolution) recordKnownIDs() {
 			r.KnownIDs[lb.ListenerAddress(l.Port)] = l.ARN
 		}
 	}
-	if g := securitygroups.ManagedGroup(r.Have.SecurityGroups, r.lb.Live); g != nil {
+	if g := securitygroups.LiveManagedSecurityGroup(r.Have.SecurityGroups, r.lb.Live); g != nil {
 		r.KnownIDs[plan.ManagedGroupAddress] = g.ID
 	}
 	if id := r.Want.BackendGroup.Given; id != "" {
 		r.KnownIDs[plan.BackendGroupAddress] = id
-	} else if g := r.Have.Facts.BackendGroup; g != nil {
+	} else if g := r.Have.Facts.BackendSecurityGroup; g != nil {
 		r.KnownIDs[plan.BackendGroupAddress] = g.ID
 	}
 	for _, lb := range r.Have.LoadBalancers {
@@ -106,6 +106,6 @@ func (r *resolution) keepBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false
 	}
-	equal.EachForward(lb.Listeners, func(arn string) { r.usage.KeptGroups[arn] = true })
+	equal.EachForwardedARN(lb.Listeners, func(arn string) { r.usage.KeptTargetGroups[arn] = true })
 	return true
 }

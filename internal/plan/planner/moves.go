@@ -21,9 +21,9 @@ import (
 // resolve the new name as after the replacement of a load balancer. Afterwards the member leaves this stack. The status and
 // the time of its last edit record the progress, so that a restart loses nothing.
 
-// withoutDeparted returns the stack without the members whose clients have had time to follow them to another stack, and the
-// time after which the others must be checked again.
-func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
+// withoutDepartedMembers returns the stack without the members whose clients have had time to follow them to another stack,
+// and the time after which the others must be checked again.
+func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
 	for _, d := range want.MovesOut {
@@ -54,7 +54,7 @@ func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (m
 	if len(stays) == 0 && want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 		return original, again
 	}
-	if len(stays) == 0 && protectionRemains(want.LoadBalancer, have) {
+	if len(stays) == 0 && mustDisableProtection(want.LoadBalancer, have) {
 		return original, durations.LastPoll
 	}
 	if len(stays) == 0 {
@@ -68,19 +68,19 @@ func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (m
 	return want, again
 }
 
-// protectionRemains reports whether the deletion protection of the live load balancer still has to be switched off.
-func protectionRemains(desired *model.LoadBalancer, have observed.Stack) bool {
+// mustDisableProtection reports whether the deletion protection of the live load balancer still has to be switched off.
+func mustDisableProtection(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.ProtectionAttribute]
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
-// moves determines when members have moved to or from other stacks.
-type moves struct{ *resolution }
+// memberMoves determines when members have moved to or from other stacks.
+type memberMoves struct{ *resolution }
 
-// reportProtected reports that the last members cannot leave, because the load balancer that they do not need any
+// reportDeletionProtection reports that the last members cannot leave, because the load balancer that they do not need any
 // more is protected from deletion.
-func (r moves) reportProtected() {
+func (r memberMoves) reportDeletionProtection() {
 	for _, d := range r.Want.MovesOut {
 		if !d.Since.IsZero() && len(r.Want.MovesOut) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 			r.Findings.Add(finding.Finding{
@@ -94,7 +94,7 @@ func (r moves) reportProtected() {
 
 // reportDepartures reports to members that have moved until when this stack serves them, and when it does not any
 // more.
-func (r moves) reportDepartures() {
+func (r memberMoves) reportDepartures() {
 	old := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID)
 	if old == nil || r.Want.Held.Everything {
 		return
@@ -115,8 +115,8 @@ func (r moves) reportDepartures() {
 	}
 }
 
-// planArrivals records members that come from another stack and whose status does not show this one yet.
-func (r moves) planArrivals() {
+// recordArrivals records members that come from another stack and whose status does not show this one yet.
+func (r memberMoves) recordArrivals() {
 	for _, a := range r.Want.MovesIn {
 		wait := plan.Wait{For: "all of its ports"}
 		if !a.Partial {
@@ -125,7 +125,7 @@ func (r moves) planArrivals() {
 		if wait.For == "" {
 			continue
 		}
-		r.Plan.StatusKept = append(r.Plan.StatusKept, a.Member)
+		r.Plan.MembersWithKeptStatus = append(r.Plan.MembersWithKeptStatus, a.Member)
 		if !a.Partial {
 			r.RetryWithin(cmp.Or(wait.RetryAfter, durations.FirstPoll))
 		}
@@ -146,7 +146,7 @@ func (r moves) planArrivals() {
 }
 
 // arrivalWait returns the wait until the load balancer can serve a member; the zero Wait if it can.
-func (r moves) arrivalWait(ref finding.Ref) plan.Wait {
+func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {
 		if !slices.Contains(l.Desired.Members, ref) {
@@ -160,11 +160,11 @@ func (r moves) arrivalWait(ref finding.Ref) plan.Wait {
 			return plan.Wait{For: fmt.Sprintf("a listener on port %d", l.Desired.Port)}
 		}
 		for _, g := range to.Groups {
-			arn := r.traffic.ARN(g.Group)
+			arn := r.traffic.TargetGroupARN(g.Group)
 			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
 				return plan.Wait{For: fmt.Sprintf("the targets of port %d", l.Desired.Port)}
 			}
-			if equal.Weight(g.Weight) > 0 && g.Group.ID != "" && !r.traffic.Ready(arn) {
+			if equal.WeightOrDefault(g.Weight) > 0 && g.Group.ID != "" && !r.traffic.IsReady(arn) {
 				pending = append(pending, g.Group)
 			}
 		}

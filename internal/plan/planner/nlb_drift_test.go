@@ -99,7 +99,7 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 				c.options(&options)
 			}
 			p, found := planner.Make(want, have, options, plan.Memory{})
-			if got := stepIDs(p); got != c.steps || reasonsText(found) != c.found {
+			if got := stepIDsText(p); got != c.steps || reasonsText(found) != c.found {
 				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reasonsText(found), p.Text())
 			}
 			if c.found == "SettingFixed" && !strings.HasSuffix(found[0].Fix, "create a new load balancer with another Service") {
@@ -132,7 +132,7 @@ func TestHealthCheckIntervalChangeReplacesTargetGroupWithoutFeatureGate(t *testi
 		options := testOptions
 		options.ReplaceForHealthChecks = replace
 		want.TargetGroups[0].HealthCheck.HealthyThreshold = 4
-		if p, _ := planner.Make(want, have, options, plan.Memory{}); stepIDs(p) != "health-check target-group/shop/web:80" {
+		if p, _ := planner.Make(want, have, options, plan.Memory{}); stepIDsText(p) != "health-check target-group/shop/web:80" {
 			t.Errorf("replace %t: want the health check changed, got\n%s", replace, p.Text())
 		}
 		want.TargetGroups[0].HealthCheck.IntervalSeconds = 30
@@ -145,7 +145,7 @@ func TestHealthCheckIntervalChangeReplacesTargetGroupWithoutFeatureGate(t *testi
 
 // ICMP rules need no listener, and an ICMP rule that is no longer desired is recognized as the controller's own and
 // revoked without a report.
-func TestRulesForICMP(t *testing.T) {
+func TestUndesiredICMPRulesAreRevoked(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{3: model.TCP})
 	managed := want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	plain := managed.Group.Ingress
@@ -156,8 +156,8 @@ func TestRulesForICMP(t *testing.T) {
 	managed.Group.Ingress = plain
 	want.LoadBalancer.SecurityGroups = managed
 	p, found := planner.Make(want, have, testOptions, plan.Memory{})
-	if stepIDs(p) != "rules security-group/ManagedLBSecurityGroup" || reasonsText(found) != "" {
-		t.Errorf("got %s and %v", stepIDs(p), found)
+	if stepIDsText(p) != "rules security-group/ManagedLBSecurityGroup" || reasonsText(found) != "" {
+		t.Errorf("got %s and %v", stepIDsText(p), found)
 	}
 	if got := p.Steps[0].Do.(plan.ChangeIngress); len(got.Revoke) != 2 || len(got.Authorize) != 0 {
 		t.Errorf("got %+v", got)
@@ -233,7 +233,7 @@ func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 			c.desired(want.LoadBalancer)
 			have.Facts.Health = map[string]observed.Health{}
 			targets := simulatedTargets{}
-			targets.update(&have)
+			targets.updateHealth(&have)
 			p, found := planner.Make(want, have, options, plan.Memory{})
 			first := plan.Verb("")
 			for _, s := range p.Steps {
@@ -249,7 +249,7 @@ func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 				t.Errorf("want %s first and %s, got %s and %v\n%s", wantFirst, reason, first, found, p.Text())
 			}
 			convergeService(t, name, want, &have, options, targets)
-			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != c.scheme || len(have.LoadBalancers) != 1 {
+			if lb := have.LiveLoadBalancer(model.LoadBalancerID); lb == nil || lb.Scheme != c.scheme || len(have.LoadBalancers) != 1 {
 				t.Errorf("got %+v", have.LoadBalancers)
 			}
 		})
@@ -266,7 +266,7 @@ func TestProtectedLoadBalancerIsNotReplaced(t *testing.T) {
 	want := networkStack(model.InternetFacing, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	p, found := planner.Make(want, have, options, plan.Memory{})
-	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || reasonsText(found) != "ReplacementHeld" {
+	if stepIDsText(p) != "attributes load-balancer/LoadBalancer" || reasonsText(found) != "ReplacementHeld" {
 		t.Errorf("findings %q, steps\n%s", reasonsText(found), p.Text())
 	}
 }

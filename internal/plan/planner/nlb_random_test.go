@@ -70,17 +70,17 @@ func randomService(r *rand.Rand, withoutGroups bool) model.Stack {
 		}
 	}
 	for i := range lb.Listeners {
-		randomListener(r, &s, &lb.Listeners[i])
+		randomizeListener(r, &s, &lb.Listeners[i])
 	}
 	return s
 }
 
-// randomListener adds random settings to a listener, such as a second target group.
-func randomListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
+// randomizeListener adds random settings to a listener, such as a second target group.
+func randomizeListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 	if r.IntN(3) == 0 {
 		l.Attributes = map[string]string{"tcp.idle_timeout.seconds": fmt.Sprint(60 + r.IntN(3))}
 	}
-	at := slices.IndexFunc(s.TargetGroups, func(g model.TargetGroup) bool { return g.ID == l.Target() })
+	at := slices.IndexFunc(s.TargetGroups, func(g model.TargetGroup) bool { return g.ID == l.DefaultTargetGroupID() })
 	own := &s.TargetGroups[at]
 	if l.TLS != nil && r.IntN(3) == 0 {
 		own.Protocol, own.Name = "TLS", own.Name+"-tls"
@@ -97,7 +97,7 @@ func randomListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 	one, two := int32(r.IntN(3)), int32(1+r.IntN(3))
 	on := r.IntN(2) == 0
 	l.Default = []model.Action{model.Forward{
-		Groups:     []model.WeightedGroup{{Group: model.GroupRef{ID: l.Target()}, Weight: &one}, {Group: model.GroupRef{ID: canary.ID}, Weight: &two}},
+		Groups:     []model.WeightedGroup{{Group: model.GroupRef{ID: l.DefaultTargetGroupID()}, Weight: &one}, {Group: model.GroupRef{ID: canary.ID}, Weight: &two}},
 		Stickiness: &model.GroupStickiness{Enabled: &on},
 	}}
 }
@@ -122,7 +122,7 @@ func serviceFacts() observed.Facts {
 // created, and are healthy some runs after a load balancer forwards to it.
 type simulatedTargets map[string]int
 
-func (r simulatedTargets) update(have *observed.Stack) {
+func (r simulatedTargets) updateHealth(have *observed.Stack) {
 	have.Facts.Health = map[string]observed.Health{}
 	for _, g := range have.TargetGroups {
 		attached := slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool {
@@ -150,7 +150,7 @@ func (r simulatedTargets) update(have *observed.Stack) {
 
 // targetGroupsServingPort returns the target groups that receive new connections on a port.
 func targetGroupsServingPort(have observed.Stack, port int32) (out []string) {
-	lb := have.Live(model.LoadBalancerID)
+	lb := have.LiveLoadBalancer(model.LoadBalancerID)
 	if lb == nil {
 		return nil
 	}
@@ -180,19 +180,19 @@ func checkKeepsServing(t *testing.T, before, now observed.Stack, text string) {
 		}
 		return ""
 	}
-	lb, was := now.Live(model.LoadBalancerID), before.Live(model.LoadBalancerID)
+	lb, was := now.LiveLoadBalancer(model.LoadBalancerID), before.LiveLoadBalancer(model.LoadBalancerID)
 	if lb == nil || was == nil || lb.ARN != was.ARN || lb.Scheme != was.Scheme {
 		return
 	}
 	for _, l := range lb.Listeners {
 		had := targetGroupsServingPort(before, l.Port)
-		if !slices.ContainsFunc(had, func(arn string) bool { h := before.Facts.Health[arn]; return h.Count("healthy") > 0 }) {
+		if !slices.ContainsFunc(had, func(arn string) bool { h := before.Facts.Health[arn]; return h.CountInStates("healthy") > 0 }) {
 			continue
 		}
 		for _, arn := range targetGroupsServingPort(now, l.Port) {
 			h := before.Facts.Health[arn]
 			same := kind(now, arn) == kind(before, had[0])
-			if !slices.Contains(had, arn) && (len(h.Targets) == 0 || same && h.Count("healthy") == 0) {
+			if !slices.Contains(had, arn) && (len(h.Targets) == 0 || same && h.CountInStates("healthy") == 0) {
 				t.Fatalf("port %d goes from %v to %s with targets %v:\n%s", l.Port, had, arn, h.Targets, text)
 			}
 		}
@@ -211,7 +211,7 @@ func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 		for range 4 {
 			want := randomService(r, seed%4 == 0)
 			convergeService(t, fmt.Sprintf("seed %d", seed), want, &have, options, targets)
-			lb := have.Live(model.LoadBalancerID)
+			lb := have.LiveLoadBalancer(model.LoadBalancerID)
 			if lb == nil || len(have.LoadBalancers) != 1 || len(have.TargetGroups) != len(want.TargetGroups) || len(have.Bindings) != len(want.TargetGroups) {
 				t.Fatalf("seed %d: %d load balancers, %d target groups, %d bindings", seed, len(have.LoadBalancers), len(have.TargetGroups), len(have.Bindings))
 			}
@@ -231,7 +231,7 @@ func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 func convergeService(t *testing.T, name string, want model.Stack, have *observed.Stack, options plan.Options, targets simulatedTargets) {
 	t.Helper()
 	for range 40 {
-		targets.update(have)
+		targets.updateHealth(have)
 		p, found := planner.Make(want, *have, options, plan.Memory{})
 		for _, q := range p.Questions {
 			if h, ok := q.(model.AskHealth); !ok || h.ARN == "" {

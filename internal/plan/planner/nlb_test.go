@@ -110,7 +110,7 @@ func TestNetworkLoadBalancerConvergesAndIsDeleted(t *testing.T) {
 				checkListenersAreValid(t, plantest.Simulate(have, p.KnownIDs, steps[:n]), p.Text())
 			}
 			have = converge(t, want, have)
-			lb := have.Live(model.LoadBalancerID)
+			lb := have.LiveLoadBalancer(model.LoadBalancerID)
 			if lb == nil || lb.Type != "network" || lb.Scheme != want.LoadBalancer.Scheme || len(have.LoadBalancers) != 1 || len(have.TargetGroups) != len(want.TargetGroups) {
 				t.Fatalf("seed %d: want %s, got %+v", seed, want.LoadBalancer.Scheme, have.LoadBalancers)
 			}
@@ -137,17 +137,17 @@ func TestHeldPortOfNetworkLoadBalancerIsNotChanged(t *testing.T) {
 	want.LoadBalancer.SecurityGroups = nil
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
-	lb := have.Live(model.LoadBalancerID)
+	lb := have.LiveLoadBalancer(model.LoadBalancerID)
 	if len(lb.Listeners) != 1 || lb.Listeners[0].Port != 80 || len(lb.SecurityGroups)+len(have.SecurityGroups) > 0 {
 		t.Fatalf("want port 80 alone and no security group, got %+v", lb)
 	}
 	want.LoadBalancer.Listeners[0].DefaultHeld = 0
 	have = converge(t, want, have)
-	served := have.Live(model.LoadBalancerID).Listeners[0].Default
+	served := have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Default
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	want.LoadBalancer.Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "shop/web:80"}}}}}
 	have = converge(t, want, have)
-	if got := have.Live(model.LoadBalancerID).Listeners[0]; got.Port != 53 || !reflect.DeepEqual(got.Default, served) {
+	if got := have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0]; got.Port != 53 || !reflect.DeepEqual(got.Default, served) {
 		t.Fatalf("want port 53 as it was, got %+v", got)
 	}
 }
@@ -159,7 +159,7 @@ func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldRefused
 	have = converge(t, want, have)
 	checkListenersAreValid(t, have, "")
-	ports := have.Live(model.LoadBalancerID).Listeners
+	ports := have.LiveLoadBalancer(model.LoadBalancerID).Listeners
 	if ports[0].Protocol != "UDP" || ports[1].Protocol != "TLS" || len(have.TargetGroups) != 2 {
 		t.Errorf("got %+v and %d target groups", ports, len(have.TargetGroups))
 	}

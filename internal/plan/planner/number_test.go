@@ -13,8 +13,8 @@ import (
 // so that a refusal of the new rule costs no further calls. A tag that a user changes does not wait for the new rule.
 func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	t.Parallel()
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
-	desired := withFinalizers(stackWithRules(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a", "g1"), forwardRule("/b", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := withFinalizers(stackWithRules(forwardRule("/new", "g1"), forwardRule("/a", "g1"), forwardRule("/b", "g1")))
 	desired.LoadBalancer.Listeners[0].Rules[2].Tags = map[string]string{"team": "a"}
 	p, _ := planner.Make(desired, have, testOptions, plan.Memory{})
 	var created plan.StepID

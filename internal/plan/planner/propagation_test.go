@@ -35,8 +35,8 @@ func deletesTargets(s plan.Step) bool {
 }
 
 func TestTargetsStayUntilAllNodesForwardByTheNewRules(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	want := withFinalizers(stackWithRules(ruleTo("/*", "g2")))
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	want := withFinalizers(stackWithRules(forwardRule("/*", "g2")))
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
 	rerouted, memory := false, plan.Memory{}
@@ -52,7 +52,7 @@ func TestTargetsStayUntilAllNodesForwardByTheNewRules(t *testing.T) {
 				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
 			}
 			if plan.ChangesRouting(s.Do) {
-				rerouted, memory.PropagationLeft = true, 10*time.Second
+				rerouted, memory.RemainingPropagation = true, 10*time.Second
 			}
 		}
 		have = plantest.Simulate(have, p.KnownIDs, steps)
@@ -60,7 +60,7 @@ func TestTargetsStayUntilAllNodesForwardByTheNewRules(t *testing.T) {
 	if !rerouted {
 		t.Fatal("the rule does not lead to the new targets")
 	}
-	memory.PropagationLeft = 4 * time.Second
+	memory.RemainingPropagation = 4 * time.Second
 	p := planWithHealthyTargets(t, want, &have, opt, memory)
 	waiting := 0
 	for _, s := range p.Steps {
@@ -71,19 +71,19 @@ func TestTargetsStayUntilAllNodesForwardByTheNewRules(t *testing.T) {
 	if waiting == 0 || len(stepsInOrder(p)) > 0 {
 		t.Errorf("want the end of the old targets to wait 4s:\n%s", p.Text())
 	}
-	memory.PropagationLeft = 0
+	memory.RemainingPropagation = 0
 	if p := planWithHealthyTargets(t, want, &have, opt, memory); len(stepsInOrder(p)) == 0 || !deletesTargets(stepsInOrder(p)[0]) {
 		t.Errorf("want the end of the old targets:\n%s", p.Text())
 	}
 }
 
 func TestDeletedLoadBalancerIsNotWaitedFor(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	gone := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
-	for _, s := range planWithHealthyTargets(t, gone, &have, opt, plan.Memory{PropagationLeft: opt.Propagation}).Steps {
-		if s.Wait.For == targetgroups.NodesForwarding {
+	for _, s := range planWithHealthyTargets(t, gone, &have, opt, plan.Memory{RemainingPropagation: opt.Propagation}).Steps {
+		if s.Wait.For == targetgroups.StopForwardingText {
 			t.Errorf("%s waits %s", s.ID, s.Wait.RetryAfter)
 		}
 	}

@@ -20,19 +20,19 @@ import (
 )
 
 var (
-	testStack   = model.StackID{Kind: model.Ingress, Name: "shop"}
+	testStackID = model.StackID{Kind: model.Ingress, Name: "shop"}
 	testOptions = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
 	testMember  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 )
 
-var hostChoice = []string{"", "a.example.com", "b.example.com", "*.example.com"}
-var pathChoice = []string{"/*", "/a", "/a/*", "/b/*", "/a/x"}
-var groupChoice = []string{"g1", "g2", "g3", "g4"}
+var testHosts = []string{"", "a.example.com", "b.example.com", "*.example.com"}
+var testPaths = []string{"/*", "/a", "/a/*", "/b/*", "/a/x"}
+var testTargetGroupIDs = []string{"g1", "g2", "g3", "g4"}
 
 // randomDesired returns the desired state of a load balancer with one or two listeners and few different hosts, paths
 // and target groups, so that rules often overlap.
 func randomDesired(r *rand.Rand) model.Stack {
-	s := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
+	s := model.Stack{ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
 	alb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
@@ -42,8 +42,8 @@ func randomDesired(r *rand.Rand) model.Stack {
 	forward := func() []model.Action {
 		f := model.Forward{}
 		n := 1 + r.IntN(2)
-		for _, i := range r.Perm(len(groupChoice))[:n] {
-			g := groupChoice[i]
+		for _, i := range r.Perm(len(testTargetGroupIDs))[:n] {
+			g := testTargetGroupIDs[i]
 			used[g] = true
 			w := model.WeightedGroup{Group: model.GroupRef{ID: g}}
 			if n > 1 {
@@ -62,10 +62,10 @@ func randomDesired(r *rand.Rand) model.Stack {
 		}
 		for range r.IntN(6) {
 			var cs []model.Condition
-			if h := hostChoice[r.IntN(len(hostChoice))]; h != "" {
+			if h := testHosts[r.IntN(len(testHosts))]; h != "" {
 				cs = append(cs, model.HostHeader{Values: []string{h}})
 			}
-			cs = append(cs, model.PathPattern{Values: []string{pathChoice[r.IntN(len(pathChoice))]}})
+			cs = append(cs, model.PathPattern{Values: []string{testPaths[r.IntN(len(testPaths))]}})
 			if slices.ContainsFunc(l.Rules, func(o model.Rule) bool { return equal.SameConditions(o.Conditions, cs) }) {
 				continue
 			}
@@ -81,7 +81,7 @@ func randomDesired(r *rand.Rand) model.Stack {
 		alb.Listeners = append(alb.Listeners, l)
 	}
 	// A target group with the same ID may have another target type, which replaces the target group.
-	for _, g := range groupChoice {
+	for _, g := range testTargetGroupIDs {
 		if used[g] {
 			s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
 				ID: g, Name: g, Type: []model.TargetType{model.IPTargets, model.InstanceTargets}[r.IntN(2)], Port: 80, Protocol: "HTTP",
@@ -152,10 +152,10 @@ func stepsInOrder(p plan.Plan) []plan.Step {
 	done := p.NewProgress()
 	var out []plan.Step
 	for _, s := range p.Steps {
-		if s.Waits() || !done.Ready(s) {
+		if s.Waits() || !done.IsReady(s) {
 			continue
 		}
-		done.Done(s.ID)
+		done.MarkDone(s.ID)
 		out = append(out, s)
 	}
 	return out
@@ -187,8 +187,8 @@ type request struct {
 	host, path string
 }
 
-// requests cover every host, path and port of the random load balancers.
-var requests = func() (out []request) {
+// allRequests cover every host, path and port of the random load balancers.
+var allRequests = func() (out []request) {
 	for _, port := range []int32{80, 443} {
 		for _, h := range []string{"a.example.com", "b.example.com", "c.example.com", "other.test"} {
 			for _, p := range []string{"/", "/a", "/a/x", "/a/y", "/b/z"} {
@@ -199,10 +199,10 @@ var requests = func() (out []request) {
 	return out
 }()
 
-// outcomes returns the outcomes of all requests.
-func outcomes(have observed.Stack) []string {
-	out := make([]string, len(requests))
-	for i, q := range requests {
+// allOutcomes returns the outcomes of all requests.
+func allOutcomes(have observed.Stack) []string {
+	out := make([]string, len(allRequests))
+	for i, q := range allRequests {
 		out[i] = outcome(have, q)
 	}
 	return out
@@ -211,7 +211,7 @@ func outcomes(have observed.Stack) []string {
 // listenersOf returns the listeners of the load balancer. Outcomes depend only on them, and most steps do not change
 // them.
 func listenersOf(have observed.Stack) []observed.Listener {
-	if lb := have.Live(model.LoadBalancerID); lb != nil {
+	if lb := have.LiveLoadBalancer(model.LoadBalancerID); lb != nil {
 		return lb.Listeners
 	}
 	return nil
@@ -219,7 +219,7 @@ func listenersOf(have observed.Stack) []observed.Listener {
 
 // outcome returns the answer to a request: the target groups that it is forwarded to, or the status.
 func outcome(have observed.Stack, q request) string {
-	lb := have.Live(model.LoadBalancerID)
+	lb := have.LiveLoadBalancer(model.LoadBalancerID)
 	if lb == nil {
 		return "nothing"
 	}
@@ -278,8 +278,8 @@ func answerText(as []model.Action) string {
 	case model.Forward:
 		var out []string
 		for _, g := range a.Groups {
-			if equal.Weight(g.Weight) > 0 {
-				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, equal.Weight(g.Weight)))
+			if equal.WeightOrDefault(g.Weight) > 0 {
+				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, equal.WeightOrDefault(g.Weight)))
 			}
 		}
 		if len(out) == 1 {
@@ -301,12 +301,12 @@ func TestPlanIsEmptyAfterItsStepsAreCarriedOut(t *testing.T) {
 		for range 3 {
 			have = converge(t, randomDesired(r), have)
 		}
-		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		empty := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := planUntilNoQuestions(t, empty, &have, func(string) string { return "healthy" })
 			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		}
-		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendGroup != nil {
+		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendSecurityGroup != nil {
 			t.Fatalf("seed %d: deletion leaves %s", seed, cmp.Diff(observed.Stack{}, have))
 		}
 	})
@@ -320,7 +320,7 @@ func TestInterruptedPlanGivesOldOrNewAnswers(t *testing.T) {
 		before := have
 		want := randomDesired(r)
 		// In the first pass one of the target groups has no healthy target yet.
-		sick := groupChoice[r.IntN(len(groupChoice))]
+		sick := testTargetGroupIDs[r.IntN(len(testTargetGroupIDs))]
 		if r.IntN(3) == 0 {
 			sick = "none"
 		}
@@ -349,17 +349,17 @@ func TestInterruptedPlanGivesOldOrNewAnswers(t *testing.T) {
 				break
 			}
 		}
-		was, will := outcomes(before), outcomes(have)
-		var now seeds.Last[[]observed.Listener, []string]
+		was, will := allOutcomes(before), allOutcomes(have)
+		var now seeds.LastValueCache[[]observed.Listener, []string]
 		for _, m := range moments {
-			for i, is := range now.Of(listenersOf(m.have), func() []string { return outcomes(m.have) }) {
+			for i, is := range now.Get(listenersOf(m.have), func() []string { return allOutcomes(m.have) }) {
 				// A load balancer or listener that is being created is not checked.
-				if was[i] == "nothing" && (before.Live(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
+				if was[i] == "nothing" && (before.LiveLoadBalancer(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
 					continue
 				}
 				if is != was[i] && is != will[i] {
 					t.Fatalf("seed %d: %v is answered by %q; before by %q, at the end by %q\npass %d, after %s of\n%s",
-						seed, requests[i], is, was[i], will[i], m.pass, m.step, m.p.Text())
+						seed, allRequests[i], is, was[i], will[i], m.pass, m.step, m.p.Text())
 				}
 			}
 		}
@@ -386,16 +386,16 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 		second := randomDesired(r)
 		for range 2 { // the second plan finds the target groups that the first plan created
 			p := planUntilNoQuestions(t, second, &have, state)
-			before := outcomes(have)
+			before := allOutcomes(have)
 			have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
-			for i, is := range outcomes(have) {
-				if is == before[i] || !forwardsTo(before[i], old) {
+			for i, is := range allOutcomes(have) {
+				if is == before[i] || !outcomeForwardsTo(before[i], old) {
 					continue
 				}
 				for _, part := range strings.Fields(is) {
 					arn, _, _ := strings.Cut(part, ":")
 					if strings.HasPrefix(arn, "target-group/") && !old[arn] {
-						t.Fatalf("seed %d: %v moved from %q to %q, which has no healthy target\n%s", seed, requests[i], before[i], is, p.Text())
+						t.Fatalf("seed %d: %v moved from %q to %q, which has no healthy target\n%s", seed, allRequests[i], before[i], is, p.Text())
 					}
 				}
 			}
@@ -403,7 +403,7 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 	})
 }
 
-func forwardsTo(outcome string, groups map[string]bool) bool {
+func outcomeForwardsTo(outcome string, groups map[string]bool) bool {
 	for _, part := range strings.Fields(outcome) {
 		arn, _, _ := strings.Cut(part, ":")
 		if groups[arn] || groups[part] {

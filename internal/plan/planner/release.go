@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// release plans to remove the finalizers of members that left, after everything that was created for them is deleted.
-type release struct {
+// releasePlanner plans to remove the finalizers of members that left, after everything that was created for them is deleted.
+type releasePlanner struct {
 	*owners.TargetGroups
 	*draft.Usage
 	*draft.Finalizers
@@ -23,7 +23,7 @@ type release struct {
 }
 
 // releaseAll releases all members that left after the given steps.
-func (r *release) releaseAll(after []plan.StepID) {
+func (r *releasePlanner) releaseAll(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
@@ -42,7 +42,7 @@ func (r *release) releaseAll(after []plan.StepID) {
 
 // releaseEach releases each member that left when everything that was created for it is deleted. It does not wait for
 // changes of other members.
-func (r *release) releaseEach() {
+func (r *releasePlanner) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
@@ -60,10 +60,10 @@ func (r *release) releaseEach() {
 	}
 }
 
-func (r *release) releaseMember(m model.Member, after []plan.StepID, wait plan.Wait) {
+func (r *releasePlanner) releaseMember(m model.Member, after []plan.StepID, wait plan.Wait) {
 	a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
 	why := "nothing is left that was made for it"
-	if !r.Want.Empty() {
+	if !r.Want.IsEmpty() {
 		why = "it does not belong to this load balancer any more"
 	}
 	r.Add(plan.Step{
@@ -75,7 +75,7 @@ func (r *release) releaseMember(m model.Member, after []plan.StepID, wait plan.W
 
 // removalSteps returns, for each member that leaves, the steps that delete what was created for it, without those
 // that depend on waits of other members.
-func (r *release) removalSteps() map[finding.Ref][]plan.Step {
+func (r *releasePlanner) removalSteps() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
 	var unowned []plan.Step
 	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
@@ -87,7 +87,7 @@ func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 			foreign[s.ID] = true
 			continue
 		}
-		of, ok := r.ownersOfRemoved(s)
+		of, ok := r.deletedResourceOwners(s)
 		switch {
 		case !ok, of == nil && joins[s.ID]:
 		case of == nil:
@@ -104,33 +104,33 @@ func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 	return out
 }
 
-// ownersOfRemoved returns the members to which the deleted resource of a step belongs; nil if it may belong to any.
+// deletedResourceOwners returns the members to which the deleted resource of a step belongs; nil if it may belong to any.
 // ok is false if the step deletes nothing that was created for a member.
-func (r *release) ownersOfRemoved(s plan.Step) (of []finding.Ref, ok bool) {
+func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, ok bool) {
 	switch do := s.Do.(type) {
 	case plan.DeleteRule:
 		return r.RuleOwners[do.ARN], true
 	case plan.DeleteListener:
 		return nil, true
 	case plan.DeleteTargetGroup:
-		return r.GroupOwners(do.ARN), true
+		return r.TargetGroupOwners(do.ARN), true
 	case plan.DeleteBinding:
 		for _, h := range r.Have.Bindings {
 			if h.Namespace == do.Namespace && h.Name == do.Name {
-				return r.GroupOwners(h.ARN), true
+				return r.TargetGroupOwners(h.ARN), true
 			}
 		}
 		return nil, true
 	case plan.DeleteCertificate:
-		return r.certificateOf(do.ARN), true
+		return r.certificateOwners(do.ARN), true
 	case plan.DeleteRecord:
-		return r.certificateOf(do.Certificate), true
+		return r.certificateOwners(do.Certificate), true
 	case plan.ModifyListener:
 		// The default action belonged to a member.
 		for _, l := range r.listeners {
 			if l.Live != nil && s.Address == l.Address() {
 				if f := equal.ForwardOf(l.Live.Default); f != nil {
-					return r.OwnersOf(l.Live.Default), true
+					return r.ActionOwners(l.Live.Default), true
 				}
 			}
 		}
@@ -138,15 +138,15 @@ func (r *release) ownersOfRemoved(s plan.Step) (of []finding.Ref, ok bool) {
 	return nil, false
 }
 
-// certificateOf returns the members for which a managed certificate was requested, or that may have named its Secret.
-func (r *release) certificateOf(arn string) (out []finding.Ref) {
+// certificateOwners returns the members for which a managed certificate was requested, or that may have named its Secret.
+func (r *releasePlanner) certificateOwners(arn string) (out []finding.Ref) {
 	for _, c := range r.Have.Facts.OwnCertificates {
 		if c.ARN != arn {
 			continue
 		}
 		for _, m := range append(slices.Clone(r.Want.Members), r.Want.Leaving...) {
 			_, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
-			if strings.HasSuffix(c.ResourceID, mark) || naming.ImportedFrom(c.ResourceID, m.Ref.Namespace) {
+			if strings.HasSuffix(c.ResourceID, mark) || naming.IsImportedFrom(c.ResourceID, m.Ref.Namespace) {
 				out = append(out, m.Ref)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 func TestReplacementDoesNotExceedTheTagLimit(t *testing.T) {
 	t.Parallel()
 	tagged := func(scheme model.Scheme) model.Stack {
-		s := withDesiredScheme(scheme, withFinalizers(stackWithRules(ruleTo("/*", "g1"))))
+		s := withDesiredScheme(scheme, withFinalizers(stackWithRules(forwardRule("/*", "g1"))))
 		s.LoadBalancer.Tags = map[string]string{}
 		for i := range naming.MaxTags - 3 { // the remaining tags are those of the controller
 			s.LoadBalancer.Tags[fmt.Sprintf("user-%02d", i)] = "a"
@@ -26,7 +26,7 @@ func TestReplacementDoesNotExceedTheTagLimit(t *testing.T) {
 	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.run(t, tagged(model.Internal), time.Minute)
 	replaced := false
-	r.each = func(p plan.Plan, step plan.StepID) {
+	r.afterStep = func(p plan.Plan, step plan.StepID) {
 		for _, lb := range r.have.LoadBalancers {
 			replaced = replaced || lb.Tags[naming.ReplacedTag] != ""
 			if len(lb.Tags) > naming.MaxTags {

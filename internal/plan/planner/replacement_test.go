@@ -25,19 +25,19 @@ var loadBalancerAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBa
 
 // replacementTest plans with the default options of the controller and a simulated clock.
 type replacementTest struct {
-	have   observed.Stack
-	since  map[string]time.Time
-	health func(arn string) string
-	// each is called after each step.
-	each     func(p plan.Plan, step plan.StepID)
-	reported map[finding.Reason]bool
+	have       observed.Stack
+	waitsSince map[string]time.Time
+	health     func(arn string) string
+	// afterStep is called after each step.
+	afterStep       func(p plan.Plan, step plan.StepID)
+	reportedReasons map[finding.Reason]bool
 }
 
 func newReplacementTest(have observed.Stack) *replacementTest {
 	have.Facts.Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &replacementTest{
-		have: have, since: map[string]time.Time{}, reported: map[finding.Reason]bool{},
-		health: func(string) string { return "healthy" }, each: func(plan.Plan, plan.StepID) {},
+		have: have, waitsSince: map[string]time.Time{}, reportedReasons: map[finding.Reason]bool{},
+		health: func(string) string { return "healthy" }, afterStep: func(plan.Plan, plan.StepID) {},
 	}
 }
 
@@ -46,9 +46,9 @@ func (r *replacementTest) plan(t *testing.T, want model.Stack) plan.Plan {
 	t.Helper()
 	opt := testOptions
 	opt.CreateFirst, opt.DeletionDelay = true, deletionDelay
-	memory := plan.Memory{Waited: map[string]time.Duration{}}
-	for k, at := range r.since {
-		memory.Waited[k] = r.have.Facts.Now.Sub(at)
+	memory := plan.Memory{WaitedTimes: map[string]time.Duration{}}
+	for k, at := range r.waitsSince {
+		memory.WaitedTimes[k] = r.have.Facts.Now.Sub(at)
 	}
 	r.have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
@@ -57,13 +57,13 @@ func (r *replacementTest) plan(t *testing.T, want model.Stack) plan.Plan {
 			next := map[string]time.Time{}
 			for _, k := range p.WaitKeys {
 				next[k] = r.have.Facts.Now
-				if at, ok := r.since[k]; ok {
+				if at, ok := r.waitsSince[k]; ok {
 					next[k] = at
 				}
 			}
-			r.since = next
+			r.waitsSince = next
 			for _, f := range found {
-				r.reported[f.Reason] = true
+				r.reportedReasons[f.Reason] = true
 			}
 			return p
 		}
@@ -90,10 +90,10 @@ func (r *replacementTest) run(t *testing.T, want model.Stack, d time.Duration) p
 		before := r.have
 		for i, s := range steps {
 			r.have = plantest.Simulate(before, p.KnownIDs, steps[:i+1])
-			r.each(p, s.ID)
+			r.afterStep(p, s.ID)
 		}
 		if !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Address.Kind != plan.Finalizer }) {
-			r.each(p, "")
+			r.afterStep(p, "")
 			if !r.have.Facts.Now.Before(end) || p.Empty() {
 				return p
 			}
@@ -111,7 +111,7 @@ func (r *replacementTest) run(t *testing.T, want model.Stack, d time.Duration) p
 
 // withDesiredScheme returns a stack whose member sets this scheme.
 func withDesiredScheme(scheme model.Scheme, s model.Stack) model.Stack {
-	s = withScheme(s)
+	s = withExplicitScheme(s)
 	s.LoadBalancer.Scheme = scheme
 	s.LoadBalancer.Name = "k8s-lb-" + string(scheme)
 	return s
@@ -130,7 +130,7 @@ func outcomesByTargetGroupID(have observed.Stack) []string {
 	for _, g := range have.TargetGroups {
 		ids[g.ARN] = g.ResourceID
 	}
-	out := outcomes(have)
+	out := allOutcomes(have)
 	for i := range out {
 		parts := strings.Fields(out[i])
 		for j, p := range parts {
@@ -155,13 +155,13 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 		was, will := withDesiredScheme(model.Internal, randomDesired(rnd)), withDesiredScheme(model.InternetFacing, randomDesired(rnd))
 		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 		r.run(t, was, time.Minute)
-		if r.have.Live(model.LoadBalancerID) == nil {
+		if r.have.LiveLoadBalancer(model.LoadBalancerID) == nil {
 			return // all rules are held
 		}
-		if r.plan(t, will); r.reported[finding.ReplacementHeld] {
+		if r.plan(t, will); r.reportedReasons[finding.ReplacementHeld] {
 			return // the replacement is held
 		}
-		old := r.have.Live(model.LoadBalancerID).ARN
+		old := r.have.LiveLoadBalancer(model.LoadBalancerID).ARN
 		before := outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, old))
 		var since time.Time // time since when the status shows the new load balancer
 		type moment struct {
@@ -170,8 +170,8 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 			step plan.StepID
 		}
 		var moments []moment
-		r.each = func(p plan.Plan, step plan.StepID) {
-			shown := p.Shown[loadBalancerAddress]
+		r.afterStep = func(p plan.Plan, step plan.StepID) {
+			shown := p.ShownARNs[loadBalancerAddress]
 			if shown != "" && shown != old {
 				t.Fatalf("seed %d: the status shows %s", seed, shown)
 			}
@@ -188,7 +188,7 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 			if there {
 				for i, is := range outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, old)) {
 					if is != before[i] {
-						t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, requests[i], is, before[i], p.Text())
+						t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, allRequests[i], is, before[i], p.Text())
 					}
 				}
 			}
@@ -204,7 +204,7 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 			lb := plan.ShownLoadBalancer(m.have, model.LoadBalancerID)
 			for i, is := range outcomesByTargetGroupID(withOnlyLoadBalancer(m.have, lb.ARN)) {
 				if is != last[i] {
-					t.Fatalf("seed %d: the new one is shown, and after %s %v is answered by %q, in the end by %q\n%s", seed, m.step, requests[i], is, last[i], m.p.Text())
+					t.Fatalf("seed %d: the new one is shown, and after %s %v is answered by %q, in the end by %q\n%s", seed, m.step, allRequests[i], is, last[i], m.p.Text())
 				}
 			}
 		}
@@ -233,19 +233,19 @@ func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 		desired := randomDesired(rnd)
 		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 		r.run(t, withDesiredScheme(model.Internal, desired), time.Minute)
-		if r.have.Live(model.LoadBalancerID) == nil {
+		if r.have.LiveLoadBalancer(model.LoadBalancerID) == nil {
 			return // all rules are held
 		}
 		before, groups := outcomesByTargetGroupID(r.have), len(r.have.TargetGroups)
 		made := 0
-		r.each = func(p plan.Plan, step plan.StepID) {
+		r.afterStep = func(p plan.Plan, step plan.StepID) {
 			if strings.HasPrefix(string(step), "create load-balancer/") {
 				made++
 			}
 			if n := len(r.have.LoadBalancers); n > 2 {
 				t.Fatalf("seed %d: %d load balancers", seed, n)
 			}
-			shown := p.Shown[loadBalancerAddress]
+			shown := p.ShownARNs[loadBalancerAddress]
 			if shown == "" {
 				shown = p.KnownIDs[loadBalancerAddress]
 			}
@@ -254,7 +254,7 @@ func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 			}
 			for i, is := range outcomesByTargetGroupID(withOnlyLoadBalancer(r.have, shown)) {
 				if is != before[i] {
-					t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, requests[i], is, before[i], p.Text())
+					t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, allRequests[i], is, before[i], p.Text())
 				}
 			}
 		}
@@ -278,7 +278,7 @@ func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 // If a stack is deleted while its load balancer is replaced, both load balancers are deleted.
 func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 	t.Parallel()
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	for _, after := range []time.Duration{0, 10 * time.Second, 5 * time.Minute} {
 		r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 		r.run(t, withDesiredScheme(model.Internal, desired), time.Minute)
@@ -286,7 +286,7 @@ func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 		if n := len(r.have.LoadBalancers); n != 2 {
 			t.Fatalf("%d load balancers", n)
 		}
-		gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		gone := model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		r.run(t, gone, 10*time.Second)
 		if n := len(r.have.LoadBalancers) + len(r.have.TargetGroups) + len(r.have.Bindings) + len(r.have.SecurityGroups); n > 0 {
 			t.Errorf("after %s: %d resources are left", after, n)
@@ -296,7 +296,7 @@ func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 
 func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 	t.Parallel()
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	cases := map[string]struct {
 		was, will func(*model.Stack)
 		live      func(*observed.LoadBalancer)
@@ -335,18 +335,18 @@ func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 				c.live(&r.have.LoadBalancers[0])
 			}
 			most, least := 1, 1
-			r.each = func(plan.Plan, plan.StepID) {
+			r.afterStep = func(plan.Plan, plan.StepID) {
 				most, least = max(most, len(r.have.LoadBalancers)), min(least, len(r.have.LoadBalancers))
 			}
 			// Another rule is still created.
 			will.LoadBalancer.Listeners = slices.Clone(will.LoadBalancer.Listeners)
-			will.LoadBalancer.Listeners[0].Rules = append([]model.Rule{ruleTo("/new", "g1")}, will.LoadBalancer.Listeners[0].Rules...)
+			will.LoadBalancer.Listeners[0].Rules = append([]model.Rule{forwardRule("/new", "g1")}, will.LoadBalancer.Listeners[0].Rules...)
 			r.run(t, will, time.Hour)
 			if most != 1 || (least == 0) != c.gap || (r.have.LoadBalancers[0].Scheme == model.Internal) == c.gap {
 				t.Errorf("from %d to %d load balancers; the last one is %s", least, most, r.have.LoadBalancers[0].Scheme)
 			}
-			if !r.reported[c.reason] || outcomeOfPath(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
-				t.Errorf("reported %v, rules %v", r.reported, r.have.LoadBalancers[0].Listeners[0].Rules)
+			if !r.reportedReasons[c.reason] || outcomeOfPath(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
+				t.Errorf("reported %v, rules %v", r.reportedReasons, r.have.LoadBalancers[0].Listeners[0].Rules)
 			}
 		})
 	}
@@ -355,7 +355,7 @@ func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 // Deletion protection is removed in the same edit that changes the scheme, and the load balancer is replaced.
 func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 	t.Parallel()
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	was, will := withDesiredScheme(model.Internal, desired), withDesiredScheme(model.InternetFacing, desired)
 	was.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
@@ -372,7 +372,7 @@ func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 // The status shows the new load balancer only after its targets are healthy, or after a maximum wait.
 func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 	t.Parallel()
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/sick", "g2")))
 	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.health = func(arn string) string {
 		if strings.Contains(arn, "g2") {
@@ -392,8 +392,8 @@ func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 		}
 		return healthy(arn)
 	}
-	r.each = func(p plan.Plan, _ plan.StepID) {
-		if p.Shown[loadBalancerAddress] == "" && shown.IsZero() {
+	r.afterStep = func(p plan.Plan, _ plan.StepID) {
+		if p.ShownARNs[loadBalancerAddress] == "" && shown.IsZero() {
 			shown = r.have.Facts.Now
 		}
 	}
@@ -402,8 +402,8 @@ func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 		t.Errorf("shown after %s", shown.Sub(start))
 	}
 	r.run(t, withDesiredScheme(model.InternetFacing, desired), time.Minute)
-	if took := shown.Sub(start); shown.IsZero() || took > durations.LongestWait || !r.reported[finding.WaitExpired] {
-		t.Errorf("shown after %s, reported %v", took, r.reported)
+	if took := shown.Sub(start); shown.IsZero() || took > durations.LongestWait || !r.reportedReasons[finding.WaitExpired] {
+		t.Errorf("shown after %s, reported %v", took, r.reportedReasons)
 	}
 }
 
@@ -413,9 +413,9 @@ func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	t.Parallel()
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "other"}
 	id := naming.IngressTargetGroupID("shop", "other", "svc", "80")
-	theirs := ruleTo("/theirs", id)
+	theirs := forwardRule("/theirs", id)
 	theirs.Member = other
-	both := withFinalizers(stackWithRules(ruleTo("/*", "shop/web-svc:80"), theirs))
+	both := withFinalizers(stackWithRules(forwardRule("/*", "shop/web-svc:80"), theirs))
 	both.Members = append(both.Members, model.Member{Ref: other, Finalizer: "f", Claimed: true})
 	both.TargetGroups[1].Members = []finding.Ref{other}
 	for i, g := range both.TargetGroups {
@@ -425,11 +425,11 @@ func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	r := newReplacementTest(observed.Stack{Facts: publicFacts()})
 	r.run(t, withDesiredScheme(model.Internal, both), time.Minute)
 	r.run(t, withDesiredScheme(model.InternetFacing, both), time.Minute)
-	alone := withFinalizers(stackWithRules(ruleTo("/*", "shop/web-svc:80")))
+	alone := withFinalizers(stackWithRules(forwardRule("/*", "shop/web-svc:80")))
 	alone.TargetGroups[0].Name, alone.TargetGroups[0].Binding.Name = "tg0", "tg0"
 	alone.Leaving = []model.Member{{Ref: other, Finalizer: "f", Claimed: true, Deleting: true}}
 	released := time.Time{}
-	r.each = func(_ plan.Plan, step plan.StepID) {
+	r.afterStep = func(_ plan.Plan, step plan.StepID) {
 		if strings.HasPrefix(string(step), "release") && released.IsZero() {
 			released = r.have.Facts.Now
 		}
@@ -455,18 +455,18 @@ func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
-	application := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	application := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
 		r := newReplacementTest(observed.Stack{Facts: frontendFacts()})
 		r.run(t, desires[0], time.Minute)
 		old := r.have.LoadBalancers[0].ARN
 		var switched, deleted time.Time
-		r.each = func(p plan.Plan, _ plan.StepID) {
+		r.afterStep = func(p plan.Plan, _ plan.StepID) {
 			switch there := len(withOnlyLoadBalancer(r.have, old).LoadBalancers) > 0; {
-			case p.Shown[loadBalancerAddress] != "" && !switched.IsZero():
+			case p.ShownARNs[loadBalancerAddress] != "" && !switched.IsZero():
 				t.Fatal("the status shows the old load balancer again")
-			case p.Shown[loadBalancerAddress] == "" && switched.IsZero():
+			case p.ShownARNs[loadBalancerAddress] == "" && switched.IsZero():
 				switched = r.have.Facts.Now
 			case !there && deleted.IsZero():
 				deleted = r.have.Facts.Now
@@ -486,14 +486,14 @@ func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 func TestLoadBalancerStaysIfAnotherTypeCannotBeCreated(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
-	application := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	application := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
 		r := newReplacementTest(observed.Stack{Facts: frontendFacts()})
 		r.run(t, desires[0], time.Minute)
 		desires[1].Held.Replacement = true
-		if p := r.plan(t, desires[1]); !p.Empty() || !r.reported[finding.ReplacementHeld] {
-			t.Errorf("reported: %v\n%s", r.reported, p.Text())
+		if p := r.plan(t, desires[1]); !p.Empty() || !r.reportedReasons[finding.ReplacementHeld] {
+			t.Errorf("reported: %v\n%s", r.reportedReasons, p.Text())
 		}
 	}
 }

@@ -31,8 +31,8 @@ type resolution struct {
 	outcome outcome
 	// lb is the load balancer of the stack, frontend its frontend NLB.
 	lb, frontend resolved.LoadBalancer
-	// surplus are live load balancers that are not kept.
-	surplus []observed.LoadBalancer
+	// surplusLoadBalancers are live load balancers that are not kept.
+	surplusLoadBalancers []observed.LoadBalancer
 
 	groups         *owners.TargetGroups
 	targets        *targetgroups.Planner
@@ -40,43 +40,43 @@ type resolution struct {
 	usage          *draft.Usage
 	finalizers     *draft.Finalizers
 	traffic        *traffic.Traffic
-	keys           owners.ConditionKeys
+	conditionKeys  owners.ConditionKeys
 	retention      *owners.Retention
-	listeners      *listeners.Set
+	listeners      *listeners.Planner
 	certificates   *certificates.Managed
 	addOns         *addons.AddOns
-	securityGroups *securitygroups.SecurityGroups
+	securityGroups *securitygroups.Planner
 }
 
 // outcome is what happens to a stack as a whole.
 type outcome int
 
 const (
-	stays         outcome = iota // live resources are neither changed nor deleted
-	outcomeOfPath                // the stack has a load balancer
-	retained                     // no member is accepted, but resources of held members are retained
-	removed                      // everything is deleted
+	outcomeUnchanged outcome = iota // live resources are neither changed nor deleted
+	outcomeOfPath                   // the stack has a load balancer
+	outcomeRetained                 // no member is accepted, but resources of held members are retained
+	outcomeRemoved                  // everything is deleted
 )
 
 // resolve makes all choices of a plan. If the load balancer cannot be replaced now, the live one is kept and
 // everything else is planned for it.
 func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
-	r := match(want, have, opt, memory)
+	r := newResolution(want, have, opt, memory)
 	r.decideOutcome(want)
 	why := replacement.Obstacle(r.Draft, &r.lb)
 	switch {
 	case why != "" && len(r.Plan.Questions) == 0:
-		return r.withoutReplacement(want, have, why)
+		return r.resolveWithoutReplacement(want, have, why)
 	case want.Held.Replacement:
-		replacement.ReportHeld(r.Draft, r.lb.Live, want.LoadBalancer, "the new one cannot be created, as another finding explains")
+		replacement.ReportHeldReplacement(r.Draft, r.lb.Live, want.LoadBalancer, "the new one cannot be created, as another finding explains")
 	}
 	return r
 }
 
-// withoutReplacement makes all choices again for the live load balancer, which is not replaced because of why.
-func (r *resolution) withoutReplacement(want model.Stack, have observed.Stack, why string) *resolution {
+// resolveWithoutReplacement makes all choices again for the live load balancer, which is not replaced because of why.
+func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.Stack, why string) *resolution {
 	want.Held.Replacement = true
-	out := match(want, have, r.Opt, r.Memory)
+	out := newResolution(want, have, r.Opt, r.Memory)
 	out.decideOutcome(want)
 	for _, f := range r.Findings {
 		if f.Severity == finding.Error {
@@ -84,37 +84,38 @@ func (r *resolution) withoutReplacement(want model.Stack, have observed.Stack, w
 			out.Findings.Add(f)
 		}
 	}
-	replacement.ReportHeld(out.Draft, out.lb.Live, r.lb.Desired, why)
+	replacement.ReportHeldReplacement(out.Draft, out.lb.Live, r.lb.Desired, why)
 	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
 		out.RetryWithin(durations.FirstPoll) // this plan may lift the protection
 	}
 	return out
 }
 
-// match decides which live resources the desired state keeps.
-func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
+// newResolution returns a resolution that has the live resources that the desired state keeps. Its other choices are not
+// made yet.
+func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	have.Bindings = ownBindings(want, have)
-	have, unknown := withKnownKinds(want, have)
+	have, unknown := withAssumedTypesAndSchemes(want, have)
 	d := &draft.Draft{
-		Steps: draft.NewSteps(want.ID, memory.Waited),
+		Steps: draft.NewSteps(want.ID, memory.WaitedTimes),
 		Want:  replacement.HoldSchemes(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
 		KnownIDs: plan.KnownIDs{},
 	}
-	reportUnknownKinds(d, unknown)
+	reportUnknownTypesAndSchemes(d, unknown)
 	r := &resolution{
 		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
-		usage: draft.NewUsage(), albs: targetgroups.NewALBTargetPlanner(d), keys: owners.ConditionKeys{},
+		usage: draft.NewUsage(), albs: targetgroups.NewALBTargetPlanner(d), conditionKeys: owners.ConditionKeys{},
 		lb:       resolved.LoadBalancer{ID: model.LoadBalancerID, Desired: d.Want.LoadBalancer},
 		frontend: resolved.LoadBalancer{ID: model.FrontendNLBID, Desired: d.Want.FrontendNLB},
 	}
 	r.targets = targetgroups.NewPlanner(r.groups, r.finalizers, r.albs, &r.lb, &r.frontend)
 	r.traffic = traffic.New(r.groups)
-	r.retention = owners.NewRetention(r.groups, r.keys)
-	r.listeners = listeners.NewSet(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.keys)
+	r.retention = owners.NewRetention(r.groups, r.conditionKeys)
+	r.listeners = listeners.NewPlanner(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.conditionKeys)
 	r.certificates = certificates.NewManaged(r.groups, r.finalizers)
 	r.matchLive()
 	r.addOns = &addons.AddOns{Draft: d, Live: r.lb.Live}
-	r.securityGroups = &securitygroups.SecurityGroups{Draft: d, LB: &r.lb, Frontend: &r.frontend}
+	r.securityGroups = &securitygroups.Planner{Draft: d, LB: &r.lb, Frontend: &r.frontend}
 	return r
 }
 
@@ -123,17 +124,17 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
 	case r.Want.Held.Everything || r.mustKeepLoadBalancer():
-		r.outcome = stays
-	case r.Want.Empty() && r.retainMembers():
-		r.outcome = retained
-	case r.Want.Empty():
-		r.outcome = removed
+		r.outcome = outcomeUnchanged
+	case r.Want.IsEmpty() && r.retainMembers():
+		r.outcome = outcomeRetained
+	case r.Want.IsEmpty():
+		r.outcome = outcomeRemoved
 		r.markForDeletion()
 	default:
 		r.outcome = outcomeOfPath
 		reportScheme(r.Draft, original)
 		r.certificates.Resolve()
-		r.choose()
+		r.makeOpenChoices()
 		if !r.Want.Held.Creation {
 			r.listeners.Resolve(&r.lb)
 			r.listeners.Resolve(&r.frontend)
@@ -141,8 +142,8 @@ func (r *resolution) decideOutcome(original model.Stack) {
 	}
 }
 
-// choose makes the choices that a desired load balancer leaves open, and completes what is held.
-func (r *resolution) choose() {
+// makeOpenChoices makes the choices that a desired load balancer leaves open, and completes what is held.
+func (r *resolution) makeOpenChoices() {
 	loadbalancers.ResolveLoadBalancer(r.Draft, &r.lb, nil)
 	r.resolveListeners()
 	r.addOns.Resolve()
@@ -159,7 +160,7 @@ func (r *resolution) choose() {
 // hasAnythingToServe reports whether a new load balancer would have a rule or default action that is not held, or no
 // rule at all. The load balancer of a Gateway is created before it has routes.
 func (r *resolution) hasAnythingToServe() bool {
-	if r.Want.ID.Kind.OfGateway() {
+	if r.Want.ID.Kind.IsGateway() {
 		return true
 	}
 	held, made := 0, 0
@@ -172,7 +173,7 @@ func (r *resolution) hasAnythingToServe() bool {
 			return true
 		}
 		for i := range l.Rules {
-			if l.Rules[i].Held() {
+			if l.Rules[i].IsHeld() {
 				held++
 				continue
 			}
@@ -188,10 +189,10 @@ func (r *resolution) hasAnythingToServe() bool {
 // mustKeepLoadBalancer reports whether live resources are retained although they are not desired: because a member that
 // is being deleted has deletion protection, or because no member requests the deletion.
 func (r *resolution) mustKeepLoadBalancer() bool {
-	if !r.Want.Empty() {
+	if !r.Want.IsEmpty() {
 		return false
 	}
-	if g := r.Want.DeletionGuard; g != nil && (r.lb.Live != nil || len(r.surplus) > 0) {
+	if g := r.Want.DeletionGuard; g != nil && (r.lb.Live != nil || len(r.surplusLoadBalancers) > 0) {
 		r.Findings.Add(*g)
 		return true
 	}
@@ -203,7 +204,7 @@ func (r *resolution) mustKeepLoadBalancer() bool {
 // markForDeletion makes the live load balancer one that is deleted.
 func (r *resolution) markForDeletion() {
 	if r.lb.Live != nil {
-		r.surplus = append(r.surplus, *r.lb.Live)
+		r.surplusLoadBalancers = append(r.surplusLoadBalancers, *r.lb.Live)
 		r.lb.Live = nil
 	}
 }
@@ -220,7 +221,7 @@ func (r *resolution) retainMembers() bool {
 	}
 	if r.frontend.Live != nil {
 		for _, l := range r.frontend.Live.Listeners {
-			r.usage.KeepGroups(l.Default)
+			r.usage.KeepTargetGroups(l.Default)
 		}
 	}
 	return true

@@ -18,7 +18,7 @@ import (
 // revocationStepTexts returns the steps that revoke access, as text.
 func revocationStepTexts(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
-		if !s.Revokes {
+		if !s.IsRevocation {
 			continue
 		}
 		line := fmt.Sprintf("%T", s.Do)
@@ -30,7 +30,7 @@ func revocationStepTexts(p plan.Plan) (out []string) {
 	return out
 }
 
-func forwardTo(pairs ...any) []model.Action {
+func weightedForward(pairs ...any) []model.Action {
 	var f model.Forward
 	for i := 0; i < len(pairs); i += 2 {
 		w := int32(pairs[i+1].(int))
@@ -48,7 +48,7 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 		return observed.Listener{ARN: "l", Port: 80, Protocol: "HTTP", Default: []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}, Rules: []observed.Rule{{ARN: "rule", Conditions: conditions, Actions: actions, Priority: 1}}}
 	}
 	secure := func(main string, extra ...string) observed.Listener {
-		l := rule(forwardTo("tg", 1))
+		l := rule(weightedForward("tg", 1))
 		l.Protocol, l.Certificate, l.Certificates = "HTTPS", main, extra
 		return l
 	}
@@ -63,17 +63,17 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 		network   bool
 		steps     []string
 	}{
-		"nothing":                       {model.Withdrawn{}, rule(forwardTo("tg", 1)), false, nil},
-		"the target group of a rule":    {group, rule(forwardTo("tg", 1)), false, []string{"ModifyRule actions: forward to tg -> answer 500"}},
-		"one of two":                    {group, rule(forwardTo("tg", 1, "other", 3)), false, []string{"ModifyRule actions: forward to tg (1), other (3) -> forward to other"}},
-		"the other gets nothing":        {group, rule(forwardTo("tg", 1, "other", 0)), false, []string{"ModifyRule actions: forward to tg (1), other (0) -> answer 500"}},
-		"another target group":          {group, rule(forwardTo("other", 1)), false, nil},
-		"a rule":                        {model.Withdrawn{Rules: map[string]model.Withdrawal{"rule": gone}}, rule(forwardTo("tg", 1)), false, []string{"DeleteRule actions: forward to tg -> "}},
-		"behind authentication":         {group, rule(append([]model.Action{model.AuthCognito{}}, forwardTo("tg", 1, "other", 1)...)), false, []string{"ModifyRule actions: authenticate by Cognito, then forward to tg (1), other (1) -> authenticate by Cognito, then forward to other"}},
-		"the default action":            {group, observed.Listener{ARN: "l", Port: 80, Protocol: "HTTP", Default: forwardTo("tg", 1)}, false, []string{"ModifyListener default: forward to tg -> answer 404"}},
-		"what a TCP port forwards to":   {group, tcp(forwardTo("tg", 1)), true, []string{"DeleteListener port: 80 -> "}},
-		"one of two of a TCP port":      {group, tcp(forwardTo("tg", 1, "other", 1)), true, []string{"ModifyListener default: forward to tg (1), other (1) -> forward to other"}},
-		"a TCP port":                    {model.Withdrawn{Rules: map[string]model.Withdrawal{"l": gone}}, tcp(forwardTo("tg", 1)), true, []string{"DeleteListener port: 80 -> "}},
+		"nothing":                       {model.Withdrawn{}, rule(weightedForward("tg", 1)), false, nil},
+		"the target group of a rule":    {group, rule(weightedForward("tg", 1)), false, []string{"ModifyRule actions: forward to tg -> answer 500"}},
+		"one of two":                    {group, rule(weightedForward("tg", 1, "other", 3)), false, []string{"ModifyRule actions: forward to tg (1), other (3) -> forward to other"}},
+		"the other gets nothing":        {group, rule(weightedForward("tg", 1, "other", 0)), false, []string{"ModifyRule actions: forward to tg (1), other (0) -> answer 500"}},
+		"another target group":          {group, rule(weightedForward("other", 1)), false, nil},
+		"a rule":                        {model.Withdrawn{Rules: map[string]model.Withdrawal{"rule": gone}}, rule(weightedForward("tg", 1)), false, []string{"DeleteRule actions: forward to tg -> "}},
+		"behind authentication":         {group, rule(append([]model.Action{model.AuthCognito{}}, weightedForward("tg", 1, "other", 1)...)), false, []string{"ModifyRule actions: authenticate by Cognito, then forward to tg (1), other (1) -> authenticate by Cognito, then forward to other"}},
+		"the default action":            {group, observed.Listener{ARN: "l", Port: 80, Protocol: "HTTP", Default: weightedForward("tg", 1)}, false, []string{"ModifyListener default: forward to tg -> answer 404"}},
+		"what a TCP port forwards to":   {group, tcp(weightedForward("tg", 1)), true, []string{"DeleteListener port: 80 -> "}},
+		"one of two of a TCP port":      {group, tcp(weightedForward("tg", 1, "other", 1)), true, []string{"ModifyListener default: forward to tg (1), other (1) -> forward to other"}},
+		"a TCP port":                    {model.Withdrawn{Rules: map[string]model.Withdrawal{"l": gone}}, tcp(weightedForward("tg", 1)), true, []string{"DeleteListener port: 80 -> "}},
 		"the only certificate":          {certificate, secure("c"), false, []string{"DeleteListener port: 80 -> "}},
 		"the default certificate":       {certificate, secure("c", "c", "d"), false, []string{"ModifyListener certificate: c -> d", "RemoveCertificate certificates: c -> "}},
 		"an additional certificate":     {certificate, secure("d", "c", "d"), false, []string{"RemoveCertificate certificates: c -> "}},
@@ -89,7 +89,7 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 			}}
 			before := have.LoadBalancers[0].Listeners[0]
 			have.Facts.Withdrawn = &c.withdrawn
-			want := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
+			want := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 			want.LoadBalancer, want.TargetGroups, want.Held.Everything = nil, nil, true
 			p, found := planner.Make(want, have, testOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, revocationStepTexts(p)); diff != "" {
@@ -101,7 +101,7 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 			if diff := cmp.Diff(before, have.LoadBalancers[0].Listeners[0]); diff != "" {
 				t.Errorf("the observed state was changed (-before +after):\n%s", diff)
 			}
-			if !p.Retains {
+			if !p.HasRetainedParts {
 				t.Error("what is held is not retained")
 			}
 		})

@@ -29,9 +29,9 @@ func withRulesAtLastPriorities(have observed.Stack, n int) observed.Stack {
 }
 
 func TestRulesAtTheLastPrioritiesAreMovedDown(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/a", "g1"), ruleTo("/b", "g2"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a", "g1"), forwardRule("/b", "g2"))), observed.Stack{Facts: testFacts()})
 	have = withRulesAtLastPriorities(have, 1)
-	desired := withFinalizers(stackWithRules(ruleTo("/c", "g3"), ruleTo("/a", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/c", "g3"), forwardRule("/a", "g1")))
 	have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
 		p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
@@ -41,7 +41,7 @@ func TestRulesAtTheLastPrioritiesAreMovedDown(t *testing.T) {
 		}
 		have = plantest.Simulate(have, p.KnownIDs, steps)
 	}
-	rules := have.Live(model.LoadBalancerID).Listeners[0].Rules
+	rules := have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Rules
 	if len(rules) != 2 || rules[0].Priority != 1 || rules[1].Priority != 2 {
 		t.Errorf("%+v", rules)
 	}
@@ -75,15 +75,15 @@ func TestInterruptedPlanFromLastPrioritiesGivesOldOrNewAnswers(t *testing.T) {
 				have = worlds[len(worlds)-1]
 			}
 		}
-		if before.Live(model.LoadBalancerID) == nil {
+		if before.LiveLoadBalancer(model.LoadBalancerID) == nil {
 			return
 		}
-		was, will := outcomes(before), outcomes(have)
-		var now seeds.Last[[]observed.Listener, []string]
+		was, will := allOutcomes(before), allOutcomes(have)
+		var now seeds.LastValueCache[[]observed.Listener, []string]
 		for _, w := range worlds {
-			for i, is := range now.Of(listenersOf(w), func() []string { return outcomes(w) }) {
+			for i, is := range now.Get(listenersOf(w), func() []string { return allOutcomes(w) }) {
 				if is != was[i] && is != will[i] && is != "nothing" && was[i] != "nothing" {
-					t.Fatalf("seed %d: %v is answered by %q, and by %q before and %q at the end", seed, requests[i], is, was[i], will[i])
+					t.Fatalf("seed %d: %v is answered by %q, and by %q before and %q at the end", seed, allRequests[i], is, was[i], will[i])
 				}
 			}
 		}

@@ -21,10 +21,10 @@ func comesAfter(p plan.Plan, s plan.Step, first plan.StepID) bool {
 // A rule whose action changes is modified only after a new rule has moved in front of it, and not at all if AWS refuses
 // the move. Until then the rule answers the requests of the new rule.
 func TestRuleChangesAfterTheNewRuleHasMovedInFront(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/x/*", "g1"), ruleTo("/z", "g2"))), observed.Stack{Facts: testFacts()})
-	off := ruleTo("/x/*", "g1")
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/x/*", "g1"), forwardRule("/z", "g2"))), observed.Stack{Facts: testFacts()})
+	off := forwardRule("/x/*", "g1")
 	off.Actions = []model.Action{model.FixedResponse{Status: "410", ContentType: "text/plain"}}
-	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(ruleTo("/x/y", "g2"), off, ruleTo("/z", "g2"))), &have, func(string) string { return "healthy" })
+	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(forwardRule("/x/y", "g2"), off, forwardRule("/z", "g2"))), &have, func(string) string { return "healthy" })
 	var order plan.StepID
 	found := false
 	for _, s := range p.Steps {

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// sharedLoadBalancerTest generates load balancers of two namespaces with different hosts.
-type sharedLoadBalancerTest struct {
+// sharedStackGenerator generates load balancers of two namespaces with different hosts.
+type sharedStackGenerator struct {
 	r     *rand.Rand
 	ports []int32
 }
@@ -26,7 +26,7 @@ func memberOf(namespace string) finding.Ref {
 	return finding.Ref{Kind: "Ingress", Namespace: namespace, Name: "web"}
 }
 
-func (s sharedLoadBalancerTest) rules(namespace string, most int) (out map[int32][]model.Rule) {
+func (s sharedStackGenerator) randomRules(namespace string, most int) (out map[int32][]model.Rule) {
 	out = map[int32][]model.Rule{}
 	ref := memberOf(namespace)
 	for i := range s.r.IntN(most + 1) {
@@ -49,8 +49,8 @@ func (s sharedLoadBalancerTest) rules(namespace string, most int) (out map[int32
 	return out
 }
 
-func (s sharedLoadBalancerTest) stack(of ...map[int32][]model.Rule) model.Stack {
-	st := model.Stack{ID: testStack}
+func (s sharedStackGenerator) stackOf(of ...map[int32][]model.Rule) model.Stack {
+	st := model.Stack{ID: testStackID}
 	lb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
@@ -96,7 +96,7 @@ func setQuotaReached(want model.Stack) {
 	}
 }
 
-func countRulesOf(have observed.Stack, namespace string) (n int) {
+func countRulesOfNamespace(have observed.Stack, namespace string) (n int) {
 	for _, l := range listenersOf(have) {
 		for _, r := range l.Rules {
 			if h, ok := r.Conditions[0].(model.HostHeader); ok && strings.HasPrefix(h.Values[0], namespace) {
@@ -107,7 +107,7 @@ func countRulesOf(have observed.Stack, namespace string) (n int) {
 	return n
 }
 
-func countDesiredRulesOf(want model.Stack, namespace string) (n int) {
+func countDesiredRulesOfNamespace(want model.Stack, namespace string) (n int) {
 	for _, l := range want.LoadBalancer.Listeners {
 		for _, r := range l.Rules {
 			if r.Member.Namespace == namespace {
@@ -125,9 +125,9 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 750, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		s := sharedLoadBalancerTest{r, []int32{80, 443}[:1+r.IntN(2)]}
-		theirs, backlog := s.rules("team", 6), s.rules("team", 8)
-		have := converge(t, s.stack(theirs, s.rules("shop", 6)), observed.Stack{Facts: testFacts()})
+		s := sharedStackGenerator{r, []int32{80, 443}[:1+r.IntN(2)]}
+		theirs, backlog := s.randomRules("team", 6), s.randomRules("team", 8)
+		have := converge(t, s.stackOf(theirs, s.randomRules("shop", 6)), observed.Stack{Facts: testFacts()})
 		// The live rules of the other namespace are still desired; its new rules are in front.
 		for port, rules := range theirs {
 			more := slices.DeleteFunc(backlog[port], func(b model.Rule) bool {
@@ -138,9 +138,9 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 			}
 			backlog[port] = slices.Concat(rules, more)
 		}
-		want := s.stack(backlog, s.rules("shop", 6))
+		want := s.stackOf(backlog, s.randomRules("shop", 6))
 		setQuotaReached(want)
-		count := map[string]int{"shop": countRulesOf(have, "shop"), "team": countRulesOf(have, "team")}
+		count := map[string]int{"shop": countRulesOfNamespace(have, "shop"), "team": countRulesOfNamespace(have, "team")}
 		room := count["shop"] + count["team"]
 		answers := func(have observed.Stack) (out []string) {
 			for _, port := range s.ports {
@@ -167,7 +167,7 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 			}
 			for i := range steps {
 				now := plantest.Simulate(have, p.KnownIDs, steps[:i+1])
-				if n := countRulesOf(now, ""); n > room {
+				if n := countRulesOfNamespace(now, ""); n > room {
 					t.Fatalf("seed %d: %d rules where AWS takes %d, after %s of\n%s", seed, n, room, steps[i].ID, p.Text())
 				}
 				moments = append(moments, moment{now, fmt.Sprintf("%s of\n%s", steps[i].ID, p.Text())})
@@ -186,8 +186,8 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 			other := map[string]string{"shop": "team", "team": "shop"}[n]
 			// The owner of a rule without a target group is unknown; its place goes to the namespace with the fewest
 			// rules.
-			if is := countRulesOf(have, n); is < min(had, countDesiredRulesOf(want, n)) && is < countRulesOf(have, other)-1 {
-				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, countDesiredRulesOf(want, n), had)
+			if is := countRulesOfNamespace(have, n); is < min(had, countDesiredRulesOfNamespace(want, n)) && is < countRulesOfNamespace(have, other)-1 {
+				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, countDesiredRulesOfNamespace(want, n), had)
 			}
 		}
 	})

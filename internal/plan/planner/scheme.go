@@ -18,17 +18,17 @@ func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
 }
 
 func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *model.LoadBalancer {
-	if lb == nil || !lb.SchemeUnset() {
+	if lb == nil || !lb.IsSchemeUnset() {
 		return lb
 	}
 	out := *lb
-	out.Scheme = schemeOf(have, id, lb.Scheme)
+	out.Scheme = liveOrDefaultScheme(have, id, lb.Scheme)
 	return &out
 }
 
-// schemeOf returns the scheme of a live load balancer for which no member names one. AWS cannot change the scheme, so that a
-// changed default would otherwise replace the load balancer and its name.
-func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
+// liveOrDefaultScheme returns the scheme of a live load balancer for which no member names one. AWS cannot change the
+// scheme, so that a changed default would otherwise replace the load balancer and its name.
+func liveOrDefaultScheme(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
 	scheme := byDefault
 	for _, lb := range have.LoadBalancers {
 		switch {
@@ -54,10 +54,10 @@ func reportScheme(d *draft.Draft, original model.Stack) {
 			Fix:     "set the annotation " + naming.SettingField(d.Want.ID.Kind, setting),
 		})
 	}
-	if original.LoadBalancer != nil && original.LoadBalancer.SchemeUnset() {
+	if original.LoadBalancer != nil && original.LoadBalancer.IsSchemeUnset() {
 		report("load balancer", d.Want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
 	}
-	if original.FrontendNLB != nil && original.FrontendNLB.SchemeUnset() && !original.Held.Frontend {
+	if original.FrontendNLB != nil && original.FrontendNLB.IsSchemeUnset() && !original.Held.Frontend {
 		report("frontend NLB", d.Want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
 	}
 }

@@ -13,10 +13,10 @@ import (
 )
 
 func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	desired.BackendGroup.Tags = map[string]string{"team": "a"}
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
-	have.Facts.BackendGroup.Tags["foreign"] = "x"
+	have.Facts.BackendSecurityGroup.Tags["foreign"] = "x"
 	if p, _ := planner.Make(desired, have, testOptions, plan.Memory{}); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
@@ -26,7 +26,7 @@ func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
 	p, _ := planner.Make(desired, have, opt, plan.Memory{})
 	have = plantest.Simulate(have, p.KnownIDs, p.Steps)
 	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
-	if d := cmp.Diff(want, have.Facts.BackendGroup.Tags); d != "" || len(p.Steps) != 1 {
+	if d := cmp.Diff(want, have.Facts.BackendSecurityGroup.Tags); d != "" || len(p.Steps) != 1 {
 		t.Errorf("%s\n%s", d, p.Text())
 	}
 }
@@ -34,8 +34,8 @@ func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
 // While the named security groups do not exist, the live security groups and the rules that depend on them are
 // retained. All other changes are made.
 func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	desired := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
 	desired.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
 	have.Facts.Health = map[string]observed.Health{}
 	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
@@ -64,8 +64,8 @@ func hasStep(p plan.Plan, id plan.StepID) bool {
 	return false
 }
 
-// countSourcesByPort returns the number of rules in the managed security groups, by port.
-func countSourcesByPort(have observed.Stack) map[int32]int {
+// countRulesByPort returns the number of rules in the managed security groups, by port.
+func countRulesByPort(have observed.Stack) map[int32]int {
 	out := map[int32]int{}
 	for _, g := range have.SecurityGroups {
 		for _, r := range g.Ingress {
@@ -79,7 +79,7 @@ func countSourcesByPort(have observed.Stack) map[int32]int {
 // the listener is live.
 func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	withTLS := func(certificate string) model.Stack {
-		s := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+		s := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 		secure := s.LoadBalancer.Listeners[0]
 		secure.Port = 443
 		secure.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
@@ -95,11 +95,11 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	facts := testFacts()
 	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
 	facts.Certificates = []observed.Certificate{{ARN: good, Status: "ISSUED"}}
-	plain := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	plain := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 
 	have := converge(t, plain, observed.Stack{Facts: facts})
 	have = converge(t, withTLS(gone), have)
-	if d := cmp.Diff(map[int32]int{80: 1}, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{80: 1}, countRulesByPort(have)); d != "" {
 		t.Errorf("port 443 has no listener yet: %s", d)
 	}
 	if p, found := planner.Make(plain, have, testOptions, plan.Memory{}); !p.Empty() || reasonsText(found) != "" {
@@ -116,15 +116,15 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 
 	both := map[int32]int{80: 1, 443: 1}
 	have = converge(t, withTLS(good), have)
-	if d := cmp.Diff(both, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(both, countRulesByPort(have)); d != "" {
 		t.Errorf("port 443 is served: %s", d)
 	}
 	have = converge(t, withTLS(gone), have)
-	if d := cmp.Diff(both, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(both, countRulesByPort(have)); d != "" {
 		t.Errorf("port 443 is still live: %s", d)
 	}
 	have = converge(t, plain, have)
-	if d := cmp.Diff(map[int32]int{80: 1}, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{80: 1}, countRulesByPort(have)); d != "" {
 		t.Errorf("port 443 is given up: %s", d)
 	}
 }
@@ -134,17 +134,17 @@ func TestHeldPortOfNetworkLoadBalancerIsNotOpened(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
-	if d := cmp.Diff(map[int32]int{80: 1}, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{80: 1}, countRulesByPort(have)); d != "" {
 		t.Errorf("port 53 is held: %s", d)
 	}
 	want.LoadBalancer.Listeners[0].DefaultHeld = 0
 	have = converge(t, want, have)
-	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, countRulesByPort(have)); d != "" {
 		t.Errorf("port 53 is served: %s", d)
 	}
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
 	have = converge(t, want, have)
-	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, countSourcesByPort(have)); d != "" {
+	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, countRulesByPort(have)); d != "" {
 		t.Errorf("port 53 is live: %s", d)
 	}
 }

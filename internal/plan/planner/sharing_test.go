@@ -14,14 +14,14 @@ import (
 
 // heldRule returns a held rule, whose action could not be determined.
 func heldRule(path string) model.Rule {
-	r := ruleTo(path, "")
+	r := forwardRule(path, "")
 	r.Actions, r.Held = nil, model.HeldInvalid
 	return r
 }
 
 // refusedRule returns a rule that AWS refuses to create or change.
 func refusedRule(path, group string) model.Rule {
-	r := ruleTo(path, group)
+	r := forwardRule(path, group)
 	r.Held |= model.HeldRefused
 	return r
 }
@@ -35,7 +35,7 @@ func heldAndRefusedRule(path string) model.Rule {
 
 // ruleAnswers returns the answers of the rules of port 80, in order.
 func ruleAnswers(have observed.Stack) (out []string) {
-	for _, r := range have.Live(model.LoadBalancerID).Listeners[0].Rules {
+	for _, r := range have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Rules {
 		out = append(out, answerText(r.Actions))
 	}
 	return out
@@ -49,39 +49,39 @@ func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 		want          []string
 	}{
 		"a held one after a good one": {
-			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]model.Rule{forwardRule("/a", "g1")}, []model.Rule{forwardRule("/a", "g1"), heldRule("/a")},
 			[]string{"target-group/g1"},
 		},
 		"a held one before a good one takes nothing from it": {
-			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g1")},
+			[]model.Rule{forwardRule("/a", "g1")}, []model.Rule{heldRule("/a"), forwardRule("/a", "g1")},
 			[]string{"target-group/g1"},
 		},
 		"the second of two is held": {
-			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]model.Rule{forwardRule("/a", "g1"), forwardRule("/a", "g2")}, []model.Rule{forwardRule("/a", "g1"), heldRule("/a")},
 			[]string{"target-group/g1"},
 		},
 		"the first of two is held": {
-			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g2")},
+			[]model.Rule{forwardRule("/a", "g1"), forwardRule("/a", "g2")}, []model.Rule{heldRule("/a"), forwardRule("/a", "g2")},
 			[]string{"target-group/g2"},
 		},
 		"a new one beside one that is held": {
-			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]model.Rule{forwardRule("/a", "g2")}, []model.Rule{forwardRule("/a", "g1"), heldRule("/a")},
 			[]string{"target-group/g1"},
 		},
 		"two are held": {
-			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), heldRule("/a")},
+			[]model.Rule{forwardRule("/a", "g1"), forwardRule("/a", "g2")}, []model.Rule{heldRule("/a"), heldRule("/a")},
 			[]string{"target-group/g1", "target-group/g2"},
 		},
 		"AWS refuses to change the first of two": {
-			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), ruleTo("/a", "g2")},
+			[]model.Rule{forwardRule("/a", "g1"), forwardRule("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), forwardRule("/a", "g2")},
 			[]string{"target-group/g1", "target-group/g2"},
 		},
 		"AWS refuses to make the first of two": {
-			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), ruleTo("/a", "g2")},
+			[]model.Rule{forwardRule("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), forwardRule("/a", "g2")},
 			[]string{"target-group/g2"},
 		},
 		"AWS refuses the 503 too": {
-			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{heldAndRefusedRule("/a"), ruleTo("/b", "g2")},
+			[]model.Rule{forwardRule("/b", "g2")}, []model.Rule{heldAndRefusedRule("/a"), forwardRule("/b", "g2")},
 			[]string{"target-group/g2"},
 		},
 	} {
@@ -99,10 +99,10 @@ func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 
 // While a new rule still forwards to the targets of the default action, it does not have its transforms.
 func TestTransformsAreSetWithTheirTargets(t *testing.T) {
-	old := stackWithRules(ruleTo("/a", "g1"))
+	old := stackWithRules(forwardRule("/a", "g1"))
 	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
 	have := converge(t, withFinalizers(old), observed.Stack{Facts: testFacts()})
-	rule := ruleTo("/a", "g2")
+	rule := forwardRule("/a", "g2")
 	rule.Transforms = []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/"}}}}
 	want := stackWithRules(rule)
 	want.TargetGroups = append(want.TargetGroups, old.TargetGroups...)
@@ -115,12 +115,12 @@ func TestTransformsAreSetWithTheirTargets(t *testing.T) {
 		return "initial"
 	})
 	now := plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
-	r := now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	r := now.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Rules[0]
 	if answerText(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
 		t.Errorf("the rule does %v, %s", r.Transforms, answerText(r.Actions))
 	}
 	now = converge(t, withFinalizers(want), now)
-	r = now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	r = now.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Rules[0]
 	if answerText(r.Actions) != "target-group/g2" || len(r.Transforms) != 1 {
 		t.Errorf("in the end the rule does %v, %s", r.Transforms, answerText(r.Actions))
 	}
@@ -150,7 +150,7 @@ func TestEqualTargetGroupIDsDoNotMoveTargets(t *testing.T) {
 		"another in its place":                                 {[]model.TargetGroup{other}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := planner.LiveGroups(model.Stack{ID: testStack, TargetGroups: c.want}, have, testOptions)
+			got := planner.LiveTargetGroupARNs(model.Stack{ID: testStackID, TargetGroups: c.want}, have, testOptions)
 			if diff := cmp.Diff(c.ids, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -12,11 +12,11 @@ import (
 // tearDown plans to delete the stack: first the load balancer, then bindings, target groups, security groups and
 // the finalizers.
 func (d *stepPlanner) tearDown() {
-	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object needs the load balancer any more", d.disableProtection())
+	lbs := d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "no object needs the load balancer any more", d.disableProtection())
 	d.removeSurplusGroups()
-	d.certificates.Remove(d.lb.Listeners, lbs)
-	d.deleteSecurityGroups(d.AllSteps(), lbs)
-	d.release().releaseAll(d.AllSteps())
+	d.certificates.RemoveUnused(d.lb.Listeners, lbs)
+	d.deleteSecurityGroups(d.PossibleDependencies(), lbs)
+	d.newReleasePlanner().releaseAll(d.PossibleDependencies())
 }
 
 // disableProtection plans to disable the deletion protection of load balancers that are deleted, if a member
@@ -26,7 +26,7 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 		return nil
 	}
 	first := len(d.Plan.Steps)
-	for _, lb := range d.surplus {
+	for _, lb := range d.surplusLoadBalancers {
 		a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
 		d.PlanAttributes(a, lb.ARN, map[string]string{plan.ProtectionAttribute: "false"}, lb.Attributes, true, nil, d.Members())
 	}
@@ -40,17 +40,17 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 // deleteSecurityGroups plans to delete the security groups of the stack, and the backend security group if no other
 // stack needs it.
 func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
-	if f := d.Unavailable(model.AskSecurityGroups{}); f != nil {
+	if f := d.ReadFault(model.AskSecurityGroups{}); f != nil {
 		// The stack may have security groups. Nothing would delete them after its objects are gone.
-		d.AwaitUnavailable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)
+		d.DeleteOnceReadable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)
 		return
 	}
 	for _, g := range d.Have.SecurityGroups {
-		securitygroups.DeleteGroup(d.Draft, g.ID, "no load balancer has it any more", lbs)
+		securitygroups.DeleteSecurityGroup(d.Draft, g.ID, "no load balancer has it any more", lbs)
 	}
 	use := d.Want.BackendGroup
-	g := d.Have.Facts.BackendGroup
-	used := d.Have.Facts.BackendGroupUsers > 0
+	g := d.Have.Facts.BackendSecurityGroup
+	used := d.Have.Facts.BackendSecurityGroupUsers > 0
 	// Other stacks may be deleted at the same time. Each stack checks again after its own load balancer is deleted. The
 	// last stack then finds no load balancer that uses the security group.
 	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
@@ -64,11 +64,11 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	}
 	switch {
 	case used:
-		if s.Wait = d.Wait("backend "+g.ID, "its load balancer to be deleted", durations.LongestWait); s.Wait == (plan.Wait{}) {
+		if s.Wait = d.NewWait("backend "+g.ID, "its load balancer to be deleted", durations.LongestWait); s.Wait == (plan.Wait{}) {
 			return
 		}
 	case len(d.Have.Bindings) > 0:
-		s.Wait = d.Wait("backend "+g.ID, "bindings to remove their rules", durations.LongestWait)
+		s.Wait = d.NewWait("backend "+g.ID, "bindings to remove their rules", durations.LongestWait)
 	}
 	d.Add(s)
 }

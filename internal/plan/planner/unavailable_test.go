@@ -21,12 +21,12 @@ func withDeniedQuestions(have observed.Stack, action string, questions ...model.
 		have.Facts.Faults = map[string]observed.Fault{}
 	}
 	for _, q := range questions {
-		have.Facts.Faults[q.Key()] = observed.Fault{Reason: finding.AccessDenied, Message: "AWS denies " + action, Action: action, Again: time.Minute}
+		have.Facts.Faults[q.Key()] = observed.Fault{Reason: finding.AccessDenied, Message: "AWS denies " + action, Action: action, RetryAfter: time.Minute}
 	}
 	return have
 }
 
-var deletedStack = model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+var deletedStack = model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 
 // checkStepsAreHeld checks that a plan carries out none of the forbidden steps, reports the denial, has no question,
 // and is repeated.
@@ -53,7 +53,7 @@ func checkStepsAreHeld(t *testing.T, p plan.Plan, found finding.List, action str
 }
 
 func TestUnavailableTargetsOfTheFrontendNLBAreKept(t *testing.T) {
-	want := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want := withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	arn := ""
 	for _, g := range have.TargetGroups {
@@ -64,10 +64,10 @@ func TestUnavailableTargetsOfTheFrontendNLBAreKept(t *testing.T) {
 	delete(have.Facts.ALBTargets, arn)
 	denied := withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
 	t.Run("where its port moves", func(t *testing.T) {
-		moved := withFrontendNLB(withFinalizers(stackWithRules(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
+		moved := withFrontendNLB(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
 		moved.LoadBalancer.Listeners[0].Port = 8080
 		p, found := planner.Make(moved, denied, testOptions, plan.Memory{})
-		checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
+		checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
 	})
 	t.Run("where all goes", func(t *testing.T) {
 		p, found := planner.Make(deletedStack, denied, testOptions, plan.Memory{})
@@ -76,18 +76,18 @@ func TestUnavailableTargetsOfTheFrontendNLBAreKept(t *testing.T) {
 }
 
 func TestUnavailableSecurityGroupsAreKept(t *testing.T) {
-	want := withFinalizers(stackWithRules(ruleTo("/*", "g1")))
+	want := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	denied := withDeniedQuestions(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
 	t.Run("where clients change", func(t *testing.T) {
-		next := withFinalizers(stackWithRules(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+		next := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
 		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
 		next.LoadBalancer.SecurityGroups = g
 		p, found := planner.Make(next, denied, testOptions, plan.Memory{})
 		checkStepsAreHeld(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
-		if !strings.Contains(stepIDs(p), "create target-group/g2") {
+		if !strings.Contains(stepIDsText(p), "create target-group/g2") {
 			t.Errorf("the new rule is held too:\n%s", p.Text())
 		}
 	})
@@ -98,20 +98,20 @@ func TestUnavailableSecurityGroupsAreKept(t *testing.T) {
 	t.Run("where all goes", func(t *testing.T) {
 		p, found := planner.Make(deletedStack, denied, testOptions, plan.Memory{})
 		checkStepsAreHeld(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "release")...)
-		if !strings.Contains(stepIDs(p), "delete load-balancer/") {
+		if !strings.Contains(stepIDsText(p), "delete load-balancer/") {
 			t.Errorf("the load balancer stays:\n%s", p.Text())
 		}
 	})
 }
 
 func TestTrafficDoesNotMoveToTargetsOfUnknownHealth(t *testing.T) {
-	have := converge(t, withFinalizers(stackWithRules(ruleTo("/*", "g1"))), observed.Stack{Facts: frontendFacts()})
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: frontendFacts()})
 	have.Facts.Health = nil
 	var questions []model.Question
 	for _, g := range have.TargetGroups {
 		questions = append(questions, model.AskHealth{ARN: g.ARN})
 	}
-	p, found := planner.Make(withFinalizers(stackWithRules(ruleTo("/*", "g2"))), withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
+	p, found := planner.Make(withFinalizers(stackWithRules(forwardRule("/*", "g2"))), withDeniedQuestions(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
 	checkStepsAreHeld(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
 }
 

@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// unknownKind is a live load balancer whose type or scheme AWS does not return.
-type unknownKind struct {
+// unknownTypeOrScheme is a live load balancer whose type or scheme AWS does not return.
+type unknownTypeOrScheme struct {
 	name, field, desired string
-	of                   finding.Origin
+	origin               finding.Origin
 }
 
-// withKnownKinds returns the observed stack with the desired type or scheme in each load balancer for which AWS
+// withAssumedTypesAndSchemes returns the observed stack with the desired type or scheme in each load balancer for which AWS
 // does not return it, and these load balancers. A load balancer is never replaced because of an unknown type or
 // scheme, because AWS would not return that of the new one either.
-func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []unknownKind) {
-	var unknown []unknownKind
+func withAssumedTypesAndSchemes(want model.Stack, have observed.Stack) (observed.Stack, []unknownTypeOrScheme) {
+	var unknown []unknownTypeOrScheme
 	for i, lb := range have.LoadBalancers {
 		desired := want.LoadBalancer
 		if lb.ResourceID == model.FrontendNLBID {
@@ -34,7 +34,7 @@ func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []un
 			have.LoadBalancers = slices.Clone(have.LoadBalancers)
 		}
 		note := func(field, desiredValue string) {
-			unknown = append(unknown, unknownKind{lb.Name, field, desiredValue, cmp.Or(desired.Origins[field], desired.Of)})
+			unknown = append(unknown, unknownTypeOrScheme{lb.Name, field, desiredValue, cmp.Or(desired.Origins[field], desired.Of)})
 		}
 		known := &have.LoadBalancers[i]
 		if lb.Type == "" {
@@ -49,11 +49,11 @@ func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []un
 	return have, unknown
 }
 
-// reportUnknownKinds reports load balancers whose type or scheme AWS does not return.
-func reportUnknownKinds(d *draft.Draft, unknown []unknownKind) {
+// reportUnknownTypesAndSchemes reports load balancers whose type or scheme AWS does not return.
+func reportUnknownTypesAndSchemes(d *draft.Draft, unknown []unknownTypeOrScheme) {
 	for _, k := range unknown {
 		d.Findings.Add(finding.Finding{
-			Object: d.EventObject(k.of.Object), Field: k.of.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
+			Object: d.EventObject(k.origin.Object), Field: k.origin.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancer %q: %s should be %q, but AWS returns no value that the controller knows; the load balancer is not replaced", k.name, k.field, k.desired),
 			Fix:     "read the value with the AWS CLI (elbv2 describe-load-balancers); a new value of AWS needs a newer version of the controller",
 		})

@@ -27,14 +27,14 @@ func TestDuplicateConditionsAreReported(t *testing.T) {
 		first, second model.Rule
 		want          string
 	}{
-		"of one member":             {at(ruleTo("/a", "g1"), testMember, "one"), at(ruleTo("/a", "g2"), testMember, "two"), "one of the same object has the same conditions and comes first"},
-		"of two members":            {at(ruleTo("/a", "g1"), other, "one"), at(ruleTo("/a", "g2"), testMember, "two"), "one of " + other.String() + " comes first"},
-		"with more conditions":      {at(ruleTo("/a", "g1"), other, "one", get), at(ruleTo("/a", "g2"), testMember, "two", get), "one of " + other.String() + " comes first"},
-		"with fewer conditions":     {at(ruleTo("/a", "g1"), testMember, "one", get), at(ruleTo("/a", "g2"), testMember, "two"), ""},
-		"another path":              {at(ruleTo("/a", "g1"), testMember, "one"), at(ruleTo("/b", "g2"), testMember, "two"), ""},
-		"a path below of one's own": {at(ruleTo("/a/*", "g1"), testMember, "one"), at(ruleTo("/a/b", "g2"), testMember, "two"), "one of the same object comes first and answers them"},
-		"a header behind all":       {at(ruleTo("/*", "g1"), testMember, "one"), at(ruleTo("/*", "g2"), testMember, "two", get), "one of the same object comes first and answers them"},
-		"the first is held":         {held(at(ruleTo("/a", "g1"), testMember, "one")), at(ruleTo("/a", "g2"), testMember, "two"), ""},
+		"of one member":             {at(forwardRule("/a", "g1"), testMember, "one"), at(forwardRule("/a", "g2"), testMember, "two"), "one of the same object has the same conditions and comes first"},
+		"of two members":            {at(forwardRule("/a", "g1"), other, "one"), at(forwardRule("/a", "g2"), testMember, "two"), "one of " + other.String() + " comes first"},
+		"with more conditions":      {at(forwardRule("/a", "g1"), other, "one", get), at(forwardRule("/a", "g2"), testMember, "two", get), "one of " + other.String() + " comes first"},
+		"with fewer conditions":     {at(forwardRule("/a", "g1"), testMember, "one", get), at(forwardRule("/a", "g2"), testMember, "two"), ""},
+		"another path":              {at(forwardRule("/a", "g1"), testMember, "one"), at(forwardRule("/b", "g2"), testMember, "two"), ""},
+		"a path below of one's own": {at(forwardRule("/a/*", "g1"), testMember, "one"), at(forwardRule("/a/b", "g2"), testMember, "two"), "one of the same object comes first and answers them"},
+		"a header behind all":       {at(forwardRule("/*", "g1"), testMember, "one"), at(forwardRule("/*", "g2"), testMember, "two", get), "one of the same object comes first and answers them"},
+		"the first is held":         {held(at(forwardRule("/a", "g1"), testMember, "one")), at(forwardRule("/a", "g2"), testMember, "two"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, found := planner.Make(withFinalizers(stackWithRules(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
@@ -60,7 +60,7 @@ func TestFixOfAnUnreachableRuleDependsOnTheKind(t *testing.T) {
 		of := func(name string) model.Rule {
 			return model.Rule{Member: finding.Ref{Kind: kind, Namespace: "shop", Name: name}}
 		}
-		f := rules.UnreachableRule(of("b"), of("a"))
+		f := rules.UnreachableRuleFinding(of("b"), of("a"))
 		if got := strings.Contains(f.Message+f.Fix, "group"); got != want {
 			t.Errorf("%s: %s", kind, f)
 		}

@@ -22,17 +22,17 @@ import (
 
 // clockedPlanner makes plans while time passes, and records since when each wait lasts, as the engine does.
 type clockedPlanner struct {
-	now      time.Duration
-	since    map[string]time.Duration
-	findings finding.List // of the last plan
+	now        time.Duration
+	waitsSince map[string]time.Duration
+	findings   finding.List // of the last plan
 }
 
 // plan plans, and answers all questions with the health of each target group.
 func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
 	t.Helper()
-	memory := plan.Memory{Waited: map[string]time.Duration{}}
-	for key, since := range c.since {
-		memory.Waited[key] = c.now - since
+	memory := plan.Memory{WaitedTimes: map[string]time.Duration{}}
+	for key, since := range c.waitsSince {
+		memory.WaitedTimes[key] = c.now - since
 	}
 	have.Facts.Health = map[string]observed.Health{}
 	for range 6 { // the same limit as in the engine
@@ -41,11 +41,11 @@ func (c *clockedPlanner) plan(t *testing.T, want model.Stack, have *observed.Sta
 			next := map[string]time.Duration{}
 			for _, key := range p.WaitKeys {
 				next[key] = c.now
-				if since, known := c.since[key]; known {
+				if since, known := c.waitsSince[key]; known {
 					next[key] = since
 				}
 			}
-			c.since, c.findings = next, found.Sorted()
+			c.waitsSince, c.findings = next, found.Sorted()
 			return p
 		}
 		answerQuestions(have, p.Questions, state)
@@ -81,8 +81,8 @@ func (c *clockedPlanner) convergeInTime(t *testing.T, want model.Stack, have obs
 	return have, 0
 }
 
-// fixedHealth returns a function that gives each target group a random health state, which does not change.
-func fixedHealth(r *rand.Rand) func(arn string) string {
+// randomFixedHealth returns a function that gives each target group a random health state, which does not change.
+func randomFixedHealth(r *rand.Rand) func(arn string) string {
 	states := map[string]string{}
 	return func(arn string) string {
 		if states[arn] == "" {
@@ -100,15 +100,15 @@ func TestEveryWaitEnds(t *testing.T) {
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		want := randomDesired(r)
 		desired := converge(t, want, have)
-		got, took := (&clockedPlanner{}).convergeInTime(t, want, have, fixedHealth(r))
+		got, took := (&clockedPlanner{}).convergeInTime(t, want, have, randomFixedHealth(r))
 		// Waits for new rules, for the rules behind them, and for the draining of their target groups.
 		if took > 2*durations.LongestWait+drain {
 			t.Errorf("seed %d: it takes %s", seed, took)
 		}
-		will := outcomes(desired)
-		for i, is := range outcomes(got) {
+		will := allOutcomes(desired)
+		for i, is := range allOutcomes(got) {
 			if is != will[i] {
-				t.Errorf("seed %d: %v is answered by %q, want %q", seed, requests[i], is, will[i])
+				t.Errorf("seed %d: %v is answered by %q, want %q", seed, allRequests[i], is, will[i])
 			}
 		}
 	})
@@ -124,7 +124,7 @@ func TestDeadlineDependsOnTheHealthCheck(t *testing.T) {
 		"nothing known":               {model.HealthCheck{}, 270 * time.Second},
 		"as slow as can be":           {model.HealthCheck{IntervalSeconds: 300, HealthyThreshold: 10}, 5 * time.Minute},
 	} {
-		want := withFinalizers(stackWithRules(ruleTo("/a", "g1")))
+		want := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 		want.TargetGroups[0].HealthCheck = c.check
 		if got := planner.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.GroupRef{{ID: "g1"}}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -134,7 +134,7 @@ func TestDeadlineDependsOnTheHealthCheck(t *testing.T) {
 
 func TestPollIntervalOfTargetsGrows(t *testing.T) {
 	polls := 0
-	for waited := time.Duration(0); waited < durations.LongestWait; waited += draft.PollAfter(waited) {
+	for waited := time.Duration(0); waited < durations.LongestWait; waited += draft.PollInterval(waited) {
 		polls++
 	}
 	if polls > 25 {
@@ -168,9 +168,9 @@ func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 		return "healthy"
 	}
 	for name, c := range map[string]struct{ before, after model.Stack }{
-		"another backend": {withFinalizers(stackWithRules(ruleTo("/a", "g1"))), withFinalizers(stackWithRules(ruleTo("/a", "g2")))},
-		"another path":    {withFinalizers(stackWithRules(ruleTo("/a", "g1"))), withFinalizers(stackWithRules(ruleTo("/a*", "g2")))},
-		"a new rule":      {withFinalizers(stackWithRules(ruleTo("/*", "g1"))), withFinalizers(stackWithRules(ruleTo("/a", "g2"), ruleTo("/*", "g1")))},
+		"another backend": {withFinalizers(stackWithRules(forwardRule("/a", "g1"))), withFinalizers(stackWithRules(forwardRule("/a", "g2")))},
+		"another path":    {withFinalizers(stackWithRules(forwardRule("/a", "g1"))), withFinalizers(stackWithRules(forwardRule("/a*", "g2")))},
+		"a new rule":      {withFinalizers(stackWithRules(forwardRule("/*", "g1"))), withFinalizers(stackWithRules(forwardRule("/a", "g2"), forwardRule("/*", "g1")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
@@ -205,7 +205,7 @@ func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {
 	mine := func(paths ...string) []model.Rule {
 		var out []model.Rule
 		for _, p := range paths {
-			out = append(out, ruleTo(p, "mine"))
+			out = append(out, forwardRule(p, "mine"))
 		}
 		return out
 	}
@@ -222,7 +222,7 @@ func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {
 			t.Fatalf("/b is still served after %s", k.now)
 		}
 		n := int(k.now / time.Minute)
-		want := addOtherMember(stackWithRules(append(mine("/a"), withOtherMember(ruleTo("/*", fmt.Sprint("theirs", n))))...))
+		want := addOtherMember(stackWithRules(append(mine("/a"), withOtherMember(forwardRule("/*", fmt.Sprint("theirs", n))))...))
 		p := k.plan(t, want, &have, sick)
 		have = plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
 		k.now += 5 * time.Second
@@ -233,8 +233,8 @@ func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {
 }
 
 func TestRulesDoNotWaitForRulesOfOthers(t *testing.T) {
-	slow := withOtherMember(ruleTo("/*", "slow"))
-	fast := withOtherMember(ruleTo("/*", "fast"))
+	slow := withOtherMember(forwardRule("/*", "slow"))
+	fast := withOtherMember(forwardRule("/*", "fast"))
 	sick := func(arn string) string {
 		if strings.Contains(arn, "slow") {
 			return "initial"
@@ -246,23 +246,23 @@ func TestRulesDoNotWaitForRulesOfOthers(t *testing.T) {
 		want          map[string]string
 	}{
 		"a new rule before a change in progress": {
-			[]model.Rule{ruleTo("/a", "mine"), fast}, []model.Rule{ruleTo("/a", "mine"), ruleTo("/new", "mine"), slow},
+			[]model.Rule{forwardRule("/a", "mine"), fast}, []model.Rule{forwardRule("/a", "mine"), forwardRule("/new", "mine"), slow},
 			map[string]string{"/new": "mine", "/a": "mine", "/x": "fast"},
 		},
 		"a new rule behind one that stays below": {
-			[]model.Rule{ruleTo("/*", "mine")}, []model.Rule{withOtherMember(ruleTo("/n*", "slow")), ruleTo("/new", "mine2"), ruleTo("/*", "mine")},
+			[]model.Rule{forwardRule("/*", "mine")}, []model.Rule{withOtherMember(forwardRule("/n*", "slow")), forwardRule("/new", "mine2"), forwardRule("/*", "mine")},
 			map[string]string{"/new": "mine2", "/x": "mine"},
 		},
 		"a changed rule behind one that stays below": {
-			[]model.Rule{ruleTo("/a", "mine")}, []model.Rule{withOtherMember(ruleTo("/a*", "slow")), ruleTo("/a", "mine2")},
+			[]model.Rule{forwardRule("/a", "mine")}, []model.Rule{withOtherMember(forwardRule("/a*", "slow")), forwardRule("/a", "mine2")},
 			map[string]string{"/a": "mine2"},
 		},
 		"another order while a change is in progress": {
-			[]model.Rule{ruleTo("/a", "mine"), ruleTo("/a*", "mine2"), fast}, []model.Rule{ruleTo("/a*", "mine2"), ruleTo("/a", "mine"), slow},
+			[]model.Rule{forwardRule("/a", "mine"), forwardRule("/a*", "mine2"), fast}, []model.Rule{forwardRule("/a*", "mine2"), forwardRule("/a", "mine"), slow},
 			map[string]string{"/a": "mine2", "/x": "fast"},
 		},
 		"a rule removed while a change is in progress": {
-			[]model.Rule{ruleTo("/a", "mine"), withOtherMember(ruleTo("/b*", "fast"))}, []model.Rule{withOtherMember(ruleTo("/b*", "slow"))},
+			[]model.Rule{forwardRule("/a", "mine"), withOtherMember(forwardRule("/b*", "fast"))}, []model.Rule{withOtherMember(forwardRule("/b*", "slow"))},
 			map[string]string{"/a": "fixed 404", "/b": "fast"},
 		},
 	} {

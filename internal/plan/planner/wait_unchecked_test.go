@@ -12,7 +12,7 @@ import (
 // A rule that another user deleted waits for targets whose health AWS does not check. The message about this wait does
 // not blame the pods.
 func TestWaitOfADeletedRuleDoesNotBlamePods(t *testing.T) {
-	want := withFinalizers(stackWithRules(ruleTo("/a", "g2"), ruleTo("/*", "g1")))
+	want := withFinalizers(stackWithRules(forwardRule("/a", "g2"), forwardRule("/*", "g1")))
 	whole := converge(t, want, observed.Stack{Facts: testFacts()})
 	const checks = "AWS checks the targets once a rule forwards to them"
 	for state, says := range map[string]string{

@@ -40,7 +40,7 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 // the new scheme, or to all namespaces. Otherwise a member with a faulty port could prevent the new scheme of all others.
 func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	namespaces := func(l *resolved.Listener) []string {
-		if blocked := l.Certs.Blocked; len(blocked) > 0 && !l.Planned {
+		if blocked := l.Certs.BlockedMembers; len(blocked) > 0 && !l.Planned {
 			return draft.Namespaces(blocked) // the owners may be ListenerSets
 		}
 		return draft.Namespaces(l.Desired.Members)
@@ -62,7 +62,7 @@ func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.
 	}
 	if old.Attributes == nil {
 		q := model.AskAttributes{Of: string(plan.LoadBalancer), ARN: old.ARN}
-		if d.Unavailable(q) != nil {
+		if d.ReadFault(q) != nil {
 			return "AWS does not return whether it has deletion protection"
 		}
 		d.Ask(q)
@@ -74,8 +74,8 @@ func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.
 	return ""
 }
 
-// ReportHeld reports that a live load balancer is not replaced although its scheme or type is not as desired.
-func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.LoadBalancer, why string) {
+// ReportHeldReplacement reports that a live load balancer is not replaced although its scheme or type is not as desired.
+func ReportHeldReplacement(d *draft.Draft, live *observed.LoadBalancer, desired *model.LoadBalancer, why string) {
 	if live == nil || desired == nil {
 		return
 	}

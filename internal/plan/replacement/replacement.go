@@ -25,21 +25,21 @@ import (
 // Planner plans the replacement of load balancers.
 type Planner struct {
 	*draft.Draft
-	groups        *owners.TargetGroups
+	targetGroups  *owners.TargetGroups
 	traffic       *traffic.Traffic
 	usage         *draft.Usage
-	albs          *targetgroups.ALBTargetPlanner
+	albTargets    *targetgroups.ALBTargetPlanner
 	loadBalancers *loadbalancers.Planner
-	listeners     *listeners.Set
+	listeners     *listeners.Planner
 }
 
 // NewPlanner returns the planner of replacements of a stack.
-func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.ALBTargetPlanner, lbs *loadbalancers.Planner, ls *listeners.Set) *Planner {
+func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.ALBTargetPlanner, lbs *loadbalancers.Planner, ls *listeners.Planner) *Planner {
 	return &Planner{t.Draft, t.TargetGroups, t, u, albs, lbs, ls}
 }
 
-// HoldSchemes returns the stack with the scheme of a live load balancer that must not be replaced. If the type differs, it holds
-// the whole stack, because the live load balancer cannot have the desired listeners.
+// HoldSchemes returns the stack with the scheme of a live load balancer that must not be replaced. If the type differs, it
+// holds the whole stack, because the live load balancer cannot have the desired listeners.
 func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	if !want.Held.Replacement || want.LoadBalancer == nil || live == nil {
@@ -55,19 +55,19 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// SwitchStatus switches the status from the previous load balancers to the new one if it is ready to serve. steps has the planned
-// steps that create and change the new one.
+// SwitchStatus switches the status from the previous load balancers to the new one if it is ready to serve. steps has the
+// planned steps that create and change the new one.
 func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
-	lb.Switched = true
+	lb.StatusSwitched = true
 	old := lb.ShownPrevious(p.Have)
 	if old != nil && lb.Live != nil && plan.ShownLoadBalancer(p.Have, lb.ID).ARN != lb.Live.ARN {
 		if lb.SwitchWait = p.readinessWait(lb, old, steps); lb.SwitchWait.For != "" {
-			lb.Switched = false
+			lb.StatusSwitched = false
 			return
 		}
 	}
 	if lb.Live == nil {
-		lb.Switched = old == nil
+		lb.StatusSwitched = old == nil
 		lb.SwitchWait = plan.Wait{For: "the new load balancer to be created"}
 		return
 	}
@@ -111,14 +111,14 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 // can.
 func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) plan.Wait {
 	live := lb.Live
-	if live.State == observed.Provisioning || live.State == "failed" {
+	if live.State == observed.LoadBalancerProvisioning || live.State == "failed" {
 		p.Ask(model.AskState{ARN: live.ARN})
-		wait := p.Wait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
+		wait := p.NewWait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
 		return plan.Wait{For: "the new load balancer to be active", RetryAfter: max(wait.RetryAfter, 2*durations.FirstPoll)}
 	}
 	if lacks := missingParts(lb, old, steps); lacks != "" {
 		// The wait is limited, because AWS may refuse a part of one member for ever.
-		if wait := p.Wait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
+		if wait := p.NewWait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
 		}
 		p.Findings.Add(finding.Finding{
@@ -127,7 +127,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 			Fix:     "correct the faults in the other findings",
 		})
 	}
-	pending := p.unreadyGroups(lb, old)
+	pending := p.unreadyTargetGroups(lb, old)
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
@@ -159,24 +159,24 @@ func affectsServing(s plan.Step) bool {
 	return false
 }
 
-// unreadyGroups returns the target groups of a new load balancer without healthy targets for which the previous load balancer has
-// healthy targets.
-func (p *Planner) unreadyGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
+// unreadyTargetGroups returns the target groups of a new load balancer without healthy targets for which the previous load
+// balancer has healthy targets.
+func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
-	equal.EachForward(old.Listeners, func(arn string) {
-		if id := p.groups.GroupID[arn]; id != "" && !slices.Contains(before[id], arn) {
+	equal.EachForwardedARN(old.Listeners, func(arn string) {
+		if id := p.targetGroups.LiveTargetGroupIDs[arn]; id != "" && !slices.Contains(before[id], arn) {
 			before[id] = append(before[id], arn)
 		}
 	})
 	var out []model.GroupRef
 	seen := map[string]bool{}
-	equal.EachForward(lb.Live.Listeners, func(arn string) {
-		id := p.groups.GroupID[arn]
+	equal.EachForwardedARN(lb.Live.Listeners, func(arn string) {
+		id := p.targetGroups.LiveTargetGroupIDs[arn]
 		if seen[arn] || len(before[id]) == 0 {
 			return
 		}
 		seen[arn] = true
-		if !p.traffic.Ready(arn) && p.traffic.AnyServing(before[id]) {
+		if !p.traffic.IsReady(arn) && p.traffic.HasServingTargetGroup(before[id]) {
 			out = append(out, model.GroupRef{ID: id})
 		}
 	})
@@ -194,18 +194,18 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 				wait = frontendWait
 			}
 			if wait.For == "" {
-				p.loadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.albs.DetachEverywhere(old.ARN, nil))
+				p.loadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.albTargets.DetachFromAllTargetGroups(old.ARN, nil))
 				continue
 			}
 			if lb.IsFrontend() {
 				frontendWait = wait
 			}
-			p.keepServing(lb, old)
+			p.keepTargetGroupsOfPrevious(lb, old)
 			a := plan.Address{Kind: plan.LoadBalancer, ID: old.ARN}
 			p.Add(plan.Step{
 				ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: old.ARN},
 				Changes: []plan.Change{{Path: "name", From: old.Name}}, Why: "another load balancer replaces it",
-				Impact: plan.ReplaceImpact, Wait: wait, Blames: p.Members(), Replaced: old.Name,
+				Impact: plan.ReplaceImpact, Wait: wait, Blames: p.Members(), ReplacedLoadBalancer: old.Name,
 			})
 		}
 		p.reportReplacement(lb)
@@ -215,7 +215,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 // deletionWait returns the wait before the deletion of a previous load balancer. Package loadbalancers checks that it is not an
 // endpoint of an accelerator.
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
-	if !lb.Switched {
+	if !lb.StatusSwitched {
 		return lb.SwitchWait
 	}
 	remaining := max(p.Opt.DeletionDelay, time.Second)
@@ -228,21 +228,21 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: remaining}
 }
 
-// keepServing marks the target groups of a previous load balancer as used. It plans to delete the rules of members that leave at
-// once.
-func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
+// keepTargetGroupsOfPrevious marks the target groups of a previous load balancer as used. It plans to delete the rules of
+// members that leave at once.
+func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
 	leaving := map[finding.Ref]bool{}
 	for _, m := range p.Want.Leaving {
 		leaving[m.Ref] = true
 	}
 	isLeaving := func(as []model.Action) bool {
-		owners := p.groups.OwnersOf(as)
+		owners := p.targetGroups.ActionOwners(as)
 		return len(owners) > 0 && !slices.ContainsFunc(owners, func(r finding.Ref) bool { return !leaving[r] })
 	}
 	for i := range old.Listeners {
 		l := resolved.Listener{LB: lb, Live: &old.Listeners[i]}
 		if len(leaving) > 0 && old.Type == model.Application.String() {
-			l.ForeignDefault = isLeaving(l.Live.Default)
+			l.HasForeignDefault = isLeaving(l.Live.Default)
 			for _, r := range l.Live.Rules {
 				if isLeaving(r.Actions) {
 					l.ForeignRules = append(l.ForeignRules, r)
@@ -250,7 +250,7 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 			}
 			p.listeners.RemoveForeignRules(&l)
 		}
-		p.usage.KeepListener(l.WithoutForeign())
+		p.usage.KeepTargetGroupsOfListener(l.LiveWithoutForeignRules())
 	}
 }
 

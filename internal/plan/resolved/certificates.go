@@ -10,15 +10,15 @@ import (
 type Certificates struct {
 	Default string   // ARN of the default certificate; empty if there is none
 	Extra   []string // ARNs of the certificate list, in order; it has the default certificate too
-	// Blocked are members whose certificates were not found. Their rules on the listener are held.
-	Blocked []finding.Ref
-	// Pending reports whether a new listener waits for certificates that are being imported.
-	Pending bool
+	// BlockedMembers are members whose certificates were not found. Their rules on the listener are held.
+	BlockedMembers []finding.Ref
+	// ImportPending reports whether a new listener waits for certificates that are being imported.
+	ImportPending bool
 	// Unavailable reports whether a fact about certificates could not be read, so that the live ones are retained.
 	// AttachedUnavailable reports whether even the attached certificates are unknown.
 	Unavailable, AttachedUnavailable bool
-	// NotOwned are the live certificates that were imported for another stack and must not serve here any more.
-	NotOwned []string
+	// NotOwnedARNs are the live certificates that were imported for another stack and must not serve here any more.
+	NotOwnedARNs []string
 	// ReplacedBy has, by the ARN of a live certificate, the ARN of the one that is attached right after its removal,
 	// because AWS has no room for both.
 	ReplacedBy map[string]string
@@ -40,6 +40,8 @@ func (c *Certificates) Namespaces(arn string) (out []string) {
 	return slices.Compact(out)
 }
 
-// Withdrawn reports whether the live certificate must not serve any more and no other certificate was found. Then the
+// IsWithdrawn reports whether the live certificate must not serve any more and no other certificate was found. Then the
 // listener is deleted, because AWS has no TLS listener without a certificate.
-func (c *Certificates) Withdrawn() bool { return len(c.NotOwned) > 0 && c.Default == "" && !c.Pending }
+func (c *Certificates) IsWithdrawn() bool {
+	return len(c.NotOwnedARNs) > 0 && c.Default == "" && !c.ImportPending
+}

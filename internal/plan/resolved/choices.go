@@ -55,20 +55,20 @@ type LoadBalancerChoices struct {
 
 // SubnetChoices are the subnets that a load balancer gets.
 type SubnetChoices struct {
-	// Kept reports whether they are the subnets of the live load balancer, because the members ask for no others or
+	// AreLive reports whether they are the subnets of the live load balancer, because the members ask for no others or
 	// because a finding reports that the others cannot be used.
-	Kept bool
+	AreLive bool
 	// ByReachability reports that no subnet had the role tag, so that route tables decided.
 	ByReachability bool
 	Chosen         []string
 	Zones          map[string]string // availability zones by subnet id, of the subnets that AWS has shown
-	Refused        []network.Refusal
+	Refusals       []network.Refusal
 }
 
 // SecurityGroupChoice is a security group of a load balancer.
 type SecurityGroupChoice struct {
-	ID  string // empty if it is not created yet
-	How SecurityGroupSource
+	ID     string // empty if it is not created yet
+	Source SecurityGroupSource
 }
 
 // SecurityGroupSource is the reason why a load balancer has a security group.
@@ -76,10 +76,10 @@ type SecurityGroupSource string
 
 // The reasons why a load balancer has a security group.
 const (
-	GroupNamed   SecurityGroupSource = "named"   // an object names it, by id or Name tag
-	GroupOwn     SecurityGroupSource = "managed" // the controller manages it for this stack
-	GroupBackend SecurityGroupSource = "backend" // the shared security group of the cluster, which nodes and pods admit
-	GroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
+	SecurityGroupNamed   SecurityGroupSource = "named"   // an object names it, by id or Name tag
+	SecurityGroupOwn     SecurityGroupSource = "managed" // the controller manages it for this stack
+	SecurityGroupBackend SecurityGroupSource = "backend" // the shared security group of the cluster, which nodes and pods admit
+	SecurityGroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
 )
 
 // CertificateSource records for which host or field of a member certificates were looked for, and which ones were
@@ -88,7 +88,7 @@ type CertificateSource struct {
 	Member finding.Ref
 	Field  string
 	Host   string // the host for which they were looked for; empty if they were not looked for by host
-	How    CertificateSearch
+	Search CertificateSearch
 	ARNs   []string // empty if none was found, or if none is issued or imported yet
 }
 

@@ -14,17 +14,17 @@ import (
 
 // HasHeldRule reports whether a rule of the listener is held.
 func (l *Listener) HasHeldRule() bool {
-	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.Held() })
+	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.IsHeld() })
 }
 
-// WithoutForeign returns the live listener without its foreign rules, and with a 404 in place of a foreign default
+// LiveWithoutForeignRules returns the live listener without its foreign rules, and with a 404 in place of a foreign default
 // action.
-func (l Listener) WithoutForeign() *observed.Listener {
+func (l Listener) LiveWithoutForeignRules() *observed.Listener {
 	out := *l.Live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
 		return slices.ContainsFunc(l.ForeignRules, func(s observed.Rule) bool { return s.ARN == r.ARN })
 	})
-	if l.ForeignDefault {
+	if l.HasForeignDefault {
 		out.Default = []model.Action{plan.NotFoundResponse}
 	}
 	return &out
@@ -48,16 +48,16 @@ type Listener struct {
 	// ForeignRules are live rules without an owner, or of members without a right to them. They are deleted although the
 	// listener is retained for its other rules.
 	ForeignRules []observed.Rule
-	// ForeignDefault reports whether the live default action is removed for the same reason.
-	ForeignDefault bool
-	// Omitted are held rules that neither exist in AWS nor have a placeholder.
-	Omitted []Rule
-	// AwaitingRoom are rules for which AWS has no room until a rule of another listener is deleted.
-	AwaitingRoom []Rule
-	// InterimDefault are the default actions to be set in this run, as long as the desired ones have to wait. DefaultWait is
-	// the wait of the desired default actions.
-	InterimDefault []model.Action
-	DefaultWait    plan.Wait
+	// HasForeignDefault reports whether the live default action is removed for the same reason.
+	HasForeignDefault bool
+	// OmittedRules are held rules that neither exist in AWS nor have a placeholder.
+	OmittedRules []Rule
+	// RulesAwaitingRoom are rules for which AWS has no room until a rule of another listener is deleted.
+	RulesAwaitingRoom []Rule
+	// InterimDefaultActions are the default actions to be set in this run, as long as the desired ones have to wait.
+	// DefaultActionWait is the wait of the desired default actions.
+	InterimDefaultActions []model.Action
+	DefaultActionWait     plan.Wait
 	// ChangesInOneCall is set if AWS can change protocol and target groups of the listener only in the same call.
 	ChangesInOneCall bool
 	// RedirectsAll reports whether the listener has no rules because it redirects all requests; DefaultServesBackend

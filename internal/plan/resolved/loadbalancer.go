@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// NoListener returns the reason why the listener of a port is deleted.
-func (lb *LoadBalancer) NoListener(port int32) string {
+// ListenerDeletionReason returns the reason why the listener of a port is deleted.
+func (lb *LoadBalancer) ListenerDeletionReason(port int32) string {
 	if slices.Contains(lb.WithdrawnPorts, port) {
 		return "its certificate was imported for another load balancer"
 	}
@@ -32,7 +32,7 @@ type LoadBalancer struct {
 	// PrivateIPv4, IPv6 and SourceNATPrefixes are the desired addresses and prefixes, by subnet id.
 	PrivateIPv4, IPv6, SourceNATPrefixes map[string]string
 
-	SecurityGroups []plan.GroupID
+	SecurityGroups []plan.SecurityGroupRef
 	Listeners      []Listener
 	RuleShares     draft.Shares // shares of the quota of rules, by namespace
 	// WithdrawnPorts are ports whose listener is deleted, because its only certificate belongs to another stack.
@@ -65,7 +65,9 @@ func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 }
 
 // LiveListener returns the live listener on a port; nil if there is none.
-func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener { return lb.Live.OnPort(port) }
+func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener {
+	return lb.Live.ListenerOnPort(port)
+}
 
 // Members returns the members that have a listener or a rule on the load balancer, perhaps repeatedly.
 func (lb *LoadBalancer) Members() (out []finding.Ref) {

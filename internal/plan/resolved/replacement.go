@@ -31,9 +31,9 @@ import (
 type replacement struct {
 	// Previous are live load balancers that serve until clients know the new one.
 	Previous []*observed.LoadBalancer
-	// Switched reports whether the status shows the new load balancer. If not, SwitchWait is the wait before that.
-	Switched   bool
-	SwitchWait plan.Wait
+	// StatusSwitched reports whether the status shows the new load balancer. If not, SwitchWait is the wait before that.
+	StatusSwitched bool
+	SwitchWait     plan.Wait
 	// Conflict is a property that two load balancers cannot share, such as a name or an address. If it is not empty, the
 	// live load balancer is deleted first.
 	Conflict string
@@ -67,7 +67,7 @@ func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.St
 		return shared
 	}
 	used := map[string]bool{}
-	equal.EachForward(old.Listeners, func(arn string) { used[arn] = true })
+	equal.EachForwardedARN(old.Listeners, func(arn string) { used[arn] = true })
 	shared := ""
 	note := func(as []model.Action) {
 		for _, g := range model.ForwardedGroups(as) {
@@ -121,12 +121,12 @@ func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 
 // FirstFreeName returns the first alternative of a generated name that is not taken.
 func FirstFreeName(name string, taken func(string) bool) string {
-	for n := 1; n < naming.Alternatives; n++ {
+	for n := 1; n < naming.AlternativeCount; n++ {
 		if free := naming.Alternative(name, n); !taken(free) {
 			return free
 		}
 	}
-	return naming.Alternative(name, naming.Alternatives)
+	return naming.Alternative(name, naming.AlternativeCount)
 }
 
 // ShownPrevious returns the previous load balancer whose name the status shows, or the first one; nil if there is no
@@ -169,7 +169,7 @@ func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 // status shows this one.
 func (lb *LoadBalancer) ShownPreviousARN(have observed.Stack) string {
 	old := lb.ShownPrevious(have)
-	if old == nil || lb.Switched {
+	if old == nil || lb.StatusSwitched {
 		return ""
 	}
 	return old.ARN

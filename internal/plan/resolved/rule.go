@@ -17,22 +17,22 @@ func (p *Rule) ConditionsKey() string {
 	return p.key
 }
 
-// KeepLive gives a held rule the conditions, transforms and actions of a live rule.
-func (p *Rule) KeepLive(live *observed.Rule) {
-	p.Kept, p.key = live, ""
+// KeepLiveRule gives a held rule the conditions, transforms and actions of a live rule.
+func (p *Rule) KeepLiveRule(live *observed.Rule) {
+	p.KeptRule, p.key = live, ""
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
 // UsePlaceholder makes a held rule that does not exist in AWS return 503.
 func (p *Rule) UsePlaceholder() {
 	p.key = ""
-	p.Desired.Conditions = p.Placeholder()
+	p.Desired.Conditions = p.PlaceholderConditions()
 	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldResponse}, nil
 }
 
-// Placeholder returns the conditions of a held rule that answers with 503. There are fewer than in the desired rule if AWS
-// would refuse these.
-func (p *Rule) Placeholder() []model.Condition {
+// PlaceholderConditions returns the conditions of a held rule that answers with 503. There are fewer than in the desired
+// rule if AWS would refuse these.
+func (p *Rule) PlaceholderConditions() []model.Condition {
 	switch {
 	case p.Desired.PlaceholderConditions != nil:
 		return p.Desired.PlaceholderConditions
@@ -49,25 +49,25 @@ type Rule struct {
 	key string
 	// DesiredActions are the actions in the desired state. For a held rule, Desired has the live actions instead.
 	DesiredActions []model.Action
-	// Kept is the live rule that a held rule keeps; nil if there is none.
-	Kept *observed.Rule
+	// KeptRule is the live rule that a held rule keeps; nil if there is none.
+	KeptRule *observed.Rule
 	// HasLiveRule reports whether a live rule is kept or changed for this one. Replaces is the live rule that this one
 	// replaces because a quota has no room for both. Both are only set if a quota has no room for all rules, or if several
 	// members have rules.
-	HasLiveRule bool
-	Replaces    *ReplaceableRule
+	HasLiveRule  bool
+	ReplacedRule *ReplaceableRule
 }
 
-// Held reports whether the rule is held, for any reason.
-func (p *Rule) Held() bool { return p.Desired.Held != 0 }
+// IsHeld reports whether the rule is held, for any reason.
+func (p *Rule) IsHeld() bool { return p.Desired.Held != 0 }
 
 // KeptOrReplaced returns the live rule that is kept for this rule, or else the live rule that this rule replaces; nil if
 // there is neither.
 func (p *Rule) KeptOrReplaced() *observed.Rule {
-	if p.Kept == nil && p.Replaces != nil {
-		return p.Replaces.Rule
+	if p.KeptRule == nil && p.ReplacedRule != nil {
+		return p.ReplacedRule.Rule
 	}
-	return p.Kept
+	return p.KeptRule
 }
 
 // ChangesInOneStep reports whether the rule has to be changed in place, because AWS has no room for the live and
@@ -80,10 +80,10 @@ func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.N
 
 // ReplaceableRule is a live rule that is not desired any more, and that a new rule may replace.
 type ReplaceableRule struct {
-	Rule      *observed.Rule
-	Port      int32
-	Owners    []finding.Ref // the objects to which it belongs; nil if they are not known
-	DeletedBy plan.StepID   // the step that deletes it
-	Taken     bool
-	Shape     *overlap.Shape
+	Rule           *observed.Rule
+	Port           int32
+	Owners         []finding.Ref // the objects to which it belongs; nil if they are not known
+	DeletionStep   plan.StepID   // the step that deletes it
+	HasReplacement bool
+	Shape          *overlap.Shape
 }

@@ -14,11 +14,11 @@ import (
 // AutoAssigned is AWS's value for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// Mappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
+// SubnetMappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
 // that it returns the live addresses for such a subnet.
-func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
+func (lb *LoadBalancer) SubnetMappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
-	allocations := lb.allocations()
+	allocations := lb.elasticAddresses()
 	for _, id := range lb.Subnets {
 		m := plan.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.SourceNATPrefixes[id]}
 		if had := lb.liveMapping(id); had != nil {
@@ -32,9 +32,9 @@ func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	return out
 }
 
-// allocations returns the elastic address of each subnet, by subnet id. A retained subnet keeps its address. A new
+// elasticAddresses returns the elastic address of each subnet, by subnet id. A retained subnet keeps its address. A new
 // subnet gets the address with its index, or a free one if a retained subnet has that address.
-func (lb *LoadBalancer) allocations() map[string]string {
+func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	for _, id := range lb.Subnets {
 		if had := lb.liveMapping(id); had != nil && len(lb.Addresses) > 0 {
@@ -87,7 +87,7 @@ func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 	if !equal.SameSet(lb.Subnets, live.Subnets) {
 		out = append(out, plan.Change{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.Subnets, ", ")})
 	}
-	if is := cmp.Or(live.SourceNAT, equal.Off); w.SourceNAT != "" && w.SourceNAT != is {
+	if is := cmp.Or(live.SourceNAT, equal.SettingOff); w.SourceNAT != "" && w.SourceNAT != is {
 		out = append(out, plan.Change{Path: "sourceNAT", From: is, To: w.SourceNAT})
 	}
 	var had []string

@@ -14,8 +14,8 @@ import (
 // that are in order are modified, and new rules are created where a priority is free between their neighbours. All other
 // rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add more rules.
 
-// keepOrder plans the rules of a listener without changing priorities.
-func (ro *Rollout) keepOrder() {
+// planWithoutReordering plans the rules of a listener without changing priorities.
+func (ro *Rollout) planWithoutReordering() {
 	stuck := ro.set.rulesOutOfOrder()
 	used := map[int32]bool{}
 	if ro.Listener.Live != nil {
@@ -37,18 +37,18 @@ func (ro *Rollout) keepOrder() {
 		}
 		w.priority, w.stagedWait = w.live.Priority, plan.Wait{}
 		if stuck[i] || overlapsAbsent {
-			stuck[i] = stuck[i] || w.modify || w.wait.For != ""
-			w.modify, w.wait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
+			stuck[i] = stuck[i] || w.isModified || w.actionsWait.For != ""
+			w.isModified, w.actionsWait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
 		}
 	}
-	ro.keepUntilAnswered(stuck, absent)
+	ro.keepRulesUntilAnswered(stuck, absent)
 	var rest []*ruleChange
 	for _, w := range ro.set.desired {
 		if w.live != nil || w.createAt != 0 {
 			rest = append(rest, w)
 		}
 	}
-	ro.set.desired, ro.set.indexes, ro.set.byMember = rest, nil, nil
+	ro.set.desired, ro.set.indexes, ro.set.memberIndexes = rest, nil, nil
 }
 
 // rulesOutOfOrder reports, for each desired rule, whether its live rule is in the wrong order with another live rule that may
@@ -58,7 +58,7 @@ func (s *ruleSet) rulesOutOfOrder() []bool {
 	live := s.index("live", isLive)
 	for i, x := range s.desired {
 		if x.live != nil {
-			live.Each(x.shape, overlap.After(i), func(j int32) bool {
+			live.EachOverlap(x.shape, overlap.SpanAfter(i), func(j int32) bool {
 				if x.live.Priority > s.desired[j].live.Priority {
 					out[i], out[j] = true, true
 				}
@@ -75,16 +75,16 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	me := s.desired[i]
 	low, high := int32(0), int32(TopPriority+1)
 	for j, o := range s.desired {
-		if j == i || o.priorityNow() == 0 || !o.shape.Overlaps(me.shape) {
+		if j == i || o.currentPriority() == 0 || !o.shape.Overlaps(me.shape) {
 			continue
 		}
 		switch {
 		case stuck[j]:
 			return 0
 		case j < i:
-			low = max(low, o.priorityNow())
+			low = max(low, o.currentPriority())
 		default:
-			high = min(high, o.priorityNow())
+			high = min(high, o.currentPriority())
 		}
 	}
 	p := max(low+1, min(me.priority, high-1))
@@ -103,11 +103,11 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	return p
 }
 
-// keepUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old nor
+// keepRulesUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old nor
 // their new answer: because the desired rule for them cannot be created, or because another retained rule would answer
 // them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
 // namespaces.
-func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
+func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
@@ -117,7 +117,7 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 			late = late || stuck[i] && meets(w)
 		}
 		if late && !ro.set.isCovered(d) {
-			ro.KeepGroups(d.Actions)
+			ro.KeepTargetGroups(d.Actions)
 			staying = append(staying, d)
 			continue
 		}

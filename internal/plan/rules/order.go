@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// keepUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
+// keepRulesUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
 // that takes over their requests is not in force yet. Each rule waits separately, at most until its own deadline, even
 // if other rules change meanwhile.
-func (ro *Rollout) keepUntilTakenOver() {
+func (ro *Rollout) keepRulesUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
 	for i, d := range slices.Backward(ro.set.deleted) {
@@ -29,7 +29,7 @@ func (ro *Rollout) keepUntilTakenOver() {
 		if what.For == "" || !own && !ro.ActionsServe(d.Actions) {
 			continue
 		}
-		if d.wait = ro.Wait(draft.WaitKey("delete", d.ARN), what.For, what.Deadline); d.wait.For != "" {
+		if d.wait = ro.NewWait(draft.WaitKey("delete", d.ARN), what.For, what.Deadline); d.wait.For != "" {
 			staying = append(staying, int32(i))
 		}
 	}
@@ -52,25 +52,25 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 	var n int32
 	found := false
 	for _, m := range d.owners {
-		if n, found = ro.set.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.AllRules); found {
+		if n, found = ro.set.memberIndex("waiting", m, isWaiting).FindOverlap(d.shape, overlap.AllRules); found {
 			break
 		}
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindWhere(d.shape, overlap.AllRules, func(n int32) bool { return d.hasOwnerInNamespace(ro.set.desired[n].member) })
+		n, found = waiting.FindOverlapWhere(d.shape, overlap.AllRules, func(n int32) bool { return d.hasOwnerInNamespace(ro.set.desired[n].member) })
 		own = found && d.hasOwner(ro.set.desired[n].member)
 	}
 	if found {
 		w := ro.set.desired[n]
-		return cmp.Or(w.stagedWait, w.wait), own
+		return cmp.Or(w.stagedWait, w.actionsWait), own
 	}
 	own = d.hasOwner(ro.Listener.Desired.DefaultOf.Object)
 	switch {
 	case ro.Listener.Live == nil, !d.hasOwnerInNamespace(ro.Listener.Desired.DefaultOf.Object):
 		return plan.Wait{}, own
-	case ro.Listener.DefaultWait.For != "":
-		return ro.Listener.DefaultWait, own
+	case ro.Listener.DefaultActionWait.For != "":
+		return ro.Listener.DefaultActionWait, own
 	}
 	return ro.defaultActionWait(d), own
 }
@@ -86,11 +86,11 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	if len(old) == 0 {
 		return plan.Wait{}
 	}
-	pending := ro.Pending(ro.Listener.DefaultActions, old, ro.Ready)
+	pending := ro.PendingTargetGroups(ro.Listener.DefaultActions, old, ro.IsReady)
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
-	return plan.Wait{For: "healthy targets in " + plan.TargetGroupNames(pending), Deadline: ro.TargetsDeadline(pending)}
+	return plan.Wait{For: "healthy targets in " + plan.TargetGroupNamesText(pending), Deadline: ro.TargetsDeadline(pending)}
 }
 
 // delayedRule is a live rule that keeps its place among the others until the rules that replace it are in force. It
@@ -103,20 +103,20 @@ type delayedRule struct {
 	wait             plan.Wait
 }
 
-// order has the priorities of this run, with which no request loses its answer: those of desired rules, and those of
+// ruleOrder has the priorities of this run, with which no request loses its answer: those of desired rules, and those of
 // rules to be deleted that are retained for now. Without delayed rules they are the desired ones.
-type order struct {
-	desired []int32
-	deleted map[int]int32
+type ruleOrder struct {
+	desiredPriorities []int32
+	deletedPriorities map[int]int32
 	// wait is set if only the current order has this property.
 	wait plan.Wait
 }
 
 // interimOrder returns the order of this run.
-func (ro *Rollout) interimOrder() order {
-	out := order{desired: make([]int32, len(ro.set.desired)), deleted: map[int]int32{}}
+func (ro *Rollout) interimOrder() ruleOrder {
+	out := ruleOrder{desiredPriorities: make([]int32, len(ro.set.desired)), deletedPriorities: map[int]int32{}}
 	for i, w := range ro.set.desired {
-		out.desired[i] = w.priority
+		out.desiredPriorities[i] = w.priority
 	}
 	late, base := ro.set.delayedRules()
 	if len(late) == 0 {
@@ -125,7 +125,7 @@ func (ro *Rollout) interimOrder() order {
 	at, ok := ro.set.insertionIndexes(base, late)
 	if !ok {
 		wait := late[0].wait
-		out.wait = ro.Wait(draft.WaitKey("order", fmt.Sprint(ro.Listener.Desired.Port)), wait.For, wait.Deadline)
+		out.wait = ro.NewWait(draft.WaitKey("order", fmt.Sprint(ro.Listener.Desired.Port)), wait.For, wait.Deadline)
 	}
 	last := int32(0)
 	next := func(wanted int32) int32 {
@@ -140,13 +140,13 @@ func (ro *Rollout) interimOrder() order {
 				if wanted >= stagePriority || p < len(base) && wanted >= ro.set.desired[base[p]].priority {
 					wanted = last + 1
 				}
-				out.deleted[r.deleted] = next(wanted)
+				out.deletedPriorities[r.deleted] = next(wanted)
 			} else {
-				out.desired[r.desired] = next(ro.set.desired[r.desired].priority)
+				out.desiredPriorities[r.desired] = next(ro.set.desired[r.desired].priority)
 			}
 		}
 		if p < len(base) {
-			out.desired[base[p]] = next(ro.set.desired[base[p]].priority)
+			out.desiredPriorities[base[p]] = next(ro.set.desired[base[p]].priority)
 		}
 	}
 	return out
@@ -161,7 +161,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 			continue
 		}
 		r := delayedRule{deleted: i, desired: -1, priority: d.Priority, successors: len(s.desired), shape: d.shape, wait: d.wait}
-		waiting.Each(d.shape, overlap.AllRules, func(n int32) bool {
+		waiting.EachOverlap(d.shape, overlap.AllRules, func(n int32) bool {
 			r.successors = min(r.successors, int(n))
 			return true
 		})
@@ -172,12 +172,12 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		if w.stagedWait.For != "" {
 			continue
 		}
-		wait := w.wait
+		wait := w.actionsWait
 		if wait.For == "" && !ordered {
 			// Otherwise a request could meet the reordered rule before an earlier one of the same member that is not
 			// in force yet.
-			below := s.indexOf("below", w.member, isStaged)
-			if n, found := below.Find(w.shape, overlap.Before(i)); found {
+			below := s.memberIndex("below", w.member, isStaged)
+			if n, found := below.FindOverlap(w.shape, overlap.SpanBefore(i)); found {
 				wait = s.desired[n].stagedWait
 			}
 		}
@@ -199,9 +199,9 @@ func (s *ruleSet) insertionIndexes(base []int, late []delayedRule) (at []int, ok
 	limit := len(base)
 	for k := len(late) - 1; k >= 0; k-- {
 		r := late[k]
-		lo, hi := s.bounds(base, r, nil)
+		lo, hi := s.insertionBounds(base, r, nil)
 		if lo > min(hi, limit) {
-			lo, hi = s.bounds(base, r, r.shape)
+			lo, hi = s.insertionBounds(base, r, r.shape)
 		}
 		at[k] = min(hi, limit)
 		if lo > at[k] {
@@ -212,9 +212,9 @@ func (s *ruleSet) insertionIndexes(base []int, late []delayedRule) (at []int, ok
 	return at, ok
 }
 
-// bounds returns the first and the last possible place of a delayed rule in base. If shape is set, only rules that overlap
-// with it are considered.
-func (s *ruleSet) bounds(base []int, r delayedRule, shape *overlap.Shape) (lo, hi int) {
+// insertionBounds returns the first and the last possible place of a delayed rule in base. If shape is set, only rules that
+// overlap with it are considered.
+func (s *ruleSet) insertionBounds(base []int, r delayedRule, shape *overlap.Shape) (lo, hi int) {
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }
 	for lo = len(base); lo > 0; lo-- {

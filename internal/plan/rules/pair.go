@@ -31,31 +31,31 @@ func (ro *Rollout) pairRules() *ruleSet {
 		}
 	}
 	for _, w := range s.desired {
-		if w.live != nil && w.rule.Replaces != nil {
+		if w.live != nil && w.rule.ReplacedRule != nil {
 			w.live, w.replaces = nil, w.live
 		}
-		if w.live == nil || w.rule.Kept != nil {
+		if w.live == nil || w.rule.KeptRule != nil {
 			continue
 		}
-		if ro.isEqual(w, w.live) {
+		if ro.isAsDesired(w, w.live) {
 			ro.AssumeSecret(w.live.ARN, w.rule.Desired.Actions)
 			continue
 		}
 		now := w.rule.Desired.Actions
 		if !w.rule.Desired.InPlace {
-			now, w.wait = ro.shiftRule(w, w.live.Actions)
+			now, w.actionsWait = ro.interimActions(w, w.live.Actions)
 		}
-		if w.wait.For != "" {
+		if w.actionsWait.For != "" {
 			w.transforms = w.live.Transforms
 		}
-		if w.wait.For == "" || !equal.SameActions(now, w.live.Actions, ro.ARN) {
-			w.modify, w.actions = true, now
+		if w.actionsWait.For == "" || !equal.SameActions(now, w.live.Actions, ro.TargetGroupARN) {
+			w.isModified, w.actions = true, now
 		}
 	}
 	return s
 }
 
-// memberOf returns the member to which a rule belongs. The changes of one member wait for each other; those of
+// affectedMembersOf returns the member to which a rule belongs. The changes of one member wait for each other; those of
 // different members do not. During a handover all live rules belong to other objects than the desired ones, so that
 // all changes wait for each other.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
@@ -70,7 +70,7 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	if ro.IsHandingOver() {
 		return nil
 	}
-	return ro.OwnersOf(r.Actions)
+	return ro.ActionOwners(r.Actions)
 }
 
 // pairWithLive sets the live rules of desired rules, and reports which live rules are taken. Equal rules are paired first,
@@ -82,13 +82,13 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 	for j := range live {
 		o := &live[j]
 		arns[o.ARN], priorities[o.Priority] = j, j
-		alike.add(j, ro.Keys.Of(o))
+		alike.add(j, ro.Keys.KeyOf(o))
 	}
 	for j := range live {
 		// If only one live rule has these conditions, its actions need not be compared.
 		key := alike.keys[j]
 		if len(alike.lists[key]) > 1 {
-			key = equalKey(key, live[j].Actions, ro.ARN)
+			key = conditionsAndActionsKey(key, live[j].Actions, ro.TargetGroupARN)
 		}
 		equal.add(j, key)
 	}
@@ -104,7 +104,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 		keys[i] = w.rule.ConditionsKey()
 		equalKeys[i] = keys[i]
 		if len(alike.lists[keys[i]]) > 1 {
-			equalKeys[i] = equalKey(keys[i], w.rule.Desired.Actions, ro.ARN)
+			equalKeys[i] = conditionsAndActionsKey(keys[i], w.rule.Desired.Actions, ro.TargetGroupARN)
 		}
 	}
 	pass := func(keys []string, lists *liveRulesByKey, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
@@ -130,8 +130,8 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 		d := deletedRule{owners: ro.ownersOf(*o)}
 		return w.rule.Desired.InPlace || d.hasOwnerInNamespace(w.member)
 	}
-	pass(equalKeys, equal, true, ro.isEqual)
-	pass(equalKeys, equal, false, ro.isEqual)
+	pass(equalKeys, equal, true, ro.isAsDesired)
+	pass(equalKeys, equal, false, ro.isAsDesired)
 	pass(keys, alike, true, anyOf)
 	pass(keys, alike, false, anyOf)
 	return taken
@@ -162,15 +162,15 @@ func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	return list
 }
 
-// isEqual reports whether a live rule with the same conditions is as desired.
-func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
-	return equal.SameActions(w.rule.Desired.Actions, o.Actions, ro.ARN) && !ro.SecretDiffers(o.ARN, w.rule.Desired.Actions) &&
+// isAsDesired reports whether a live rule with the same conditions is as desired.
+func (ro *Rollout) isAsDesired(w *ruleChange, o *observed.Rule) bool {
+	return equal.SameActions(w.rule.Desired.Actions, o.Actions, ro.TargetGroupARN) && !ro.SecretDiffers(o.ARN, w.rule.Desired.Actions) &&
 		equal.SameTransforms(w.rule.Desired.Transforms, o.Transforms)
 }
 
-// equalKey returns the same text for rules with the same conditions and actions. Rules with different actions seldom have
-// the same text.
-func equalKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
+// conditionsAndActionsKey returns the same text for rules with the same conditions and actions. Rules with different actions
+// seldom have the same text.
+func conditionsAndActionsKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
 	var out strings.Builder
 	out.WriteString(conditions)
 	for _, a := range actions {
@@ -187,7 +187,7 @@ func equalKey(conditions string, actions []model.Action, arn equal.ARNResolver) 
 			slices.Sort(to)
 			fmt.Fprint(&out, "\nforward ", to)
 		case model.Redirect:
-			fmt.Fprint(&out, "\nredirect ", equal.NormalRedirect(a))
+			fmt.Fprint(&out, "\nredirect ", equal.RedirectWithDefaults(a))
 		case model.FixedResponse:
 			fmt.Fprint(&out, "\nanswer ", a)
 		default:

@@ -43,7 +43,7 @@ func (rp *RuleQuota) Resolve() {
 		open := rp.countShares()
 		if full {
 			rp.assignReplaceableRules(open)
-			rp.omitOverCapacity()
+			rp.omitRulesOverCapacity()
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 		for _, o := range rp.replaceableRules(live, i) {
 			open = append(open, o)
 			if len(o.Owners) > 0 {
-				lb.RuleShares.AddLeaving(o.Owners[0].Namespace)
+				lb.RuleShares.AddToBeDeleted(o.Owners[0].Namespace)
 			}
 		}
 	}
@@ -98,20 +98,20 @@ func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	}
 	unknown := func(_ ruleClaim, o *resolved.ReplaceableRule) bool { return o.Owners == nil }
 	meets := func(p ruleClaim, o *resolved.ReplaceableRule) bool { return p.shape.Overlaps(o.Shape) }
-	rp.assign(rules, open, criteria{here, own, meets})
-	rp.assign(rules, open, criteria{here, own})
-	rp.assign(rules, open, criteria{here, related, meets})
-	rp.assign(rules, open, criteria{here, related})
-	rp.assign(rules, open, criteria{own}, criteria{related})
-	rp.assign(rules, open, criteria{here, unknown, meets}, criteria{here, unknown}, criteria{unknown})
+	rp.assignRules(rules, open, criteria{here, own, meets})
+	rp.assignRules(rules, open, criteria{here, own})
+	rp.assignRules(rules, open, criteria{here, related, meets})
+	rp.assignRules(rules, open, criteria{here, related})
+	rp.assignRules(rules, open, criteria{own}, criteria{related})
+	rp.assignRules(rules, open, criteria{here, unknown, meets}, criteria{here, unknown}, criteria{unknown})
 }
 
 // criteria is a list of conditions that a new rule and the live rule that it replaces have to meet.
 type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
-// assign assigns replaceable rules to new rules that have none, ordered by shares. A new rule gets the first rule
+// assignRules assigns replaceable rules to new rules that have none, ordered by shares. A new rule gets the first rule
 // that meets all conditions of the earliest list in best.
-func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
+func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
 	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
 	for i, p := range rules {
@@ -121,13 +121,13 @@ func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule,
 		p := rules[n]
 		for _, all := range best {
 			at := -1
-			if p.Replaces == nil {
+			if p.ReplacedRule == nil {
 				at = slices.IndexFunc(open, func(o *resolved.ReplaceableRule) bool {
-					return !o.Taken && !slices.ContainsFunc(all, func(is func(p ruleClaim, o *resolved.ReplaceableRule) bool) bool { return !is(p, o) })
+					return !o.HasReplacement && !slices.ContainsFunc(all, func(is func(p ruleClaim, o *resolved.ReplaceableRule) bool) bool { return !is(p, o) })
 				})
 			}
 			if at >= 0 {
-				open[at].Taken, p.Replaces = true, open[at]
+				open[at].HasReplacement, p.ReplacedRule = true, open[at]
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func (rp *RuleQuota) assign(rules []ruleClaim, open []*resolved.ReplaceableRule,
 
 // rankByAssignment returns 1 if the new rule replaces no live rule yet, and 0 otherwise.
 func (p ruleClaim) rankByAssignment() int {
-	if p.Replaces == nil {
+	if p.ReplacedRule == nil {
 		return 1
 	}
 	return 0
@@ -152,8 +152,8 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 	} else {
 		for j := range lb.Listeners[i].Rules {
 			p := &lb.Listeners[i].Rules[j]
-			if p.Kept != nil {
-				byARN[p.Kept.ARN] = p
+			if p.KeptRule != nil {
+				byARN[p.KeptRule.ARN] = p
 				continue
 			}
 			byKey[p.ConditionsKey()] = append(byKey[p.ConditionsKey()], p)
@@ -161,9 +161,9 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 	}
 	for j := range live.Rules {
 		r := &live.Rules[j]
-		of := rp.OwnersOf(r.Actions)
+		of := rp.ActionOwners(r.Actions)
 		p := byARN[r.ARN]
-		if key := rp.keys.Of(r); p == nil {
+		if key := rp.keys.KeyOf(r); p == nil {
 			d := deletedRule{owners: of}
 			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveRule && d.hasOwnerInNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
@@ -172,16 +172,16 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 		switch {
 		case p != nil:
 			p.HasLiveRule = true
-			lb.RuleShares.AddStaying(p.Desired.Member.Namespace)
+			lb.RuleShares.AddRetained(p.Desired.Member.Namespace)
 		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
 			// The rule is retained, or may have to be retained.
 		default:
 			if of == nil {
-				of = rp.OwnersByID(r.Actions, lb.Members()...)
+				of = rp.ActionOwnersByID(r.Actions, lb.Members()...)
 			}
-			o := &resolved.ReplaceableRule{Rule: r, Port: live.Port, Owners: of, DeletedBy: deleted}
+			o := &resolved.ReplaceableRule{Rule: r, Port: live.Port, Owners: of, DeletionStep: deleted}
 			if deleted == "" {
-				o.DeletedBy = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
+				o.DeletionStep = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
 			}
 			out = append(out, o)
 		}
@@ -189,9 +189,9 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 	return out
 }
 
-// omitOverCapacity removes from each listener the new rules that AWS has no room for. It moves a rule that
-// replaces one of another listener to AwaitingRoom.
-func (rp *RuleQuota) omitOverCapacity() {
+// omitRulesOverCapacity removes from each listener the new rules that AWS has no room for. It moves a rule that
+// replaces one of another listener to RulesAwaitingRoom.
+func (rp *RuleQuota) omitRulesOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
@@ -199,31 +199,31 @@ func (rp *RuleQuota) omitOverCapacity() {
 		for _, p := range l.Rules {
 			switch {
 			case !p.Desired.NoRoom:
-				p.Replaces = nil // AWS has not refused it
+				p.ReplacedRule = nil // AWS has not refused it
 				rest = append(rest, p)
-			case p.HasLiveRule || !l.Planned || p.Replaces != nil && p.Replaces.Port == l.Desired.Port:
+			case p.HasLiveRule || !l.Planned || p.ReplacedRule != nil && p.ReplacedRule.Port == l.Desired.Port:
 				rest = append(rest, p)
-			case p.Replaces != nil && l.Live != nil:
-				l.AwaitingRoom = append(l.AwaitingRoom, p)
+			case p.ReplacedRule != nil && l.Live != nil:
+				l.RulesAwaitingRoom = append(l.RulesAwaitingRoom, p)
 			default:
-				l.Omitted = append(l.Omitted, p)
-				rp.noteOverCapacity(l, p)
+				l.OmittedRules = append(l.OmittedRules, p)
+				rp.recordRuleOverCapacity(l, p)
 			}
 		}
 		l.Rules = rest
 	}
 }
 
-func (rp *RuleQuota) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
-	if rp.Plan.OverCapacity == nil {
-		rp.Plan.OverCapacity = map[model.RuleKey]bool{}
+func (rp *RuleQuota) recordRuleOverCapacity(l *resolved.Listener, p resolved.Rule) {
+	if rp.Plan.RulesOverCapacity == nil {
+		rp.Plan.RulesOverCapacity = map[model.RuleKey]bool{}
 	}
-	rp.Plan.OverCapacity[p.Desired.Key(l.Desired.Port)] = true
+	rp.Plan.RulesOverCapacity[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// planReplacedRules moves live rules that are replaced because AWS has no room to the priorities of the rules that replace
+// planReplacedRuleMoves moves live rules that are replaced because AWS has no room to the priorities of the rules that replace
 // them.
-func (r *rulePlanner) planReplacedRules() []plan.StepID {
+func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	to := map[plan.Address]int32{}
 	for _, w := range r.set.desired {
 		if w.replaces != nil && w.createAt != w.replaces.Priority {
@@ -233,14 +233,14 @@ func (r *rulePlanner) planReplacedRules() []plan.StepID {
 	if len(to) == 0 {
 		return nil
 	}
-	id := r.setPriorities("vacate", to, plan.Wait{}, slices.Clone(r.listener))
+	id := r.setPriorities("vacate", to, plan.Wait{}, slices.Clone(r.listenerSteps))
 	r.steps = append(r.steps, id)
 	return []plan.StepID{id}
 }
 
 // replaceRule modifies the live rule that a desired one replaces.
 func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepID {
-	a, was := r.address(w), w.replaces
+	a, was := r.ruleAddress(w), w.replaces
 	id := r.Add(plan.Step{
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact,
 		Do: plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
@@ -248,19 +248,19 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.rule.Desired.Conditions)},
 			{Path: "actions", From: plan.ActionsText(was.Actions), To: plan.ActionsText(w.actions)},
 		},
-		Why: "a quota has no room for both; " + ruleReason(w), After: after, Blames: r.affectedMembers(w), Rule: r.key(w),
+		Why: "a quota has no room for both; " + ruleReason(w), After: after, Blames: r.affectedMembers(w), Rule: r.ruleKey(w),
 	})
-	r.NoteFreed(was.Actions, id)
+	r.RecordFreeingStep(was.Actions, id)
 	return id
 }
 
-// PlanAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next
+// PlanRulesAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next
 // plan moves them to their priorities.
-func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
+func (rp *RuleQuota) PlanRulesAwaitingRoom(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
-		if len(l.AwaitingRoom) == 0 {
+		if len(l.RulesAwaitingRoom) == 0 {
 			continue
 		}
 		used := map[int32]bool{}
@@ -277,9 +277,9 @@ func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
 				}
 			}
 		}
-		for _, p := range l.AwaitingRoom {
-			if !rp.Planned(p.Replaces.DeletedBy) {
-				rp.noteOverCapacity(l, p)
+		for _, p := range l.RulesAwaitingRoom {
+			if !rp.IsStepPlanned(p.ReplacedRule.DeletionStep) {
+				rp.recordRuleOverCapacity(l, p)
 				continue
 			}
 			at := nextFreePriority(used, stagePriority)
@@ -289,7 +289,7 @@ func (rp *RuleQuota) PlanAwaitingRoom(groups map[string][]plan.StepID) {
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
 				Why: "a quota has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
-				After: slices.Concat([]plan.StepID{p.Replaces.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
+				After: slices.Concat([]plan.StepID{p.ReplacedRule.DeletionStep}, rp.ClaimStepsOf(rule.Member), TargetGroupSteps(rule.Actions, groups)),
 			})
 		}
 	}

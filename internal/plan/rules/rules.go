@@ -17,8 +17,8 @@ import (
 
 // How the rules of a listener are changed without a gap
 //
-// Between any two steps every request must get its old or its new answer. A call to AWS changes one rule, except SetRulePriorities, which
-// changes the priorities of any number of rules. With O the live rules and N the desired ones:
+// Between any two steps every request must get its old or its new answer. A call to AWS changes one rule, except
+// SetRulePriorities, which changes the priorities of any number of rules. With O the live rules and N the desired ones:
 //
 //  1. Rules that are in both (same conditions, transforms, actions) are only moved.
 //  2. New rules are created from the top of N down: at their desired priority if it is free and in
@@ -47,28 +47,28 @@ type ruleChange struct {
 	actions  []model.Action // to be set now
 	// transforms to be set now, which belong to the target groups of the actions
 	transforms   []model.Transform
-	modify       bool        // only actions or transforms change
-	wait         plan.Wait   // what the desired actions wait for
+	isModified   bool        // only actions or transforms change
+	actionsWait  plan.Wait   // what the desired actions wait for
 	stagedWait   plan.Wait   // what the move to the desired priority waits for
 	waitsForRule bool        // the change waits for another rule of the same member
 	createAt     int32       // the priority at which a new rule is created
 	step         plan.StepID // the step that creates or changes it
-	split        bool        // it is created in addition to its live rule, which is then deleted
+	isSplit      bool        // it is created in addition to its live rule, which is then deleted
 	// replaces is the live rule that is modified to become this one, because AWS has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
 }
 
-// priorityNow returns the priority that the rule has, or with which it is created.
-func (w *ruleChange) priorityNow() int32 {
+// currentPriority returns the priority that the rule has, or with which it is created.
+func (w *ruleChange) currentPriority() int32 {
 	if w.live != nil {
 		return w.live.Priority
 	}
 	return w.createAt
 }
 
-// isArriving reports whether the rule is new, or was staged by an earlier run.
-func (w *ruleChange) isArriving() bool {
+// isNewOrStagedEarlier reports whether the rule is new, or was staged by an earlier run.
+func (w *ruleChange) isNewOrStagedEarlier() bool {
 	return w.live == nil || w.live.Priority >= stagePriority && w.priority < stagePriority
 }
 
@@ -96,8 +96,8 @@ type ruleSet struct {
 	desired []*ruleChange
 	deleted []*deletedRule // ascending by priority
 	indexes map[string]*overlap.Index
-	// byMember are indexes by name and member.
-	byMember map[string]map[finding.Ref]*overlap.Index
+	// memberIndexes are indexes by name and member.
+	memberIndexes map[string]map[finding.Ref]*overlap.Index
 }
 
 // index returns the index of those desired rules for which fits returns true. It is built once for each name.
@@ -121,16 +121,16 @@ func (s *ruleSet) indexesWhere(fits func(w *ruleChange) bool) (out []int32) {
 // desiredShape returns the shape of the desired rule with an index.
 func (s *ruleSet) desiredShape(n int32) *overlap.Shape { return s.desired[n].shape }
 
-// indexOf returns the index of those desired rules of a member for which fits returns true. It is built once for each
+// memberIndex returns the index of those desired rules of a member for which fits returns true. It is built once for each
 // name.
-func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
-	if s.byMember[name] == nil {
-		if s.byMember == nil {
-			s.byMember = map[string]map[finding.Ref]*overlap.Index{}
+func (s *ruleSet) memberIndex(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
+	if s.memberIndexes[name] == nil {
+		if s.memberIndexes == nil {
+			s.memberIndexes = map[string]map[finding.Ref]*overlap.Index{}
 		}
-		s.byMember[name] = s.indexByMember(s.indexesWhere(fits))
+		s.memberIndexes[name] = s.indexByMember(s.indexesWhere(fits))
 	}
-	if x := s.byMember[name][member]; x != nil {
+	if x := s.memberIndexes[name][member]; x != nil {
 		return x
 	}
 	return &overlap.Index{}
@@ -164,7 +164,7 @@ func isNewOrStaged(w *ruleChange) bool { return w.live == nil || w.stagedWait.Fo
 
 func isStaged(w *ruleChange) bool { return w.stagedWait.For != "" }
 
-func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.wait.For != "" }
+func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.actionsWait.For != "" }
 
 func anyRule(*ruleChange) bool { return true }
 
@@ -183,25 +183,25 @@ func (s *ruleSet) isInOrder() bool {
 	return true
 }
 
-// split replaces modifications that other changes could interfere with by a new rule and a deletion. It reports
-// whether the other modifications have to come last.
-func (s *ruleSet) split() (modifyLast bool) {
+// splitInterferingChanges replaces modifications that other changes could interfere with by a new rule and a deletion. It
+// reports whether the other modifications have to come last.
+func (s *ruleSet) splitInterferingChanges() (modifyLast bool) {
 	fresh, ordered := slices.ContainsFunc(s.desired, isNewOrStaged), s.isInOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
 		return fresh
 	}
 	var changed []*ruleChange
 	for i, w := range s.desired {
-		if w.live != nil && w.modify && w.wait.For == "" && !w.rule.ChangesInOneStep() && s.mayInterfere(int32(i), ordered) {
+		if w.live != nil && w.isModified && w.actionsWait.For == "" && !w.rule.ChangesInOneStep() && s.mayInterfere(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}
-	s.splitOff(changed)
+	s.splitChanges(changed)
 	return false
 }
 
-// splitOff replaces modifications by new rules and deletions.
-func (s *ruleSet) splitOff(changed []*ruleChange) {
+// splitChanges replaces modifications by new rules and deletions.
+func (s *ruleSet) splitChanges(changed []*ruleChange) {
 	if len(changed) == 0 {
 		return
 	}
@@ -211,10 +211,10 @@ func (s *ruleSet) splitOff(changed []*ruleChange) {
 			d.owners = []finding.Ref{m}
 		}
 		s.deleted = append(s.deleted, d)
-		w.live, w.modify, w.split = nil, false, true
+		w.live, w.isModified, w.isSplit = nil, false, true
 	}
 	slices.SortFunc(s.deleted, func(a, b *deletedRule) int { return cmp.Compare(a.Priority, b.Priority) })
-	s.indexes, s.byMember = nil, nil
+	s.indexes, s.memberIndexes = nil, nil
 }
 
 // mayInterfere reports whether the change of another rule could affect requests of the i-th one.
@@ -223,10 +223,10 @@ func (s *ruleSet) mayInterfere(i int32, ordered bool) bool {
 	if !ordered {
 		others = s.index("any", anyRule)
 	}
-	if _, found := others.FindWhere(s.desired[i].shape, overlap.AllRules, func(n int32) bool { return n != i }); found {
+	if _, found := others.FindOverlapWhere(s.desired[i].shape, overlap.AllRules, func(n int32) bool { return n != i }); found {
 		return true
 	}
-	_, found := s.deletedIndex().Find(s.desired[i].shape, overlap.AllRules)
+	_, found := s.deletedIndex().FindOverlap(s.desired[i].shape, overlap.AllRules)
 	return found
 }
 
@@ -244,7 +244,7 @@ type Rollout struct {
 	// modifyLast reports whether changes of actions come last.
 	modifyLast bool
 	// interim is the order of this run. It is not used if AWS refuses to reorder rules.
-	interim order
+	interim ruleOrder
 }
 
 // Resolve decides how the rules of a listener are changed to the desired state.
@@ -254,18 +254,18 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	ro.set = ro.pairRules()
 	ro.stageRules()
 	if l.Desired.OrderHeld != 0 {
-		ro.keepOrder()
-		ro.keepUntilTakenOver()
+		ro.planWithoutReordering()
+		ro.keepRulesUntilTakenOver()
 		return ro
 	}
-	ro.modifyLast = ro.set.split()
+	ro.modifyLast = ro.set.splitInterferingChanges()
 	ro.stageRules()
 	var live []observed.Rule
 	if l.Live != nil {
 		live = l.Live.Rules
 	}
 	ro.set.choosePriorities(live)
-	ro.keepUntilTakenOver()
+	ro.keepRulesUntilTakenOver()
 	ro.interim = ro.interimOrder()
 	return ro
 }
@@ -275,15 +275,15 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 // before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
 	room := ro.planLowerPriorities(listener)
-	r := rulePlanner{Rollout: ro, listener: append(slices.Clone(listener), room...), groups: groups, steps: room}
+	r := rulePlanner{Rollout: ro, listenerSteps: append(slices.Clone(listener), room...), targetGroupSteps: groups, steps: room}
 	if !ro.modifyLast {
 		r.modifyRules(false)
 	}
-	r.createRules(r.planReplacedRules())
+	r.createRules(r.planReplacedRuleMoves())
 	changed := changeDefault(r.stepsBeforeDefault())
 	r.steps = append(r.steps, changed...)
 	if ro.Listener.Desired.OrderHeld == 0 {
-		r.reorder()
+		r.reorderRules()
 	}
 	if ro.modifyLast {
 		r.modifyRules(true)

@@ -24,26 +24,26 @@ func (ro *Rollout) stageRules() {
 	if ro.Listener.Live == nil {
 		return
 	}
-	ro.set.indexes, ro.set.byMember = nil, nil
+	ro.set.indexes, ro.set.memberIndexes = nil, nil
 	for _, w := range ro.set.desired {
 		w.stagedWait = plan.Wait{}
 	}
-	ro.splitMasked()
+	ro.splitMaskedChanges()
 	for i, w := range ro.set.desired {
 		if equal.ForwardOf(w.rule.Desired.Actions) == nil {
 			continue
 		}
-		if !w.isArriving() {
-			ro.stageChange(i)
+		if !w.isNewOrStagedEarlier() {
+			ro.delayMaskedChange(i)
 			continue
 		}
 		if w.replaces != nil {
 			continue // the live rule that it replaces answers until then
 		}
-		if w.live == nil && !w.rule.Held() && !w.rule.Desired.InPlace {
-			w.actions, w.wait = ro.shiftRule(w, ro.Listener.Live.Default)
+		if w.live == nil && !w.rule.IsHeld() && !w.rule.Desired.InPlace {
+			w.actions, w.actionsWait = ro.interimActions(w, ro.Listener.Live.Default)
 			w.transforms = w.rule.Desired.Transforms
-			if w.wait.For != "" {
+			if w.actionsWait.For != "" {
 				w.transforms = nil // default actions have none
 			}
 		}
@@ -52,33 +52,33 @@ func (ro *Rollout) stageRules() {
 	ro.set.stageFollowers()
 }
 
-// splitMasked splits changes of live rules that would have to wait because earlier rules answer their requests now. The new
-// rule is created behind all others, because AWS checks only target groups that a rule forwards to.
-func (ro *Rollout) splitMasked() {
+// splitMaskedChanges splits changes of live rules that would have to wait because earlier rules answer their requests now.
+// The new rule is created behind all others, because AWS checks only target groups that a rule forwards to.
+func (ro *Rollout) splitMaskedChanges() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
 	}
 	var masked []*ruleChange
 	for i, w := range ro.set.desired {
-		if equal.ForwardOf(w.rule.Desired.Actions) == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
+		if equal.ForwardOf(w.rule.Desired.Actions) == nil || w.isNewOrStagedEarlier() || !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
 			continue
 		}
 		if ro.maskedWait(i).For != "" || ro.CannotShareRule(w.rule.Desired.Actions, w.live.Actions) {
 			masked = append(masked, w)
 		}
 	}
-	ro.set.splitOff(masked)
+	ro.set.splitChanges(masked)
 }
 
-// stageChange delays the change of a live rule that moves at the same time and would take requests from rules with
+// delayMaskedChange delays the change of a live rule that moves at the same time and would take requests from rules with
 // healthy targets, if AWS has no room for a staged rule.
-func (ro *Rollout) stageChange(i int) {
+func (ro *Rollout) delayMaskedChange(i int) {
 	w := ro.set.desired[i]
-	if !w.modify || w.wait.For != "" || w.rule.Desired.InPlace {
+	if !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace {
 		return
 	}
 	if wait := ro.maskedWait(i); wait.For != "" {
-		w.wait, w.modify, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
+		w.actionsWait, w.isModified, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
 	}
 }
 
@@ -91,14 +91,14 @@ func (s *ruleSet) stageFollowers() {
 		first := s.indexByMember(below)
 		below = nil
 		for i, me := range s.desired {
-			if isStaged(me) || !me.isArriving() {
+			if isStaged(me) || !me.isNewOrStagedEarlier() {
 				continue
 			}
 			of := first[me.member]
 			if of == nil {
 				continue
 			}
-			n, found := of.FindWhere(me.shape, overlap.Before(i), func(n int32) bool {
+			n, found := of.FindOverlapWhere(me.shape, overlap.SpanBefore(i), func(n int32) bool {
 				o := s.desired[n]
 				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
 			})
@@ -132,15 +132,15 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 func (ro *Rollout) maskedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
 	old, covered, all := ro.set.answeringTargetGroups(i)
-	if covered && me.wait.For != "" {
+	if covered && me.actionsWait.For != "" {
 		// Its interim actions are those of the default action, which must not answer requests of other rules.
-		return me.wait
+		return me.actionsWait
 	}
 	if len(old) == 0 {
 		return plan.Wait{}
 	}
-	pending := ro.Pending(me.rule.Desired.Actions, old, ro.Ready)
-	if len(pending) == 0 || ro.HealthKnown(pending) && all && !ro.AnyServing(old) {
+	pending := ro.PendingTargetGroups(me.rule.Desired.Actions, old, ro.IsReady)
+	if len(pending) == 0 || ro.IsHealthKnown(pending) && all && !ro.HasServingTargetGroup(old) {
 		return plan.Wait{}
 	}
 	return ro.ruleWait(me, pending)
@@ -159,11 +159,11 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool)
 			out = append(out, g.Group.ARN)
 		}
 	}
-	later, all := s.index("live", isLive).FindSome(me.shape, overlap.After(i), enough, func(n int32) bool { return before(s.desired[n].live) })
+	later, all := s.index("live", isLive).FindOverlaps(me.shape, overlap.SpanAfter(i), enough, func(n int32) bool { return before(s.desired[n].live) })
 	for _, n := range later {
 		note(s.desired[n].live)
 	}
-	gone, allGone := s.deletedIndex().FindSome(me.shape, overlap.AllRules, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	gone, allGone := s.deletedIndex().FindOverlaps(me.shape, overlap.AllRules, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}
@@ -172,19 +172,19 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool)
 
 // ruleWait returns the wait of a rule for its targets. If its deadline has passed, that is reported.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
-	return ro.AwaitTargets(ruleWaitKey(ro.Listener, w), "healthy targets", pending, w.rule.Desired.Origin, memberOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port))
+	return ro.AwaitTargets(ruleWaitKey(ro.Listener, w), "healthy targets", pending, w.rule.Desired.Origin, affectedMembersOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port))
 }
 
 // ruleWaitKey identifies the wait of a rule by its member, conditions and target groups.
 func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
 	to := ""
 	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {
-		to += " " + equal.GroupRefText(g.Group)
+		to += " " + equal.TargetGroupRefText(g.Group)
 	}
 	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.rule.Desired.Member.String(), w.rule.ConditionsKey(), to)
 }
 
-func memberOf(l *resolved.Listener, w *ruleChange) []finding.Ref {
+func affectedMembersOf(l *resolved.Listener, w *ruleChange) []finding.Ref {
 	if w.rule.Desired.Member.IsZero() {
 		return l.Desired.Members
 	}
@@ -215,9 +215,9 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 			n.createAt = nextFreePriority(used, bottom+1)
 			bottom = n.createAt
 		}
-		used[n.priorityNow()] = true
+		used[n.currentPriority()] = true
 		if n.stagedWait.For == "" {
-			highest = max(highest, n.priorityNow())
+			highest = max(highest, n.currentPriority())
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// GroupSteps returns the steps that create the target groups of actions. groups has the steps by the id of the target
+// TargetGroupSteps returns the steps that create the target groups of actions. groups has the steps by the id of the target
 // group.
-func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
+func TargetGroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range model.ForwardedGroups(actions) {
 		out = append(out, groups[g.Group.ID]...)
@@ -28,19 +28,19 @@ func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.
 // rulePlanner adds the steps for the rules of one listener.
 type rulePlanner struct {
 	*Rollout
-	listener   []plan.StepID
-	groups     map[string][]plan.StepID
-	steps      []plan.StepID // all steps of rules so far
-	created    draft.StepChain
-	moved      []plan.StepID
-	movedIndex *overlap.Index // the rules whose priorities change
+	listenerSteps    []plan.StepID
+	targetGroupSteps map[string][]plan.StepID
+	steps            []plan.StepID // all steps of rules so far
+	creationSteps    draft.StepChain
+	prioritySteps    []plan.StepID
+	movedRulesIndex  *overlap.Index // the rules whose priorities change
 }
 
 // maxNamedSteps is how many dependencies of a kind a step names. If it had more, it depends on all steps of that
 // kind.
 const maxNamedSteps = 32
 
-func (r *rulePlanner) address(w *ruleChange) plan.Address {
+func (r *rulePlanner) ruleAddress(w *ruleChange) plan.Address {
 	switch {
 	case w.live != nil:
 		return plan.RuleAddress(w.live.ARN)
@@ -54,9 +54,11 @@ func (r *rulePlanner) tagsOf(w *ruleChange) plan.Tags {
 	return r.Tags(naming.RuleID(r.Listener.Desired.Port, w.priority), w.rule.Desired.Tags)
 }
 
-func (r *rulePlanner) affectedMembers(w *ruleChange) []finding.Ref { return memberOf(r.Listener, w) }
+func (r *rulePlanner) affectedMembers(w *ruleChange) []finding.Ref {
+	return affectedMembersOf(r.Listener, w)
+}
 
-func (r *rulePlanner) key(w *ruleChange) model.RuleKey {
+func (r *rulePlanner) ruleKey(w *ruleChange) model.RuleKey {
 	return w.rule.Desired.Key(r.Listener.Desired.Port)
 }
 
@@ -68,15 +70,15 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 		if w.live != nil {
 			continue
 		}
-		a := r.address(w)
-		need := slices.Concat(r.listener, r.ClaimStepsOf(w.rule.Desired.Member), GroupSteps(w.actions, r.groups))
+		a := r.ruleAddress(w)
+		need := slices.Concat(r.listenerSteps, r.ClaimStepsOf(w.rule.Desired.Member), TargetGroupSteps(w.actions, r.targetGroupSteps))
 		// A request that two new rules of a member match must meet the first of them first.
 		own := chains[w.member]
 		if own == nil {
 			own = &draft.StepChain{}
 			chains[w.member] = own
 		}
-		need = append(need, r.stepsOf(r.set.indexOf("new", w.member, isNew), w.shape, overlap.Before(i), own, anyRule)...)
+		need = append(need, r.stepsOfOverlappingRules(r.set.memberIndex("new", w.member, isNew), w.shape, overlap.SpanBefore(i), own, anyRule)...)
 		if w.replaces != nil {
 			w.step = r.replaceRule(w, append(need, vacated...))
 		} else {
@@ -85,19 +87,19 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 			w.step = r.Add(plan.Step{
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: r.Listener.Address(), Priority: w.createAt, Rule: rule, Tags: r.RuleTags(r.tagsOf(w))},
-				Why: ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
+				Why: ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "" || w.isSplit,
 			})
 		}
-		r.created.Add(w.step)
+		r.creationSteps.Add(w.step)
 		own.Add(w.step)
 	}
-	r.steps = append(r.steps, r.created.Steps...)
+	r.steps = append(r.steps, r.creationSteps.Steps...)
 }
 
-// stepsOf returns the steps of those rules of an index that overlap with a shape and for which fits returns true or,
-// if there are too many, a join of all steps in the chain.
-func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
-	few, complete := x.FindSome(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(r.set.desired[n]) })
+// stepsOfOverlappingRules returns the steps of those rules of an index that overlap with a shape and for which fits returns
+// true or, if there are too many, a join of all steps in the chain.
+func (r *rulePlanner) stepsOfOverlappingRules(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
+	few, complete := x.FindOverlaps(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(r.set.desired[n]) })
 	if !complete {
 		return []plan.StepID{r.Join(all)}
 	}
@@ -125,7 +127,7 @@ func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 }
 
 func ruleReason(w *ruleChange) string {
-	if w.rule.Held() {
+	if w.rule.IsHeld() {
 		return "the rule of " + w.rule.Desired.Origin.String() + " is held and has no live form to keep"
 	}
 	return "from " + w.rule.Desired.Origin.String()
@@ -135,66 +137,66 @@ func ruleReason(w *ruleChange) string {
 // rules that take requests from them.
 func (r *rulePlanner) modifyRules(last bool) {
 	for i, w := range r.set.desired {
-		if w.live == nil || !w.modify {
+		if w.live == nil || !w.isModified {
 			continue
 		}
-		a := r.address(w)
-		need := append(r.ClaimStepsOf(w.rule.Desired.Member), GroupSteps(w.actions, r.groups)...)
-		ahead := overlap.Before(i)
-		fresh, below := r.set.indexOf("new", w.member, isNew), r.set.indexOf("below", w.member, isStaged)
+		a := r.ruleAddress(w)
+		need := append(r.ClaimStepsOf(w.rule.Desired.Member), TargetGroupSteps(w.actions, r.targetGroupSteps)...)
+		ahead := overlap.SpanBefore(i)
+		fresh, below := r.set.memberIndex("new", w.member, isNew), r.set.memberIndex("below", w.member, isStaged)
 		if last {
-			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, anyRule)...)
+			need = append(need, r.stepsOfOverlappingRules(fresh, w.shape, ahead, &r.creationSteps, anyRule)...)
 			need = append(need, r.priorityStepsOf(w.shape)...)
 		}
 		s := plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update,
 			Do:      plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
-			Why:     ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.key(w), Staged: w.wait.For != "",
+			Why:     ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "",
 		}
 		// A new rule of the same member that takes some of its requests comes first.
-		if n, found := below.Find(w.shape, ahead); found {
+		if n, found := below.FindOverlap(w.shape, ahead); found {
 			s.Wait, w.waitsForRule = r.set.desired[n].stagedWait, true
 		}
 		w.step = r.Add(s)
-		r.NoteFreed(w.live.Actions, w.step)
+		r.RecordFreeingStep(w.live.Actions, w.step)
 		r.steps = append(r.steps, w.step)
 	}
 }
 
 // priorityStepsOf returns the step that changes priorities, if it moves a rule that overlaps with a shape.
 func (r *rulePlanner) priorityStepsOf(shape *overlap.Shape) []plan.StepID {
-	if len(r.moved) == 0 {
+	if len(r.prioritySteps) == 0 {
 		return nil
 	}
-	if _, found := r.movedIndex.Find(shape, overlap.AllRules); !found {
+	if _, found := r.movedRulesIndex.FindOverlap(shape, overlap.AllRules); !found {
 		return nil
 	}
-	return r.moved
+	return r.prioritySteps
 }
 
 // changeDelayedActions plans the changes of actions that wait.
 func (r *rulePlanner) changeDelayedActions() {
 	for _, w := range r.set.desired {
-		if w.wait.For == "" {
+		if w.actionsWait.For == "" {
 			continue
 		}
-		a := r.address(w)
+		a := r.ruleAddress(w)
 		id := r.Add(plan.Step{
-			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: w.wait,
+			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: w.actionsWait,
 			Do:  plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.rule.Desired.Actions, Transforms: w.rule.Desired.Transforms},
-			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.affectedMembers(w), Rule: r.key(w),
+			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.affectedMembers(w), Rule: r.ruleKey(w),
 		})
 		if w.live != nil {
-			r.NoteFreed(w.live.Actions, id)
+			r.RecordFreeingStep(w.live.Actions, id)
 		}
-		r.NoteFreed(w.actions, id)
+		r.RecordFreeingStep(w.actions, id)
 		r.steps = append(r.steps, id)
 	}
 }
 
-// reorder plans the change of priorities that is possible now, and the change that waits.
-func (r *rulePlanner) reorder() {
+// reorderRules plans the change of priorities that is possible now, and the change that waits.
+func (r *rulePlanner) reorderRules() {
 	order := r.interim
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
 	var wait plan.Wait
@@ -203,31 +205,31 @@ func (r *rulePlanner) reorder() {
 	for i, w := range r.set.desired {
 		switch {
 		case w.stagedWait.For != "":
-			later[r.address(w)] = w.priority
+			later[r.ruleAddress(w)] = w.priority
 			afterLater = append(afterLater, w.step)
 			wait = w.stagedWait
-		case w.priorityNow() != order.desired[i]:
-			now[r.address(w)] = order.desired[i]
+		case w.currentPriority() != order.desiredPriorities[i]:
+			now[r.ruleAddress(w)] = order.desiredPriorities[i]
 			after = append(after, w.step)
 			movers = append(movers, int32(i))
 		}
 	}
-	for i, p := range order.deleted {
+	for i, p := range order.deletedPriorities {
 		if d := r.set.deleted[i]; d.Priority != p {
 			now[plan.RuleAddress(d.ARN)] = p
 		}
 	}
 	if len(now) > 0 {
 		r.moveDeletedLast(now)
-		r.movedIndex = overlap.NewIndex(movers, r.set.desiredShape)
-		r.moved = append(r.moved, r.setPriorities("order", now, order.wait, append(slices.Clone(r.listener), after...)))
-		r.steps = append(r.steps, r.moved...)
+		r.movedRulesIndex = overlap.NewIndex(movers, r.set.desiredShape)
+		r.prioritySteps = append(r.prioritySteps, r.setPriorities("order", now, order.wait, append(slices.Clone(r.listenerSteps), after...)))
+		r.steps = append(r.steps, r.prioritySteps...)
 	}
 	if len(later) > 0 {
 		if len(now) == 0 {
 			r.moveDeletedLast(later)
 		}
-		r.steps = append(r.steps, r.setPriorities("switch-order", later, wait, append(afterLater, r.moved...)))
+		r.steps = append(r.steps, r.setPriorities("switch-order", later, wait, append(afterLater, r.prioritySteps...)))
 	}
 }
 
@@ -263,7 +265,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	all := draft.StepChain{Steps: r.steps}
 	for i, d := range slices.Backward(r.set.deleted) {
 		a := plan.RuleAddress(d.ARN)
-		after := r.stepsOf(changed, d.shape, overlap.AllRules, &all, func(o *ruleChange) bool {
+		after := r.stepsOfOverlappingRules(changed, d.shape, overlap.AllRules, &all, func(o *ruleChange) bool {
 			return !o.waitsForRule || d.hasOwner(o.member)
 		})
 		after = append(after, r.priorityStepsOf(d.shape)...)
@@ -271,7 +273,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 			after = append(after, defaultSteps...)
 		}
 		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
-		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.After(i), maxNamedSteps, func(n int32) bool {
+		covered, complete := r.set.deletedIndex().FindOverlaps(d.shape, overlap.SpanAfter(i), maxNamedSteps, func(n int32) bool {
 			o := r.set.deleted[n]
 			return o.wait.For == "" && d.mayShareOwner(o)
 		})
@@ -288,7 +290,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 			Why:     "no object asks for it any more", Wait: d.wait, Impact: plan.DeleteImpact, Blames: r.Listener.Desired.Members,
 			After: after,
 		})
-		r.NoteFreed(d.Actions, d.step)
+		r.RecordFreeingStep(d.Actions, d.step)
 		r.RuleOwners[d.ARN] = d.owners
 		out.Add(d.step)
 	}
@@ -305,22 +307,22 @@ func (r *rulePlanner) retagRules() {
 		if live == nil {
 			continue
 		}
-		want, after := r.tagsOf(w), r.moved
+		want, after := r.tagsOf(w), r.prioritySteps
 		if w.replaces != nil {
 			after = append(slices.Clone(after), w.step)
 		}
-		if len(r.created.Steps) > 0 && r.differsOnlyInNumber(want, live.Tags) {
+		if len(r.creationSteps.Steps) > 0 && r.differsOnlyInIndexTag(want, live.Tags) {
 			// The number of the rule counts the new rules before it. If AWS refuses one of the new rules, the number does
 			// not change: a refused rule must not cause a call for each rule behind it.
-			after = append(slices.Clone(after), r.Join(&r.created))
+			after = append(slices.Clone(after), r.Join(&r.creationSteps))
 		}
-		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.address(w), want, live.Tags, after, r.affectedMembers(w))
+		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.ruleAddress(w), want, live.Tags, after, r.affectedMembers(w))
 	}
 }
 
-// differsOnlyInNumber reports whether only the tag with the index of a rule has to be set, and no tag has to be
+// differsOnlyInIndexTag reports whether only the tag with the index of a rule has to be set, and no tag has to be
 // removed.
-func (r *rulePlanner) differsOnlyInNumber(want plan.Tags, live map[string]string) bool {
+func (r *rulePlanner) differsOnlyInIndexTag(want plan.Tags, live map[string]string) bool {
 	put, remove := r.TagChanges(want, live, false)
 	return len(put) == 1 && put[naming.ResourceTag(r.Want.ID.Kind)] != "" && len(remove) == 0
 }
@@ -328,8 +330,8 @@ func (r *rulePlanner) differsOnlyInNumber(want plan.Tags, live map[string]string
 // reportWaits reports the rules that wait for their targets.
 func (r *rulePlanner) reportWaits() {
 	for _, w := range r.set.desired {
-		if wait := cmp.Or(w.wait, w.stagedWait); wait.For != "" && !w.rule.Held() {
-			r.WaitForTargets(w.rule.Desired.Origin, r.affectedMembers(w), fmt.Sprintf("a rule of port %d", r.Listener.Desired.Port), wait, !r.waitsForUnchecked(w))
+		if wait := cmp.Or(w.actionsWait, w.stagedWait); wait.For != "" && !w.rule.IsHeld() {
+			r.ReportTargetWait(w.rule.Desired.Origin, r.affectedMembers(w), fmt.Sprintf("a rule of port %d", r.Listener.Desired.Port), wait, !r.waitsForUncheckedTargets(w))
 		}
 	}
 }
@@ -343,16 +345,16 @@ func (r *rulePlanner) isForwardedTo(arn string) bool {
 	})
 }
 
-// waitsForUnchecked reports whether a rule only waits for targets that AWS does not check, because nothing forwards
+// waitsForUncheckedTargets reports whether a rule only waits for targets that AWS does not check, because nothing forwards
 // to their target group yet.
-func (r *rulePlanner) waitsForUnchecked(w *ruleChange) bool {
+func (r *rulePlanner) waitsForUncheckedTargets(w *ruleChange) bool {
 	found := false
 	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {
-		arn := r.ARN(g.Group)
+		arn := r.TargetGroupARN(g.Group)
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {
-		case equal.Weight(g.Weight) == 0 || h.Count("healthy") > 0 && h.Count("initial") == 0:
-		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.NotInUse() }) && !r.isForwardedTo(arn):
+		case equal.WeightOrDefault(g.Weight) == 0 || h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0:
+		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.IsNotInUse() }) && !r.isForwardedTo(arn):
 			found = true
 		default:
 			return false

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// UnreachableRule returns the finding about a rule that gets no requests, because an earlier rule (by) answers all of them.
-func UnreachableRule(r, by model.Rule) finding.Finding {
+// UnreachableRuleFinding returns the finding about a rule that gets no requests, because an earlier rule (by) answers all of
+// them.
+func UnreachableRuleFinding(r, by model.Rule) finding.Finding {
 	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
 	if hosts := r.Hosts(); len(hosts) > 0 {
 		what = fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(r.Paths(), ", "))

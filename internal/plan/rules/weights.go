@@ -5,8 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// shiftRule returns the actions that are set on a rule in this run, and the wait of the desired actions.
-func (ro *Rollout) shiftRule(w *ruleChange, have []model.Action) ([]model.Action, plan.Wait) {
+// interimActions returns the actions that are set on a rule in this run, and the wait of the desired actions.
+func (ro *Rollout) interimActions(w *ruleChange, have []model.Action) ([]model.Action, plan.Wait) {
 	now, pending := ro.Shift(w.rule.Desired.Actions, have)
 	if len(pending) == 0 {
 		return now, plan.Wait{}

@@ -17,16 +17,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// SecurityGroups plans the managed security group of the stack and the backend security group.
-type SecurityGroups struct {
+// Planner plans the managed security group of the stack and the backend security group.
+type Planner struct {
 	*draft.Draft
 	LB, Frontend *resolved.LoadBalancer
 	PortSteps    map[int32]plan.StepID // steps that add and remove rules of the managed security group, by port
 }
 
-// ManagedGroup returns the live managed security group that is kept: the one of the live load balancer, or else the
+// LiveManagedSecurityGroup returns the live managed security group that is kept: the one of the live load balancer, or else the
 // first by id.
-func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
+func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
 	var first *observed.SecurityGroup
 	for i := range all {
 		g := &all[i]
@@ -43,17 +43,17 @@ func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *ob
 	return first
 }
 
-// PlanManaged plans the managed security group, and returns the step that creates it. The rules of a port are changed by a
-// step for the namespaces that listen on it. If a quota has no room for the rules of one member, the ports of other members
-// are therefore still opened and closed. New listeners depend on the steps in PortSteps.
-func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
+// PlanManagedSecurityGroup plans the managed security group, and returns the step that creates it. The rules of a port are
+// changed by a step for the namespaces that listen on it. If a quota has no room for the rules of one member, the ports of
+// other members are therefore still opened and closed. New listeners depend on the steps in PortSteps.
+func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
-	if !ok || sg.Unavailable(model.AskSecurityGroups{}) != nil {
+	if !ok || sg.ReadFault(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	want := choice.Group
 	tags := sg.Tags(model.ManagedGroupID, want.Tags)
-	live := ManagedGroup(sg.Have.SecurityGroups, sg.LB.Live)
+	live := LiveManagedSecurityGroup(sg.Have.SecurityGroups, sg.LB.Live)
 	var made []plan.StepID
 	var have []model.IngressRule
 	if live == nil {
@@ -67,18 +67,18 @@ func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 		sg.Retag(plan.ManagedGroupAddress, tags, live.Tags, true, after, sg.Members())
 	}
 	authorize, revoke := network.DiffRules(sg.admittedRules(want.Ingress), have)
-	revoke = slices.DeleteFunc(revoke, sg.KeepsOpen)
+	revoke = slices.DeleteFunc(revoke, sg.RetainsRule)
 	if len(authorize)+len(revoke) == 0 {
 		return made
 	}
 	sg.reportRevoked(live, revoke)
-	sg.openPorts(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
+	sg.planRuleChanges(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
 	return made
 }
 
 // admittedRules returns the desired rules without those for ports on which nothing listens and this plan creates no
 // listener. Such a port is opened together with its listener.
-func (sg *SecurityGroups) admittedRules(rules []model.IngressRule) []model.IngressRule {
+func (sg *Planner) admittedRules(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
 		if l.Planned || live[l.Desired.Port] {
@@ -91,7 +91,7 @@ func (sg *SecurityGroups) admittedRules(rules []model.IngressRule) []model.Ingre
 }
 
 // livePorts returns the ports on which any load balancer of the stack listens.
-func (sg *SecurityGroups) livePorts() map[int32]bool {
+func (sg *Planner) livePorts() map[int32]bool {
 	ports := map[int32]bool{}
 	for _, lb := range sg.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -101,16 +101,16 @@ func (sg *SecurityGroups) livePorts() map[int32]bool {
 	return ports
 }
 
-// openPorts plans changes of rules, with one step for each set of namespaces that share ports. total is the number of rules
-// that the managed security group has afterwards.
-func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
+// planRuleChanges plans changes of rules, with one step for each set of namespaces that share ports. total is the number of
+// rules that the managed security group has afterwards.
+func (sg *Planner) planRuleChanges(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
 	type change struct {
 		members           []finding.Ref
 		authorize, revoke []model.IngressRule
 	}
 	changes := map[string]*change{}
 	of := func(r model.IngressRule) *change {
-		members := sg.membersOn(r.From)
+		members := sg.membersOnPort(r.From)
 		if isICMP(r) {
 			members = sg.Members() // path MTU discovery concerns the clients of all ports
 		}
@@ -156,8 +156,8 @@ func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total
 	}
 }
 
-// membersOn returns the members that listen on a port of the load balancer or of the frontend NLB.
-func (sg *SecurityGroups) membersOn(port int32) []finding.Ref {
+// membersOnPort returns the members that listen on a port of the load balancer or of the frontend NLB.
+func (sg *Planner) membersOnPort(port int32) []finding.Ref {
 	var out []finding.Ref
 	for _, l := range sg.Want.LoadBalancer.Listeners {
 		if l.Port == port {
@@ -174,13 +174,13 @@ func (sg *SecurityGroups) membersOn(port int32) []finding.Ref {
 	return out
 }
 
-// KeepsOpen reports whether a live rule is retained although it is not desired.
-func (sg *SecurityGroups) KeepsOpen(r model.IngressRule) bool {
-	return sg.opensKeptListener(r) || sg.opensFrontend(r)
+// RetainsRule reports whether a live rule is retained although it is not desired.
+func (sg *Planner) RetainsRule(r model.IngressRule) bool {
+	return sg.opensRetainedListener(r) || sg.opensRetainedFrontendPort(r)
 }
 
 // reportRevoked reports the removal of rules that other users or controllers have added.
-func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
+func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := sg.livePorts()
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
 		ports[l.Desired.Port] = true // the controller may have opened the port for a listener that waits or that others have deleted
@@ -204,7 +204,7 @@ func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []m
 // mayBeManaged reports whether the controller may have added a rule. Its rules have no description, and admit clients
 // to one port of a listener or, for a network load balancer, ICMP messages about the packet size. If the last change
 // was not completed, the listener may be missing.
-func (sg *SecurityGroups) mayBeManaged(r model.IngressRule, ports map[int32]bool) bool {
+func (sg *Planner) mayBeManaged(r model.IngressRule, ports map[int32]bool) bool {
 	network := sg.LB.Desired.Type == model.Network
 	switch {
 	case r.Group != "" || r.Description != "":
@@ -212,15 +212,15 @@ func (sg *SecurityGroups) mayBeManaged(r model.IngressRule, ports map[int32]bool
 	case isICMP(r):
 		return network && (r.Protocol == "icmp" && r.From == 3 && r.To == 4 || r.Protocol == "icmpv6" && r.From == 2 && r.To == 0)
 	}
-	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.Memory.Unfinished)
+	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.Memory.LastChangeUnfinished)
 }
 
 // isICMP reports whether From and To of a rule are a type and a code of ICMP rather than ports.
 func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
-// opensKeptListener reports whether a rule opens the port of a live listener that is retained although it is not
+// opensRetainedListener reports whether a rule opens the port of a live listener that is retained although it is not
 // desired.
-func (sg *SecurityGroups) opensKeptListener(r model.IngressRule) bool {
+func (sg *Planner) opensRetainedListener(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
 		return !l.Planned && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
 	})
@@ -237,9 +237,9 @@ func carriesProtocol(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensFrontend reports whether a rule opens a live port of the frontend NLB that is retained although it is not
+// opensRetainedFrontendPort reports whether a rule opens a live port of the frontend NLB that is retained although it is not
 // desired.
-func (sg *SecurityGroups) opensFrontend(r model.IngressRule) bool {
+func (sg *Planner) opensRetainedFrontendPort(r model.IngressRule) bool {
 	if r.From != r.To || sg.Frontend.Live == nil {
 		return false
 	}
@@ -262,30 +262,30 @@ func ruleText(r model.IngressRule) string {
 	return fmt.Sprintf("%s %d-%d %s", r.Protocol, r.From, r.To, strings.Join([]string{r.CIDR, r.PrefixList, r.Group}, ""))
 }
 
-// PlanBackend plans to create the backend security group if it is needed and missing.
-func (sg *SecurityGroups) PlanBackend(after []plan.StepID) []plan.StepID {
+// PlanBackendSecurityGroup plans to create the backend security group if it is needed and missing.
+func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 	use := sg.Want.BackendGroup
-	if !use.Needed || use.Given != "" || sg.Unavailable(model.AskSecurityGroups{}) != nil {
+	if !use.Needed || use.Given != "" || sg.ReadFault(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
-	if live := sg.Have.Facts.BackendGroup; live != nil {
-		sg.tagBackend(*live)
+	if live := sg.Have.Facts.BackendSecurityGroup; live != nil {
+		sg.tagBackendSecurityGroup(*live)
 		return nil
 	}
 	return []plan.StepID{sg.Add(plan.Step{
 		ID: plan.NewStepID("create", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Create,
 		Do: plan.CreateSecurityGroup{
-			Name: naming.BackendGroup(sg.Opt.Cluster), Description: naming.BackendGroupDescription,
-			Tags: naming.BackendGroupTags(sg.Opt.Cluster, use.Tags),
+			Name: naming.BackendSecurityGroupName(sg.Opt.Cluster), Description: naming.BackendSecurityGroupDescription,
+			Tags: naming.BackendSecurityGroupTags(sg.Opt.Cluster, use.Tags),
 		},
 		Why: "nodes and pods admit load balancers by this group", After: after, Blames: sg.Members(),
 	})}
 }
 
-// tagBackend puts the tags of the operator on the backend security group. It removes no tag, because other stacks use
-// it too.
-func (sg *SecurityGroups) tagBackend(live observed.SecurityGroup) {
-	put, _ := sg.TagChanges(naming.BackendGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
+// tagBackendSecurityGroup puts the tags of the operator on the backend security group. It removes no tag, because other
+// stacks use it too.
+func (sg *Planner) tagBackendSecurityGroup(live observed.SecurityGroup) {
+	put, _ := sg.TagChanges(naming.BackendSecurityGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
 	if len(put) == 0 {
 		return
 	}
@@ -295,8 +295,8 @@ func (sg *SecurityGroups) tagBackend(live observed.SecurityGroup) {
 }
 
 // RemoveSurplus deletes security groups of the stack that the load balancer does not have any more.
-func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
-	if sg.Unavailable(model.AskSecurityGroups{}) != nil {
+func (sg *Planner) RemoveSurplus(after []plan.StepID) {
+	if sg.ReadFault(model.AskSecurityGroups{}) != nil {
 		return
 	}
 	keep, _ := sg.SecurityGroupIDs(sg.LB.SecurityGroups)
@@ -304,12 +304,12 @@ func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
 		if slices.Contains(keep, g.ID) {
 			continue
 		}
-		DeleteGroup(sg.Draft, g.ID, "the load balancer does not have it any more", after)
+		DeleteSecurityGroup(sg.Draft, g.ID, "the load balancer does not have it any more", after)
 	}
 }
 
-// DeleteGroup plans to delete a security group.
-func DeleteGroup(d *draft.Draft, id, why string, after []plan.StepID) {
+// DeleteSecurityGroup plans to delete a security group.
+func DeleteSecurityGroup(d *draft.Draft, id, why string, after []plan.StepID) {
 	a := plan.Address{Kind: plan.SecurityGroup, ID: id}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteSecurityGroup{GroupID: id},

@@ -29,7 +29,7 @@ func (at *ALBTargetPlanner) ALBTargets(group string) ([]observed.Target, bool) {
 		return targets, true
 	}
 	q := model.AskALBTargets{ARN: group}
-	if f := at.Unavailable(q); f != nil {
+	if f := at.ReadFault(q); f != nil {
 		var of []finding.Origin
 		if at.Want.FrontendNLB != nil {
 			of = []finding.Origin{at.Want.FrontendNLB.Of}
@@ -63,8 +63,8 @@ func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan
 	return id
 }
 
-// planALBTargetRegistration plans to register a port of another stack's load balancer as the only target of a target group, in place of
-// the live targets. arn is the ARN of the target group, empty if this plan creates it.
+// planALBTargetRegistration plans to register a port of another stack's load balancer as the only target of a target group,
+// in place of the live targets. arn is the ARN of the target group, empty if this plan creates it.
 func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
 	if arn != "" {
 		targets, known := at.ALBTargets(arn)
@@ -88,9 +88,9 @@ func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, a
 	})
 }
 
-// DetachEverywhere plans to deregister a load balancer that is to be deleted from all target groups. AWS deletes no
+// DetachFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups. AWS deletes no
 // load balancer that is a target.
-func (at *ALBTargetPlanner) DetachEverywhere(lb string, after []plan.StepID) []plan.StepID {
+func (at *ALBTargetPlanner) DetachFromAllTargetGroups(lb string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {
@@ -106,9 +106,9 @@ func (at *ALBTargetPlanner) DetachEverywhere(lb string, after []plan.StepID) []p
 	return out
 }
 
-// sameALBTargetGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
+// canKeepALBTargetGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
 // port, or its target does.
-func (at *ALBTargetPlanner) sameALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+func (at *ALBTargetPlanner) canKeepALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
 	}
@@ -116,14 +116,14 @@ func (at *ALBTargetPlanner) sameALBTargetGroup(w model.TargetGroup, h observed.T
 	return !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.Port == w.Port })
 }
 
-// LeadsTo reports whether a port of a live ALB is, or may be, the target of a target group.
-func (at *ALBTargetPlanner) LeadsTo(alb *observed.LoadBalancer, port int32) bool {
+// MayBeTarget reports whether a port of a live ALB is, or may be, the target of a target group.
+func (at *ALBTargetPlanner) MayBeTarget(alb *observed.LoadBalancer, port int32) bool {
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {
 			continue
 		}
 		targets, _ := at.ALBTargets(g.ARN)
-		if at.Unavailable(model.AskALBTargets{ARN: g.ARN}) != nil ||
+		if at.ReadFault(model.AskALBTargets{ARN: g.ARN}) != nil ||
 			slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == alb.ARN && t.Port == port }) {
 			return true
 		}

@@ -16,7 +16,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 		return nil
 	}
 	a := plan.Address{Kind: plan.Binding, ID: w.ID}
-	arn := gp.GroupARN[w.ID]
+	arn := gp.LiveTargetGroupARNs[w.ID]
 	var live *observed.Binding
 	for _, h := range gp.BindingsOf[arn] {
 		// Bindings are found by labels, which any tenant can put on a binding of another namespace.
@@ -29,7 +29,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 		VPC: gp.Opt.VPC, Labels: bindingLabels(gp.Want.ID, w.Binding.Labels),
 		BackendGroup: plan.BackendGroupAddress, ManagedGroup: plan.ManagedGroupAddress,
 	}
-	rules, known := gp.networking(w)
+	rules, known := gp.networkingRules(w)
 	if !known && live == nil {
 		return nil // it is created when its rules are known
 	}
@@ -39,12 +39,12 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	if live == nil {
 		put.Binding.Name = gp.bindingName(w)
 	} else {
-		put.Without = gp.labelsOfPreviousStack(live.Labels)
-		if live.Deleting || gp.sameBinding(put, *live) {
+		put.LabelsToRemove = gp.labelsOfPreviousStack(live.Labels)
+		if live.Deleting || gp.isBindingAsDesired(put, *live) {
 			return nil
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
-		verb, why = plan.Update, gp.HandoverReason(len(put.Without) > 0, "the binding differs")
+		verb, why = plan.Update, gp.HandoverReason(len(put.LabelsToRemove) > 0, "the binding differs")
 	}
 	return []plan.StepID{gp.Add(plan.Step{
 		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: w.Members,
@@ -54,10 +54,10 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 // labelsOfPreviousStack returns the labels that a binding has of the stack from which this one has taken over the
 // load balancer.
 func (gp *Planner) labelsOfPreviousStack(live map[string]string) (out []string) {
-	if gp.Have.Adopted == (model.StackID{}) {
+	if gp.Have.AdoptedStack == (model.StackID{}) {
 		return nil
 	}
-	for k, v := range naming.StackLabels(gp.Have.Adopted) {
+	for k, v := range naming.StackLabels(gp.Have.AdoptedStack) {
 		if live[k] == v {
 			out = append(out, k)
 		}
@@ -81,7 +81,7 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 // the desired one, because then a target group of a previous load balancer has the desired name.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
 	var name string
-	if live, ok := gp.LiveGroups[gp.GroupARN[w.ID]]; ok {
+	if live, ok := gp.LiveTargetGroups[gp.LiveTargetGroupARNs[w.ID]]; ok {
 		name = live.Name
 	} else {
 		name = gp.freeTargetGroupName(w)
@@ -92,9 +92,9 @@ func (gp *Planner) bindingName(w model.TargetGroup) string {
 	return w.Binding.Name
 }
 
-// sameBinding reports whether a live binding is as desired in all fields that the controller owns.
-func (gp *Planner) sameBinding(w plan.PutBinding, h observed.Binding) bool {
-	if len(w.Without) > 0 {
+// isBindingAsDesired reports whether a live binding is as desired in all fields that the controller owns.
+func (gp *Planner) isBindingAsDesired(w plan.PutBinding, h observed.Binding) bool {
+	if len(w.LabelsToRemove) > 0 {
 		return false
 	}
 	for k, v := range w.Labels {
@@ -130,7 +130,7 @@ func (gp *Planner) sameBinding(w plan.PutBinding, h observed.Binding) bool {
 				cidrs = append(cidrs, p.CIDR)
 			}
 		}
-		return slices.Equal(groups, y.Groups) && equal.SameSet(cidrs, y.CIDRs) &&
+		return slices.Equal(groups, y.SecurityGroups) && equal.SameSet(cidrs, y.CIDRs) &&
 			slices.EqualFunc(x.Ports, y.Ports, func(p, q model.PeerPort) bool {
 				return p.Protocol == q.Protocol && (p.Port == nil) == (q.Port == nil) && (p.Port == nil || *p.Port == *q.Port)
 			})

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// sameFixedChecks reports whether a live target group of a network load balancer has the desired values of those
+// hasDesiredFixedChecks reports whether a live target group of a network load balancer has the desired values of those
 // health check settings that AWS once could not change.
-func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
+func hasDesiredFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":
 		return true
@@ -24,11 +24,11 @@ func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
 }
 
-// MatchGroups decides which live target group is kept for each desired one. It compares names before resource ids. Two
+// MatchTargetGroups decides which live target group is kept for each desired one. It compares names before resource ids. Two
 // desired target groups may get the same id at different times, so that the ID alone may find the target group of
 // another Service. A name has a hash of all properties of a target group, but it is no evidence if no desired target
 // group has it.
-func (gp *Planner) MatchGroups() {
+func (gp *Planner) MatchTargetGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
 		names[w.Name] = true
@@ -46,17 +46,17 @@ func (gp *Planner) MatchGroups() {
 	pass := func(candidates func(w model.TargetGroup) []observed.TargetGroup, fits func(w model.TargetGroup, h observed.TargetGroup) bool) {
 		for _, w := range gp.Want.TargetGroups {
 			for _, h := range candidates(w) {
-				_, taken := gp.LiveGroups[h.ARN]
-				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.canBeKeptFor(w, h) && gp.ALBTargets.sameALBTargetGroup(w, h) {
-					gp.GroupARN[w.ID] = h.ARN
-					gp.LiveGroups[h.ARN] = h
+				_, taken := gp.LiveTargetGroups[h.ARN]
+				if gp.LiveTargetGroupARNs[w.ID] == "" && !taken && fits(w, h) && gp.canBeKeptFor(w, h) && gp.ALBTargets.canKeepALBTargetGroup(w, h) {
+					gp.LiveTargetGroupARNs[w.ID] = h.ARN
+					gp.LiveTargetGroups[h.ARN] = h
 					gp.KnownIDs[plan.TargetGroupAddress(w.ID)] = h.ARN
 				}
 			}
 		}
 	}
 	sameName := func(w model.TargetGroup) (out []observed.TargetGroup) {
-		for n := 1; n <= naming.Alternatives; n++ {
+		for n := 1; n <= naming.AlternativeCount; n++ {
 			out = append(out, byName[naming.Alternative(w.Name, n)]...)
 		}
 		slices.SortStableFunc(out, func(x, y observed.TargetGroup) int { return cmp.Compare(kept[y.ARN], kept[x.ARN]) })
@@ -72,11 +72,11 @@ func (gp *Planner) MatchGroups() {
 
 // canBeKeptFor reports whether a live target group can become the desired one.
 func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
-	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
+	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredFixedChecks(w, h))
 }
 
-// matchableTargetGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to which a kept
-// load balancer forwards. Target groups that only another load balancer uses remain with that load balancer.
+// matchableTargetGroups returns the live target groups that may be kept for a desired one. kept is 1 for target groups to
+// which a kept load balancer forwards. Target groups that only another load balancer uses remain with that load balancer.
 func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
@@ -88,9 +88,9 @@ func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept ma
 		}
 		switch {
 		case mine.Live != nil && mine.Live.ARN == lb.ARN:
-			equal.EachForward(lb.Listeners, func(arn string) { kept[arn] = 1 })
-		case gp.Opt.CreateFirst && !gp.Want.Empty() && (mine.Live != nil || len(mine.Previous) > 0):
-			equal.EachForward(lb.Listeners, func(arn string) { others[arn] = true })
+			equal.EachForwardedARN(lb.Listeners, func(arn string) { kept[arn] = 1 })
+		case gp.Opt.CreateFirst && !gp.Want.IsEmpty() && (mine.Live != nil || len(mine.Previous) > 0):
+			equal.EachForwardedARN(lb.Listeners, func(arn string) { others[arn] = true })
 		}
 	}
 	live = slices.DeleteFunc(slices.Clone(gp.Have.TargetGroups), func(g observed.TargetGroup) bool { return others[g.ARN] && kept[g.ARN] == 0 })
@@ -100,7 +100,7 @@ func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept ma
 // freeTargetGroupName returns the name for a new target group. It is an alternative of the desired name if another target group
 // already has the desired name.
 func (gp *Planner) freeTargetGroupName(w model.TargetGroup) string {
-	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
+	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.liveNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
 // servesOtherService reports whether a live target group has the targets of another Service than the desired one. Rules may

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// networking returns the desired rules of nodes and pods for a binding, with the address ranges of the subnets of the
+// networkingRules returns the desired rules of nodes and pods for a binding, with the address ranges of the subnets of the
 // load balancer and of the VPC; false as long as these are not known.
-func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
+func (gp *Planner) networkingRules(w model.TargetGroup) ([]model.BindingRule, bool) {
 	var out []model.BindingRule
 	for _, r := range w.Binding.Networking {
 		rule := model.BindingRule{Ports: r.Ports}
@@ -19,7 +19,7 @@ func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 				rule.From = append(rule.From, p)
 				continue
 			}
-			ranges, known := gp.rangesOf(p, w)
+			ranges, known := gp.peerRanges(p, w)
 			if !known {
 				return nil, false
 			}
@@ -36,10 +36,10 @@ func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 	return out, true
 }
 
-// rangesOf returns the address ranges of a peer, of both families.
-func (gp *Planner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
+// peerRanges returns the address ranges of a peer, of both families.
+func (gp *Planner) peerRanges(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
-		if f := gp.Unavailable(model.AskVPC{}); f != nil {
+		if f := gp.ReadFault(model.AskVPC{}); f != nil {
 			gp.ReportUnavailable(*f, "the rules of nodes and pods for target group "+w.ID+" stay unchanged", finding.BlocksNothing, draft.MemberOrigins(w.Members)...)
 			return nil, false
 		}

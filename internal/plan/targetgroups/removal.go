@@ -15,38 +15,38 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
-// Removal plans to delete the target groups and bindings that the stack does not need any more.
-type Removal struct {
+// RemovalPlanner plans to delete the target groups and bindings that the stack does not need any more.
+type RemovalPlanner struct {
 	*owners.TargetGroups
 	*draft.Usage
 	albs       *ALBTargetPlanner
 	bindingsOf map[string][]*observed.Binding // by the ARN of their target group
 }
 
-// NewRemoval returns the Removal of a stack. bindingsOf has the bindings of a target group by its ARN.
-func NewRemoval(tg *owners.TargetGroups, u *draft.Usage, albs *ALBTargetPlanner, bindingsOf map[string][]*observed.Binding) *Removal {
-	return &Removal{tg, u, albs, bindingsOf}
+// NewRemovalPlanner returns the RemovalPlanner of a stack. bindingsOf has the bindings of a target group by its ARN.
+func NewRemovalPlanner(tg *owners.TargetGroups, u *draft.Usage, albs *ALBTargetPlanner, bindingsOf map[string][]*observed.Binding) *RemovalPlanner {
+	return &RemovalPlanner{tg, u, albs, bindingsOf}
 }
 
 // PlanAll plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer
 // deregisters the targets, and the target group when they have drained. The deletion of each depends only on the
 // steps that remove what forwards to it.
-func (r *Removal) PlanAll() {
+func (r *RemovalPlanner) PlanAll() {
 	keep := map[string]bool{}
-	for _, arn := range r.GroupARN {
+	for _, arn := range r.LiveTargetGroupARNs {
 		keep[arn] = true
 	}
 	live := map[string]bool{}
 	for _, g := range r.Have.TargetGroups {
 		live[g.ARN] = true
-		if keep[g.ARN] || r.KeptGroups[g.ARN] {
+		if keep[g.ARN] || r.KeptTargetGroups[g.ARN] {
 			continue
 		}
 		if g.Type == model.ALBTargets {
-			r.removeALBTargetGroup(g, r.FreedBy[g.ARN])
+			r.removeALBTargetGroup(g, r.FreeingSteps[g.ARN])
 			continue
 		}
-		r.removeTargetGroup(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
+		r.removeTargetGroup(g, r.bindingsOf[g.ARN], r.FreeingSteps[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.IsEmpty())
 	}
 	// Bindings of target groups that do not exist any more.
 	for _, h := range r.Have.Bindings {
@@ -56,41 +56,41 @@ func (r *Removal) PlanAll() {
 	}
 }
 
-func (r *Removal) deleteBinding(h observed.Binding, why string, after []plan.StepID) *plan.Step {
+func (r *RemovalPlanner) deleteBinding(h observed.Binding, why string, after []plan.StepID) *plan.Step {
 	a := plan.Address{Kind: plan.Binding, ID: h.Namespace + "/" + h.Name}
 	r.Add(plan.Step{
 		ID: plan.NewStepID("unbind", a), Address: a, Verb: plan.Delete, Do: plan.DeleteBinding{Namespace: h.Namespace, Name: h.Name},
-		Why: why, After: after, Blames: r.BlameOwners(h.ARN),
+		Why: why, After: after, Blames: r.FaultObjects(h.ARN),
 	})
 	return &r.Plan.Steps[len(r.Plan.Steps)-1]
 }
 
-// NodesForwarding is the text for the wait before a target group is deleted. A node of the load balancer that has not
+// StopForwardingText is the text for the wait before a target group is deleted. A node of the load balancer that has not
 // applied the change of the rules continues to forward to the target group, and needs a target there.
-const NodesForwarding = "all nodes of the load balancer to stop forwarding to the target group"
+const StopForwardingText = "all nodes of the load balancer to stop forwarding to the target group"
 
 // propagationWait returns the wait until all nodes of the load balancer have stopped forwarding to a target group.
 // Later changes of other rules do not extend it.
-func (r *Removal) propagationWait(arn string, after []plan.StepID) plan.Wait {
+func (r *RemovalPlanner) propagationWait(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
-		return plan.Wait{For: NodesForwarding, RetryAfter: r.Opt.Propagation}
-	case r.Memory.PropagationLeft > 0:
-		wait := r.Wait("propagation "+arn, NodesForwarding, max(r.Opt.Propagation, time.Second))
+		return plan.Wait{For: StopForwardingText, RetryAfter: r.Opt.Propagation}
+	case r.Memory.RemainingPropagation > 0:
+		wait := r.NewWait("propagation "+arn, StopForwardingText, max(r.Opt.Propagation, time.Second))
 		if wait.For != "" {
-			wait.RetryAfter = min(r.Memory.PropagationLeft, wait.Deadline-r.Memory.Waited["propagation "+arn])
+			wait.RetryAfter = min(r.Memory.RemainingPropagation, wait.Deadline-r.Memory.WaitedTimes["propagation "+arn])
 		}
 		return wait
 	}
 	return plan.Wait{}
 }
 
-func (r *Removal) removeTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
+func (r *RemovalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
 	a := plan.Address{Kind: plan.TargetGroup, ID: g.ARN}
 	s := plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteTargetGroup{ARN: g.ARN},
 		Changes: []plan.Change{{Path: "name", From: g.Name}},
-		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: plan.DeleteImpact, Blames: r.BlameOwners(g.ARN),
+		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: plan.DeleteImpact, Blames: r.FaultObjects(g.ARN),
 	}
 	var propagated plan.Wait
 	if drain {
@@ -102,9 +102,9 @@ func (r *Removal) removeTargetGroup(g observed.TargetGroup, bindings []*observed
 			unbind.Wait = propagated
 			s.After = append(s.After, unbind.ID)
 		}
-		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
-		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= durations.FollowUpTime {
-			r.reportWaitToDelete(g, s.Wait)
+		s.Wait = r.NewWait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
+		if s.Waits() && r.Memory.WaitedTimes["unbind "+g.ARN] >= durations.FollowUpTime {
+			r.reportDeletionWait(g, s.Wait)
 		}
 		if !s.Waits() {
 			r.reportDeadlineExceeded(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
@@ -120,14 +120,14 @@ func (r *Removal) removeTargetGroup(g observed.TargetGroup, bindings []*observed
 }
 
 // removeALBTargetGroup plans to delete a target group of type alb after its target is deregistered.
-func (r *Removal) removeALBTargetGroup(g observed.TargetGroup, after []plan.StepID) {
+func (r *RemovalPlanner) removeALBTargetGroup(g observed.TargetGroup, after []plan.StepID) {
 	if r.IsFrontendHeld() {
 		return
 	}
 	targets, known := r.albs.ALBTargets(g.ARN)
 	if !known {
-		if f := r.Unavailable(model.AskALBTargets{ARN: g.ARN}); f != nil && r.Want.Empty() {
-			r.AwaitUnavailable(plan.Address{Kind: plan.TargetGroup, ID: g.ARN}, plan.DeleteTargetGroup{ARN: g.ARN}, *f)
+		if f := r.ReadFault(model.AskALBTargets{ARN: g.ARN}); f != nil && r.Want.IsEmpty() {
+			r.DeleteOnceReadable(plan.Address{Kind: plan.TargetGroup, ID: g.ARN}, plan.DeleteTargetGroup{ARN: g.ARN}, *f)
 		}
 		return
 	}
@@ -139,12 +139,12 @@ func (r *Removal) removeALBTargetGroup(g observed.TargetGroup, after []plan.Step
 }
 
 // drainWait returns the wait until the targets of a target group have drained.
-func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
+func (r *RemovalPlanner) drainWait(g observed.TargetGroup) plan.Wait {
 	health, asked := r.Have.Facts.Health[g.ARN]
-	if f := r.Unavailable(model.AskHealth{ARN: g.ARN}); f != nil {
-		wait := r.Wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
+	if f := r.ReadFault(model.AskHealth{ARN: g.ARN}); f != nil {
+		wait := r.NewWait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
 		if wait.For != "" {
-			wait.RetryAfter = f.Again
+			wait.RetryAfter = f.RetryAfter
 			r.ReportUnavailable(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
 		}
 		return wait
@@ -153,25 +153,25 @@ func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 		r.Ask(model.AskHealth{ARN: g.ARN})
 		return plan.Wait{For: "the state of its targets"}
 	}
-	n := health.Count("draining")
+	n := health.CountInStates("draining")
 	if n == 0 {
 		return plan.Wait{}
 	}
 	deadline := drainDeadline(g.Attributes)
-	wait := r.Wait("drain "+g.ARN, plan.CountText(n, "target")+" to drain", deadline)
+	wait := r.NewWait("drain "+g.ARN, plan.CountText(n, "target")+" to drain", deadline)
 	if wait.For == "" {
 		r.reportDeadlineExceeded(g, plan.CountText(n, "target")+" still drain", deadline)
 		return wait
 	}
 	reported := wait
 	reported.For = "its targets to drain" // without the number, so that the message does not change
-	r.reportWaitToDelete(g, reported)
+	r.reportDeletionWait(g, reported)
 	return wait
 }
 
-// reportWaitToDelete reports, on members that leave, what the deletion of their target group waits for.
-func (r *Removal) reportWaitToDelete(g observed.TargetGroup, wait plan.Wait) {
-	owners := r.GroupOwners(g.ARN)
+// reportDeletionWait reports, on members that leave, what the deletion of their target group waits for.
+func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wait) {
+	owners := r.TargetGroupOwners(g.ARN)
 	for _, m := range r.Want.Leaving {
 		if slices.Contains(owners, m.Ref) {
 			r.Findings.Add(finding.Finding{
@@ -184,8 +184,8 @@ func (r *Removal) reportWaitToDelete(g observed.TargetGroup, wait plan.Wait) {
 }
 
 // reportDeadlineExceeded reports that a target group is deleted although its deletion should have waited longer.
-func (r *Removal) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
-	for _, m := range r.BlameOwners(g.ARN) {
+func (r *RemovalPlanner) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
+	for _, m := range r.FaultObjects(g.ARN) {
 		r.Findings.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,
 			Message: fmt.Sprintf("%s after %s; target group %q is deleted all the same", what, deadline, g.Name),

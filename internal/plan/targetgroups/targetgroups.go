@@ -43,7 +43,7 @@ func healthCheckChanges(want, have model.HealthCheck) []plan.Change {
 
 // Planner decides which live target groups are kept, and plans to create and change target groups and their bindings.
 type Planner struct {
-	*lookups
+	*targetGroupIndexes
 	*owners.TargetGroups
 	*draft.Finalizers
 	ALBTargets   *ALBTargetPlanner
@@ -52,7 +52,7 @@ type Planner struct {
 
 // NewPlanner returns the Planner of the target groups of a load balancer and of its frontend NLB.
 func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPlanner, lb, frontend *resolved.LoadBalancer) *Planner {
-	return &Planner{newLookups(tg.Draft), tg, f, albs, lb, frontend}
+	return &Planner{newTargetGroupIndexes(tg.Draft), tg, f, albs, lb, frontend}
 }
 
 // PlanTargetGroups plans the target groups and their bindings, so that targets are registered before traffic is sent
@@ -60,8 +60,8 @@ func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPla
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
 	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), draft.Shares{}
 	for _, w := range gp.Want.TargetGroups {
-		if gp.GroupARN[w.ID] != "" {
-			shares.AddStaying(draft.Namespaces(w.Members)...)
+		if gp.LiveTargetGroupARNs[w.ID] != "" {
+			shares.AddRetained(draft.Namespaces(w.Members)...)
 		}
 		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
 			continue // planned with the frontend NLB
@@ -71,7 +71,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		}
 		ready := gp.PlanTargetGroup(w, lb, groups)
 		if w.LoadBalancer != "" {
-			if id := gp.ALBTargets.planALBTargetRegistration(w, gp.GroupARN[w.ID], ready); id != "" {
+			if id := gp.ALBTargets.planALBTargetRegistration(w, gp.LiveTargetGroupARNs[w.ID], ready); id != "" {
 				ready = append(ready, id)
 			}
 		}
@@ -89,23 +89,23 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 // IsPlanned reports whether the plan keeps or creates a target group. It does not create one that only held rules
 // would use.
 func (gp *Planner) IsPlanned(w model.TargetGroup) bool {
-	return gp.isUsed(w) || gp.GroupARN[w.ID] != ""
+	return gp.isUsed(w) || gp.LiveTargetGroupARNs[w.ID] != ""
 }
 
 // isUsed reports whether the target group is needed by a rule that is not held or, if no rule forwards to it, by a member
 // that is not held. The member may have a rule for it that was omitted because another rule covers it.
 func (gp *Planner) isUsed(w model.TargetGroup) bool {
-	if gp.forwarded == nil {
-		gp.noteForwards(gp.LB.Listeners)
+	if gp.forwardedIDs == nil {
+		gp.recordForwards(gp.LB.Listeners)
 	}
-	if gp.forwarded[w.ID] || gp.forwardedByHeld[w.ID] {
-		return gp.forwarded[w.ID]
+	if gp.forwardedIDs[w.ID] || gp.heldForwardedIDs[w.ID] {
+		return gp.forwardedIDs[w.ID]
 	}
-	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.isBlocked(m) })
+	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.isMemberHeld(m) })
 }
 
-// isBlocked reports whether everything that a member contributes is held.
-func (k *lookups) isBlocked(m finding.Ref) bool { return k.blockedMembers[m] }
+// isMemberHeld reports whether everything that a member contributes is held.
+func (k *targetGroupIndexes) isMemberHeld(m finding.Ref) bool { return k.heldMembers[m] }
 
 // PlanTargetGroup plans a target group and its binding. During a handover, the binding carries the labels of a
 // Gateway only while its target group carries the tags of the Gateway. Otherwise a controller that does not know
@@ -114,23 +114,23 @@ func (k *lookups) isBlocked(m finding.Ref) bool { return k.blockedMembers[m] }
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.TargetGroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
-	live, exists := gp.LiveGroups[gp.GroupARN[w.ID]]
+	live, exists := gp.LiveTargetGroups[gp.LiveTargetGroupARNs[w.ID]]
 	var last []plan.StepID
 	if !exists {
 		made := w
 		made.Name = gp.freeTargetGroupName(w)
 		id := gp.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.targetGroupImpact(w),
-			Why: gp.targetGroupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replacedLoadBalancer(w),
+			Why: gp.targetGroupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, ReplacedLoadBalancer: gp.replacedLoadBalancer(w),
 		})
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
 	} else {
 		first := lb
-		if gp.Have.Adopted.Kind.OfGateway() {
+		if gp.Have.AdoptedStack.Kind.IsGateway() {
 			first = append(slices.Clone(lb), gp.planBinding(w, groups)...)
 		}
-		if id := gp.Retag(a, tags, live.Tags, true, first, w.Members); id != "" && gp.Have.Adopted != (model.StackID{}) {
+		if id := gp.Retag(a, tags, live.Tags, true, first, w.Members); id != "" && gp.Have.AdoptedStack != (model.StackID{}) {
 			last = []plan.StepID{id}
 		}
 		if changes := healthCheckChanges(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
@@ -141,7 +141,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		}
 		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.MemberOrigins(w.Members)...)
 	}
-	if !exists || !gp.Have.Adopted.Kind.OfGateway() {
+	if !exists || !gp.Have.AdoptedStack.Kind.IsGateway() {
 		gp.planBinding(w, append(slices.Clone(groups), last...))
 	}
 	return last
@@ -170,7 +170,7 @@ func (gp *Planner) targetGroupReason(w model.TargetGroup) string {
 		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old
 	}
 	for _, h := range gp.liveByID[w.ID] {
-		if _, kept := gp.LiveGroups[h.ARN]; !kept {
+		if _, kept := gp.LiveTargetGroups[h.ARN]; !kept {
 			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
 		}
 	}

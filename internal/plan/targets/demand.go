@@ -19,11 +19,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// Demand has the rules that one binding needs in the security groups of its endpoints.
-type Demand struct {
+// RuleDemand has the rules that one binding needs in the security groups of its endpoints.
+type RuleDemand struct {
 	Ref finding.Ref // the binding
-	// Needs has the needs of endpoints that are pods.
-	Needs []Need
+	// PodDemands has the needs of endpoints that are pods.
+	PodDemands []EndpointDemand
 	// Nodes has the endpoints that are nodes. All of them need NodeRules.
 	Nodes     *NodeList
 	NodeRules []model.IngressRule
@@ -35,8 +35,8 @@ type Demand struct {
 	Findings   finding.List
 }
 
-// Need has the rules that one endpoint needs, and the ways to find its ENI. The first way that finds an ENI is used.
-type Need struct {
+// EndpointDemand has the rules that one endpoint needs, and the ways to find its ENI. The first way that finds an ENI is used.
+type EndpointDemand struct {
 	Endpoint string // for messages
 	Lookups  []ENILookup
 	Rules    []model.IngressRule
@@ -47,33 +47,34 @@ type Need struct {
 
 // ENILookup is a way to find an ENI. Exactly one of ENI, Instance and Address is set.
 type ENILookup struct {
-	// ENI is the id of the ENI. The ENI must have the address Carried, because the author of the pod may have written the
+	// ENI is the id of the ENI. The ENI must have the address EndpointIP, because the author of the pod may have written the
 	// annotation with the id.
 	ENI string
-	// Instance is the instance of the node. Its ENI with the address Carried is used, or its primary ENI if Carried is empty.
+	// Instance is the instance of the node. Its ENI with the address EndpointIP is used, or its primary ENI if EndpointIP is
+	// empty.
 	Instance string
-	// Address is a private address of the ENI. If Carried is set, the ENI must have that address too.
+	// Address is a private address of the ENI. If EndpointIP is set, the ENI must have that address too.
 	Address string
-	// Carried is the address of the endpoint.
-	Carried string
+	// EndpointIP is the address of the endpoint.
+	EndpointIP string
 }
 
-// DemandOf returns the rules that a binding needs; none if it has no spec.networking.
-func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
-	d := Demand{Ref: Ref(b)}
+// RuleDemandOf returns the rules that a binding needs; none if it has no spec.networking.
+func RuleDemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) RuleDemand {
+	d := RuleDemand{Ref: BindingRef(b)}
 	if b.Spec.Networking == nil {
 		return d
 	}
 	warnEmptyPorts(b, &d)
 	if found.Nodes.Len() > 0 {
-		d.Nodes, d.NodeRules = found.Nodes, d.rules(b, nil)
+		d.Nodes, d.NodeRules = found.Nodes, d.computeRules(b, nil)
 		d.Findings = d.Findings.Sorted()
 		return d
 	}
 	seen := make(map[string]bool, len(found.endpoints))
 	var rules []model.IngressRule // all pods share the rules unless a port has a name
 	computed, named := false, hasNamedPorts(b)
-	d.Needs = make([]Need, 0, len(found.endpoints))
+	d.PodDemands = make([]EndpointDemand, 0, len(found.endpoints))
 	for _, e := range found.endpoints {
 		if seen[e.Pod.Name] {
 			continue // a pod may have several endpoints
@@ -93,9 +94,9 @@ func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) De
 			continue
 		}
 		if !computed || named {
-			rules, computed = d.rules(b, e.Pod), true
+			rules, computed = d.computeRules(b, e.Pod), true
 		}
-		d.Needs = append(d.Needs, Need{e.Pod.Name, lookups, rules, changedAt(e.Pod)})
+		d.PodDemands = append(d.PodDemands, EndpointDemand{e.Pod.Name, lookups, rules, podChangedAt(e.Pod)})
 	}
 	d.Findings = d.Findings.Sorted()
 	return d
@@ -109,7 +110,7 @@ func hasNamedPorts(b *elbv2.TargetGroupBinding) bool {
 }
 
 // addUnknownENI reports an endpoint whose ENI cannot be determined.
-func (d *Demand) addUnknownENI(why string) {
+func (d *RuleDemand) addUnknownENI(why string) {
 	d.ENIUnknown = true
 	d.Findings.Add(finding.Finding{
 		Object: d.Ref, Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
@@ -117,9 +118,9 @@ func (d *Demand) addUnknownENI(why string) {
 	})
 }
 
-// changedAt returns the time at which a pod was created or its containers last became ready or not ready; for a terminating
+// podChangedAt returns the time at which a pod was created or its containers last became ready or not ready; for a terminating
 // pod, the time at which it must have ended.
-func changedAt(pod *corev1.Pod) time.Time {
+func podChangedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if d := pod.DeletionTimestamp; d != nil && d.After(at) {
 		at = d.Time
@@ -135,25 +136,25 @@ func changedAt(pod *corev1.Pod) time.Time {
 // eniLookups returns the ways to find the ENI of a pod; false if it has no ENI in the VPC.
 func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	switch {
-	case n.Labels[computeType] == "fargate":
+	case n.Labels[computeTypeLabel] == "fargate":
 		return []ENILookup{{Address: e.ID}}, true
 	case n.Labels["sagemaker.amazonaws.com/compute-type"] == "hyperpod":
 		out := []ENILookup{{Address: e.ID}}
 		for _, a := range n.Status.Addresses {
 			if a.Type == corev1.NodeInternalIP {
-				return append(out, ENILookup{Address: a.Address, Carried: e.ID}), true
+				return append(out, ENILookup{Address: a.Address, EndpointIP: e.ID}), true
 			}
 		}
 		return out, true
-	case n.Labels[computeType] == "hybrid":
+	case n.Labels[computeTypeLabel] == "hybrid":
 		return nil, false
 	}
 	var out []ENILookup
 	if id, ok := branchENI(e); ok {
-		out = append(out, ENILookup{ENI: id, Carried: e.ID})
+		out = append(out, ENILookup{ENI: id, EndpointIP: e.ID})
 	}
 	if id, ok := InstanceID(n); ok {
-		out = append(out, ENILookup{Instance: id, Carried: e.ID})
+		out = append(out, ENILookup{Instance: id, EndpointIP: e.ID})
 	}
 	return out, true
 }
@@ -180,13 +181,13 @@ func branchENI(e Endpoint) (string, bool) {
 	return "", false
 }
 
-// rules returns the rules of one endpoint; pod is nil for a node.
-func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
+// computeRules returns the rules of one endpoint; pod is nil for a node.
+func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	for i, in := range b.Spec.Networking.Ingress {
 		field := fmt.Sprintf("spec.networking.ingress[%d]", i)
 		for _, port := range in.Ports {
-			rule, err := portRange(port, pod)
+			rule, err := portRangeRule(port, pod)
 			if err != nil {
 				d.addInvalidRule(field, err.Error())
 				continue
@@ -208,7 +209,7 @@ func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.Ing
 }
 
 // addInvalidRule reports a networking rule that cannot be applied.
-func (d *Demand) addInvalidRule(field, why string) {
+func (d *RuleDemand) addInvalidRule(field, why string) {
 	d.Faulty = true
 	d.Findings.Add(finding.Finding{
 		Object: d.Ref, Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
@@ -217,20 +218,20 @@ func (d *Demand) addInvalidRule(field, why string) {
 }
 
 // warnEmptyPorts reports networking rules without ports.
-func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *Demand) {
+func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *RuleDemand) {
 	for i, in := range b.Spec.Networking.Ingress {
 		if len(in.Ports) == 0 {
 			d.Findings.Add(finding.Finding{
-				Object: Ref(b), Field: fmt.Sprintf("spec.networking.ingress[%d].ports", i), Reason: finding.NetworkingInvalid,
+				Object: BindingRef(b), Field: fmt.Sprintf("spec.networking.ingress[%d].ports", i), Reason: finding.NetworkingInvalid,
 				Severity: finding.Warning, Message: "the rule has no ports and opens none", Fix: "list the ports, or a port without number for all",
 			})
 		}
 	}
 }
 
-// portRange returns a rule with the protocol and port range of a networking port.
-func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
-	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedDescription}
+// portRangeRule returns a rule with the protocol and port range of a networking port.
+func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
+	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedRuleDescription}
 	if p.Protocol != nil {
 		r.Protocol = strings.ToLower(string(*p.Protocol))
 	}

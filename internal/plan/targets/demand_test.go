@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-const demandObjects = `
+const demandObjectsYAML = `
 apiVersion: v1
 kind: Service
 metadata: {namespace: ns, name: web}
@@ -73,11 +73,11 @@ metadata: {namespace: ns, name: a}
 spec: {targetType: ip, serviceRef: {name: web, port: PORT}, ipAddressType: FAMILY, networking: {ingress: [RULE]}}
 `
 
-// resolveDemand resolves demandObjects after replacing words, and returns the demand of the binding.
-func resolveDemand(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
+// resolveDemand resolves demandObjectsYAML after replacing words, and returns the demand of the binding.
+func resolveDemand(t *testing.T, words ...string) (targets.Resolution, targets.RuleDemand) {
 	t.Helper()
 	words = append(words, "{PODENI}", "{}", "{LABELS}", "{}", "PORT", "80", "FAMILY", "ipv4", "RULE", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: 8080}]}")
-	loaded, err := cluster.LoadYAML([]byte(strings.NewReplacer(words...).Replace(demandObjects)))
+	loaded, err := cluster.LoadYAML([]byte(strings.NewReplacer(words...).Replace(demandObjectsYAML)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,20 +88,20 @@ func resolveDemand(t *testing.T, words ...string) (targets.Resolution, targets.D
 	if err := m.Put(loaded.Objects...); err != nil {
 		t.Fatal(err)
 	}
-	v := cluster.NewView(&cluster.Reduced{Source: m})
+	v := cluster.NewView(&cluster.ReducedSource{Source: m})
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
 	if !ok {
 		t.Fatal("no binding", v.Err())
 	}
 	r := targets.Resolve(v, b, targets.Options{})
-	d := targets.DemandOf(v, b, r)
+	d := targets.RuleDemandOf(v, b, r)
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
 	return r, d
 }
 
-func TestPortsByServicePort(t *testing.T) {
+func TestServicePortSelectsEndpointPorts(t *testing.T) {
 	tests := []struct{ name, port, family, want string }{
 		{"number", "80", "ipv4", "10.0.1.1:8080 10.0.2.1:9090"},
 		{"name", "http", "ipv4", "10.0.1.1:8080 10.0.2.1:9090"},
@@ -116,7 +116,7 @@ func TestPortsByServicePort(t *testing.T) {
 			for _, e := range r.Endpoints() {
 				got = append(got, e.Identity())
 			}
-			if r.NotFound {
+			if r.BackendMissing {
 				got = []string{"not found"}
 			}
 			if d := cmp.Diff(tt.want, strings.Join(got, " ")); d != "" {
@@ -127,25 +127,25 @@ func TestPortsByServicePort(t *testing.T) {
 }
 
 func TestENILookups(t *testing.T) {
-	p2 := []targets.ENILookup{{Instance: "i-2", Carried: "10.0.2.1"}}
+	p2 := []targets.ENILookup{{Instance: "i-2", EndpointIP: "10.0.2.1"}}
 	tests := []struct {
 		name   string
 		change []string
 		want   [][]targets.ENILookup
 	}{
-		{"on an instance", nil, [][]targets.ENILookup{{{Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
-		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.ENILookup{{{ENI: "eni-9", Carried: "10.0.1.1"}, {Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
-		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.ENILookup{{{Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
-		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.ENILookup{{{Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
+		{"on an instance", nil, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
+		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.ENILookup{{{ENI: "eni-9", EndpointIP: "10.0.1.1"}, {Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
+		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
+		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.ENILookup{{{Instance: "i-1", EndpointIP: "10.0.1.1"}}, p2}},
 		{"Fargate", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: fargate}"}, [][]targets.ENILookup{{{Address: "10.0.1.1"}}, p2}},
-		{"HyperPod", []string{"{LABELS}", "{sagemaker.amazonaws.com/compute-type: hyperpod}"}, [][]targets.ENILookup{{{Address: "10.0.1.1"}, {Address: "10.0.0.1", Carried: "10.0.1.1"}}, p2}},
+		{"HyperPod", []string{"{LABELS}", "{sagemaker.amazonaws.com/compute-type: hyperpod}"}, [][]targets.ENILookup{{{Address: "10.0.1.1"}, {Address: "10.0.0.1", EndpointIP: "10.0.1.1"}}, p2}},
 		{"hybrid", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: hybrid}"}, [][]targets.ENILookup{p2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, d := resolveDemand(t, tt.change...)
 			var got [][]targets.ENILookup
-			for _, n := range d.Needs {
+			for _, n := range d.PodDemands {
 				got = append(got, n.Lookups)
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
@@ -157,7 +157,7 @@ func TestENILookups(t *testing.T) {
 
 func TestDemandRules(t *testing.T) {
 	rule := func(protocol string, from, to int32, group, cidr string) model.IngressRule {
-		return model.IngressRule{Protocol: protocol, From: from, To: to, Group: group, CIDR: cidr, Description: network.SharedDescription}
+		return model.IngressRule{Protocol: protocol, From: from, To: to, Group: group, CIDR: cidr, Description: network.SharedRuleDescription}
 	}
 	tests := []struct {
 		name, rule string
@@ -181,7 +181,7 @@ func TestDemandRules(t *testing.T) {
 			for _, f := range d.Findings {
 				reasons = append(reasons, f.Reason)
 			}
-			if diff := cmp.Diff(tt.want, d.Needs[0].Rules); diff != "" {
+			if diff := cmp.Diff(tt.want, d.PodDemands[0].Rules); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.reasons, reasons); diff != "" || d.Faulty != tt.faulty {

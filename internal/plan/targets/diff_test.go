@@ -44,45 +44,45 @@ func TestCompareEqualsComparisonOfAllPairs(t *testing.T) {
 func simpleCompare(want []Endpoint, have []*observed.Target, limit int) Diff {
 	var d Diff
 	for _, t := range have {
-		i := slices.IndexFunc(want, func(e Endpoint) bool { return e.key() == CanonicalIdentity(IdentityOf(t)) })
-		known := slices.ContainsFunc(d.Matched, func(p Pair) bool { return p.Endpoint.key() == CanonicalIdentity(IdentityOf(t)) })
+		i := slices.IndexFunc(want, func(e Endpoint) bool { return e.canonicalKey() == CanonicalIdentity(IdentityOf(t)) })
+		known := slices.ContainsFunc(d.MatchedPairs, func(p MatchedPair) bool { return p.Endpoint.canonicalKey() == CanonicalIdentity(IdentityOf(t)) })
 		switch {
 		case IsDraining(t), known:
 		case i < 0:
-			d.Deregister = append(d.Deregister, t)
+			d.ToDeregister = append(d.ToDeregister, t)
 		default:
 			for _, e := range want { // the last of those with the same key
-				if e.key() == want[i].key() {
+				if e.canonicalKey() == want[i].canonicalKey() {
 					i = slices.IndexFunc(want, func(o Endpoint) bool { return o == e })
 				}
 			}
-			d.Matched = append(d.Matched, Pair{&want[i], t})
+			d.MatchedPairs = append(d.MatchedPairs, MatchedPair{&want[i], t})
 		}
 	}
 	for i, e := range want {
-		later := slices.ContainsFunc(want[i+1:], func(o Endpoint) bool { return o.key() == e.key() })
-		if !later && !slices.ContainsFunc(d.Matched, func(p Pair) bool { return p.Endpoint.key() == e.key() }) {
-			d.Register = append(d.Register, e)
+		later := slices.ContainsFunc(want[i+1:], func(o Endpoint) bool { return o.canonicalKey() == e.canonicalKey() })
+		if !later && !slices.ContainsFunc(d.MatchedPairs, func(p MatchedPair) bool { return p.Endpoint.canonicalKey() == e.canonicalKey() }) {
+			d.ToRegister = append(d.ToRegister, e)
 		}
 	}
-	slices.SortStableFunc(d.Register, func(a, b Endpoint) int { return strings.Compare(a.key(), b.key()) })
-	slices.SortStableFunc(d.Matched, func(a, b Pair) int { return strings.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
-	slices.SortStableFunc(d.Deregister, func(a, b *observed.Target) int { return strings.Compare(targetKey(a), targetKey(b)) })
-	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
-		d.Register, d.OverCapacity = d.Register[:room], d.Register[room:]
+	slices.SortStableFunc(d.ToRegister, func(a, b Endpoint) int { return strings.Compare(a.canonicalKey(), b.canonicalKey()) })
+	slices.SortStableFunc(d.MatchedPairs, func(a, b MatchedPair) int { return strings.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
+	slices.SortStableFunc(d.ToDeregister, func(a, b *observed.Target) int { return strings.Compare(canonicalTargetKey(a), canonicalTargetKey(b)) })
+	if room := max(0, limit-len(have)); limit > 0 && len(d.ToRegister) > room {
+		d.ToRegister, d.OverCapacity = d.ToRegister[:room], d.ToRegister[room:]
 	}
 	return d
 }
 
 func diffText(d Diff) string {
 	var b strings.Builder
-	for _, p := range d.Matched {
+	for _, p := range d.MatchedPairs {
 		fmt.Fprintf(&b, "=%s/%s %s ", p.Endpoint.Identity(), IdentityOf(p.Target), p.Target.State)
 	}
-	for _, e := range d.Register {
+	for _, e := range d.ToRegister {
 		fmt.Fprintf(&b, "+%s ", e.Identity())
 	}
-	for _, t := range d.Deregister {
+	for _, t := range d.ToDeregister {
 		fmt.Fprintf(&b, "-%s ", IdentityOf(t))
 	}
 	for _, e := range d.OverCapacity {

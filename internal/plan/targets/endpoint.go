@@ -23,14 +23,14 @@ type Endpoint struct {
 	// ServerID is the QUIC server id, for targets of QUIC target groups; empty if the pod has none.
 	ServerID string
 
-	text string // cached result of Identity
+	cachedIdentity string // cached result of Identity
 }
 
 // Identity returns the text by which an endpoint and a registered target are matched: "id:port", followed by the QUIC
 // server id if there is one. IPv6 addresses have no brackets.
 func (e Endpoint) Identity() string {
-	if e.text != "" {
-		return e.text
+	if e.cachedIdentity != "" {
+		return e.cachedIdentity
 	}
 	return identity(e.ID, e.Port, e.ServerID)
 }
@@ -74,16 +74,16 @@ func (e Endpoint) identityWithTime() string {
 	return e.Identity() + ":" + strconv.FormatInt(at, 10)
 }
 
-// key returns the canonical identity of an endpoint.
-func (e Endpoint) key() string {
+// canonicalKey returns the canonical identity of an endpoint.
+func (e Endpoint) canonicalKey() string {
 	if e.Node != nil {
 		return e.Identity() // an instance id has one form
 	}
 	return CanonicalIdentity(e.Identity())
 }
 
-// targetKey returns the canonical identity of a registered target.
-func targetKey(t *observed.Target) string {
+// canonicalTargetKey returns the canonical identity of a registered target.
+func canonicalTargetKey(t *observed.Target) string {
 	if strings.HasPrefix(t.ID, "i-") && t.ServerID == "" {
 		return IdentityOf(t) // an instance id has one form
 	}
@@ -97,20 +97,20 @@ type Resolution struct {
 	// Nodes has the endpoints that are nodes, nil if the endpoints are pods. NodePort is the port of each node.
 	Nodes    *NodeList
 	NodePort int32
-	// NotFound is set if the Service or its port does not exist. Then there are no endpoints.
-	NotFound bool
+	// BackendMissing is set if the Service or its port does not exist. Then there are no endpoints.
+	BackendMissing bool
 	// Faulty is set if the endpoints cannot be determined, so that registered targets are retained. Nodes has possible
 	// endpoints, whose rules are retained.
 	Faulty bool
 	// SourceMissing is set if there are no nodes or EndpointSlices at all, so that the endpoints
 	// are unknown. Registered targets are retained while their pod or node exists.
 	SourceMissing bool
-	// Unknown is set if an endpoint was omitted because the view is not consistent yet. The view
+	// ViewInconsistent is set if an endpoint was omitted because the view is not consistent yet. The view
 	// has subscribed to the missing object, so that its event triggers another run.
-	Unknown bool
-	// NoEndpoints is the reason why there is no endpoint, nil if there is an endpoint or the reason is unknown.
-	NoEndpoints *NoEndpoints
-	Findings    finding.List
+	ViewInconsistent bool
+	// NoEndpointsReason is the reason why there is no endpoint, nil if there is an endpoint or the reason is unknown.
+	NoEndpointsReason *NoEndpointsReason
+	Findings          finding.List
 }
 
 // Endpoints returns the endpoints, ascending by identity. An identity may occur several times. The endpoints must not
@@ -122,12 +122,12 @@ func (r Resolution) Endpoints() []Endpoint {
 	return r.endpoints
 }
 
-// setUnknown records that the endpoints are unknown. An empty list of objects is treated as desired state only if a user can
-// have intended it.
-func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string) {
+// setSourceMissing records that the endpoints are unknown, because their source is missing. An empty list of objects is
+// treated as desired state only if a user can have intended it.
+func (r *Resolution) setSourceMissing(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.SourceMissing = true
 	r.Findings.Add(finding.Finding{
-		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Object: BindingRef(b), Field: "spec.serviceRef", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
 		Message: message, Fix: fix,
 	})
 }
@@ -135,11 +135,11 @@ func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string
 // Resolve returns the endpoints of a binding whose target type is set.
 func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution {
 	var r Resolution
-	svc, port, ok := servicePort(v, b, &r)
+	svc, port, ok := resolveServicePort(v, b, &r)
 	if !ok {
 		return r
 	}
-	if IsInstance(b) {
+	if HasInstanceTargets(b) {
 		resolveNodes(v, b, svc, port, o, &r)
 		if r.Nodes.isInOrder() {
 			return r
@@ -154,9 +154,9 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 		}
 	}
 	for i, e := range r.endpoints {
-		r.endpoints[i].text = identity(e.ID, e.Port, e.ServerID)
+		r.endpoints[i].cachedIdentity = identity(e.ID, e.Port, e.ServerID)
 	}
-	slices.SortStableFunc(r.endpoints, func(a, b Endpoint) int { return cmp.Compare(a.text, b.text) })
+	slices.SortStableFunc(r.endpoints, func(a, b Endpoint) int { return cmp.Compare(a.cachedIdentity, b.cachedIdentity) })
 	return r
 }
 
@@ -177,12 +177,12 @@ func sortedBy[T any](list []T, text func(T) string) []T {
 	return list
 }
 
-// IsInstance reports whether the targets of a binding are instances, so that its endpoints are nodes.
-func IsInstance(b *elbv2.TargetGroupBinding) bool {
+// HasInstanceTargets reports whether the targets of a binding are instances, so that its endpoints are nodes.
+func HasInstanceTargets(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetType != nil && *b.Spec.TargetType == elbv2.TargetTypeInstance
 }
 
-// Ref returns the reference of a binding in findings.
-func Ref(b *elbv2.TargetGroupBinding) finding.Ref {
+// BindingRef returns the reference of a binding in findings.
+func BindingRef(b *elbv2.TargetGroupBinding) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: b.Namespace, Name: b.Name}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// endpointsObject reads the Endpoints object of a Service, and returns an EndpointSlice for each of
+// slicesFromEndpointsObject reads the Endpoints object of a Service, and returns an EndpointSlice for each of
 // its subsets. Kubernetes has deprecated these objects; they are read if EndpointSlices are disabled.
-func endpointsObject(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
+func slicesFromEndpointsObject(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	obj, ok := cluster.Get[*corev1.Endpoints](v, cluster.KindEndpoints, b.Namespace, svc.Name) //nolint:staticcheck // see above
 	if !ok {
-		r.NotFound = true
+		r.BackendMissing = true
 		r.Findings.Add(finding.Finding{
-			Object: Ref(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
+			Object: BindingRef(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
 			Message: fmt.Sprintf("Service %s/%s has no Endpoints object", b.Namespace, svc.Name),
 			Fix:     "check the Service's selector, or let the controller read EndpointSlices",
 		})

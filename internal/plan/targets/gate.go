@@ -22,52 +22,52 @@ func HasGate(p *corev1.Pod, gate corev1.PodConditionType) bool {
 	return slices.ContainsFunc(p.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
 }
 
-// Condition is the desired condition of a pod.
-type Condition struct {
+// ReadinessCondition is the desired condition of a pod.
+type ReadinessCondition struct {
 	Status          corev1.ConditionStatus
 	Reason, Message string
 }
 
 // RegisteringCondition is the condition of a pod whose target was just registered.
-var RegisteringCondition = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
+var RegisteringCondition = ReadinessCondition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
 
 // ReleasedCondition is the condition of a pod whose binding is deleted, so that its readiness gate is open.
-var ReleasedCondition = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
+var ReleasedCondition = ReadinessCondition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
 // NotInUseCondition is the condition of a pod whose readiness gate is open because no load balancer uses the target group.
-var NotInUseCondition = Condition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
+var NotInUseCondition = ReadinessCondition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
 
-// ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. If no load
-// balancer uses the target group any more, as before its deletion, the condition of a healthy pod is retained, because AWS has
-// not checked its target. A pod that is not ready gets Unknown; the transition time shows since when the target group is known
-// to be unused. The first health checks do not close the gates of pods with NotInUseCondition.
-func ConditionOf(t *observed.Target, current Condition) Condition {
+// ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. If no
+// load balancer uses the target group any more, as before its deletion, the condition of a healthy pod is retained, because
+// AWS has not checked its target. A pod that is not ready gets Unknown; the transition time shows since when the target
+// group is known to be unused. The first health checks do not close the gates of pods with NotInUseCondition.
+func ConditionOf(t *observed.Target, current ReadinessCondition) ReadinessCondition {
 	switch {
 	case t.State == "":
-		return Condition{corev1.ConditionUnknown, "", ""}
+		return ReadinessCondition{corev1.ConditionUnknown, "", ""}
 	case t.State == "healthy":
-		return Condition{corev1.ConditionTrue, t.Reason, t.Description}
-	case t.NotInUse() && current.Status == corev1.ConditionTrue, t.State == "initial" && current == NotInUseCondition:
+		return ReadinessCondition{corev1.ConditionTrue, t.Reason, t.Description}
+	case t.IsNotInUse() && current.Status == corev1.ConditionTrue, t.State == "initial" && current == NotInUseCondition:
 		return current
-	case t.NotInUse():
-		return Condition{corev1.ConditionUnknown, t.Reason, t.Description}
+	case t.IsNotInUse():
+		return ReadinessCondition{corev1.ConditionUnknown, t.Reason, t.Description}
 	}
-	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
+	return ReadinessCondition{corev1.ConditionFalse, t.Reason, t.Description}
 }
 
 // CurrentCondition returns a condition of a pod by its type, and the time of its last transition; false
 // if the pod has no such condition.
-func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, bool) {
+func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (ReadinessCondition, time.Time, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == gate {
-			return Condition{c.Status, c.Reason, c.Message}, c.LastTransitionTime.Time, true
+			return ReadinessCondition{c.Status, c.Reason, c.Message}, c.LastTransitionTime.Time, true
 		}
 	}
-	return Condition{}, time.Time{}, false
+	return ReadinessCondition{}, time.Time{}, false
 }
 
-// ContainersReady returns the time at which the containers of a pod became ready; false if they are not ready.
-func ContainersReady(p *corev1.Pod) (time.Time, bool) {
+// ContainersReadySince returns the time at which the containers of a pod became ready; false if they are not ready.
+func ContainersReadySince(p *corev1.Pod) (time.Time, bool) {
 	c, since, _ := CurrentCondition(p, corev1.ContainersReady)
 	return since, c.Status == corev1.ConditionTrue
 }

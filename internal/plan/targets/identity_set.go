@@ -9,18 +9,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// IdentitySet is an immutable set of identities of targets in canonical form. Methods that add or remove identities return a new
-// set. Nil is the empty set.
+// IdentitySet is an immutable set of identities of targets in canonical form. Methods that add or remove identities return a
+// new set. Nil is the empty set.
 type IdentitySet struct {
 	list []identityParts // ascending, distinct
-	// added has up to maxAdded further identities, ascending, so that list is not copied for each new one.
-	added []identityParts
-	// lastAdded has the targets of the last call of WithTargets. Their identities are in the set.
-	lastAdded []*observed.Target
+	// addedParts has up to maxAddedParts further identities, ascending, so that list is not copied for each new one.
+	addedParts []identityParts
+	// lastAddedTargets has the targets of the last call of WithTargets. Their identities are in the set.
+	lastAddedTargets []*observed.Target
 }
 
-// maxAdded bounds IdentitySet.added.
-const maxAdded = 64
+// maxAddedParts bounds IdentitySet.added.
+const maxAddedParts = 64
 
 // identityParts is an identity in canonical form, whose parts are not joined, to save memory.
 type identityParts struct {
@@ -28,8 +28,8 @@ type identityParts struct {
 	port       int32
 }
 
-// partsOf returns the parts of an identity in canonical form.
-func partsOf(id string, port int32, server string) identityParts {
+// identityPartsOf returns the parts of an identity in canonical form.
+func identityPartsOf(id string, port int32, server string) identityParts {
 	if !strings.HasPrefix(id, "i-") { // an instance id has one form
 		id = cluster.CanonicalIP(id)
 	}
@@ -46,7 +46,7 @@ func (s *IdentitySet) Len() int {
 	if s == nil {
 		return 0
 	}
-	return len(s.list) + len(s.added)
+	return len(s.list) + len(s.addedParts)
 }
 
 // Has reports whether the identity of a target is in the set.
@@ -54,21 +54,21 @@ func (s *IdentitySet) Has(t *observed.Target) bool {
 	if s == nil {
 		return false
 	}
-	_, ok := s.find(partsOf(t.ID, t.Port, t.ServerID))
+	_, ok := s.find(identityPartsOf(t.ID, t.Port, t.ServerID))
 	return ok
 }
 
-// Missing returns the identities of the set that no target of a list has, in order.
-func (s *IdentitySet) Missing(list []*observed.Target) []string {
+// MissingFrom returns the identities of the set that no target of a list has, in order.
+func (s *IdentitySet) MissingFrom(list []*observed.Target) []string {
 	if s == nil {
 		return nil
 	}
 	found := make(map[identityParts]bool, len(list))
 	for _, t := range list {
-		found[partsOf(t.ID, t.Port, t.ServerID)] = true
+		found[identityPartsOf(t.ID, t.Port, t.ServerID)] = true
 	}
 	var out []string
-	for _, p := range slices.Concat(s.list, s.added) {
+	for _, p := range slices.Concat(s.list, s.addedParts) {
 		if !found[p] {
 			out = append(out, CanonicalIdentity(identity(p.id, p.port, p.server)))
 		}
@@ -80,25 +80,26 @@ func (s *IdentitySet) Missing(list []*observed.Target) []string {
 // find reports whether an identity is in the set, and returns its index in list, or the index at which it would be inserted.
 func (s *IdentitySet) find(p identityParts) (at int, ok bool) {
 	if at, ok = slices.BinarySearchFunc(s.list, p, compareParts); !ok {
-		_, ok = slices.BinarySearchFunc(s.added, p, compareParts)
+		_, ok = slices.BinarySearchFunc(s.addedParts, p, compareParts)
 	}
 	return at, ok
 }
 
-// WithTargets returns the set with the identities of targets. It skips the targets at the beginning and the end of the list that
-// are the same as in the last call. For the others, it advances in both lists, because they are usually in the same order.
+// WithTargets returns the set with the identities of targets. It skips the targets at the beginning and the end of the list
+// that are the same as in the last call. For the others, it advances in both lists, because they are usually in the same
+// order.
 func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
 	}
 	var unknown []identityParts
 	next := 0
-	for _, t := range trimCommon(s.lastAdded, list) {
+	for _, t := range trimCommon(s.lastAddedTargets, list) {
 		if next < len(s.list) && s.list[next].id == t.ID && s.list[next].port == t.Port && s.list[next].server == t.ServerID {
 			next++
 			continue
 		}
-		p := partsOf(t.ID, t.Port, t.ServerID)
+		p := identityPartsOf(t.ID, t.Port, t.ServerID)
 		at, known := s.find(p)
 		if !known {
 			unknown = append(unknown, p)
@@ -108,7 +109,7 @@ func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 		}
 	}
 	out := *s.withParts(unknown)
-	out.lastAdded = list
+	out.lastAddedTargets = list
 	return &out
 }
 
@@ -123,14 +124,14 @@ func trimCommon(old, list []*observed.Target) []*observed.Target {
 	return list
 }
 
-// With returns the set with the identities of endpoints.
-func (s *IdentitySet) With(endpoints []Endpoint) *IdentitySet {
+// WithEndpoints returns the set with the identities of endpoints.
+func (s *IdentitySet) WithEndpoints(endpoints []Endpoint) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
 	}
 	var unknown []identityParts
 	for _, e := range endpoints {
-		p := partsOf(e.ID, e.Port, e.ServerID)
+		p := identityPartsOf(e.ID, e.Port, e.ServerID)
 		if _, known := s.find(p); !known {
 			unknown = append(unknown, p)
 		}
@@ -143,11 +144,11 @@ func (s *IdentitySet) withParts(unknown []identityParts) *IdentitySet {
 	if len(unknown) == 0 {
 		return s
 	}
-	added := slices.Concat(s.added, unknown)
+	added := slices.Concat(s.addedParts, unknown)
 	slices.SortFunc(added, compareParts)
 	added = slices.Compact(added)
-	if len(added) <= maxAdded {
-		return &IdentitySet{s.list, added, s.lastAdded}
+	if len(added) <= maxAddedParts {
+		return &IdentitySet{s.list, added, s.lastAddedTargets}
 	}
 	out := make([]identityParts, 0, len(s.list)+len(added))
 	rest := s.list
@@ -155,18 +156,18 @@ func (s *IdentitySet) withParts(unknown []identityParts) *IdentitySet {
 		at, _ := slices.BinarySearchFunc(rest, p, compareParts)
 		out, rest = append(append(out, rest[:at]...), p), rest[at:]
 	}
-	return &IdentitySet{list: append(out, rest...), lastAdded: s.lastAdded}
+	return &IdentitySet{list: append(out, rest...), lastAddedTargets: s.lastAddedTargets}
 }
 
-// Without returns the set without the identities of targets.
-func (s *IdentitySet) Without(list []*observed.Target) *IdentitySet {
+// WithoutTargets returns the set without the identities of targets.
+func (s *IdentitySet) WithoutTargets(list []*observed.Target) *IdentitySet {
 	if s.Len() == 0 || len(list) == 0 {
 		return s
 	}
 	removed := make(map[identityParts]bool, len(list))
 	for _, t := range list {
-		removed[partsOf(t.ID, t.Port, t.ServerID)] = true
+		removed[identityPartsOf(t.ID, t.Port, t.ServerID)] = true
 	}
 	isRemoved := func(p identityParts) bool { return removed[p] }
-	return &IdentitySet{list: slices.DeleteFunc(slices.Clone(s.list), isRemoved), added: slices.DeleteFunc(slices.Clone(s.added), isRemoved)}
+	return &IdentitySet{list: slices.DeleteFunc(slices.Clone(s.list), isRemoved), addedParts: slices.DeleteFunc(slices.Clone(s.addedParts), isRemoved)}
 }

@@ -37,9 +37,9 @@ func TestIdentitySetEqualsMap(t *testing.T) {
 					endpoints = append(endpoints, Endpoint{ID: t.ID, Port: t.Port, ServerID: t.ServerID})
 					want[key(t)] = true
 				}
-				set = set.With(endpoints)
+				set = set.WithEndpoints(endpoints)
 			case 1:
-				set = set.Without(list)
+				set = set.WithoutTargets(list)
 				for _, t := range list {
 					delete(want, key(t))
 				}

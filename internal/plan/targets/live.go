@@ -22,7 +22,7 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
 		switch _, err := netip.ParseAddr(t.ID); {
 		case err == nil:
-			return holdsAddress(v, namespace, cluster.CanonicalIP(t.ID))
+			return namespaceHasAddress(v, namespace, cluster.CanonicalIP(t.ID))
 		case strings.HasPrefix(t.ID, "i-"):
 			if instances == nil {
 				instances = nodeInstances(v)
@@ -34,11 +34,11 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 	})
 }
 
-// holdsAddress reports whether a pod of the namespace has an address, and no newer pod.
-func holdsAddress(v *cluster.View, namespace, address string) bool {
+// namespaceHasAddress reports whether a pod of the namespace has an address, and no newer pod.
+func namespaceHasAddress(v *cluster.View, namespace, address string) bool {
 	holders := podsWithAddress(v, address)
-	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlder(p, holders) }) ||
-		len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0
+	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlderThanAny(p, holders) }) ||
+		len(podsByIndexValue(v, "", cluster.HostAddressValue(namespace, address))) > 0
 }
 
 // ServingPodAt returns a pod of the namespace that serves at an address in canonical form, in its own network or in that of its
@@ -46,7 +46,7 @@ func holdsAddress(v *cluster.View, namespace, address string) bool {
 func ServingPodAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	var out *corev1.Pod
 	for _, value := range []string{address, cluster.HostAddressValue(namespace, address)} {
-		for _, p := range podsAt(v, namespace, value) {
+		for _, p := range podsByIndexValue(v, namespace, value) {
 			if isServing(p) && (out == nil || p.Name > out.Name) {
 				out = p
 			}
@@ -58,65 +58,65 @@ func ServingPodAt(v *cluster.View, namespace, address string) *corev1.Pod {
 // podsWithAddress returns the pods of all namespaces whose status has an address. The status of a pod on a lost node
 // has its address for minutes after another pod got the same address.
 func podsWithAddress(v *cluster.View, address string) []*corev1.Pod {
-	return podsAt(v, "", address)
+	return podsByIndexValue(v, "", address)
 }
 
-// podsAt returns the pods of a namespace with a value of the PodByAddress index. An empty namespace selects all pods.
-func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
+// podsByIndexValue returns the pods of a namespace with a value of the PodByAddress index. An empty namespace selects all pods.
+func podsByIndexValue(v *cluster.View, namespace, value string) []*corev1.Pod {
 	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }
 
 // isSuperseded reports whether a newer pod has the address of a pod.
 func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
-	return !p.Spec.HostNetwork && isOlder(p, podsWithAddress(v, cluster.CanonicalIP(address)))
+	return !p.Spec.HostNetwork && isOlderThanAny(p, podsWithAddress(v, cluster.CanonicalIP(address)))
 }
 
-// isOlder reports whether a pod is older than one of others.
-func isOlder(p *corev1.Pod, others []*corev1.Pod) bool {
+// isOlderThanAny reports whether a pod is older than one of others.
+func isOlderThanAny(p *corev1.Pod, others []*corev1.Pod) bool {
 	return slices.ContainsFunc(others, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
-// Departure is the state of the pods whose targets have to be deregistered.
-type Departure int
+// LeavingPodState is the state of the pods whose targets have to be deregistered.
+type LeavingPodState int
 
 // The departures, in ascending order of urgency.
 const (
-	// Running: the pods still have their addresses.
-	Running Departure = iota
-	// Ended: a pod does not exist any more, or a target is not a pod.
-	Ended
-	// AddressReused: another pod has the address of a target.
-	AddressReused
+	// PodsRunning: the pods still have their addresses.
+	PodsRunning LeavingPodState = iota
+	// PodEnded: a pod does not exist any more, or a target is not a pod.
+	PodEnded
+	// PodAddressReused: another pod has the address of a target.
+	PodAddressReused
 )
 
-// DepartureOf returns the most urgent departure of targets. since has, by target id, when the target first had to be
-// deregistered: a pod of the namespace that was created later and is not terminating has reused the address. The view subscribes
-// to the pods of all targets.
-func DepartureOf(v *cluster.View, namespace string, registered []*observed.Target, since map[string]time.Time) Departure {
-	worst := Running
+// LeavingPodStateOf returns the most urgent state of the pods of targets. since has, by target id, when the target first had
+// to be deregistered: a pod of the namespace that was created later and is not terminating has reused the address. The view
+// subscribes to the pods of all targets.
+func LeavingPodStateOf(v *cluster.View, namespace string, registered []*observed.Target, since map[string]time.Time) LeavingPodState {
+	worst := PodsRunning
 	for _, t := range registered {
-		worst = max(worst, departureOf(v, namespace, t.ID, since[t.ID]))
+		worst = max(worst, leavingPodStateOf(v, namespace, t.ID, since[t.ID]))
 	}
 	return worst
 }
 
-// departureOf returns the departure of one target.
-func departureOf(v *cluster.View, namespace, id string, since time.Time) Departure {
+// leavingPodStateOf returns the state of the pod of one target.
+func leavingPodStateOf(v *cluster.View, namespace, id string, since time.Time) LeavingPodState {
 	if _, err := netip.ParseAddr(id); err != nil {
-		return Ended
+		return PodEnded
 	}
 	address := cluster.CanonicalIP(id)
 	holders := podsWithAddress(v, address)
 	if slices.ContainsFunc(holders, func(p *corev1.Pod) bool {
 		other := p.Namespace != namespace || p.DeletionTimestamp == nil && !since.IsZero() && p.CreationTimestamp.After(since)
-		return other && !isOlder(p, holders)
+		return other && !isOlderThanAny(p, holders)
 	}) {
-		return AddressReused
+		return PodAddressReused
 	}
-	if len(holders) > 0 || len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0 {
-		return Running
+	if len(holders) > 0 || len(podsByIndexValue(v, "", cluster.HostAddressValue(namespace, address))) > 0 {
+		return PodsRunning
 	}
-	return Ended
+	return PodEnded
 }
 
 // nodeInstances returns the instance ids of all nodes.

@@ -18,27 +18,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// NoEndpoints is the reason why a port of a Service has no ready endpoint.
-type NoEndpoints struct {
+// NoEndpointsReason is the reason why a port of a Service has no ready endpoint.
+type NoEndpointsReason struct {
 	// Finding is the finding about the Service.
 	Finding finding.Finding
 	// Since is the time at which the Service, its EndpointSlices or its pods last changed.
 	Since time.Time
 	// ReportDelay is the time after Since during which the finding is not reported, because pods may be starting.
 	ReportDelay time.Duration
-	// Emptied is set if the Service had endpoints before: its pods were scaled to zero, or its selector was changed. The selector
-	// was changed if the pods still run.
-	Emptied bool
+	// HadEndpoints is set if the Service had endpoints before: its pods were scaled to zero, or its selector was changed.
+	// The selector was changed if the pods still run.
+	HadEndpoints bool
 }
 
-// whyNoEndpoints returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family;
+// noEndpointsReason returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family;
 // nil if it has a ready endpoint, or if the reason is unknown. pod returns the pod of an endpoint by name, nil if it does
 // not exist.
-func whyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpoints {
+func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpointsReason {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
-	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, ReportDelay: durations.MissingWait}
+	out := &NoEndpointsReason{Since: svc.CreationTimestamp.Time, ReportDelay: durations.MissingWait}
 	setLater := func(at time.Time) {
 		if at.After(out.Since) {
 			out.Since = at
@@ -48,7 +48,7 @@ func whyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	endpoints := 0
 	for _, s := range list {
 		setLater(s.CreationTimestamp.Time)
-		out.Emptied = out.Emptied || s.Generation > 1
+		out.HadEndpoints = out.HadEndpoints || s.Generation > 1
 		numbers := portNumbers(s, port)
 		for _, e := range s.Endpoints {
 			if e.Conditions.Terminating != nil && *e.Conditions.Terminating {
@@ -61,7 +61,7 @@ func whyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 					return nil
 				}
 			}
-			setLater(changedAt(p))
+			setLater(podChangedAt(p))
 			switch ready := e.Conditions.Ready == nil || *e.Conditions.Ready; {
 			case len(numbers) == 0:
 				portless = append(portless, p)
@@ -72,37 +72,37 @@ func whyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 			}
 		}
 	}
-	prefix := noReadyEndpoints(svc)
+	prefix := noReadyEndpointsPrefix(svc)
 	f := finding.Finding{Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints}
 	switch {
 	case len(waiting) > 0:
-		out.Emptied, out.ReportDelay = false, durations.LongestWait
-		f = NoReadyPods(svc, endpoints)
+		out.HadEndpoints, out.ReportDelay = false, durations.LongestWait
+		f = NoReadyPodsFinding(svc, endpoints)
 	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
 		return nil // a number fits each pod, so another client has written the EndpointSlices
 	case endpoints > 0:
-		out.Emptied = false
+		out.HadEndpoints = false
 		f.Reason, f.Field = finding.TargetPortNotFound, targetPortField(svc, port)
-		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", prefix, port.Port, finding.Cut(port.TargetPort.String()), namedPorts(port.TargetPort, portless))
+		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", prefix, port.Port, finding.TruncateValue(port.TargetPort.String()), portNamesHint(port.TargetPort, portless))
 		f.Fix = "correct one of the two"
 	case len(svc.Spec.Selector) == 0:
 		f.Field, f.Message, f.Fix = "spec.selector", prefix+" and no selector", "write its EndpointSlices, or set spec.selector"
 	default:
 		f.Reason, f.Field = finding.SelectorMatchesNoPod, "spec.selector"
-		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", prefix, finding.Cut(labels.SelectorFromSet(svc.Spec.Selector).String()))
+		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", prefix, finding.TruncateValue(labels.SelectorFromSet(svc.Spec.Selector).String()))
 		f.Fix = "correct it, or start pods with these labels"
 	}
 	out.Finding = f
 	return out
 }
 
-// WhyNoEndpointsOf is whyNoEndpoints for the Service of a binding.
-func WhyNoEndpointsOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service) *NoEndpoints {
+// NoEndpointsReasonOf is noEndpointsReason for the Service of a binding.
+func NoEndpointsReasonOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service) *NoEndpointsReason {
 	port, ok := portOf(svc, b.Spec.ServiceRef.Port)
 	if !ok {
 		return nil
 	}
-	return whyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name)), podIn(v, svc.Namespace))
+	return noEndpointsReason(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, cluster.EndpointSlicesOf(svc.Namespace, svc.Name)), podReader(v, svc.Namespace))
 }
 
 // serviceRef returns the reference of a Service in findings.
@@ -110,16 +110,16 @@ func serviceRef(svc *corev1.Service) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindService), Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// noReadyEndpoints returns the beginning of the messages.
-func noReadyEndpoints(svc *corev1.Service) string {
+// noReadyEndpointsPrefix returns the beginning of the messages.
+func noReadyEndpointsPrefix(svc *corev1.Service) string {
 	return fmt.Sprintf("Service %s/%s has no ready endpoints", svc.Namespace, svc.Name)
 }
 
-// NoReadyPods returns the finding about a Service whose pods are all unready.
-func NoReadyPods(svc *corev1.Service, pods int) finding.Finding {
+// NoReadyPodsFinding returns the finding about a Service whose pods are all unready.
+func NoReadyPodsFinding(svc *corev1.Service, pods int) finding.Finding {
 	return finding.Finding{
 		Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints,
-		Message: fmt.Sprintf("%s: its selector matches %s, and none is ready", noReadyEndpoints(svc), plan.CountText(pods, "pod")),
+		Message: fmt.Sprintf("%s: its selector matches %s, and none is ready", noReadyEndpointsPrefix(svc), plan.CountText(pods, "pod")),
 		Fix:     "look at the pods and their readiness probes",
 	}
 }
@@ -133,8 +133,8 @@ func targetPortField(svc *corev1.Service, port corev1.ServicePort) string {
 // maxPortNames bounds the names of container ports that are compared with the target port of a Service.
 const maxPortNames = 20
 
-// namedPorts returns the end of the message about a target port: a similar name of a container port, or all names.
-func namedPorts(want intstr.IntOrString, pods []*corev1.Pod) string {
+// portNamesHint returns the end of the message about a target port: a similar name of a container port, or all names.
+func portNamesHint(want intstr.IntOrString, pods []*corev1.Pod) string {
 	var names []string
 	for _, p := range pods[:min(len(pods), 1)] {
 		for _, c := range servingContainers(p) {
@@ -148,5 +148,5 @@ func namedPorts(want intstr.IntOrString, pods []*corev1.Pod) string {
 	if hint := finding.DidYouMean(want.String(), names); hint != "" || len(names) == 0 {
 		return hint
 	}
-	return fmt.Sprintf(", which have %q", finding.Cut(strings.Join(names, ", ")))
+	return fmt.Sprintf(", which have %q", finding.TruncateValue(strings.Join(names, ", ")))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestWhyNoEndpoints tests the reasons for different EndpointSlices and pods.
-func TestWhyNoEndpoints(t *testing.T) {
+// TestNoEndpointsReason tests the reasons for different EndpointSlices and pods.
+func TestNoEndpointsReason(t *testing.T) {
 	yes, no := true, false
 	born := time.Unix(1_000_000, 0)
 	endpoint := func(ready, going *bool) discoveryv1.Endpoint {
@@ -52,11 +52,11 @@ func TestWhyNoEndpoints(t *testing.T) {
 		if c.unselected {
 			svc.Spec.Selector = nil
 		}
-		got := whyNoEndpoints(svc, corev1.ServicePort{Name: "web", Port: 80, TargetPort: c.targetPort}, c.list, func(string) *corev1.Pod { return &corev1.Pod{} })
+		got := noEndpointsReason(svc, corev1.ServicePort{Name: "web", Port: 80, TargetPort: c.targetPort}, c.list, func(string) *corev1.Pod { return &corev1.Pod{} })
 		switch {
 		case got == nil && c.want != "":
 			t.Errorf("%s: nothing is found", name)
-		case got != nil && (got.Finding.Reason != c.want || got.Emptied != c.emptied || !got.Since.Equal(born)):
+		case got != nil && (got.Finding.Reason != c.want || got.HadEndpoints != c.emptied || !got.Since.Equal(born)):
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

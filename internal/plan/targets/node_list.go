@@ -64,8 +64,8 @@ func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id,
 // Selector identifies the selector of the nodes.
 func (l *NodeList) Selector() string { return l.selector }
 
-// Unchanged returns the indexes of the nodes that have not changed since an old list, and their indexes there.
-func (l *NodeList) Unchanged(old *NodeList) iter.Seq2[int, int] {
+// UnchangedNodes returns the indexes of the nodes that have not changed since an old list, and their indexes there.
+func (l *NodeList) UnchangedNodes(old *NodeList) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		at := 0
 		for i := range l.nodes {
@@ -111,8 +111,9 @@ func (l *NodeList) endpointsAt(port int32) []Endpoint {
 	return out
 }
 
-// Compare returns the difference between the registered targets and the endpoints, as the function Compare does. If the endpoints
-// are nodes and few targets differ, it compares both lists in order, and returns the matched targets in Diff.Nodes.
+// Compare returns the difference between the registered targets and the endpoints, as the function Compare does. If the
+// endpoints are nodes and few targets differ, it compares both lists in order, and returns the matched targets in
+// Diff.MatchedNodeTargets.
 func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 	if r.Nodes.isInOrder() {
 		if d, ok := r.Nodes.compareInOrder(r.NodePort, have); ok {
@@ -129,10 +130,10 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 	var d Diff
 	i, draining := 0, 0
 	register := func() {
-		d.Register = append(d.Register, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
+		d.ToRegister = append(d.ToRegister, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
 		i++
 	}
-	hasFew := func() bool { return len(d.Register)+len(d.Deregister) <= maxDifferences }
+	hasFew := func() bool { return len(d.ToRegister)+len(d.ToDeregister) <= maxDifferences }
 	for _, t := range have {
 		if IsDraining(t) {
 			draining++
@@ -149,7 +150,7 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 		if samePort && l.hasInstance(t.ID) {
 			return d, false // the target occurs twice, or the order differs
 		}
-		if d.Deregister = append(d.Deregister, t); !hasFew() {
+		if d.ToDeregister = append(d.ToDeregister, t); !hasFew() {
 			return d, false
 		}
 	}
@@ -159,8 +160,8 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 	if !hasFew() {
 		return d, false
 	}
-	if d.Nodes = have; draining+len(d.Deregister) > 0 {
-		d.Nodes = slices.DeleteFunc(slices.Clone(have), func(t *observed.Target) bool { return IsDraining(t) || slices.Contains(d.Deregister, t) })
+	if d.MatchedNodeTargets = have; draining+len(d.ToDeregister) > 0 {
+		d.MatchedNodeTargets = slices.DeleteFunc(slices.Clone(have), func(t *observed.Target) bool { return IsDraining(t) || slices.Contains(d.ToDeregister, t) })
 	}
 	return d, true
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// NodeSets caches the nodes of each selector, so that bindings with the same selector share them, and only nodes that are new or
-// have changed are evaluated. The results are the same without the cache. It is safe for concurrent use.
+// NodeSets caches the nodes of each selector, so that bindings with the same selector share them, and only nodes that are
+// new or have changed are evaluated. The results are the same without the cache. It is safe for concurrent use.
 type NodeSets struct {
-	all cluster.LastList[*corev1.Node]
+	lastNodes cluster.LastListCache[*corev1.Node]
 
 	mu         sync.Mutex
 	bySelector map[string]*nodeSet
@@ -28,22 +28,22 @@ const maxNodeSets = 32
 // nodeSet has the nodes of a list that a selector selects. It is immutable.
 type nodeSet struct {
 	nodes []*corev1.Node // all nodes, ascending by name
-	// ready and unknown have the selected nodes that may be registered, by the status of their Ready condition.
-	ready, unknown *NodeList
-	findings       finding.List // about other selected nodes
+	// readyNodes and unknown have the selected nodes that may be registered, by the status of their Ready condition.
+	readyNodes, unknownNodes *NodeList
+	findings                 finding.List // about other selected nodes
 }
 
-// list reads all nodes.
-func (s *NodeSets) list(v *cluster.View) []*corev1.Node {
+// listNodes reads all nodes.
+func (s *NodeSets) listNodes(v *cluster.View) []*corev1.Node {
 	q := cluster.Query{Kind: cluster.KindNode}
 	if s == nil {
 		return cluster.List[*corev1.Node](v, q)
 	}
-	return s.all.Read(v, q)
+	return s.lastNodes.Read(v, q)
 }
 
-// set returns the set of a selector. A nil NodeSets computes it in full.
-func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, nodes []*corev1.Node) *nodeSet {
+// nodeSetFor returns the set of a selector. A nil NodeSets computes it in full.
+func (s *NodeSets) nodeSetFor(selector *metav1.LabelSelector, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if s == nil {
 		return newNodeSet("", nil, match, nodes)
 	}
@@ -67,7 +67,7 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 // newNodeSet returns the nodes of a selector. It evaluates only those that have changed since an old set of the same selector.
 func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if old == nil {
-		old = &nodeSet{ready: newNodeList(selector, nil), unknown: newNodeList(selector, nil)}
+		old = &nodeSet{readyNodes: newNodeList(selector, nil), unknownNodes: newNodeList(selector, nil)}
 	}
 	removed, changed := changedNodes(old.nodes, nodes)
 	out := &nodeSet{nodes: nodes, findings: slices.DeleteFunc(slices.Clone(old.findings), func(f finding.Finding) bool { return removed[f.Object.Name] })}
@@ -84,12 +84,12 @@ func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*c
 		}
 	}
 	out.findings = out.findings.Sorted()
-	out.ready, out.unknown = old.ready.withChanges(removed, ready), old.unknown.withChanges(removed, unknown)
+	out.readyNodes, out.unknownNodes = old.readyNodes.withChanges(removed, ready), old.unknownNodes.withChanges(removed, unknown)
 	return out
 }
 
-// changedNodes returns the names of the old nodes that have changed or were deleted, and the nodes that are new or have changed.
-// Both lists must be ascending by name.
+// changedNodes returns the names of the old nodes that have changed or were deleted, and the nodes that are new or have
+// changed. Both lists must be ascending by name.
 func changedNodes(old, nodes []*corev1.Node) (removed map[string]bool, changed []*corev1.Node) {
 	removed = map[string]bool{}
 	for _, n := range nodes {
@@ -128,8 +128,8 @@ func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *Nod
 	return list
 }
 
-// compareByID orders nodes like the identities of their targets, in which a colon and the port follow the instance id. Nodes with
-// the same instance are in the order of their names.
+// compareByID orders nodes like the identities of their targets, in which a colon and the port follow the instance id. Nodes
+// with the same instance are in the order of their names.
 func compareByID(a, b nodeTarget) int {
 	return cmp.Or(compareBeforeColon(a.id, b.id), cmp.Compare(a.node.Name, b.node.Name))
 }

@@ -48,7 +48,7 @@ func TestCachedNodeListsEqualFullComputation(t *testing.T) {
 			for i, s := range selectors {
 				b := nodeBinding(s)
 				open := r.IntN(2) == 0
-				got := Resolve(cluster.NewView(store), b, Options{Nodes: sets, FailOpen: open})
+				got := Resolve(cluster.NewView(store), b, Options{NodeCache: sets, FailOpen: open})
 				want := Resolve(cluster.NewView(store), b, Options{FailOpen: open})
 				if resolutionText(got) != resolutionText(want) {
 					t.Fatalf("seed %d, step %d, selector %d: want\n%s\ngot\n%s", seed, step, i, resolutionText(want), resolutionText(got))
@@ -130,13 +130,13 @@ func nodeDiffText(d Diff) string {
 	}
 	slices.Sort(stay)
 	fmt.Fprintln(&b, "stay", stay)
-	for _, e := range d.Register {
+	for _, e := range d.ToRegister {
 		fmt.Fprintln(&b, "register", e.Identity(), e.Node.Name)
 	}
 	for _, e := range d.OverCapacity {
 		fmt.Fprintln(&b, "over", e.Identity(), e.Node.Name)
 	}
-	for _, t := range d.Deregister {
+	for _, t := range d.ToDeregister {
 		fmt.Fprintln(&b, "deregister", IdentityOf(t))
 	}
 	return b.String()
@@ -150,7 +150,7 @@ func TestNumberOfNodeSetsIsLimited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sets.set(s, match, nil)
+		sets.nodeSetFor(s, match, nil)
 	}
 	if len(sets.bySelector) > maxNodeSets {
 		t.Errorf("%d selectors are remembered", len(sets.bySelector))
@@ -162,7 +162,7 @@ func resolutionText(r Resolution) string {
 	for _, e := range r.Endpoints() {
 		fmt.Fprintln(&b, e.Identity(), e.Node.Name, e.Node.ResourceVersion)
 	}
-	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.SourceMissing, r.Unknown)
+	fmt.Fprintln(&b, r.BackendMissing, r.Faulty, r.SourceMissing, r.ViewInconsistent)
 	for _, f := range r.Findings.Sorted() {
 		fmt.Fprintln(&b, f)
 	}

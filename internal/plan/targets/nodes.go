@@ -15,15 +15,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// computeType is the label with the compute type of a node, such as fargate.
-const computeType = "eks.amazonaws.com/compute-type"
+// computeTypeLabel is the label with the compute type of a node, such as fargate.
+const computeTypeLabel = "eks.amazonaws.com/compute-type"
 
 // resolveNodes sets the endpoints to the nodes that can forward to the node port of the Service. It sets the nodes
 // even if the port cannot be determined, because registered targets are retained and
 // need their rules.
 func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	fault := func(f finding.Finding) {
-		f.Object, f.Severity = Ref(b), finding.Error
+		f.Object, f.Severity = BindingRef(b), finding.Error
 		r.Faulty = true
 		r.Findings.Add(f)
 	}
@@ -48,36 +48,36 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		})
 		selector, _ = nodeSelector(nil)
 	}
-	nodes := o.Nodes.list(v)
+	nodes := o.NodeCache.listNodes(v)
 	if len(nodes) == 0 {
-		r.setUnknown(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
+		r.setSourceMissing(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
 		return
 	}
-	set := o.Nodes.set(b.Spec.NodeSelector, selector, nodes)
+	set := o.NodeCache.nodeSetFor(b.Spec.NodeSelector, selector, nodes)
 	r.Findings.Add(set.findings...)
-	chosen := set.ready
+	chosen := set.readyNodes
 	if chosen.Len() == 0 && o.FailOpen {
-		chosen = set.unknown
+		chosen = set.unknownNodes
 	}
 	r.Nodes, r.NodePort = chosen, port.NodePort
-	if !r.Faulty && !o.Endpoints {
+	if !r.Faulty && !o.UseEndpointsObjects {
 		// The targets do not depend on pods. Their events trigger runs only while a finding about missing pods has to be
 		// removed.
 		unsubscribed := v.Unsubscribed()
-		q := cluster.SlicesOf(svc.Namespace, svc.Name)
-		if r.NoEndpoints = whyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podIn(unsubscribed, b.Namespace)); r.NoEndpoints != nil {
+		q := cluster.EndpointSlicesOf(svc.Namespace, svc.Name)
+		if r.NoEndpointsReason = noEndpointsReason(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podReader(unsubscribed, b.Namespace)); r.NoEndpointsReason != nil {
 			v.SubscribeList(q)
 		}
 	}
 }
 
-// nodeStatus returns the instance id and the Ready status of a node that may be registered, or a finding. All results are empty for
-// a node that is omitted.
+// nodeStatus returns the instance id and the Ready status of a node that may be registered, or a finding. All results are
+// empty for a node that is omitted.
 func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
-	if !selector.Matches(labels.Set(n.Labels)) || isLeaving(n) {
+	if !selector.Matches(labels.Set(n.Labels)) || isMarkedForRemoval(n) {
 		return "", "", nil
 	}
-	status = nodeReady(n)
+	status = nodeReadyStatus(n)
 	if status != corev1.ConditionTrue && status != corev1.ConditionUnknown {
 		return "", "", nil
 	}
@@ -99,7 +99,7 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 		{Key: "node-role.kubernetes.io/master", Operator: metav1.LabelSelectorOpDoesNotExist},
 		{Key: "node.kubernetes.io/exclude-from-external-load-balancers", Operator: metav1.LabelSelectorOpDoesNotExist},
 		{Key: "alpha.service-controller.kubernetes.io/exclude-balancer", Operator: metav1.LabelSelectorOpDoesNotExist},
-		{Key: computeType, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"fargate"}},
+		{Key: computeTypeLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"fargate"}},
 	}}
 	if s != nil {
 		all.MatchLabels = s.MatchLabels
@@ -108,15 +108,15 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(all)
 }
 
-// isLeaving reports whether an autoscaler is about to remove a node.
-func isLeaving(n *corev1.Node) bool {
+// isMarkedForRemoval reports whether an autoscaler is about to remove a node.
+func isMarkedForRemoval(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule
 	})
 }
 
-// nodeReady returns the status of the Ready condition, "" if the node has none.
-func nodeReady(n *corev1.Node) corev1.ConditionStatus {
+// nodeReadyStatus returns the status of the Ready condition, "" if the node has none.
+func nodeReadyStatus(n *corev1.Node) corev1.ConditionStatus {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status

@@ -4,13 +4,13 @@ package targets
 type Options struct {
 	// FailOpen registers endpoints on nodes of unknown state if there are no others.
 	FailOpen bool
-	// Endpoints reads the Endpoints object of a Service instead of its EndpointSlices.
-	Endpoints bool
+	// UseEndpointsObjects reads the Endpoints object of a Service instead of its EndpointSlices.
+	UseEndpointsObjects bool
 	// QUICVariable is the environment variable of containers with their QUIC server id;
 	// empty means DefaultQUICVariable.
 	QUICVariable string
-	// Nodes caches the nodes of each selector; nil means no cache.
-	Nodes *NodeSets
+	// NodeCache caches the nodes of each selector; nil means no cache.
+	NodeCache *NodeSets
 }
 
 // DefaultQUICVariable is the default environment variable of the QUIC server id.

@@ -16,8 +16,8 @@ import (
 // a readiness gate.
 func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	var found []*discoveryv1.EndpointSlice
-	if o.Endpoints {
-		if found = endpointsObject(v, b, svc, r); r.NotFound {
+	if o.UseEndpointsObjects {
+		if found = slicesFromEndpointsObject(v, b, svc, r); r.BackendMissing {
 			return
 		}
 	} else {
@@ -35,7 +35,7 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 				case endpointUsable:
 					at.ID = e.Addresses[0]
 					ready = append(ready, at)
-				case nodeUnknown:
+				case endpointNodeUnknown:
 					at.ID = e.Addresses[0]
 					unknown = append(unknown, at)
 				}
@@ -46,13 +46,13 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	if len(ready) == 0 && o.FailOpen {
 		r.endpoints = unknown
 	}
-	if len(r.endpoints) == 0 && !r.Unknown && !o.Endpoints {
-		r.NoEndpoints = whyNoEndpoints(svc, port, found, podIn(v, b.Namespace))
+	if len(r.endpoints) == 0 && !r.ViewInconsistent && !o.UseEndpointsObjects {
+		r.NoEndpointsReason = noEndpointsReason(svc, port, found, podReader(v, b.Namespace))
 	}
 }
 
-// podIn returns a function that reads the pods of a namespace by name.
-func podIn(v *cluster.View, namespace string) func(name string) *corev1.Pod {
+// podReader returns a function that reads the pods of a namespace by name.
+func podReader(v *cluster.View, namespace string) func(name string) *corev1.Pod {
 	return func(name string) *corev1.Pod {
 		p, _ := cluster.Get[*corev1.Pod](v, cluster.KindPod, namespace, name)
 		return p
@@ -66,7 +66,7 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
 		family = discoveryv1.AddressTypeIPv6
 	}
-	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name))
+	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.EndpointSlicesOf(svc.Namespace, svc.Name))
 	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
 		message := fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name)
 		fix := "check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices"
@@ -74,7 +74,7 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 			message = fmt.Sprintf("Service %s/%s is of type %q, for which Kubernetes keeps no EndpointSlices", svc.Namespace, svc.Name, svc.Spec.Type)
 			fix = "change the type of the Service, or use another Service as backend"
 		}
-		r.setUnknown(b, message+"; registered addresses stay registered while their pods exist", fix)
+		r.setSourceMissing(b, message+"; registered addresses stay registered while their pods exist", fix)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
@@ -99,46 +99,46 @@ func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 
 type endpointState int
 
 const (
-	endpointOmitted endpointState = iota
-	endpointUsable                // the endpoint has to be registered
-	nodeUnknown                   // the state of the node is unknown: see Options.FailOpen
+	endpointOmitted     endpointState = iota
+	endpointUsable                    // the endpoint has to be registered
+	endpointNodeUnknown               // the state of the node is unknown: see Options.FailOpen
 )
 
-// podOf returns the pod of an endpoint, and whether it has to be registered. An endpoint is omitted if its address is not that of
-// a pod in the namespace of the binding, because tenants can write EndpointSlices.
+// podOf returns the pod of an endpoint, and whether it has to be registered. An endpoint is omitted if its address is not
+// that of a pod in the namespace of the binding, because tenants can write EndpointSlices.
 func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, endpointState) {
 	ref := e.TargetRef
 	if ref == nil || ref.Kind != "Pod" || len(e.Addresses) == 0 {
 		return nil, endpointOmitted
 	}
 	if ref.Namespace != "" && ref.Namespace != b.Namespace {
-		reportIgnored(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
+		reportIgnoredEndpoint(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
 		return nil, endpointOmitted
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
-	if !ok || ref.UID != "" && pod.UID != ref.UID || cluster.PodFinished(pod) {
-		r.Unknown = true
+	if !ok || ref.UID != "" && pod.UID != ref.UID || cluster.IsPodFinished(pod) {
+		r.ViewInconsistent = true
 		return nil, endpointOmitted
 	}
 	addresses := cluster.PodAddresses(pod)
 	if len(addresses) == 0 {
-		r.Unknown = true
+		r.ViewInconsistent = true
 		return nil, endpointOmitted
 	}
 	if !slices.Contains(addresses, cluster.CanonicalIP(e.Addresses[0])) {
-		r.Unknown = true
-		reportIgnored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
+		r.ViewInconsistent = true
+		reportIgnoredEndpoint(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
 		return nil, endpointOmitted
 	}
 	if isSuperseded(v, pod, e.Addresses[0]) {
-		r.Unknown = true
-		reportIgnored(b, e, r, "a newer pod has this address")
+		r.ViewInconsistent = true
+		reportIgnoredEndpoint(b, e, r, "a newer pod has this address")
 		return nil, endpointOmitted
 	}
 	if c := e.Conditions; c.Ready == nil || *c.Ready {
 		return pod, endpointUsable
 	}
-	if podCondition(pod, corev1.ContainersReady) != corev1.ConditionTrue {
+	if podConditionStatus(pod, corev1.ContainersReady) != corev1.ConditionTrue {
 		return pod, endpointOmitted
 	}
 	node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", pod.Spec.NodeName)
@@ -146,21 +146,21 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		return pod, endpointOmitted
 	}
 	terminating := e.Conditions.Terminating != nil && *e.Conditions.Terminating
-	switch nodeReady(node) {
+	switch nodeReadyStatus(node) {
 	case corev1.ConditionTrue:
 		if !terminating {
 			return pod, endpointUsable
 		}
 	case corev1.ConditionUnknown:
-		return pod, nodeUnknown
+		return pod, endpointNodeUnknown
 	}
 	return pod, endpointOmitted
 }
 
-// reportIgnored reports an endpoint that is not registered.
-func reportIgnored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
+// reportIgnoredEndpoint reports an endpoint that is not registered.
+func reportIgnoredEndpoint(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
 	r.Findings.Add(finding.Finding{
-		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
+		Object: BindingRef(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
 		Message: fmt.Sprintf("endpoint %s of pod %s is not registered: %s", e.Addresses[0], e.TargetRef.Name, why),
 		Fix:     "check who writes the EndpointSlices of the Service",
 	})
@@ -168,11 +168,11 @@ func reportIgnored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resol
 
 // isServing reports whether a pod is ready and not terminating.
 func isServing(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && !cluster.PodFinished(p) && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
+	return p.DeletionTimestamp == nil && !cluster.IsPodFinished(p) && podConditionStatus(p, corev1.PodReady) == corev1.ConditionTrue
 }
 
-// podCondition returns the status of a pod condition, "" if the pod does not have it.
-func podCondition(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
+// podConditionStatus returns the status of a pod condition, "" if the pod does not have it.
+func podConditionStatus(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
 	c, _, _ := CurrentCondition(p, t)
 	return c.Status
 }

@@ -27,7 +27,7 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 	}
 	first := ""
 	for _, c := range servingContainers(p) {
-		id := containerID(c, variable)
+		id := containerServerID(c, variable)
 		if id == "" {
 			continue
 		}
@@ -43,8 +43,9 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 	return first
 }
 
-// containerID returns the QUIC server id in the environment of a container. An id that is set at run time is not in the pod.
-func containerID(c corev1.Container, variable string) string {
+// containerServerID returns the QUIC server id in the environment of a container. An id that is set at run time is not in
+// the pod.
+func containerServerID(c corev1.Container, variable string) string {
 	if variable == "" {
 		variable = DefaultQUICVariable
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-func container(name, id string, ports ...int32) corev1.Container {
+func containerWithServerID(name, id string, ports ...int32) corev1.Container {
 	c := corev1.Container{Name: name}
 	for _, p := range ports {
 		c.Ports = append(c.Ports, corev1.ContainerPort{ContainerPort: p})
@@ -30,9 +30,9 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 	const a, b = "HHF+gAAAFQU=", "HHF+gAAAFQY="
 	const hexA, hexB = "0x1c717e8000001505", "0x1c717e8000001506"
 	always := corev1.ContainerRestartPolicyAlways
-	from := container("c", a, 8080)
+	from := containerWithServerID("c", a, 8080)
 	from.Env[1].Value, from.Env[1].ValueFrom = "", &corev1.EnvVarSource{}
-	sidecar := container("s", b, 8080)
+	sidecar := containerWithServerID("s", b, 8080)
 	sidecar.RestartPolicy = &always
 	tests := map[string]struct {
 		spec     corev1.PodSpec
@@ -41,15 +41,15 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 		variable string
 		want     string
 	}{
-		"of the container with the port":          {corev1.PodSpec{Containers: []corev1.Container{container("x", a, 9090), container("c", b, 8080)}}, false, elbv2.ProtocolQUIC, "", hexB},
-		"the first for a port that none declares": {corev1.PodSpec{Containers: []corev1.Container{container("x", a, 9090), container("c", b)}}, false, elbv2.ProtocolTCPQUIC, "", hexA},
-		"a sidecar after the containers":          {corev1.PodSpec{Containers: []corev1.Container{container("x", "", 9090)}, InitContainers: []corev1.Container{sidecar}}, false, elbv2.ProtocolQUIC, "", hexB},
-		"not of one that only initialises":        {corev1.PodSpec{InitContainers: []corev1.Container{container("i", a, 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
-		"none without the annotation":             {corev1.PodSpec{Containers: []corev1.Container{container("c", a, 8080)}}, true, elbv2.ProtocolQUIC, "", ""},
+		"of the container with the port":          {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("x", a, 9090), containerWithServerID("c", b, 8080)}}, false, elbv2.ProtocolQUIC, "", hexB},
+		"the first for a port that none declares": {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("x", a, 9090), containerWithServerID("c", b)}}, false, elbv2.ProtocolTCPQUIC, "", hexA},
+		"a sidecar after the containers":          {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("x", "", 9090)}, InitContainers: []corev1.Container{sidecar}}, false, elbv2.ProtocolQUIC, "", hexB},
+		"not of one that only initialises":        {corev1.PodSpec{InitContainers: []corev1.Container{containerWithServerID("i", a, 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
+		"none without the annotation":             {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", a, 8080)}}, true, elbv2.ProtocolQUIC, "", ""},
 		"none that is to be found at run time":    {corev1.PodSpec{Containers: []corev1.Container{from}}, false, elbv2.ProtocolQUIC, "", ""},
-		"none that is not base64":                 {corev1.PodSpec{Containers: []corev1.Container{container("c", "%", 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
-		"from the variable that the operator set": {corev1.PodSpec{Containers: []corev1.Container{container("c", a, 8080)}}, false, elbv2.ProtocolQUIC, "OTHER", "0x000000"},
-		"none if the target group is not QUIC":    {corev1.PodSpec{Containers: []corev1.Container{container("c", a, 8080)}}, false, elbv2.ProtocolUDP, "", ""},
+		"none that is not base64":                 {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", "%", 8080)}}, false, elbv2.ProtocolQUIC, "", ""},
+		"from the variable that the operator set": {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", a, 8080)}}, false, elbv2.ProtocolQUIC, "OTHER", "0x000000"},
+		"none if the target group is not QUIC":    {corev1.PodSpec{Containers: []corev1.Container{containerWithServerID("c", a, 8080)}}, false, elbv2.ProtocolUDP, "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 			t.Fatal(err)
 		}
 	}
-	v := cluster.NewView(&cluster.Reduced{Source: m, QUICEnv: targets.DefaultQUICVariable})
+	v := cluster.NewView(&cluster.ReducedSource{Source: m, QUICEnv: targets.DefaultQUICVariable})
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
 	if !ok {
 		t.Fatal("no binding", v.Err())
@@ -44,7 +44,7 @@ func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	if r.Faulty {
 		out = append(out, "faulty")
 	}
-	if r.Unknown {
+	if r.ViewInconsistent {
 		out = append(out, "unsure")
 	}
 	for _, f := range r.Findings {
@@ -86,14 +86,14 @@ status: {podIPs: [{ip: 10.0.1.1}]}
 `, created, spec)
 }
 
-const twoPorts = `
+const twoPortServiceYAML = `
 apiVersion: v1
 kind: Service
 metadata: {namespace: ns, name: web}
 spec: {ports: [{name: http, port: 80}, {name: admin, port: 81}]}
 `
 
-const podBinding = `
+const podBindingYAML = `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
 metadata: {namespace: ns, name: a}
@@ -140,7 +140,7 @@ func TestEndpointsOfSlices(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			docs := []string{twoPorts, podBinding, `
+			docs := []string{twoPortServiceYAML, podBindingYAML, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {namespace: ns, name: web-1, labels: {kubernetes.io/service-name: web}}
@@ -160,7 +160,7 @@ endpoints: [` + tt.endpoint + "]\n"}
 	}
 }
 
-func TestSlicesOfService(t *testing.T) {
+func TestSlicesAreChosenByServiceAndPort(t *testing.T) {
 	slice := func(name, label, family, ports string) string {
 		return fmt.Sprintf(`
 apiVersion: discovery.k8s.io/v1
@@ -172,23 +172,23 @@ endpoints: [{addresses: [10.0.1.1], targetRef: {kind: Pod, name: p1}}]
 `, name, label, family, ports)
 	}
 	const mine = "kubernetes.io/service-name: web"
-	unnamed := strings.Replace(twoPorts, "[{name: http, port: 80}, {name: admin, port: 81}]", "[{port: 80}]", 1)
+	unnamed := strings.Replace(twoPortServiceYAML, "[{name: http, port: 80}, {name: admin, port: 81}]", "[{port: 80}]", 1)
 	tests := []struct {
 		name, service string
 		slices        []string
 		want          string
 	}{
-		{"none", twoPorts, nil, ""},
-		{"ports by name, a number for each slice", twoPorts, []string{slice("s1", mine, "IPv4", "{name: http, port: 8080}"), slice("s2", mine, "IPv4", "{name: http, port: 9090}")}, "10.0.1.1:8080 10.0.1.1:9090"},
-		{"the same endpoint twice", twoPorts, []string{slice("s1", mine, "IPv4", "{name: http, port: 8080}"), slice("s2", mine, "IPv4", "{name: http, port: 8080}")}, "10.0.1.1:8080 10.0.1.1:8080"},
+		{"none", twoPortServiceYAML, nil, ""},
+		{"ports by name, a number for each slice", twoPortServiceYAML, []string{slice("s1", mine, "IPv4", "{name: http, port: 8080}"), slice("s2", mine, "IPv4", "{name: http, port: 9090}")}, "10.0.1.1:8080 10.0.1.1:9090"},
+		{"the same endpoint twice", twoPortServiceYAML, []string{slice("s1", mine, "IPv4", "{name: http, port: 8080}"), slice("s2", mine, "IPv4", "{name: http, port: 8080}")}, "10.0.1.1:8080 10.0.1.1:8080"},
 		{"all ports for a Service port without name", unnamed, []string{slice("s1", mine, "IPv4", "{port: 8080}"), slice("s2", mine, "IPv4", "{name: x, port: 9090}")}, "10.0.1.1:8080 10.0.1.1:9090"},
-		{"no port of the name", twoPorts, []string{slice("s1", mine, "IPv4", "{name: other, port: 8080}, {port: 8081}, {name: http}")}, ""},
-		{"another family", twoPorts, []string{slice("s1", mine, "IPv6", "{name: http, port: 8080}")}, ""},
-		{"without label, of another Service", twoPorts, []string{slice("s1", "", "IPv4", "{name: http, port: 8080}"), slice("s2", "kubernetes.io/service-name: api", "IPv4", "{name: http, port: 8080}")}, ""},
+		{"no port of the name", twoPortServiceYAML, []string{slice("s1", mine, "IPv4", "{name: other, port: 8080}, {port: 8081}, {name: http}")}, ""},
+		{"another family", twoPortServiceYAML, []string{slice("s1", mine, "IPv6", "{name: http, port: 8080}")}, ""},
+		{"without label, of another Service", twoPortServiceYAML, []string{slice("s1", "", "IPv4", "{name: http, port: 8080}"), slice("s2", "kubernetes.io/service-name: api", "IPv4", "{name: http, port: 8080}")}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			docs := append([]string{tt.service, podBinding, podYAML("p1", "10.0.1.1", "True"), nodeYAML("n1", "True")}, tt.slices...)
+			docs := append([]string{tt.service, podBindingYAML, podYAML("p1", "10.0.1.1", "True"), nodeYAML("n1", "True")}, tt.slices...)
 			if got := resolvedText(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -197,7 +197,7 @@ endpoints: [{addresses: [10.0.1.1], targetRef: {kind: Pod, name: p1}}]
 }
 
 func TestNodesForInstanceTargets(t *testing.T) {
-	service := strings.Replace(twoPorts, "spec: {ports: [{name: http, port: 80}", "spec: {type: NodePort, ports: [{name: http, port: 80, nodePort: 30080}", 1)
+	service := strings.Replace(twoPortServiceYAML, "spec: {ports: [{name: http, port: 80}", "spec: {type: NodePort, ports: [{name: http, port: 80, nodePort: 30080}", 1)
 	good, silent := nodeYAML("n1", "True"), nodeYAML("n2", "Unknown")
 	labelled := func(l string) string { return strings.Replace(good, "name: n1}", "name: n1, labels: {"+l+"}}", 1) }
 	tainted := func(t string) string {
@@ -236,7 +236,7 @@ func TestNodesForInstanceTargets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := strings.Replace(podBinding, "targetType: ip", "targetType: instance, nodeSelector: {"+tt.selector+"}", 1)
+			b := strings.Replace(podBindingYAML, "targetType: ip", "targetType: instance, nodeSelector: {"+tt.selector+"}", 1)
 			if got := resolvedText(t, targets.Options{FailOpen: !tt.closed}, append([]string{service, b}, tt.nodes...)...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -255,7 +255,7 @@ func (staleSource) Confirm(obj cluster.Object) error {
 // references another Service or port. The targets are retained until the edit arrives.
 func TestMissingServiceIsConfirmed(t *testing.T) {
 	t.Parallel()
-	m, err := cluster.FromYAML(nil, []byte(`
+	m, err := cluster.MemoryFromYAML(nil, []byte(`
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
 metadata: {namespace: ns, name: service, uid: "1"}

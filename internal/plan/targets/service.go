@@ -22,14 +22,14 @@ func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, b
 	return corev1.ServicePort{}, false
 }
 
-// servicePort returns the Service and port of a binding. If one does not exist, it sets the finding in the resolution.
-func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
+// resolveServicePort returns the Service and port of a binding. If one does not exist, it sets the finding in the resolution.
+func resolveServicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
 	svc, ok := cluster.GetReferenced[*corev1.Service](v, b, cluster.KindService, b.Namespace, name)
 	if !ok {
-		r.NotFound = true
+		r.BackendMissing = true
 		r.Findings.Add(finding.Finding{
-			Object: Ref(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
+			Object: BindingRef(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
 			Message: fmt.Sprintf("Service %s/%s does not exist", b.Namespace, name), Fix: "create the Service or correct its name",
 		})
 		return nil, corev1.ServicePort{}, false
@@ -39,10 +39,10 @@ func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*
 		return svc, p, true
 	}
 	v.Confirm(svc, b)
-	r.NotFound = true
+	r.BackendMissing = true
 	r.Findings.Add(finding.Finding{
-		Object: Ref(b), Field: "spec.serviceRef.port", Reason: finding.BackendPortNotFound, Severity: finding.Error,
-		Message: network.NoSuchPort(svc, want),
+		Object: BindingRef(b), Field: "spec.serviceRef.port", Reason: finding.BackendPortNotFound, Severity: finding.Error,
+		Message: network.MissingPortMessage(svc, want),
 		Fix:     "use a port number or port name of the Service",
 	})
 	return nil, corev1.ServicePort{}, false

@@ -17,11 +17,11 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func podAt(ip string, port int32, ms int64) targets.Endpoint {
+func podEndpoint(ip string, port int32, ms int64) targets.Endpoint {
 	return targets.Endpoint{ID: ip, Port: port, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.UnixMilli(ms))}}}
 }
 
-func nodeAt(id string, port int32, ms int64) targets.Endpoint {
+func nodeEndpoint(id string, port int32, ms int64) targets.Endpoint {
 	return targets.Endpoint{ID: id, Port: port, Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.UnixMilli(ms))}}}
 }
 
@@ -55,8 +55,8 @@ func TestCheckpointEqualsCheckpointOfOtherControllers(t *testing.T) {
 		want      string
 	}{
 		{"no endpoints, instance", nil, echo, none + "/_4kBy3Yg64qrXzjvIb2LlC3O__ex1qjozynsqHXmPgo"},
-		{"pods in any order", []targets.Endpoint{podAt("10.0.2.7", 8080, 1700000100000), podAt("10.0.1.5", 8080, 1700000000000)}, svc1, "T6IyFK-RIg2L1_awFpv2bCEVYlspb8gPWQ46Ye8Nrwo/kkH_uPV8GbGgXYfzhyh3ISxEAvQGgjcp7wtdVAOJf6Y"},
-		{"nodes", []targets.Endpoint{nodeAt("i-0aaa", 30080, 1700000000000), nodeAt("i-0bbb", 30080, 1700000000000)}, echo, "DodGLsRrijvrBDgDCuBhmWuM6RrA6R_IAtXlKxwvz7U/_4kBy3Yg64qrXzjvIb2LlC3O__ex1qjozynsqHXmPgo"},
+		{"pods in any order", []targets.Endpoint{podEndpoint("10.0.2.7", 8080, 1700000100000), podEndpoint("10.0.1.5", 8080, 1700000000000)}, svc1, "T6IyFK-RIg2L1_awFpv2bCEVYlspb8gPWQ46Ye8Nrwo/kkH_uPV8GbGgXYfzhyh3ISxEAvQGgjcp7wtdVAOJf6Y"},
+		{"nodes", []targets.Endpoint{nodeEndpoint("i-0aaa", 30080, 1700000000000), nodeEndpoint("i-0bbb", 30080, 1700000000000)}, echo, "DodGLsRrijvrBDgDCuBhmWuM6RrA6R_IAtXlKxwvz7U/_4kBy3Yg64qrXzjvIb2LlC3O__ex1qjozynsqHXmPgo"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCheckpointEqualsCheckpointOfOtherControllers(t *testing.T) {
 func TestCompare(t *testing.T) {
 	at := func(ips ...string) (out []targets.Endpoint) {
 		for _, ip := range ips {
-			out = append(out, podAt(ip, 80, 0))
+			out = append(out, podEndpoint(ip, 80, 0))
 		}
 		return out
 	}
@@ -112,13 +112,13 @@ func TestCompare(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := targets.Compare(tt.want, tt.have, tt.limit)
 			var matched, register, drop []string
-			for _, m := range d.Matched {
+			for _, m := range d.MatchedPairs {
 				matched = append(matched, m.Endpoint.ID)
 			}
-			for _, e := range d.Register {
+			for _, e := range d.ToRegister {
 				register = append(register, e.ID)
 			}
-			for _, x := range d.Deregister {
+			for _, x := range d.ToDeregister {
 				drop = append(drop, x.ID)
 			}
 			got := []any{strings.Join(matched, " "), strings.Join(register, " "), strings.Join(drop, " "), len(d.OverCapacity)}
@@ -161,28 +161,28 @@ func TestInstanceID(t *testing.T) {
 }
 
 func TestConditionOf(t *testing.T) {
-	open, closed := targets.Condition{Status: "True", Message: "m"}, targets.Condition{Status: "False", Reason: "R"}
+	open, closed := targets.ReadinessCondition{Status: "True", Message: "m"}, targets.ReadinessCondition{Status: "False", Reason: "R"}
 	is := func(state, reason string) *observed.Target {
 		return &observed.Target{State: state, Reason: reason, Description: "d"}
 	}
-	no := func(reason string) targets.Condition {
-		return targets.Condition{Status: "False", Reason: reason, Message: "d"}
+	no := func(reason string) targets.ReadinessCondition {
+		return targets.ReadinessCondition{Status: "False", Reason: reason, Message: "d"}
 	}
 	tests := []struct {
 		in          *observed.Target
-		shown, want targets.Condition
+		shown, want targets.ReadinessCondition
 	}{
-		{&observed.Target{}, open, targets.Condition{Status: "Unknown"}},
-		{&observed.Target{State: "healthy"}, closed, targets.Condition{Status: "True"}},
+		{&observed.Target{}, open, targets.ReadinessCondition{Status: "Unknown"}},
+		{&observed.Target{State: "healthy"}, closed, targets.ReadinessCondition{Status: "True"}},
 		{is("initial", "Elb.InitialHealthChecking"), open, no("Elb.InitialHealthChecking")},
 		{is("unhealthy", "Target.Timeout"), open, no("Target.Timeout")},
-		{is("unused", "Target.NotInUse"), targets.Condition{}, targets.Condition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
-		{is("unused", "Target.NotInUse"), closed, targets.Condition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
+		{is("unused", "Target.NotInUse"), targets.ReadinessCondition{}, targets.ReadinessCondition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
+		{is("unused", "Target.NotInUse"), closed, targets.ReadinessCondition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
 		{is("unused", "Target.NotInUse"), open, open},
 		{is("unused", "Target.NotInUse"), targets.NotInUseCondition, targets.NotInUseCondition},
 		{is("initial", "Elb.RegistrationInProgress"), targets.NotInUseCondition, targets.NotInUseCondition},
 		{is("unhealthy", "Target.Timeout"), targets.NotInUseCondition, no("Target.Timeout")},
-		{is("healthy", ""), targets.NotInUseCondition, targets.Condition{Status: "True", Message: "d"}},
+		{is("healthy", ""), targets.NotInUseCondition, targets.ReadinessCondition{Status: "True", Message: "d"}},
 		{is("unused", "Target.InvalidState"), open, no("Target.InvalidState")},
 	}
 	for _, tt := range tests {

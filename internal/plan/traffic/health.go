@@ -26,19 +26,19 @@ func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	for _, g := range f.Groups {
 		arns = append(arns, g.Group.ARN)
 	}
-	return t.AnyServing(arns)
+	return t.HasServingTargetGroup(arns)
 }
 
 // reportUnavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets
 // continues as if they were not healthy yet.
 func (t *Traffic) reportUnavailableHealth(arn string) bool {
-	f := t.Unavailable(model.AskHealth{ARN: arn})
+	f := t.ReadFault(model.AskHealth{ARN: arn})
 	if f == nil {
 		return false
 	}
 	var of []finding.Origin
 	for _, w := range t.Want.TargetGroups {
-		if t.GroupARN[w.ID] == arn {
+		if t.LiveTargetGroupARNs[w.ID] == arn {
 			of = draft.MemberOrigins(w.Members)
 		}
 	}
@@ -54,7 +54,7 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 		c := t.healthCheck(g)
 		// The defaults of AWS.
 		interval, threshold := cmp.Or(c.IntervalSeconds, 30), cmp.Or(c.HealthyThreshold, 5)
-		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+durations.Margin)
+		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+durations.DeadlineMargin)
 	}
 	return min(deadline, durations.LongestWait)
 }
@@ -62,10 +62,10 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 // healthCheck returns interval and threshold of the health check of a target group, 0 where unknown.
 func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
-	if w := t.DesiredGroups[g.ID]; w != nil {
+	if w := t.DesiredTargetGroups[g.ID]; w != nil {
 		c = w.HealthCheck
 	}
-	live := t.LiveGroups[t.ARN(g)].HealthCheck
+	live := t.LiveTargetGroups[t.TargetGroupARN(g)].HealthCheck
 	c.IntervalSeconds = cmp.Or(c.IntervalSeconds, live.IntervalSeconds)
 	c.HealthyThreshold = cmp.Or(c.HealthyThreshold, live.HealthyThreshold)
 	return c
@@ -76,7 +76,7 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 // without healthy targets. what names the part of the load balancer that forwards the requests.
 func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
 	deadline := t.TargetsDeadline(groups)
-	wait := t.Wait(key, state+" in "+plan.TargetGroupNames(groups), deadline)
+	wait := t.NewWait(key, state+" in "+plan.TargetGroupNamesText(groups), deadline)
 	if wait.For != "" {
 		return wait
 	}
@@ -92,22 +92,22 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 	return wait
 }
 
-// Pending returns the target groups to which actions send requests that are not among the live ones, by ARN, and that are
-// not ready.
-func (t *Traffic) Pending(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
+// PendingTargetGroups returns the target groups to which actions send requests that are not among the live ones, by ARN, and
+// that are not ready.
+func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
 	for _, g := range model.ForwardedGroups(actions) {
-		if arn := t.ARN(g.Group); equal.Weight(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
+		if arn := t.TargetGroupARN(g.Group); equal.WeightOrDefault(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
 			out = append(out, g.Group)
 		}
 	}
 	return out
 }
 
-// Ready reports whether a target group can take traffic: it has a healthy target, and no target whose first health checks
+// IsReady reports whether a target group can take traffic: it has a healthy target, and no target whose first health checks
 // are not over. A target group that does not exist yet is not ready.
-func (t *Traffic) Ready(arn string) bool {
+func (t *Traffic) IsReady(arn string) bool {
 	h := t.health(arn)
-	return h.Count("healthy") > 0 && h.Count("initial") == 0
+	return h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0
 }
 
 // health returns the health of a target group. It has no targets if the target group does not exist yet, or if its health
@@ -120,11 +120,11 @@ func (t *Traffic) health(arn string) observed.Health {
 	return h
 }
 
-// HealthKnown reports whether the health of all these target groups is known, or cannot be read. As long as it
+// IsHealthKnown reports whether the health of all these target groups is known, or cannot be read. As long as it
 // returns false, other target groups need not be asked for their health.
-func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
+func (t *Traffic) IsHealthKnown(groups []model.GroupRef) bool {
 	for _, g := range groups {
-		if arn := t.ARN(g); arn != "" {
+		if arn := t.TargetGroupARN(g); arn != "" {
 			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.reportUnavailableHealth(arn) {
 				return false
 			}
@@ -133,20 +133,20 @@ func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
 	return true
 }
 
-// maxHealthAsked is the maximum number of target groups whose health AnyServing reads at once. If there are more, it assumes
-// that one serves.
+// maxHealthAsked is the maximum number of target groups whose health HasServingTargetGroup reads at once. If there are more,
+// it assumes that one serves.
 const maxHealthAsked = 5
 
-// AnyServing reports whether one of the target groups has a healthy target, so that requests could be lost. As long as the
-// health is not known, it returns true.
-func (t *Traffic) AnyServing(arns []string) bool {
+// HasServingTargetGroup reports whether one of the target groups has a healthy target, so that requests could be lost. As
+// long as the health is not known, it returns true.
+func (t *Traffic) HasServingTargetGroup(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {
 		h, asked := t.Have.Facts.Health[arn]
 		if !asked && !slices.Contains(unknown, arn) {
 			unknown = append(unknown, arn)
 		}
-		if h.Count("healthy") > 0 {
+		if h.CountInStates("healthy") > 0 {
 			return true
 		}
 	}
@@ -161,5 +161,5 @@ func (t *Traffic) AnyServing(arns []string) bool {
 // hasRegisteredTarget reports whether a target group has targets that are not draining.
 func (t *Traffic) hasRegisteredTarget(arn string) bool {
 	h := t.health(arn)
-	return len(h.Targets) > h.Count("draining")
+	return len(h.Targets) > h.CountInStates("draining")
 }

@@ -18,25 +18,25 @@ import (
 // ForwardsToALB reports whether actions forward to a target group of type alb.
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool {
-		w := t.DesiredGroups[g.Group.ID]
+		w := t.DesiredTargetGroups[g.Group.ID]
 		return w != nil && w.Type == model.ALBTargets
 	})
 }
 
-// FitOneAction reports whether AWS accepts the live and the desired target groups of a listener in one forward action.
+// FitsInOneAction reports whether AWS accepts the live and the desired target groups of a listener in one forward action.
 // Target groups that are not part of the stack are assumed to fit.
-func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
+func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 	type kind struct {
 		protocol string
 		address  model.AddressType
 	}
 	kinds := map[kind]bool{}
 	for _, g := range model.ForwardedGroups(l.DefaultActions) {
-		if w := t.DesiredGroups[g.Group.ID]; w != nil {
+		if w := t.DesiredTargetGroups[g.Group.ID]; w != nil {
 			kinds[kind{w.Protocol, w.AddressType}] = true
 		}
 	}
-	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) {
+	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) {
 		for _, g := range t.Have.TargetGroups {
 			if g.ARN == arn {
 				kinds[kind{g.Protocol, g.AddressType}] = true
@@ -50,12 +50,12 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 // has no registered targets and the live ones serve.
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	var old []string
-	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
-	pending := t.Pending(l.DefaultActions, old, t.hasRegisteredTarget)
-	if len(pending) == 0 || t.HealthKnown(pending) && !t.AnyServing(old) {
+	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
+	pending := t.PendingTargetGroups(l.DefaultActions, old, t.hasRegisteredTarget)
+	if len(pending) == 0 || t.IsHealthKnown(pending) && !t.HasServingTargetGroup(old) {
 		return l.DefaultActions, plan.Wait{}
 	}
-	wait := t.awaitDefault("register", "targets", l, pending)
+	wait := t.defaultActionWait("register", "targets", l, pending)
 	if wait.For == "" {
 		return l.DefaultActions, plan.Wait{}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// maxForwardGroups is AWS's limit of target groups in a forward action.
+// maxForwardTargetGroups is AWS's limit of target groups in a forward action.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
-const maxForwardGroups = 5
+const maxForwardTargetGroups = 5
 
 // Traffic decides which actions a rule or listener gets in this run, by the health of targets.
 type Traffic struct{ *owners.TargetGroups }
@@ -33,26 +33,26 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	carried := map[string]bool{}
 	var old []string
 	for _, g := range h.Groups {
-		if equal.Weight(g.Weight) > 0 || len(h.Groups) == 1 {
+		if equal.WeightOrDefault(g.Weight) > 0 || len(h.Groups) == 1 {
 			carried[g.Group.ARN] = true
 			old = append(old, g.Group.ARN)
 		}
 	}
 	var fresh []model.WeightedGroup
 	for _, g := range w.Groups {
-		arn := t.ARN(g.Group)
-		if arn != "" && carried[arn] || equal.Weight(g.Weight) == 0 {
+		arn := t.TargetGroupARN(g.Group)
+		if arn != "" && carried[arn] || equal.WeightOrDefault(g.Weight) == 0 {
 			continue
 		}
-		if !t.Ready(arn) {
+		if !t.IsReady(arn) {
 			pending = append(pending, g.Group)
 		}
 		if arn == "" || !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == arn }) {
 			fresh = append(fresh, g)
 		}
 	}
-	sticky, byApplication := t.stickiness(w, h)
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || byApplication || t.HealthKnown(pending) && !t.AnyServing(old) {
+	sticky, byApplication := t.stickinessOf(w, h)
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardTargetGroups || byApplication || t.IsHealthKnown(pending) && !t.HasServingTargetGroup(old) {
 		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
@@ -60,7 +60,7 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 		staged.Stickiness = briefStickiness()
 	}
 	for _, g := range h.Groups {
-		n := equal.Weight(g.Weight)
+		n := equal.WeightOrDefault(g.Weight)
 		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &n})
 	}
 	for _, g := range fresh {
@@ -89,9 +89,9 @@ func briefStickiness() *model.GroupStickiness {
 	return &model.GroupStickiness{Enabled: &on, Duration: &second}
 }
 
-// stickiness reports whether a target group of the forward actions has sticky sessions, desired or live, and whether
+// stickinessOf reports whether a target group of the forward actions has sticky sessions, desired or live, and whether
 // these use a cookie of the application. AWS refuses the latter in a rule with several target groups.
-func (t *Traffic) stickiness(forwards ...*model.Forward) (any, application bool) {
+func (t *Traffic) stickinessOf(forwards ...*model.Forward) (any, application bool) {
 	for _, f := range forwards {
 		for _, g := range f.Groups {
 			for _, a := range t.attributesOf(g.Group) {
@@ -106,17 +106,17 @@ func (t *Traffic) stickiness(forwards ...*model.Forward) (any, application bool)
 
 // attributesOf returns the known desired and live attributes of a target group.
 func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
-	if w := t.DesiredGroups[g.ID]; w != nil {
+	if w := t.DesiredTargetGroups[g.ID]; w != nil {
 		out = append(out, w.Attributes)
 	}
-	arn := t.ARN(g)
+	arn := t.TargetGroupARN(g)
 	for _, live := range t.Have.TargetGroups {
 		if live.ARN == arn {
 			out = append(out, live.Attributes)
 		}
 	}
-	for id, of := range t.GroupARN {
-		if w := t.DesiredGroups[id]; of == arn && w != nil {
+	for id, of := range t.LiveTargetGroupARNs {
+		if w := t.DesiredTargetGroups[id]; of == arn && w != nil {
 			out = append(out, w.Attributes)
 		}
 	}
@@ -130,8 +130,8 @@ func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	if w == nil || h == nil {
 		return false
 	}
-	_, application := t.stickiness(w, h)
-	return application && !equal.SameActions(want, have, t.ARN)
+	_, application := t.stickinessOf(w, h)
+	return application && !equal.SameActions(want, have, t.TargetGroupARN)
 }
 
 // ShiftDefault returns the default action to set now, and what the desired one waits for.
@@ -140,15 +140,15 @@ func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait)
 	if len(pending) == 0 {
 		return now, plan.Wait{}
 	}
-	wait := t.awaitDefault("default", "healthy targets", l, pending)
+	wait := t.defaultActionWait("default", "healthy targets", l, pending)
 	if wait.For == "" {
 		return l.DefaultActions, plan.Wait{}
 	}
 	return now, wait
 }
 
-// awaitDefault returns the wait of the desired default action for its target groups.
-func (t *Traffic) awaitDefault(key, state string, l *resolved.Listener, pending []model.GroupRef) plan.Wait {
+// defaultActionWait returns the wait of the desired default action for its target groups.
+func (t *Traffic) defaultActionWait(key, state string, l *resolved.Listener, pending []model.GroupRef) plan.Wait {
 	key = draft.WaitKey(key, fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions))
 	return t.AwaitTargets(key, state, pending, l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port))
 }

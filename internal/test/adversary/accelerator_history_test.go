@@ -116,30 +116,31 @@ var victimObjects = map[string][]cluster.Ref{
 	"pay/gate":  {{Kind: cluster.KindGateway, Namespace: "pay", Name: "gate"}},
 }
 
-// groupOf are the API groups of the kinds in a ReferenceGrant.
-var groupOf = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
+// apiGroupOfKind are the API groups of the kinds in a ReferenceGrant.
+var apiGroupOfKind = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
 
 // acceleratorWorld is the cluster of these victims and the attacker.
 type acceleratorWorld struct {
 	*gatewayWorld
-	// open is set if the attacker may join the IngressGroup of the victims.
-	open bool
-	// victims are the ARNs of the victims' load balancers by the value of the stack tag; whose is the inverse map.
-	victims map[string]string
-	whose   map[string]string
-	// until are the times at which owners of a load balancer withdrew their consent.
-	until map[string]time.Time
-	// had are the previous endpoints of the attacker's accelerators: the ARN of the accelerator and the ID of the
+	// mayAttackerJoin is set if the attacker may join the IngressGroup of the victims.
+	mayAttackerJoin bool
+	// arnsByStack are the ARNs of the victims' load balancers by the value of the stack tag; stacksByARN is the inverse map.
+	arnsByStack map[string]string
+	stacksByARN map[string]string
+	// consentDeadlines are the times until which endpoints may remain after the owners of a load balancer withdrew their
+	// consent.
+	consentDeadlines map[string]time.Time
+	// previousEndpoints are the previous endpoints of the attacker's accelerators: the ARN of the accelerator and the ID of the
 	// endpoint.
-	had map[string]bool
-	// fixed are the accelerators that must not change, by ARN. It is nil while they are created.
-	fixed map[string]string
-	// editing is set while the accelerator of namespace pay is edited.
-	editing bool
-	weight  int
-	// stripped is set if the attacker removed a finalizer of its own GlobalAccelerator, so that orphans may remain.
-	stripped bool
-	begun    time.Time
+	previousEndpoints map[string]bool
+	// expectedAccelerators are the accelerators that must not change, by ARN. It is nil while they are created.
+	expectedAccelerators map[string]string
+	// isEditing is set while the accelerator of namespace pay is edited.
+	isEditing bool
+	weight    int
+	// isFinalizerRemoved is set if the attacker removed a finalizer of its own GlobalAccelerator, so that orphans may remain.
+	isFinalizerRemoved bool
+	startTime          time.Time
 }
 
 // TestAcceleratorHistories runs random histories of a tenant that writes GlobalAccelerators, the objects that they
@@ -148,10 +149,10 @@ type acceleratorWorld struct {
 // victims must take effect in the next run, and the attacker's accelerators must be deleted with its objects.
 func TestAcceleratorHistories(t *testing.T) {
 	t.Parallel()
-	first, n := seedsOf(acceleratorHistories)
+	first, n := seedRange(acceleratorHistories)
 	failed := 0
 	for seed := first; seed < first+n && failed < 5; seed++ {
-		if w := playAccelerators(t, seed); w.rec.Failed() {
+		if w := runAcceleratorHistory(t, seed); w.rec.Failed() {
 			if withoutShrinking {
 				t.Errorf("FULCRUM_ADVERSARY_SEED=%d: %.400s", seed, w.rec.failures[0])
 				continue
@@ -162,16 +163,16 @@ func TestAcceleratorHistories(t *testing.T) {
 	}
 }
 
-func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
+func runAcceleratorHistory(t *testing.T, seed uint64) *acceleratorWorld {
 	t.Helper()
 	w := &acceleratorWorld{
-		gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 17))}, open: seed%2 == 1,
-		victims: map[string]string{}, whose: map[string]string{}, until: map[string]time.Time{}, had: map[string]bool{}, weight: 128,
+		gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 17))}, mayAttackerJoin: seed%2 == 1,
+		arnsByStack: map[string]string{}, stacksByARN: map[string]string{}, consentDeadlines: map[string]time.Time{}, previousEndpoints: map[string]bool{}, weight: 128,
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer recoverStop()
-		w.start()
+		w.createVictims()
 		for range 14 {
 			switch n := w.IntN(10); {
 			case n == 0:
@@ -179,10 +180,10 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 			case n < 3:
 				w.changeVictimConsent()
 			default:
-				w.attackByAccelerators()
+				w.makeAcceleratorMove()
 			}
 			w.Settle(time.Duration(2+w.IntN(90)) * time.Second)
-			if w.chance(6) && !w.stripped { // orphans are found only minutes after a start, which these histories do not cover
+			if w.chance(6) && !w.isFinalizerRemoved { // orphans are found only minutes after a start, which these histories do not cover
 				w.moves = append(w.moves, "the controller is started again")
 				w.Start()
 				w.Settle(30 * time.Second)
@@ -197,18 +198,18 @@ func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
 	return w
 }
 
-// start creates the objects of the victims.
-func (w *acceleratorWorld) start() {
+// createVictims creates the objects of the victims.
+func (w *acceleratorWorld) createVictims() {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(), Accelerators: true,
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = "ip" },
 		Ingress: func(o *ingress.Options) { o.Class = "operator" },
-		Ran: func(what string, err error) {
+		AfterRun: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)
 			}
 			if err != nil && strings.Contains(err.Error(), "panic") {
-				w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+				w.rec.recordFirst("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		},
 	})
@@ -218,7 +219,7 @@ func (w *acceleratorWorld) start() {
 		}
 	}
 	selector := `namespaceSelector: {matchLabels: {trusted: "yes"}}`
-	if w.open {
+	if w.mayAttackerJoin {
 		selector = ""
 	}
 	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimEdge(w.weight))
@@ -231,22 +232,22 @@ func (w *acceleratorWorld) start() {
 	for arn, lb := range p.ELB.LoadBalancers {
 		for _, key := range []string{"ingress.k8s.aws/stack", "service.k8s.aws/stack", "gateway.k8s.aws.alb/stack"} {
 			if stack := lb.Tags[key]; stack != "" {
-				w.victims[stack], w.whose[arn] = arn, stack
+				w.arnsByStack[stack], w.stacksByARN[arn] = arn, stack
 			}
 		}
 	}
 	unlock()
-	w.fixed = map[string]string{}
+	w.expectedAccelerators = map[string]string{}
 	for _, a := range w.accelerators() {
-		w.fixed[a.ARN] = acceleratorText(a)
+		w.expectedAccelerators[a.ARN] = acceleratorText(a)
 		for _, l := range a.Listeners {
 			if len(l.Groups) != 1 || len(l.Groups[0].Endpoints) == 0 {
 				w.rec.Fatalf("at the beginning %s", acceleratorText(a))
 			}
 		}
 	}
-	if len(w.victims) != len(victimObjects) || len(w.fixed) != 4 {
-		w.rec.Fatalf("the victims have %v and %v", w.victims, w.fixed)
+	if len(w.arnsByStack) != len(victimObjects) || len(w.expectedAccelerators) != 4 {
+		w.rec.Fatalf("the victims have %v and %v", w.arnsByStack, w.expectedAccelerators)
 	}
 	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating || c.Service != "globalaccelerator" {
@@ -254,8 +255,8 @@ func (w *acceleratorWorld) start() {
 		}
 		return fault.Action{After: w.checkAllAccelerators}
 	})
-	w.Apply(w.serviceOfEvil())
-	w.begun = time.Now()
+	w.Apply(w.randomService())
+	w.startTime = time.Now()
 	w.Emulator.Calls().Reset()
 }
 
@@ -300,13 +301,13 @@ func acceleratorText(a *emulated.Accelerator) string {
 // Maximum times until a withdrawal of consent takes effect, until a member has left an IngressGroup (after its target
 // groups are deleted), and until an edit takes effect.
 const (
-	withdrawnWithin = 10 * time.Second
-	leftWithin      = 10 * time.Minute
-	editedWithin    = time.Minute
+	maxWithdrawalTime = 10 * time.Second
+	maxLeaveTime      = 10 * time.Minute
+	maxEditTime       = time.Minute
 )
 
-// consents reports whether an owner of a load balancer permits the attacker to use it.
-func (w *acceleratorWorld) consents(stack string) bool {
+// hasConsent reports whether an owner of a load balancer permits the attacker to use it.
+func (w *acceleratorWorld) hasConsent(stack string) bool {
 	for _, ref := range victimObjects[stack] {
 		for _, o := range w.Store.All(cluster.KindReferenceGrant) {
 			g := o.(*gatewayv1beta1.ReferenceGrant)
@@ -315,37 +316,37 @@ func (w *acceleratorWorld) consents(stack string) bool {
 					return f.Group == "aga.k8s.aws" && f.Kind == "GlobalAccelerator" && f.Namespace == attackerNamespace
 				}) &&
 				slices.ContainsFunc(g.Spec.To, func(t gatewayv1beta1.ReferenceGrantTo) bool {
-					return string(t.Group) == groupOf[ref.Kind] && string(t.Kind) == string(ref.Kind) && (t.Name == nil || string(*t.Name) == ref.Name)
+					return string(t.Group) == apiGroupOfKind[ref.Kind] && string(t.Kind) == string(ref.Kind) && (t.Name == nil || string(*t.Name) == ref.Name)
 				}) {
 				return true
 			}
 		}
 	}
-	return stack == "shared" && w.joined()
+	return stack == "shared" && w.isAttackerMember()
 }
 
-// joined reports whether the attacker has a member of the IngressGroup that is not being deleted.
-func (w *acceleratorWorld) joined() bool {
-	return w.open && slices.ContainsFunc(w.Store.All(cluster.KindIngress), func(o cluster.Object) bool {
+// isAttackerMember reports whether the attacker has a member of the IngressGroup that is not being deleted.
+func (w *acceleratorWorld) isAttackerMember() bool {
+	return w.mayAttackerJoin && slices.ContainsFunc(w.Store.All(cluster.KindIngress), func(o cluster.Object) bool {
 		ing := o.(*networkingv1.Ingress)
 		return ing.Namespace == attackerNamespace && ing.DeletionTimestamp == nil && ing.Annotations["alb.ingress.kubernetes.io/group.name"] == "shared" &&
 			ing.Spec.IngressClassName != nil && *ing.Spec.IngressClassName == "alb"
 	})
 }
 
-// change makes a change that consent may depend on, and records which consents it withdraws.
-func (w *acceleratorWorld) change(do func()) {
+// changeConsent makes a change that consent may depend on, and records which consents it withdraws.
+func (w *acceleratorWorld) changeConsent(do func()) {
 	before := map[string]bool{}
 	for stack := range victimObjects {
-		before[stack] = w.consents(stack)
+		before[stack] = w.hasConsent(stack)
 	}
-	joined := w.joined()
+	joined := w.isAttackerMember()
 	do()
 	for stack, was := range before {
-		if was && !w.consents(stack) {
-			w.until[stack] = time.Now().Add(withdrawnWithin)
+		if was && !w.hasConsent(stack) {
+			w.consentDeadlines[stack] = time.Now().Add(maxWithdrawalTime)
 			if stack == "shared" && joined {
-				w.until[stack] = time.Now().Add(leftWithin)
+				w.consentDeadlines[stack] = time.Now().Add(maxLeaveTime)
 			}
 		}
 	}
@@ -355,66 +356,66 @@ func (w *acceleratorWorld) change(do func()) {
 func (w *acceleratorWorld) checkAllAccelerators() {
 	now, has, seen := time.Now(), map[string]bool{}, map[string]bool{}
 	for _, a := range w.accelerators() {
-		if want, ok := w.fixed[a.ARN]; ok {
+		if want, ok := w.expectedAccelerators[a.ARN]; ok {
 			seen[a.ARN] = true
-			if got := acceleratorText(a); got != want && (!w.editing || a.Tags["aga.k8s.aws/stack"] != "pay/edge") {
-				w.rec.once("an accelerator of another was changed: %s\nwant %s", got, want)
+			if got := acceleratorText(a); got != want && (!w.isEditing || a.Tags["aga.k8s.aws/stack"] != "pay/edge") {
+				w.rec.recordFirst("an accelerator of another was changed: %s\nwant %s", got, want)
 			}
 			continue
 		}
 		if of := a.Tags["aga.k8s.aws/stack"]; !strings.HasPrefix(of, attackerNamespace+"/") {
-			w.rec.once("there is an accelerator of %q: %s", of, acceleratorText(a))
+			w.rec.recordFirst("there is an accelerator of %q: %s", of, acceleratorText(a))
 		}
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
 				for _, e := range g.Endpoints {
-					stack, ok := w.whose[e.ID]
+					stack, ok := w.stacksByARN[e.ID]
 					if !ok {
 						continue
 					}
 					key := a.ARN + " " + e.ID
 					has[key] = true
-					switch until := w.until[stack]; {
-					case w.consents(stack):
-					case !w.had[key] && now.After(until):
-						w.rec.once("an accelerator of %s leads to the load balancer of %s, which does not consent", a.Tags["aga.k8s.aws/stack"], stack)
+					switch until := w.consentDeadlines[stack]; {
+					case w.hasConsent(stack):
+					case !w.previousEndpoints[key] && now.After(until):
+						w.rec.recordFirst("an accelerator of %s leads to the load balancer of %s, which does not consent", a.Tags["aga.k8s.aws/stack"], stack)
 					case now.After(until):
-						w.rec.once("an accelerator of %s leads to the load balancer of %s %s after consent was withdrawn", a.Tags["aga.k8s.aws/stack"], stack, now.Sub(until))
+						w.rec.recordFirst("an accelerator of %s leads to the load balancer of %s %s after consent was withdrawn", a.Tags["aga.k8s.aws/stack"], stack, now.Sub(until))
 					}
 				}
 			}
 		}
 	}
-	for arn, want := range w.fixed {
+	for arn, want := range w.expectedAccelerators {
 		if !seen[arn] {
-			w.rec.once("an accelerator of another is gone: %s", want)
+			w.rec.recordFirst("an accelerator of another is gone: %s", want)
 		}
 	}
-	w.had = has
+	w.previousEndpoints = has
 }
 
 // editVictimAccelerator changes a weight of the victims' accelerator and checks that this takes effect in time.
 func (w *acceleratorWorld) editVictimAccelerator() {
 	w.weight = 200 - w.weight
 	w.moves = append(w.moves, fmt.Sprintf("the victims change a weight to %d", w.weight))
-	w.editing = true
+	w.isEditing = true
 	w.Apply(victimEdge(w.weight))
-	w.Settle(editedWithin)
-	w.editing = false
+	w.Settle(maxEditTime)
+	w.isEditing = false
 	for _, a := range w.accelerators() {
-		if want := w.fixed[a.ARN]; want != "" && a.Tags["aga.k8s.aws/stack"] == "pay/edge" {
-			web := w.victims["pay/web"]
+		if want := w.expectedAccelerators[a.ARN]; want != "" && a.Tags["aga.k8s.aws/stack"] == "pay/edge" {
+			web := w.arnsByStack["pay/web"]
 			want = strings.Replace(want, fmt.Sprintf("%s %d ", web, 200-w.weight), fmt.Sprintf("%s %d ", web, w.weight), 1)
 			if got := acceleratorText(a); got != want {
-				w.rec.once("after the victims' edit: %s\nwant %s", got, want)
+				w.rec.recordFirst("after the victims' edit: %s\nwant %s", got, want)
 			}
-			w.fixed[a.ARN] = want
+			w.expectedAccelerators[a.ARN] = want
 		}
 	}
 }
 
-// deleteAttackerAndCheckAccelerators deletes all objects of the attacker and checks that nothing remains except accelerators whose
-// objects lost their finalizer by the attacker.
+// deleteAttackerAndCheckAccelerators deletes all objects of the attacker and checks that nothing remains except accelerators
+// whose objects lost their finalizer by the attacker.
 func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 	w.moves = append(w.moves, "the attacker leaves")
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // deletion protection keeps accelerators on purpose
@@ -425,7 +426,7 @@ func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 			}
 		}
 	}
-	w.change(w.removeAll)
+	w.changeConsent(w.deleteNamespaceObjects)
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
@@ -435,7 +436,7 @@ func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 		orphans = append(orphans, o.Resources...)
 	}
 	for _, a := range w.accelerators() {
-		if w.fixed[a.ARN] == "" && !(w.stripped && slices.Contains(orphans, a.ARN)) {
+		if w.expectedAccelerators[a.ARN] == "" && !(w.isFinalizerRemoved && slices.Contains(orphans, a.ARN)) {
 			w.rec.Errorf("an accelerator stays: %s", acceleratorText(a))
 		}
 	}
@@ -450,7 +451,7 @@ func (w *acceleratorWorld) deleteAttackerAndCheckAccelerators() {
 			refused++
 		}
 	}
-	hours := time.Since(w.begun).Hours()
+	hours := time.Since(w.startTime).Hours()
 	if most := refusedPerMove*len(w.moves) + int(refusedPerHour*hours); refused > most {
 		w.rec.Errorf("%d calls are rejected in %.1f hours, at most %d", refused, hours, most)
 	}

@@ -14,81 +14,83 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackByAccelerators makes one random move of the attacker.
-func (w *acceleratorWorld) attackByAccelerators() {
+// makeAcceleratorMove makes one random move of the attacker.
+func (w *acceleratorWorld) makeAcceleratorMove() {
 	switch n := w.IntN(20); {
 	case n < 8:
-		w.change(func() { w.write(evilDocuments{w}.acceleratorOfEvil()) })
+		w.changeConsent(func() { w.applyDoc(attackerDocuments{w}.randomAccelerator()) })
 	case n < 10:
-		w.change(w.withdraw)
+		w.changeConsent(w.deleteRandomObject)
 	case n < 12:
-		w.change(func() { w.write(evilDocuments{w}.ingressOfEvil()) })
+		w.changeConsent(func() { w.applyDoc(attackerDocuments{w}.randomIngress()) })
 	case n == 12:
-		w.write(evilDocuments{w}.exposedByEvil())
+		w.applyDoc(attackerDocuments{w}.randomServiceWithNLB())
 	case n == 13:
-		w.keep()
+		w.useWithdrawnConsent()
 	case n == 14:
-		w.write(w.grantOfAccelerators(attackerNamespace, w.any("evil", "pay", "blog")))
+		w.applyDoc(w.acceleratorGrant(attackerNamespace, w.pickText("evil", "pay", "blog")))
 	case n == 15:
-		w.write(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: %s, namespace: evil}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}\n", w.any("gate", "g1"), w.any("alb", "none")))
+		w.applyDoc(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: %s, namespace: evil}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}\n", w.pickText("gate", "g1"), w.pickText("alb", "none")))
 	case n == 15+1:
 		if w.chance(50) {
-			w.recreate()
+			w.recreateAccelerator()
 		} else {
-			w.pointAtForged()
+			w.useForgedEndpoint()
 		}
 	case n == 17:
-		w.strip()
+		w.changeFinalizers()
 	default:
-		w.writeWrongARN()
+		w.forgeStatus()
 	}
 }
 
-// evilDocuments generates the objects that the attacker applies.
-type evilDocuments struct{ *acceleratorWorld }
+// attackerDocuments generates the objects that the attacker applies.
+type attackerDocuments struct{ *acceleratorWorld }
 
-// nameOfEvil returns the name of one of the attacker's GlobalAccelerators.
-func (w evilDocuments) nameOfEvil() string { return w.any("g0", "g1", "g2", "edge") }
+// randomAcceleratorName returns the name of one of the attacker's GlobalAccelerators.
+func (w attackerDocuments) randomAcceleratorName() string {
+	return w.pickText("g0", "g1", "g2", "edge")
+}
 
-// lbOf returns the ARN of a random load balancer of the victims or of the attacker.
-func (w evilDocuments) lbOf() string {
+// randomLoadBalancerARN returns the ARN of a random load balancer of the victims or of the attacker.
+func (w attackerDocuments) randomLoadBalancerARN() string {
 	p, unlock := w.partition()
 	defer unlock()
 	all := slices.Sorted(maps.Keys(p.ELB.LoadBalancers))
 	return all[w.IntN(len(all))]
 }
 
-// endpointOfEvil returns a random endpoint for any resource that the attacker can name.
-func (w evilDocuments) endpointOfEvil() string {
-	more := w.any("", "", ", weight: 0", ", weight: 255", ", clientIPPreservationEnabled: false", ", clientIPPreservationEnabled: true")
+// randomEndpoint returns a random endpoint for any resource that the attacker can name.
+func (w attackerDocuments) randomEndpoint() string {
+	more := w.pickText("", "", ", weight: 0", ", weight: 255", ", clientIPPreservationEnabled: false", ", clientIPPreservationEnabled: true")
 	id := ""
 	switch w.IntN(12) {
 	case 0, 1, 2:
-		id = w.lbOf()
+		id = w.randomLoadBalancerARN()
 	case 3:
-		id = w.any("i-0123456789abcdef0", "eipalloc-0123456789abcdef0", w.World.EIPs[0], strings.ToUpper(w.victims["pay/web"]), w.victims["pay/front"]+"/", strings.Replace(w.victims["shared"], "us-west-2", "eu-west-1", 1), "nonsense")
+		id = w.pickText("i-0123456789abcdef0", "eipalloc-0123456789abcdef0", w.World.EIPs[0], strings.ToUpper(w.arnsByStack["pay/web"]), w.arnsByStack["pay/front"]+"/", strings.Replace(w.arnsByStack["shared"], "us-west-2", "eu-west-1", 1), "nonsense")
 	default:
-		namespace := w.any("", ", namespace: evil", ", namespace: pay", ", namespace: pay", ", namespace: blog", `, namespace: ""`)
-		return fmt.Sprintf("{type: %s%s, name: %s%s}", w.any("Ingress", "Ingress", "Service", "Service", "Gateway"), namespace, w.any("web", "shop", "blog", "front", "front", "gate", "i0", "i1", "e2", "missing"), more)
+		namespace := w.pickText("", ", namespace: evil", ", namespace: pay", ", namespace: pay", ", namespace: blog", `, namespace: ""`)
+		return fmt.Sprintf("{type: %s%s, name: %s%s}", w.pickText("Ingress", "Ingress", "Service", "Service", "Gateway"), namespace, w.pickText("web", "shop", "blog", "front", "front", "gate", "i0", "i1", "e2", "missing"), more)
 	}
 	return fmt.Sprintf("{type: EndpointID, endpointID: %q%s}", id, more)
 }
 
-func (w evilDocuments) endpointsOfEvil() string {
+func (w attackerDocuments) randomEndpoints() string {
 	n := w.IntN(4)
 	if w.chance(4) {
 		n = 40
 	}
 	var out []string
 	for range n {
-		out = append(out, w.endpointOfEvil())
+		out = append(out, w.randomEndpoint())
 	}
 	return strings.Join(out, ", ")
 }
 
-// acceleratorOfEvil returns a GlobalAccelerator with random valid and invalid listeners, endpoint groups and
+// randomAccelerator returns a GlobalAccelerator with random valid and invalid listeners, endpoint groups and
 // settings.
-func (w evilDocuments) acceleratorOfEvil() string {
+func (w attackerDocuments) randomAccelerator() string {
 	var listeners []string
 	n := w.IntN(4)
 	if w.chance(3) {
@@ -97,18 +99,18 @@ func (w evilDocuments) acceleratorOfEvil() string {
 	for range n {
 		var groups []string
 		for range w.IntN(3) {
-			groups = append(groups, fmt.Sprintf("{%s%s%sendpoints: [%s]}", w.any("", "", "", "region: us-west-2, ", "region: eu-west-1, ", "region: nowhere, "), w.any("", "", "trafficDialPercentage: 0, ", "trafficDialPercentage: 50, "),
-				w.any("", "", "", "portOverrides: [{listenerPort: 80, endpointPort: 8080}], ", "portOverrides: [{listenerPort: 80, endpointPort: 443}, {listenerPort: 80, endpointPort: 443}], "), w.endpointsOfEvil()))
+			groups = append(groups, fmt.Sprintf("{%s%s%sendpoints: [%s]}", w.pickText("", "", "", "region: us-west-2, ", "region: eu-west-1, ", "region: nowhere, "), w.pickText("", "", "trafficDialPercentage: 0, ", "trafficDialPercentage: 50, "),
+				w.pickText("", "", "", "portOverrides: [{listenerPort: 80, endpointPort: 8080}], ", "portOverrides: [{listenerPort: 80, endpointPort: 443}, {listenerPort: 80, endpointPort: 443}], "), w.randomEndpoints()))
 		}
 		from := []int{80, 80, 443, 53, 8000, 1}[w.IntN(6)]
-		listeners = append(listeners, fmt.Sprintf("{protocol: %s, portRanges: [{fromPort: %d, toPort: %d}], endpointGroups: [%s]%s}", w.any("TCP", "TCP", "UDP"), from, from+w.IntN(2)*w.IntN(500), strings.Join(groups, ", "), w.any("", "", ", clientAffinity: SOURCE_IP")))
+		listeners = append(listeners, fmt.Sprintf("{protocol: %s, portRanges: [{fromPort: %d, toPort: %d}], endpointGroups: [%s]%s}", w.pickText("TCP", "TCP", "UDP"), from, from+w.IntN(2)*w.IntN(500), strings.Join(groups, ", "), w.pickText("", "", ", clientAffinity: SOURCE_IP")))
 	}
 	if w.chance(20) { // protocol and ports default to those of the endpoint
-		listeners = []string{fmt.Sprintf("{endpointGroups: [{endpoints: [%s]}]}", w.endpointOfEvil())}
+		listeners = []string{fmt.Sprintf("{endpointGroups: [{endpoints: [%s]}]}", w.randomEndpoint())}
 	}
 	settings := ""
 	for _, s := range []string{
-		"name: " + w.any("evil", "person", "cluster"), `ipAddresses: ["198.51.100.10"]`, "ipAddressType: DUAL_STACK",
+		"name: " + w.pickText("evil", "person", "cluster"), `ipAddresses: ["198.51.100.10"]`, "ipAddressType: DUAL_STACK",
 		`tags: {aga.k8s.aws/stack: pay/edge, elbv2.k8s.aws/cluster: other, "aws:x": "v", Owner: evil}`,
 	} {
 		if w.chance(12) {
@@ -116,47 +118,47 @@ func (w evilDocuments) acceleratorOfEvil() string {
 		}
 	}
 	return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil%s}\nspec: {%slisteners: [%s]}\n",
-		w.nameOfEvil(), w.any("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
+		w.randomAcceleratorName(), w.pickText("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
 }
 
-// ingressOfEvil returns an Ingress of the attacker, of this or another controller, or one that joins the victims'
+// attackerIngressDoc returns an Ingress of the attacker, of this or another controller, or one that joins the victims'
 // IngressGroup.
-func (w evilDocuments) ingressOfEvil() string {
+func (w attackerDocuments) randomIngress() string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: %s, namespace: evil, annotations: {%salb.ingress.kubernetes.io/target-type: ip}}
 spec: {ingressClassName: %s, rules: [{host: evil.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}]}
-`, w.any("i0", "i1", "web"), w.any("", "alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: web, "), w.any("alb", "alb", "alb", "other", "missing"))
+`, w.pickText("i0", "i1", "web"), w.pickText("", "alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: web, "), w.pickText("alb", "alb", "alb", "other", "missing"))
 }
 
-// exposedByEvil returns a Service with its own load balancer, of this or another controller.
-func (w evilDocuments) exposedByEvil() string {
-	doc := w.exposedAs(w.any("e2", "front"))
+// randomServiceWithNLB returns a Service with its own load balancer, of this or another controller.
+func (w attackerDocuments) randomServiceWithNLB() string {
+	doc := w.serviceWithNLB(w.pickText("e2", "front"))
 	if w.chance(40) {
 		doc = strings.Replace(doc, "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1)
 	}
 	return doc
 }
 
-func (w *acceleratorWorld) exposedAs(name string) string {
-	return sharedService("evil", name, attackerAddresses[w.IntN(3)], "2030-01-01T00:00:00Z", w.any("", ownScheme), "{port: 80, targetPort: 8080}")
+func (w *acceleratorWorld) serviceWithNLB(name string) string {
+	return sharedService("evil", name, attackerAddresses[w.IntN(3)], "2030-01-01T00:00:00Z", w.pickText("", schemeAnnotation), "{port: 80, targetPort: 8080}")
 }
 
-// grantOfAccelerators returns a ReferenceGrant that permits GlobalAccelerators of a namespace to use objects of
+// acceleratorGrant returns a ReferenceGrant that permits GlobalAccelerators of a namespace to use objects of
 // another one.
-func (w *acceleratorWorld) grantOfAccelerators(in, from string) string {
-	kind := w.any("Ingress", "Service", "Gateway")
-	name := w.any("", "", ", name: web", ", name: front", ", name: gate", ", name: shop")
+func (w *acceleratorWorld) acceleratorGrant(in, from string) string {
+	kind := w.pickText("Ingress", "Service", "Gateway")
+	name := w.pickText("", "", ", name: web", ", name: front", ", name: gate", ", name: shop")
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: a%d, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: %s}], to: [{group: %q, kind: %s%s}]}\n",
-		w.IntN(2), in, from, groupOf[cluster.Kind(kind)], kind, name)
+		w.IntN(2), in, from, apiGroupOfKind[cluster.Kind(kind)], kind, name)
 }
 
 // changeVictimConsent grants or withdraws the victims' consent for the attacker.
 func (w *acceleratorWorld) changeVictimConsent() {
-	w.change(func() {
+	w.changeConsent(func() {
 		if w.chance(40) {
 			if w.chance(50) { // together with an edit of the attacker that would delay the removal of the endpoint
-				defer func() { w.write(evilDocuments{w}.acceleratorOfEvil()) }()
+				defer func() { w.applyDoc(attackerDocuments{w}.randomAccelerator()) }()
 			}
 			for _, o := range w.Store.All(cluster.KindReferenceGrant) {
 				if ref := cluster.RefOf(o); ref.Namespace != attackerNamespace && ref.Name != "blog" {
@@ -169,12 +171,12 @@ func (w *acceleratorWorld) changeVictimConsent() {
 			return
 		}
 		w.moves = append(w.moves, "the victims:")
-		w.write(w.grantOfAccelerators(w.any("pay", "pay", "blog"), w.any("evil", "evil", "evil", "other")))
+		w.applyDoc(w.acceleratorGrant(w.pickText("pay", "pay", "blog"), w.pickText("evil", "evil", "evil", "other")))
 	})
 }
 
-// ownAccelerators returns the GlobalAccelerators of the attacker.
-func (w *acceleratorWorld) ownAccelerators() (out []*aga.GlobalAccelerator) {
+// attackerAccelerators returns the GlobalAccelerators of the attacker.
+func (w *acceleratorWorld) attackerAccelerators() (out []*aga.GlobalAccelerator) {
 	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
 		if o.GetNamespace() == attackerNamespace {
 			out = append(out, o.DeepCopyObject().(*aga.GlobalAccelerator))
@@ -183,44 +185,44 @@ func (w *acceleratorWorld) ownAccelerators() (out []*aga.GlobalAccelerator) {
 	return out
 }
 
-func (w *acceleratorWorld) put(o cluster.Object, what string) {
+func (w *acceleratorWorld) storeObject(o cluster.Object, what string) {
 	w.moves = append(w.moves, fmt.Sprintf("%s %s", what, cluster.RefOf(o)))
 	if err := w.Store.Put(o); err != nil {
 		w.rec.Fatal(err)
 	}
 }
 
-// recreate deletes a GlobalAccelerator and creates it again immediately.
-func (w *acceleratorWorld) recreate() {
-	doc := evilDocuments{w}.acceleratorOfEvil()
-	for _, o := range w.ownAccelerators() {
+// recreateAccelerator deletes a GlobalAccelerator and creates it again immediately.
+func (w *acceleratorWorld) recreateAccelerator() {
+	doc := attackerDocuments{w}.randomAccelerator()
+	for _, o := range w.attackerAccelerators() {
 		if o.DeletionTimestamp == nil {
 			w.moves = append(w.moves, "delete "+o.Name)
 			if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
 				w.rec.Fatal(err)
 			}
-			doc = strings.Replace(doc, "metadata: {name: "+w.any("g0", "g1", "g2", "edge"), "metadata: {name: "+o.Name, 1)
+			doc = strings.Replace(doc, "metadata: {name: "+w.pickText("g0", "g1", "g2", "edge"), "metadata: {name: "+o.Name, 1)
 			break
 		}
 	}
-	w.write(doc)
+	w.applyDoc(doc)
 }
 
-// pointAtForged writes the hostname of a victim into the status of an object of another controller, and uses that
+// useForgedEndpoint writes the hostname of a victim into the status of an object of another controller, and uses that
 // object as endpoint.
-func (w *acceleratorWorld) pointAtForged() {
-	w.write(strings.Replace(w.exposedAs("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
-	w.show(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
-	w.write(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", evilDocuments{w}.nameOfEvil()))
+func (w *acceleratorWorld) useForgedEndpoint() {
+	w.applyDoc(strings.Replace(w.serviceWithNLB("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
+	w.writeVictimHostname(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
+	w.applyDoc(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", attackerDocuments{w}.randomAcceleratorName()))
 }
 
-// keep gets an endpoint by consent, makes a change that might keep the endpoint, and withdraws the consent.
-func (w *acceleratorWorld) keep() {
-	name, stack := evilDocuments{w}.nameOfEvil(), w.any("pay/web", "shared", "pay/front", "pay/gate")
+// useWithdrawnConsent gets an endpoint by consent, makes a change that might keep the endpoint, and withdraws the consent.
+func (w *acceleratorWorld) useWithdrawnConsent() {
+	name, stack := attackerDocuments{w}.randomAcceleratorName(), w.pickText("pay/web", "shared", "pay/front", "pay/gate")
 	ref := victimObjects[stack][0]
 	endpoint := fmt.Sprintf("{type: %s, namespace: %s, name: %s}", ref.Kind, ref.Namespace, ref.Name)
 	if w.chance(40) {
-		endpoint = fmt.Sprintf("{type: EndpointID, endpointID: %q}", w.victims[stack])
+		endpoint = fmt.Sprintf("{type: EndpointID, endpointID: %q}", w.arnsByStack[stack])
 	}
 	doc := func(more, listeners string) string {
 		return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil%s}\nspec: {listeners: [%s]}\n", name, more, listeners)
@@ -228,50 +230,50 @@ func (w *acceleratorWorld) keep() {
 	listener := func(endpoints string) string {
 		return fmt.Sprintf("{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [%s]}]}", endpoints)
 	}
-	w.change(func() {
-		w.write(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: keep, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: evil}], to: [{group: %q, kind: %s}]}\n", ref.Namespace, groupOf[ref.Kind], ref.Kind))
+	w.changeConsent(func() {
+		w.applyDoc(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: keep, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: evil}], to: [{group: %q, kind: %s}]}\n", ref.Namespace, apiGroupOfKind[ref.Kind], ref.Kind))
 	})
 	protected := `, annotations: {fulcrum.dev/accelerator-protection: "true"}`
-	w.write(doc(w.any("", protected), listener(endpoint)))
+	w.applyDoc(doc(w.pickText("", protected), listener(endpoint)))
 	w.Settle(2 * time.Minute)
 	w.moves = append(w.moves, "the consent is withdrawn at once with what follows")
-	w.change(func() {
+	w.changeConsent(func() {
 		if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: ref.Namespace, Name: "keep"}); err != nil {
 			w.rec.Fatal(err)
 		}
 	})
 	switch w.IntN(5) {
 	case 0:
-		w.write(doc(protected, listener(endpoint+", {type: Service, name: e2}")+", {}"))
+		w.applyDoc(doc(protected, listener(endpoint+", {type: Service, name: e2}")+", {}"))
 	case 1: // others should serve in its place, but never do
-		w.write(w.exposedAs("e2") + "---\n" + doc("", listener(endpoint+", {type: Service, name: e2}")))
+		w.applyDoc(w.serviceWithNLB("e2") + "---\n" + doc("", listener(endpoint+", {type: Service, name: e2}")))
 	case 2:
-		w.write(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
+		w.applyDoc(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
 	case 3:
 		w.moves = append(w.moves, "delete "+name)
 		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: attackerNamespace, Name: name}) // it may be being deleted already
 	default:
-		for _, o := range w.ownAccelerators() {
+		for _, o := range w.attackerAccelerators() {
 			if o.Name == name {
 				o.Finalizers = nil
-				w.stripped = true
-				w.put(o, "no finalizers for")
+				w.isFinalizerRemoved = true
+				w.storeObject(o, "no finalizers for")
 				_ = w.Store.Delete(cluster.RefOf(o)) // it may be deleted already
 			}
 		}
 	}
 }
 
-// strip removes or replaces the finalizers of a GlobalAccelerator.
-func (w *acceleratorWorld) strip() {
-	for _, o := range w.ownAccelerators() {
+// changeFinalizers removes or replaces the finalizers of a GlobalAccelerator.
+func (w *acceleratorWorld) changeFinalizers() {
+	for _, o := range w.attackerAccelerators() {
 		if w.chance(50) {
 			o.Finalizers = nil
 			if w.chance(50) {
 				o.Finalizers = []string{"group.ingress.k8s.aws/shared"}
 			}
-			w.stripped = true
-			w.put(o, "other finalizers for")
+			w.isFinalizerRemoved = true
+			w.storeObject(o, "other finalizers for")
 			if w.chance(50) {
 				w.moves = append(w.moves, "delete "+o.Name)
 				_ = w.Store.Delete(cluster.RefOf(o)) // without finalizers it may be deleted already
@@ -281,14 +283,15 @@ func (w *acceleratorWorld) strip() {
 	}
 }
 
-// writeWrongARN writes a status.acceleratorARN of another object, or one that is empty, unknown or malformed.
-func (w *acceleratorWorld) writeWrongARN() {
+// forgeStatus writes a status.acceleratorARN of another object, or one that is empty, unknown or malformed, or the hostname
+// of a victim's load balancer.
+func (w *acceleratorWorld) forgeStatus() {
 	if w.chance(60) {
-		all := append(slices.Sorted(maps.Keys(w.fixed)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")
-		for _, o := range w.ownAccelerators() {
+		all := append(slices.Sorted(maps.Keys(w.expectedAccelerators)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")
+		for _, o := range w.attackerAccelerators() {
 			if w.chance(50) {
 				o.Status.AcceleratorARN = all[w.IntN(len(all))]
-				w.put(o, "ARN "+o.Status.AcceleratorARN+" for")
+				w.storeObject(o, "ARN "+o.Status.AcceleratorARN+" for")
 				return
 			}
 		}
@@ -296,24 +299,24 @@ func (w *acceleratorWorld) writeWrongARN() {
 	for _, kind := range []cluster.Kind{cluster.KindService, cluster.KindIngress} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace && w.chance(60) {
-				w.show(cluster.RefOf(o))
+				w.writeVictimHostname(cluster.RefOf(o))
 				return
 			}
 		}
 	}
 }
 
-// show writes the hostname of a victim's load balancer into the status of an object.
-func (w *acceleratorWorld) show(ref cluster.Ref) {
+// writeVictimHostname writes the hostname of a victim's load balancer into the status of an object.
+func (w *acceleratorWorld) writeVictimHostname(ref cluster.Ref) {
 	p, unlock := w.partition()
-	host := p.ELB.LoadBalancers[w.victims[w.any("pay/web", "shared", "pay/front", "pay/gate")]].DNSName
+	host := p.ELB.LoadBalancers[w.arnsByStack[w.pickText("pay/web", "shared", "pay/front", "pay/gate")]].DNSName
 	unlock()
 	switch o := mustValue(w.Store.Get(ref)).DeepCopyObject().(type) {
 	case *corev1.Service:
 		o.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: host, Ports: []corev1.PortStatus{{Port: 443, Protocol: "TCP"}}}}
-		w.put(o, "hostname "+host+" for")
+		w.storeObject(o, "hostname "+host+" for")
 	case *networkingv1.Ingress:
 		o.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: host, Ports: []networkingv1.IngressPortStatus{{Port: 80, Protocol: "TCP"}}}}
-		w.put(o, "hostname "+host+" for")
+		w.storeObject(o, "hostname "+host+" for")
 	}
 }

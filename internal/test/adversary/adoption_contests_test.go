@@ -19,12 +19,12 @@ import (
 // that the victims' Gateway asks for, one of the victims that no Gateway asks for, or the attacker's own, for which
 // two Gateways ask.
 func (g *adoptionGrammar) competingGateways() string {
-	group := g.any("edge", "edge", "shared", "own")
-	doc := ingressOfEvil(g.any("i0", "i1"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
-		annotationPrefix+"group.name: "+group+", fulcrum.dev/adopted-by: \""+g.any("evil/g0", "evil/g0", "evil/g1", "pay/edge")+"\"", "", "evil.com", "/", "e0")
+	group := g.pickText("edge", "edge", "shared", "own")
+	doc := attackerIngressDoc(g.pickText("i0", "i1"), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
+		annotationPrefix+"group.name: "+group+", fulcrum.dev/adopted-by: \""+g.pickText("evil/g0", "evil/g0", "evil/g1", "pay/edge")+"\"", "", "evil.com", "/", "e0")
 	for _, name := range []string{"g0", "g1"} {
 		if name == "g0" || g.chance(60) {
-			doc += "---\n" + gatewayOfEvil(name, "fulcrum.dev/adopt: ingress-group/"+group+g.dryRun(), "", "alb", ", parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c0}")
+			doc += "---\n" + attackerGatewayDoc(name, "fulcrum.dev/adopt: ingress-group/"+group+g.dryRun(), "", "alb", ", parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c0}")
 		}
 	}
 	return doc + fmt.Sprintf(`---
@@ -32,20 +32,20 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: alike, namespace: evil}
 spec: {parentRefs: [{name: g0}, {name: g1}], hostnames: [%s], rules: [{backendRefs: [{name: e0, port: 80}]}]}
-`, g.any("evil.com", "evil.com", "evil.com, front.example.com, post.example.com", "evil.com, shop.example.com, blog.example.com"))
+`, g.pickText("evil.com", "evil.com", "evil.com, front.example.com, post.example.com", "evil.com, shop.example.com, blog.example.com"))
 }
 
 // memberWithVictimTargetGroup returns an Ingress or a Service that names target groups of the victims.
 func (g *adoptionGrammar) memberWithVictimTargetGroup() string {
 	n := g.IntN(5)
-	named := g.any(fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupName":"$TGNAME%d"`, n))
+	named := g.pickText(fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupName":"$TGNAME%d"`, n))
 	if g.chance(20) {
 		return sharedService(attackerNamespace, "l0", attackerAddresses[3], "1999-01-01T00:00:00Z",
 			", service.beta.kubernetes.io/actions.TCP-80: '"+`{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{`+named+`,"weight":1}]}}'`, "{port: 80, targetPort: 8080}")
 	}
-	action := g.any(`{"type":"forward","forwardConfig":{"targetGroups":[{`+named+`,"weight":1}]}}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"e0","servicePort":80,"weight":1},{`+named+`,"weight":99}]}}`)
-	group := g.any("edge", "edge", "shared", "own", "own")
-	doc := ingressOfEvil(g.any("i0", "i1", "i2"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
+	action := g.pickText(`{"type":"forward","forwardConfig":{"targetGroups":[{`+named+`,"weight":1}]}}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"e0","servicePort":80,"weight":1},{`+named+`,"weight":99}]}}`)
+	group := g.pickText("edge", "edge", "shared", "own", "own")
+	doc := attackerIngressDoc(g.pickText("i0", "i1", "i2"), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
 		annotationPrefix+"group.name: "+group+g.consent()+", "+annotationPrefix+"actions.act: '"+action+"'", "", "evil.com", "/", "act")
 	return strings.Replace(doc, "number: 80", "name: use-annotation", 1)
 }
@@ -54,16 +54,16 @@ func (g *adoptionGrammar) memberWithVictimTargetGroup() string {
 func (g *adoptionGrammar) accelerator() string {
 	var endpoints []string
 	for range 1 + g.IntN(3) {
-		endpoints = append(endpoints, g.any("{type: EndpointID, endpointID: $LBARN0}", "{type: EndpointID, endpointID: $LBARN1}", "{type: EndpointID, endpointID: $LBARN2}",
+		endpoints = append(endpoints, g.pickText("{type: EndpointID, endpointID: $LBARN0}", "{type: EndpointID, endpointID: $LBARN1}", "{type: EndpointID, endpointID: $LBARN2}",
 			"{type: Ingress, namespace: pay, name: front}", "{type: Ingress, namespace: pay, name: solo}", "{type: Gateway, namespace: pay, name: edge}", "{type: Gateway, namespace: pay, name: solo}",
-			"{type: Service, namespace: pay, name: mail}", "{type: Gateway, name: "+g.any(deletable[cluster.KindGateway]...)+"}", "{type: Ingress, name: "+g.any(deletable[cluster.KindIngress]...)+"}", "{type: Service, name: l0}"))
+			"{type: Service, namespace: pay, name: mail}", "{type: Gateway, name: "+g.pickText(attackerObjectNames[cluster.KindGateway]...)+"}", "{type: Ingress, name: "+g.pickText(attackerObjectNames[cluster.KindIngress]...)+"}", "{type: Service, name: l0}"))
 	}
 	return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {%slisteners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [%s]}]}]}\n",
-		g.any(deletable[cluster.KindGlobalAccelerator]...), g.any("", "", `tags: {aga.k8s.aws/stack: pay/front}, `), strings.Join(endpoints, ", "))
+		g.pickText(attackerObjectNames[cluster.KindGlobalAccelerator]...), g.pickText("", "", `tags: {aga.k8s.aws/stack: pay/front}, `), strings.Join(endpoints, ", "))
 }
 
-// contested checks histories in which the adoption of load balancers is contested.
-type contested struct{ *adoptionWorld }
+// contestedAdoption checks histories in which the adoption of load balancers is contested.
+type contestedAdoption struct{ *adoptionWorld }
 
 // memberChanges are changes of a member of an IngressGroup that has consented or whose load balancer was adopted.
 var memberChanges = map[string]func(ing *networkingv1.Ingress){
@@ -80,8 +80,8 @@ var memberChanges = map[string]func(ing *networkingv1.Ingress){
 	"drops all finalizers":   func(ing *networkingv1.Ingress) { ing.Finalizers = nil },
 }
 
-// turn changes an Ingress of the attacker, if it exists. Afterwards it does not count as consenting.
-func (w contested) turn(ref cluster.Ref, how string) {
+// changeIngress changes an Ingress of the attacker, if it exists. Afterwards it does not count as consenting.
+func (w contestedAdoption) changeIngress(ref cluster.Ref, how string) {
 	ing, ok := mustValue(w.Store.Get(ref)).(*networkingv1.Ingress)
 	if !ok {
 		return
@@ -89,7 +89,7 @@ func (w contested) turn(ref cluster.Ref, how string) {
 	ing = ing.DeepCopy()
 	delete(ing.Annotations, "consents")
 	memberChanges[how](ing)
-	if _, err := w.Store.Update(ing, cluster.Main); err != nil {
+	if _, err := w.Store.Update(ing, cluster.MainPart); err != nil {
 		w.rec.Fatal(err)
 	}
 	if how == "stays with a finalizer" {
@@ -101,7 +101,7 @@ func (w contested) turn(ref cluster.Ref, how string) {
 
 // checkAccelerators checks that no accelerator of the attacker has an endpoint of the victims. The load balancer of
 // an IngressGroup that everybody may join is a valid endpoint for each member.
-func (w contested) checkAccelerators() {
+func (w contestedAdoption) checkAccelerators() {
 	s := w.Emulator.Store()
 	s.Lock()
 	defer s.Unlock()
@@ -110,16 +110,16 @@ func (w contested) checkAccelerators() {
 		for _, l := range a.Listeners {
 			for _, group := range l.Groups {
 				for _, e := range group.Endpoints {
-					switch lb := w.of[e.ID]; {
+					switch lb := w.namesByARN[e.ID]; {
 					case of == "pay/front" && lb != "edge":
-						w.rec.once("the victims' accelerator leads to %s", e.ID)
+						w.rec.recordFirst("the victims' accelerator leads to %s", e.ID)
 					case of == "pay/front", lb == "", w.tenancy != closedGroups && (lb == "edge" || lb == "shared"):
 					default:
-						w.rec.once("accelerator %s of %s leads to the load balancer of %s", a.Name, of, lb)
+						w.rec.recordFirst("accelerator %s of %s leads to the load balancer of %s", a.Name, of, lb)
 					}
 				}
 				if of == "pay/front" && len(group.Endpoints) != 1 {
-					w.rec.once("the victims' accelerator has %d endpoints", len(group.Endpoints))
+					w.rec.recordFirst("the victims' accelerator has %d endpoints", len(group.Endpoints))
 				}
 			}
 		}
@@ -143,14 +143,14 @@ var stacksOfVictimLoadBalancers = map[model.StackID]string{
 }
 
 // checkPlan checks that no step is planned for a stack whose load balancer a Gateway has adopted.
-func (w contested) checkPlan(d engine.Draft) {
-	o := w.owed[stacksOfVictimLoadBalancers[d.Translated.ID]]
+func (w contestedAdoption) checkPlan(d engine.Draft) {
+	o := w.expected[stacksOfVictimLoadBalancers[d.TranslatedStack.ID]]
 	if o == nil || slices.Contains(o.states, ownState) || w.released {
 		return
 	}
 	for _, s := range d.Plan.Steps {
 		if s.Address.Kind != plan.Finalizer {
-			w.rec.once("%s plans to %s %s while a Gateway has its load balancer", d.Translated.ID.Title(), s.Verb, s.Address)
+			w.rec.recordFirst("%s plans to %s %s while a Gateway has its load balancer", d.TranslatedStack.ID.Title(), s.Verb, s.Address)
 			return
 		}
 	}

@@ -20,12 +20,12 @@ func (w *adoptionWorld) readAnswers() map[string]map[string]string {
 	p, unlock := w.partition()
 	defer unlock()
 	a := &awsReading{w: w.asCluster(), p: p}
-	rules, out := a.rules(func(arn string) bool { return w.of[arn] != "" }), map[string]map[string]string{}
+	rules, out := a.rules(func(arn string) bool { return w.namesByARN[arn] != "" }), map[string]map[string]string{}
 	for _, r := range adoptionRequests {
 		if out[r.lb] == nil {
 			out[r.lb] = map[string]string{}
 		}
-		text := a.answerOf(rules[endpoint{w.arns[r.lb], r.port}], request{host: r.host, path: r.path}.facts()).text
+		text := a.answerOf(rules[loadBalancerPort{w.arns[r.lb], r.port}], request{host: r.host, path: r.path}.facts()).text
 		out[r.lb][r.String()] = strings.ReplaceAll(text, "pay/api", "pay/web-2") // the Services have the same pods
 	}
 	return out
@@ -41,7 +41,7 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 		return map[string]string{"load balancer": "gone"}
 	}
 	tags := maps.Clone(lb.Tags)
-	maps.DeleteFunc(tags, func(k, _ string) bool { return strings.HasPrefix(k, naming.NamespacesTag) })
+	maps.DeleteFunc(tags, func(k, _ string) bool { return strings.HasPrefix(k, naming.AdoptedNamespacesTag) })
 	out["load balancer"] = fmt.Sprint(lb.Name, lb.Type, lb.Scheme, lb.Addressing, lb.Zones, lb.Attributes, tags)
 	var groups []string
 	for _, id := range lb.SecurityGroups {
@@ -66,7 +66,7 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 		}
 	}
 	for _, g := range p.ELB.TargetGroups {
-		if g.LoadBalancer == lb.ARN && victims(g) {
+		if g.LoadBalancer == lb.ARN && isOfVictims(g) {
 			out["target group "+g.Name] = fmt.Sprint(g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, g.Attributes, g.Tags, targetsOf(g))
 		}
 	}
@@ -74,8 +74,8 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 	return out
 }
 
-// objectsOf are the Ingresses and the Service whose status shows a load balancer.
-var objectsOf = map[string][]cluster.Ref{
+// statusObjectsByName are the Ingresses and the Service whose status shows a load balancer.
+var statusObjectsByName = map[string][]cluster.Ref{
 	"shared": {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
 	"edge":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "front"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "post"}},
 	"solo":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "solo"}},
@@ -90,7 +90,7 @@ func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out 
 		}
 		return host
 	}
-	for _, ref := range objectsOf[name] {
+	for _, ref := range statusObjectsByName[name] {
 		switch o := mustValue(w.Store.Get(ref)).(type) {
 		case *networkingv1.Ingress:
 			for _, i := range o.Status.LoadBalancer.Ingress {
@@ -126,8 +126,8 @@ func (w *adoptionWorld) readObjects(name string, lb *emulated.LoadBalancer, out 
 	}
 }
 
-// differs returns the first setting that differs from a state, or "" if there is none.
-func differs(want, got map[string]string) string {
+// firstDifference returns the first setting that differs from a state, or "" if there is none.
+func firstDifference(want, got map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if got[k] != want[k] {
 			return fmt.Sprintf("%s: %q, want %q", k, got[k], want[k])
@@ -141,8 +141,8 @@ func differs(want, got map[string]string) string {
 	return ""
 }
 
-// stacksOfVictims are the values of the victims' stack tags.
-var stacksOfVictims = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
+// victimStackTags are the values of the victims' stack tags.
+var victimStackTags = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
 
 // victimTag returns the tag that marks a resource as the victims', or "" if there is none.
 func (w *adoptionWorld) victimTag(tags map[string]string) string {
@@ -151,7 +151,7 @@ func (w *adoptionWorld) victimTag(tags map[string]string) string {
 			continue // an Ingress that joins it later has its own load balancer
 		}
 		_, stack, adopted := strings.Cut(v, ":")
-		if strings.HasSuffix(k, "/stack") && slices.Contains(stacksOfVictims, v) || k == naming.AdoptedTag && adopted && slices.Contains(stacksOfVictims, stack) {
+		if strings.HasSuffix(k, "/stack") && slices.Contains(victimStackTags, v) || k == naming.AdoptedTag && adopted && slices.Contains(victimStackTags, stack) {
 			return k + "=" + v
 		}
 	}
@@ -174,10 +174,10 @@ func (w *adoptionWorld) checkTags() {
 	defer unlock()
 	for arn, lb := range p.ELB.LoadBalancers {
 		switch tag := w.victimTag(lb.Tags); {
-		case w.of[arn] == "" && tag != "":
-			w.rec.once("load balancer %s of another has tag %s", lb.Name, tag)
-		case w.of[arn] != "" && attackerTag(lb.Tags) != "":
-			w.rec.once("load balancer %s of the victims has tag %s", lb.Name, attackerTag(lb.Tags))
+		case w.namesByARN[arn] == "" && tag != "":
+			w.rec.recordFirst("load balancer %s of another has tag %s", lb.Name, tag)
+		case w.namesByARN[arn] != "" && attackerTag(lb.Tags) != "":
+			w.rec.recordFirst("load balancer %s of the victims has tag %s", lb.Name, attackerTag(lb.Tags))
 		}
 	}
 	for _, g := range p.ELB.TargetGroups {
@@ -186,31 +186,31 @@ func (w *adoptionWorld) checkTags() {
 		// that everybody may use.
 		guest := strings.HasSuffix(tag, "/stack=pay/edge") || w.tenancy != closedGroups && strings.HasPrefix(tag, "ingress.k8s.aws/stack=") && !strings.HasSuffix(tag, "pay/solo")
 		switch {
-		case !victims(g):
+		case !isOfVictims(g):
 			if tag != "" && !guest {
-				w.rec.once("target group %s of another has tag %s", g.Name, tag)
+				w.rec.recordFirst("target group %s of another has tag %s", g.Name, tag)
 			}
 		case attackerTag(g.Tags) != "":
-			w.rec.once("target group %s of the victims has tag %s", g.Name, attackerTag(g.Tags))
-		case g.LoadBalancer != "" && w.of[g.LoadBalancer] == "":
-			w.rec.once("target group %s of the victims serves %s", g.Name, g.LoadBalancer)
+			w.rec.recordFirst("target group %s of the victims has tag %s", g.Name, attackerTag(g.Tags))
+		case g.LoadBalancer != "" && w.namesByARN[g.LoadBalancer] == "":
+			w.rec.recordFirst("target group %s of the victims serves %s", g.Name, g.LoadBalancer)
 		default:
 			for _, t := range g.Targets {
 				if slices.Contains(attackerAddresses, t.ID) {
-					w.rec.once("target group %s of the victims has target %s", g.Name, t.ID)
+					w.rec.recordFirst("target group %s of the victims has target %s", g.Name, t.ID)
 				}
 			}
 		}
 	}
 	for id, g := range p.SecurityGroups {
 		switch tag := w.victimTag(p.Tags[id]); {
-		case !w.groups[id] && tag != "":
-			w.rec.once("security group %s of another has tag %s", g.Name, tag)
-		case w.groups[id] && attackerTag(p.Tags[id]) != "":
-			w.rec.once("security group %s of the victims has tag %s", g.Name, attackerTag(p.Tags[id]))
+		case !w.securityGroups[id] && tag != "":
+			w.rec.recordFirst("security group %s of another has tag %s", g.Name, tag)
+		case w.securityGroups[id] && attackerTag(p.Tags[id]) != "":
+			w.rec.recordFirst("security group %s of the victims has tag %s", g.Name, attackerTag(p.Tags[id]))
 		}
 	}
-	if node := p.SecurityGroups[w.World.NodeSG]; w.nodes != "" && strings.Join(sourcesOf(node, 8080), " ") != w.nodes {
-		w.rec.once("the victims' pods are reached from %v, want %s", sourcesOf(node, 8080), w.nodes)
+	if node := p.SecurityGroups[w.World.NodeSG]; w.nodeRules != "" && strings.Join(sourcesOf(node, 8080), " ") != w.nodeRules {
+		w.rec.recordFirst("the victims' pods are reached from %v, want %s", sourcesOf(node, 8080), w.nodeRules)
 	}
 }

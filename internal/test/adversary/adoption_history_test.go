@@ -18,34 +18,34 @@ import (
 // adoptionHistories is the number of histories of attacks on adoptions from which an ordinary test run selects.
 const adoptionHistories = 18
 
-// adoptedWithin is the maximum time until an act of the victims is effective and all tags and finalizers are written.
-const adoptedWithin = 2 * time.Minute
+// maxAdoptionTime is the maximum time until an act of the victims is effective and all tags and finalizers are written.
+const maxAdoptionTime = 2 * time.Minute
 
 // adoptionHistory is a sequence of the victims' acts, with moves of the attacker between them and between the calls
 // that they cause.
 type adoptionHistory struct {
-	seed    uint64
-	tenancy tenancy
-	shadow  bool // the victims' Gateways exist from the beginning, as dry runs
-	back    [4]way
-	// first is set if the attacker's objects are deleted before those of the victims.
-	first bool
-	// hurried are acts that do not wait for the previous one.
-	hurried []bool
-	moves   []adoptionMove
+	seed           uint64
+	tenancy        tenancy
+	startsAsDryRun bool // the victims' Gateways exist from the beginning, as dry runs
+	returnWays     [4]returnWay
+	// deletesAttackerFirst is set if the attacker's objects are deleted before those of the victims.
+	deletesAttackerFirst bool
+	// actsWithoutWait are acts that do not wait for the previous one.
+	actsWithoutWait []bool
+	moves           []adoptionMove
 }
 
 // adoptionMove is a move of the attacker, or a restart of the controller.
 type adoptionMove struct {
 	// act is the act of the victims after which the move is made; calls is the number of mutating calls after that
 	// act before the move. Without calls the move waits for the time.
-	act, calls int
-	wait       time.Duration
-	write      string
-	gone       cluster.Ref
-	show       bool   // forges a status
-	turn       string // a change of an Ingress
-	restart    bool
+	act, calls    int
+	wait          time.Duration
+	documents     string
+	target        cluster.Ref
+	forgesStatus  bool   // forges a status
+	ingressChange string // a change of an Ingress
+	restart       bool
 }
 
 func (m adoptionMove) String() string {
@@ -56,32 +56,32 @@ func (m adoptionMove) String() string {
 	switch {
 	case m.restart:
 		return at + ": the controller is started again"
-	case m.show:
-		return at + ": forge the status of " + m.gone.String()
-	case m.turn != "":
-		return at + ": " + m.gone.String() + " " + m.turn
-	case m.write == "":
-		return at + ": delete " + m.gone.String()
+	case m.forgesStatus:
+		return at + ": forge the status of " + m.target.String()
+	case m.ingressChange != "":
+		return at + ": " + m.target.String() + " " + m.ingressChange
+	case m.documents == "":
+		return at + ": delete " + m.target.String()
 	}
-	return at + ": write\n" + strings.TrimSpace(m.write)
+	return at + ": write\n" + strings.TrimSpace(m.documents)
 }
 
 func adoptionHistoryOf(seed uint64) adoptionHistory {
 	g := &adoptionGrammar{Rand: rand.New(rand.NewPCG(seed, 19)), tenancy: tenancy(seed % 3)}
-	h := adoptionHistory{seed: seed, tenancy: g.tenancy, shadow: g.chance(50), first: g.chance(60)}
-	for i := range h.back {
-		h.back[i] = way(g.IntN(3))
+	h := adoptionHistory{seed: seed, tenancy: g.tenancy, startsAsDryRun: g.chance(50), deletesAttackerFirst: g.chance(60)}
+	for i := range h.returnWays {
+		h.returnWays[i] = returnWay(g.IntN(3))
 	}
-	for range honestActs(h.back) {
-		h.hurried = append(h.hurried, g.chance(25))
+	for range adoptionActs(h.returnWays) {
+		h.actsWithoutWait = append(h.actsWithoutWait, g.chance(25))
 	}
-	h.moves = append(h.moves, adoptionMove{act: -1, write: g.service()}, adoptionMove{act: -1, write: imitation})
-	released := len(h.hurried) - 2
-	for act := -1; act < len(h.hurried); act++ {
+	h.moves = append(h.moves, adoptionMove{act: -1, documents: g.service()}, adoptionMove{act: -1, documents: imitatedSettings})
+	released := len(h.actsWithoutWait) - 2
+	for act := -1; act < len(h.actsWithoutWait); act++ {
 		for range g.IntN(4) {
 			m := g.move()
 			if act >= released && g.chance(60) { // to get the load balancer
-				m = adoptionMove{wait: m.wait, write: g.member()}
+				m = adoptionMove{wait: m.wait, documents: g.member()}
 			}
 			if m.act = act; g.chance(40) {
 				m.calls = 1 + g.IntN(30)
@@ -89,8 +89,8 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 			h.moves = append(h.moves, m)
 		}
 		if act == released-2 && g.chance(60) { // no member may block the last adoption
-			for _, name := range deletable[cluster.KindIngress] {
-				h.moves = append(h.moves, adoptionMove{act: act, gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: name}})
+			for _, name := range attackerObjectNames[cluster.KindIngress] {
+				h.moves = append(h.moves, adoptionMove{act: act, target: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: name}})
 			}
 		}
 	}
@@ -99,11 +99,11 @@ func adoptionHistoryOf(seed uint64) adoptionHistory {
 
 func (h adoptionHistory) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "IngressGroups are %s, shadow %t, the attacker leaves first %t", h.tenancy, h.shadow, h.first)
-	acts := honestActs(h.back)
+	fmt.Fprintf(&b, "IngressGroups are %s, shadow %t, the attacker leaves first %t", h.tenancy, h.startsAsDryRun, h.deletesAttackerFirst)
+	acts := adoptionActs(h.returnWays)
 	for act := -1; act < len(acts); act++ {
 		if act >= 0 {
-			fmt.Fprintf(&b, "\n--- %s (hurried %t)", acts[act].name, h.hurried[act])
+			fmt.Fprintf(&b, "\n--- %s (hurried %t)", acts[act].name, h.actsWithoutWait[act])
 		}
 		for _, m := range h.moves {
 			if m.act == act {
@@ -114,9 +114,9 @@ func (h adoptionHistory) String() string {
 	return b.String()
 }
 
-var adoptionCourses struct {
+var adoptionBaselines struct {
 	sync.Mutex
-	known map[tenancy]*adoptionCourse
+	known map[tenancy]*adoptionBaseline
 }
 
 // TestAdoptionHistories runs random histories of a tenant that interferes with adoptions: Gateways of victims adopt
@@ -131,7 +131,7 @@ func TestAdoptionHistories(t *testing.T) {
 			break
 		}
 		h := adoptionHistoryOf(seed)
-		failures := playAdoptions(t, h)
+		failures := runAdoptionHistory(t, h)
 		switch {
 		case len(failures) == 0:
 		case withoutShrinking:
@@ -147,7 +147,7 @@ func TestAdoptionHistories(t *testing.T) {
 // adoptionSeeds returns the seeds from the environment, or the smallest selection of the first ones that covers each
 // tenancy, each way of return, each kind of object that is written or deleted, and each turn.
 func adoptionSeeds() []uint64 {
-	first, n := seedsOf(uint64(seeds.Amount(0, adoptionHistories)))
+	first, n := seedRange(uint64(seeds.Amount(0, adoptionHistories)))
 	var out []uint64
 	for seed := first; seed < first+n; seed++ {
 		out = append(out, seed)
@@ -158,16 +158,16 @@ func adoptionSeeds() []uint64 {
 	var all [][]string
 	for seed := range uint64(adoptionHistories) {
 		h := adoptionHistoryOf(seed)
-		elements := []string{fmt.Sprint(h.tenancy), fmt.Sprint("shadow ", h.shadow, " leaves first ", h.first), fmt.Sprint("hurries ", slices.Contains(h.hurried, true))}
-		for i, by := range h.back {
+		elements := []string{fmt.Sprint(h.tenancy), fmt.Sprint("shadow ", h.startsAsDryRun, " leaves first ", h.deletesAttackerFirst), fmt.Sprint("hurries ", slices.Contains(h.actsWithoutWait, true))}
+		for i, by := range h.returnWays {
 			elements = append(elements, fmt.Sprint("way back ", i, by))
 		}
 		for _, m := range h.moves {
-			what := m.turn
-			if m.write != "" {
-				what = m.write[:strings.Index(m.write, "metadata")] // version and kind
+			what := m.ingressChange
+			if m.documents != "" {
+				what = m.documents[:strings.Index(m.documents, "metadata")] // version and kind
 			}
-			elements = append(elements, fmt.Sprint(what, m.gone.Kind, m.show, m.restart, m.calls > 0), fmt.Sprint("act ", m.act))
+			elements = append(elements, fmt.Sprint(what, m.target.Kind, m.forgesStatus, m.restart, m.calls > 0), fmt.Sprint("act ", m.act))
 		}
 		all = append(all, elements)
 	}
@@ -187,7 +187,7 @@ func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adopti
 			tried++
 			o := h
 			o.moves = slices.Delete(slices.Clone(h.moves), from, min(from+size, len(h.moves)))
-			if f := playAdoptions(t, o); len(f) > 0 && kindOf(f[0]) == kindOf(failures[0]) {
+			if f := runAdoptionHistory(t, o); len(f) > 0 && failureSubject(f[0]) == failureSubject(failures[0]) {
 				h, failures = o, f
 				continue
 			}
@@ -198,67 +198,67 @@ func shrinkAdoptions(t *testing.T, h adoptionHistory, failures []string) (adopti
 }
 
 // runAdoptionsWithoutAttacker returns the results of a run without the attacker.
-func runAdoptionsWithoutAttacker(t *testing.T, of tenancy) *adoptionCourse {
+func runAdoptionsWithoutAttacker(t *testing.T, of tenancy) *adoptionBaseline {
 	t.Helper()
-	adoptionCourses.Lock()
-	defer adoptionCourses.Unlock()
-	if c := adoptionCourses.known[of]; c != nil {
+	adoptionBaselines.Lock()
+	defer adoptionBaselines.Unlock()
+	if c := adoptionBaselines.known[of]; c != nil {
 		return c
 	}
-	c := &adoptionCourse{answers: map[string]map[string]map[string]string{}, settings: map[string]map[string]map[string]string{}}
-	for _, by := range []way{byDryRun, byAnnotation, byDeletion} { // the states are the same for all ways
-		h := adoptionHistory{tenancy: of, shadow: by == byDryRun, back: [4]way{by, by, by, by}, first: true}
-		h.hurried = make([]bool, len(honestActs(h.back)))
+	c := &adoptionBaseline{answers: map[string]map[string]map[string]string{}, settings: map[string]map[string]map[string]string{}}
+	for _, by := range []returnWay{returnByDryRun, returnByAnnotation, returnByDeletion} { // the states are the same for all ways
+		h := adoptionHistory{tenancy: of, startsAsDryRun: by == returnByDryRun, returnWays: [4]returnWay{by, by, by, by}, deletesAttackerFirst: true}
+		h.actsWithoutWait = make([]bool, len(adoptionActs(h.returnWays)))
 		w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h}
-		if failures := w.play(t, c); len(failures) > 0 {
+		if failures := w.runActs(t, c); len(failures) > 0 {
 			t.Fatalf("IngressGroups are %s, %s, without an attacker: %s\n%s", of, by, strings.Join(failures, "\n"), strings.Join(w.gatewayWorld.moves, "\n"))
 		}
 		c.calls = max(c.calls, w.Emulator.Calls().Total())
 	}
-	if adoptionCourses.known == nil {
-		adoptionCourses.known = map[tenancy]*adoptionCourse{}
+	if adoptionBaselines.known == nil {
+		adoptionBaselines.known = map[tenancy]*adoptionBaseline{}
 	}
-	adoptionCourses.known[of] = c
+	adoptionBaselines.known[of] = c
 	return c
 }
 
-// playAdoptions runs a history, and returns the failures.
-func playAdoptions(t *testing.T, h adoptionHistory) []string {
+// runAdoptionHistory runs a history, and returns the failures.
+func runAdoptionHistory(t *testing.T, h adoptionHistory) []string {
 	t.Helper()
-	w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h, course: runAdoptionsWithoutAttacker(t, h.tenancy)}
-	return w.play(t, w.course)
+	w := &adoptionWorld{gatewayWorld: &gatewayWorld{}, adoptionHistory: h, baseline: runAdoptionsWithoutAttacker(t, h.tenancy)}
+	return w.runActs(t, w.baseline)
 }
 
-func (w *adoptionWorld) play(t *testing.T, c *adoptionCourse) []string {
+func (w *adoptionWorld) runActs(t *testing.T, c *adoptionBaseline) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer recoverStop()
-		w.start(c)
-		for i, act := range honestActs(w.back) {
+		w.createVictims(c)
+		for i, act := range adoptionActs(w.returnWays) {
 			if w.makeMovesAfter(i - 1); w.rec.Failed() {
 				return
 			}
-			if i == 0 || !w.hurried[i-1] || act.after != "" {
-				w.confirm(c)
+			if i == 0 || !w.actsWithoutWait[i-1] || act.requiredState != "" {
+				w.awaitExpectedStates(c)
 			}
-			if act.after != "" && (!slices.Equal(w.owed[act.lb].states, []string{act.after}) || w.shared()) {
+			if act.requiredState != "" && (!slices.Equal(w.expected[act.lb].states, []string{act.requiredState}) || w.wasAttackerMember()) {
 				break
 			}
 			w.perform(act)
 		}
-		w.makeMovesAfter(len(w.hurried) - 1)
-		w.confirm(c)
+		w.makeMovesAfter(len(w.actsWithoutWait) - 1)
+		w.awaitExpectedStates(c)
 		if !w.rec.Failed() {
-			w.finish(c)
+			w.deleteAllAndCheck(c)
 		}
 	})
 	return w.rec.failures
 }
 
-// shared reports whether Ingresses of the attacker were also members of IngressGroup edge when its load balancer was
+// wasAttackerMember reports whether Ingresses of the attacker were also members of IngressGroup edge when its load balancer was
 // adopted. The load balancer is returned to them if the Gateway does not ask for it any more.
-func (w *adoptionWorld) shared() bool {
+func (w *adoptionWorld) wasAttackerMember() bool {
 	p, unlock := w.partition()
 	defer unlock()
 	return slices.Contains(naming.AdoptedNamespaces(p.ELB.LoadBalancers[w.arns["edge"]].Tags), attackerNamespace)

@@ -26,10 +26,10 @@ type adoptionGrammar struct {
 
 func (g *adoptionGrammar) chance(percent int) bool { return g.IntN(100) < percent }
 
-func (g *adoptionGrammar) any(of ...string) string { return of[g.IntN(len(of))] }
+func (g *adoptionGrammar) pickText(of ...string) string { return of[g.IntN(len(of))] }
 
-// deletable are the kinds and names of the attacker's objects.
-var deletable = map[cluster.Kind][]string{
+// attackerObjectNames are the kinds and names of the attacker's objects.
+var attackerObjectNames = map[cluster.Kind][]string{
 	cluster.KindGateway: {"g0", "g1", "edge", "solo"}, cluster.KindIngress: {"i0", "i1", "i2", "front", "solo"}, cluster.KindService: {"e0", "e1", "l0", "mail"},
 	cluster.KindHTTPRoute: {"r0", "r1", "r2", "alike"}, cluster.KindTCPRoute: {"r0", "r1", "r2"}, cluster.KindBinding: {"b0", "b1", "b2"},
 	cluster.KindGlobalAccelerator: {"a0", "a1"},
@@ -40,46 +40,46 @@ func (g *adoptionGrammar) move() adoptionMove {
 	m := adoptionMove{wait: time.Duration(1+g.IntN(40)) * time.Second}
 	switch n := g.IntN(130); {
 	case n >= 122:
-		m.write = g.competingGateways()
+		m.documents = g.competingGateways()
 	case n >= 116:
-		m.write = g.memberWithVictimTargetGroup()
+		m.documents = g.memberWithVictimTargetGroup()
 	case n >= 110:
-		m.write = g.accelerator()
+		m.documents = g.accelerator()
 	case n >= 100:
-		m.turn = g.any(slices.Sorted(maps.Keys(memberChanges))...)
-		m.gone = cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: g.any(deletable[cluster.KindIngress]...)}
+		m.ingressChange = g.pickText(slices.Sorted(maps.Keys(memberChanges))...)
+		m.target = cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: g.pickText(attackerObjectNames[cluster.KindIngress]...)}
 	case n < 20:
-		m.write = g.gateway()
+		m.documents = g.gateway()
 	case n < 24:
-		m.write = imitation + "---\n" + imitatingGateway
+		m.documents = imitatedSettings + "---\n" + imitatingGateway
 	case n < 48:
-		m.write = g.ingress()
+		m.documents = g.ingress()
 	case n < 56:
-		m.write = g.exposed()
+		m.documents = g.serviceWithNLB()
 	case n < 66:
-		m.write = g.route()
+		m.documents = g.route()
 	case n < 72:
-		m.write = g.configuration()
+		m.documents = g.configuration()
 	case n < 80:
-		m.write = g.binding()
+		m.documents = g.binding()
 	case n < 83:
-		m.write = g.service()
+		m.documents = g.service()
 	case n < 87:
 		kind := []cluster.Kind{cluster.KindGateway, cluster.KindIngress, cluster.KindService}[g.IntN(3)]
-		m.show, m.gone = true, cluster.Ref{Kind: kind, Namespace: attackerNamespace, Name: g.any(deletable[kind]...)}
+		m.forgesStatus, m.target = true, cluster.Ref{Kind: kind, Namespace: attackerNamespace, Name: g.pickText(attackerObjectNames[kind]...)}
 	case n < 90:
 		m.restart = true
 	default:
 		kinds := []cluster.Kind{cluster.KindGateway, cluster.KindGateway, cluster.KindIngress, cluster.KindIngress, cluster.KindService, cluster.KindHTTPRoute, cluster.KindTCPRoute, cluster.KindBinding, cluster.KindGlobalAccelerator}
 		kind := kinds[g.IntN(len(kinds))]
-		m.gone = cluster.Ref{Kind: kind, Namespace: attackerNamespace, Name: g.any(deletable[kind]...)}
+		m.target = cluster.Ref{Kind: kind, Namespace: attackerNamespace, Name: g.pickText(attackerObjectNames[kind]...)}
 	}
 	return m
 }
 
-// adoptValues are values of the adopt annotation of a Gateway: load balancers of the victims, those of the attacker,
+// adoptAnnotationValues are values of the adopt annotation of a Gateway: load balancers of the victims, those of the attacker,
 // and invalid values.
-var adoptValues = []string{
+var adoptAnnotationValues = []string{
 	"ingress-group/edge", "ingress-group/edge", "ingress-group/edge", "ingress-group/shared", "ingress-group/shared", "ingress/pay/solo", "ingress/pay/solo", "service/pay/mail", "service/pay/mail",
 	"ingress-group/own", "ingress-group/own", "ingress/i0", "ingress/evil/i1", "service/l0", "service/evil/l0", "ingress-group/none",
 	"ingress/pay/front", "ingress-group/pay/edge", "ingress-group/", "ingress-group", "edge", "gateway/pay/edge", "ingress//solo", "service/pay/mail/25", "Ingress/pay/solo", " ingress-group/edge", "ingress-group/EDGE", "../pay/solo",
@@ -87,19 +87,19 @@ var adoptValues = []string{
 
 // dryRun returns a random dry-run annotation.
 func (g *adoptionGrammar) dryRun() string {
-	return g.any("", "", "", ", "+dryRunAnnotation, ", "+dryRunAnnotation, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
+	return g.pickText("", "", "", ", "+dryRunAnnotation, ", "+dryRunAnnotation, `, gateway.k8s.aws/dry-run: "false"`, `, gateway.k8s.aws/dry-run: "TRUE"`)
 }
 
 func (g *adoptionGrammar) finalizers(of ...string) string {
 	if g.chance(70) {
 		return ""
 	}
-	return "  finalizers: [" + g.any(of...) + "]\n"
+	return "  finalizers: [" + g.pickText(of...) + "]\n"
 }
 
 func (g *adoptionGrammar) gateway() string {
-	name, class := g.any(deletable[cluster.KindGateway]...), g.any("alb", "alb", "alb", "nlb", "other")
-	adopts := "fulcrum.dev/adopt: \"" + adoptValues[g.IntN(len(adoptValues))] + "\"" + g.dryRun()
+	name, class := g.pickText(attackerObjectNames[cluster.KindGateway]...), g.pickText("alb", "alb", "alb", "nlb", "other")
+	adopts := "fulcrum.dev/adopt: \"" + adoptAnnotationValues[g.IntN(len(adoptAnnotationValues))] + "\"" + g.dryRun()
 	if g.chance(15) {
 		adopts = "a: b" + g.dryRun()
 	}
@@ -107,10 +107,10 @@ func (g *adoptionGrammar) gateway() string {
 	if class == "alb" && g.chance(80) {
 		configuration = ", parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c0}"
 	}
-	return gatewayOfEvil(name, adopts, g.finalizers("gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", "gateway.k8s.aws/alb, "+foreignFinalizer, foreignFinalizer), class, configuration)
+	return attackerGatewayDoc(name, adopts, g.finalizers("gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", "gateway.k8s.aws/alb, "+foreignFinalizer, foreignFinalizer), class, configuration)
 }
 
-func gatewayOfEvil(name, annotations, finalizers, class, configuration string) string {
+func attackerGatewayDoc(name, annotations, finalizers, class, configuration string) string {
 	listener := map[string]string{"alb": "{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}", "nlb": "{name: tcp, port: 25, protocol: TCP}", "other": "{name: http, port: 80, protocol: HTTP}"}[class]
 	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -127,11 +127,11 @@ metadata:
 
 // consent returns an annotation that consents to a random Gateway.
 func (g *adoptionGrammar) consent() string {
-	return ", fulcrum.dev/adopted-by: \"" + g.any("pay/edge", "pay/edge", "pay/edge", "evil/g0", "g0", "edge", "pay/solo", "pay/mail", "pay/", "/", "pay/edge/x", "") + "\""
+	return ", fulcrum.dev/adopted-by: \"" + g.pickText("pay/edge", "pay/edge", "pay/edge", "evil/g0", "g0", "edge", "pay/solo", "pay/mail", "pay/", "/", "pay/edge/x", "") + "\""
 }
 
-// consents marks an Ingress that consents and is valid.
-const consents = `, consents: "true"`
+// consentMark marks an Ingress that consents and is valid.
+const consentMark = `, consents: "true"`
 
 // forgedTags are tags that no tenant may set.
 var forgedTags = []string{
@@ -142,9 +142,9 @@ var forgedTags = []string{
 // ingress returns a random Ingress of the attacker. In an IngressGroup that everybody may join it uses its own host,
 // because there a member may take another member's host by its order.
 func (g *adoptionGrammar) ingress() string {
-	name, age, more := g.any(deletable[cluster.KindIngress]...), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), ""
-	group := g.any("edge", "edge", "edge", "edge", "shared", "own", "", "", "Edge", "pay/solo")
-	host := g.any("front.example.com", "post.example.com", "shop.example.com", "solo.example.com", "evil.com")
+	name, age, more := g.pickText(attackerObjectNames[cluster.KindIngress]...), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), ""
+	group := g.pickText("edge", "edge", "edge", "edge", "shared", "own", "", "", "Edge", "pay/solo")
+	host := g.pickText("front.example.com", "post.example.com", "shop.example.com", "solo.example.com", "evil.com")
 	if g.tenancy == sharedGroups {
 		host = "evil.com"
 	}
@@ -160,19 +160,19 @@ func (g *adoptionGrammar) ingress() string {
 		more += g.consent()
 	}
 	if g.chance(30) {
-		more += ", " + annotationPrefix + "group.order: \"" + g.any("-1000", "1000", "x") + "\""
+		more += ", " + annotationPrefix + "group.order: \"" + g.pickText("-1000", "1000", "x") + "\""
 	}
 	if g.chance(30) {
 		more += ", " + annotationPrefix + "tags: \"" + forgedTags[g.IntN(len(forgedTags))] + "\""
 	}
 	if g.chance(15) {
-		more += ", " + annotationPrefix + g.any("scheme: internet-facing", "load-balancer-name: evil", `listen-ports: "["`, "target-type: odd", `load-balancer-attributes: "idle_timeout.timeout_seconds=1"`, `inbound-cidrs: "0.0.0.0/0"`)
+		more += ", " + annotationPrefix + g.pickText("scheme: internet-facing", "load-balancer-name: evil", `listen-ports: "["`, "target-type: odd", `load-balancer-attributes: "idle_timeout.timeout_seconds=1"`, `inbound-cidrs: "0.0.0.0/0"`)
 	}
-	return ingressOfEvil(name, age, g.any("alb", "alb", "alb", "alb", "other", "none"), more, g.finalizers(finalizerOf("edge"), finalizerOf("edge"), finalizerOf("shared"), "ingress.k8s.aws/resources", finalizerOf("edge")+", "+foreignFinalizer, foreignFinalizer),
-		host, g.any("/", "/", "/new", "/x"), g.any("e0", "e1", "missing"))
+	return attackerIngressDoc(name, age, g.pickText("alb", "alb", "alb", "alb", "other", "none"), more, g.finalizers(finalizerOf("edge"), finalizerOf("edge"), finalizerOf("shared"), "ingress.k8s.aws/resources", finalizerOf("edge")+", "+foreignFinalizer, foreignFinalizer),
+		host, g.pickText("/", "/", "/new", "/x"), g.pickText("e0", "e1", "missing"))
 }
 
-func ingressOfEvil(name, age, class, annotations, finalizers, host, path, service string) string {
+func attackerIngressDoc(name, age, class, annotations, finalizers, host, path, service string) string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -184,19 +184,19 @@ metadata:
 `, name, age, annotations, finalizers, class, host, path, service)
 }
 
-// exposed returns a Service with an NLB.
-func (g *adoptionGrammar) exposed() string {
+// serviceWithNLB returns a Service with an NLB.
+func (g *adoptionGrammar) serviceWithNLB() string {
 	more := ""
 	if g.chance(60) {
 		more += g.consent()
 	}
 	if g.chance(30) {
-		more += serviceOption + "additional-resource-tags: \"" + forgedTags[g.IntN(len(forgedTags))] + "\""
+		more += serviceAnnotationStart + "additional-resource-tags: \"" + forgedTags[g.IntN(len(forgedTags))] + "\""
 	}
 	if g.chance(20) {
-		more += g.any(", fulcrum.dev/load-balancer-group: pay/mail", serviceOption+"name: evil", serviceOption+"scheme: internet-facing")
+		more += g.pickText(", fulcrum.dev/load-balancer-group: pay/mail", serviceAnnotationStart+"name: evil", serviceAnnotationStart+"scheme: internet-facing")
 	}
-	doc := sharedService(attackerNamespace, g.any("l0", "mail"), attackerAddresses[3], g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), more, g.any("{port: 25, targetPort: 8080}", "{port: 80, targetPort: 8080}"))
+	doc := sharedService(attackerNamespace, g.pickText("l0", "mail"), attackerAddresses[3], g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), more, g.pickText("{port: 25, targetPort: 8080}", "{port: 80, targetPort: 8080}"))
 	if f := g.finalizers("service.k8s.aws/resources", "service.k8s.aws/resources, "+foreignFinalizer, "group.service.k8s.aws/pay.mail"); f != "" {
 		doc = strings.Replace(doc, "namespace: evil,", "namespace: evil, "+strings.TrimSpace(f)+",", 1)
 	}
@@ -205,24 +205,24 @@ func (g *adoptionGrammar) exposed() string {
 
 // route returns a route for a Gateway of the victims or of the attacker.
 func (g *adoptionGrammar) route() string {
-	name, age := g.any("r0", "r1", "r2"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z")
+	name, age := g.pickText("r0", "r1", "r2"), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z")
 	if g.chance(15) {
 		return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: TCPRoute\nmetadata: {name: %s, namespace: evil, creationTimestamp: %q}\nspec: {parentRefs: [{name: %s}], rules: [{backendRefs: [{name: %s, port: 80}]}]}\n",
-			name, age, g.any("mail, namespace: pay", "g0", "g1"), g.any("e0", "mail, namespace: pay"))
+			name, age, g.pickText("mail, namespace: pay", "g0", "g1"), g.pickText("e0", "mail, namespace: pay"))
 	}
-	hosts := g.any("", "  hostnames: [front.example.com]\n", "  hostnames: [post.example.com, evil.com]\n", "  hostnames: [\"*.example.com\"]\n", "  hostnames: [evil.com]\n")
+	hosts := g.pickText("", "  hostnames: [front.example.com]\n", "  hostnames: [post.example.com, evil.com]\n", "  hostnames: [\"*.example.com\"]\n", "  hostnames: [evil.com]\n")
 	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: %s, namespace: evil, creationTimestamp: %q}
 spec:
   parentRefs: [%s]
 %s  rules: [{matches: [{path: {type: PathPrefix, value: %s}}], backendRefs: [%s]}]
-`, name, age, g.any("{name: edge, namespace: pay}", "{name: edge, namespace: pay}", "{name: edge, namespace: pay, sectionName: open}", "{name: edge, namespace: pay, sectionName: front}", "{name: edge, namespace: pay, sectionName: post}", "{name: solo, namespace: pay}", "{name: g0}", "{name: g1}, {name: edge}"),
-		hosts, g.any("/", "/new", "/new/x", "/x"), g.any("{name: e0, port: 80}", "{name: e0, port: 80}", "{name: e1, port: 80}", "{name: web, namespace: pay, port: 80}", "{name: missing, port: 80}", "{kind: TargetGroupName, name: $TGNAME0}"))
+`, name, age, g.pickText("{name: edge, namespace: pay}", "{name: edge, namespace: pay}", "{name: edge, namespace: pay, sectionName: open}", "{name: edge, namespace: pay, sectionName: front}", "{name: edge, namespace: pay, sectionName: post}", "{name: solo, namespace: pay}", "{name: g0}", "{name: g1}, {name: edge}"),
+		hosts, g.pickText("/", "/new", "/new/x", "/x"), g.pickText("{name: e0, port: 80}", "{name: e0, port: 80}", "{name: e1, port: 80}", "{name: web, namespace: pay, port: 80}", "{name: missing, port: 80}", "{kind: TargetGroupName, name: $TGNAME0}"))
 }
 
-// imitation are the settings of the victims' load balancers, so that no difference of settings prevents an adoption.
-var imitation = strings.NewReplacer("{name: web, namespace: pay}", "{name: c0, namespace: evil}").Replace(strings.Split(adoptionRoutes, "---\n")[0])
+// imitatedSettings are the settings of the victims' load balancers, so that no difference of settings prevents an adoption.
+var imitatedSettings = strings.NewReplacer("{name: web, namespace: pay}", "{name: c0, namespace: evil}").Replace(strings.Split(adoptionRoutes, "---\n")[0])
 
 // imitatingGateway is a Gateway that answers requests as an Ingress of the victims does.
 const imitatingGateway = `apiVersion: gateway.networking.k8s.io/v1
@@ -241,24 +241,24 @@ spec: {parentRefs: [{name: solo}], hostnames: [solo.example.com], rules: [{backe
 
 // member returns a consenting Ingress of IngressGroup edge.
 func (g *adoptionGrammar) member() string {
-	host := g.any("front.example.com", "post.example.com", "evil.com")
+	host := g.pickText("front.example.com", "post.example.com", "evil.com")
 	if g.tenancy == sharedGroups {
 		host = "evil.com"
 	}
-	return ingressOfEvil(g.any(deletable[cluster.KindIngress]...), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb", annotationPrefix+"group.name: edge, fulcrum.dev/adopted-by: pay/edge"+consents, "", host, "/", "e0")
+	return attackerIngressDoc(g.pickText(attackerObjectNames[cluster.KindIngress]...), g.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb", annotationPrefix+"group.name: edge, fulcrum.dev/adopted-by: pay/edge"+consentMark, "", host, "/", "e0")
 }
 
 func (g *adoptionGrammar) configuration() string {
 	if g.chance(30) {
-		return imitation
+		return imitatedSettings
 	}
 	tag, value, _ := strings.Cut(forgedTags[g.IntN(len(forgedTags))], "=")
 	if g.chance(50) {
-		return "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + g.any(
+		return "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + g.pickText(
 			"scheme: internal", "scheme: internet-facing", "loadBalancerName: $LBNAME", "securityGroups: [$SG]", fmt.Sprintf("tags: {%s: %q}", tag, value), "sourceRanges: [0.0.0.0/0]", "loadBalancerAttributes: [{key: no.such, value: x}]",
 		) + "}\n"
 	}
-	return "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {name: " + g.any("c0", "web") + ", namespace: evil}\nspec: {targetReference: {name: " + g.any("e0", "e1", "web") + "}, defaultConfiguration: {" + g.any(
+	return "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {name: " + g.pickText("c0", "web") + ", namespace: evil}\nspec: {targetReference: {name: " + g.pickText("e0", "e1", "web") + "}, defaultConfiguration: {" + g.pickText(
 		"targetType: ip", "targetType: instance", "targetGroupName: $TGNAME0", fmt.Sprintf("tags: {%s: %q}", tag, value), "healthCheckConfig: {healthCheckPort: nowhere}",
 	) + "}}\n"
 }
@@ -266,7 +266,7 @@ func (g *adoptionGrammar) configuration() string {
 // binding returns a binding with a target group of the victims, or with the labels of their stacks.
 func (g *adoptionGrammar) binding() string {
 	n := g.IntN(5)
-	labels := g.any("a: b", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: shared", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge",
+	labels := g.pickText("a: b", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: edge", "ingress.k8s.aws/stack: shared", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge", "gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge",
 		"service.k8s.aws/stack-namespace: pay, service.k8s.aws/stack-name: mail", "ingress.k8s.aws/stack-namespace: pay, ingress.k8s.aws/stack-name: solo")
 	return fmt.Sprintf(`apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
@@ -275,23 +275,23 @@ metadata:
   namespace: evil
   labels: {%s}
 %sspec: {%s, targetType: ip, serviceRef: {name: %s, port: 80}}
-`, g.any("b0", "b1", "b2", fmt.Sprintf("$TGNAME%d", n)), labels, g.finalizers("elbv2.k8s.aws/resources", foreignFinalizer, "elbv2.k8s.aws/resources, "+foreignFinalizer),
-		g.any(fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupName: $TGNAME%d", n)), g.any("e0", "e0", "e1", "web"))
+`, g.pickText("b0", "b1", "b2", fmt.Sprintf("$TGNAME%d", n)), labels, g.finalizers("elbv2.k8s.aws/resources", foreignFinalizer, "elbv2.k8s.aws/resources, "+foreignFinalizer),
+		g.pickText(fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupARN: $TGARN%d", n), fmt.Sprintf("targetGroupName: $TGNAME%d", n)), g.pickText("e0", "e0", "e1", "web"))
 }
 
 // service returns a Service with a pod.
 func (g *adoptionGrammar) service() string {
-	return backendOfEvil(g.any("e0", "e0", "e1"))
+	return attackerBackendDoc(g.pickText("e0", "e0", "e1"))
 }
 
-func backendOfEvil(name string) string {
+func attackerBackendDoc(name string) string {
 	address := map[string]string{"e0": attackerAddresses[0], "e1": attackerAddresses[1]}[name]
 	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %[1]s, namespace: evil}\nspec: {type: ClusterIP, selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}\n", name) +
 		workload{namespace: attackerNamespace, name: name, pods: []string{address}}.podDocs()
 }
 
-// filled replaces the placeholders by names of the victims' resources.
-func (w *adoptionWorld) filled(doc string) string {
+// replacePlaceholders replaces the placeholders by names of the victims' resources.
+func (w *adoptionWorld) replacePlaceholders(doc string) string {
 	if !strings.Contains(doc, "$") {
 		return doc
 	}
@@ -300,7 +300,7 @@ func (w *adoptionWorld) filled(doc string) string {
 	var names []string
 	arns := map[string]string{}
 	for arn, g := range p.ELB.TargetGroups {
-		if victims(g) {
+		if isOfVictims(g) {
 			names, arns[g.Name] = append(names, g.Name), arn
 		}
 	}
@@ -314,8 +314,8 @@ func (w *adoptionWorld) filled(doc string) string {
 	return strings.NewReplacer(fill...).Replace(doc)
 }
 
-// writeWrongARN writes the hostname of a victim's load balancer into a status.
-func (w *adoptionWorld) writeWrongARN(ref cluster.Ref) {
+// forgeStatus writes the hostname of a victim's load balancer into a status.
+func (w *adoptionWorld) forgeStatus(ref cluster.Ref) {
 	obj := mustValue(w.Store.Get(ref))
 	if obj == nil {
 		return
@@ -331,7 +331,7 @@ func (w *adoptionWorld) writeWrongARN(ref cluster.Ref) {
 		kind := gwv1.HostnameAddressType
 		o.Status.Addresses = []gwv1.GatewayStatusAddress{{Type: &kind, Value: host}}
 	}
-	if _, err := w.Store.Update(next, cluster.Status); err != nil {
+	if _, err := w.Store.Update(next, cluster.StatusPart); err != nil {
 		w.rec.Fatal(err)
 	}
 }

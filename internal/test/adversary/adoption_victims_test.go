@@ -185,9 +185,9 @@ func adoptionWorkloads() string {
 	return b.String() + sharedService("pay", "mail", "10.0.132.14", "2000-01-01T00:00:00Z", "", "{port: 25, targetPort: 8080}")
 }
 
-// gatewayAsks are the Gateways of the victims, by name, with the load balancer that each adopts. Gateway edge has two
+// victimGatewaySpecs are the Gateways of the victims, by name, with the load balancer that each adopts. Gateway edge has two
 // listeners that admit routes of other namespaces: post those of trusted ones, and open those of all.
-var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
+var victimGatewaySpecs = map[string]struct{ class, adopts, listeners string }{
 	"edge": {"alb", "ingress-group/edge", `{name: front, hostname: front.example.com, port: 80, protocol: HTTP}, ` +
 		`{name: post, hostname: post.example.com, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}, ` +
 		`{name: open, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}`},
@@ -195,9 +195,9 @@ var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
 	"mail": {"nlb", "service/pay/mail", `{name: smtp, port: 25, protocol: TCP}`},
 }
 
-// victimGateway returns a Gateway of gatewayAsks with annotations.
+// victimGateway returns a Gateway of victimGatewaySpecs with annotations.
 func victimGateway(name, annotations string) string {
-	g, configuration := gatewayAsks[name], ""
+	g, configuration := victimGatewaySpecs[name], ""
 	if g.class == "alb" {
 		configuration = "\n  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: web}}"
 	}
@@ -212,41 +212,41 @@ spec:
 `, name, annotations, g.class, configuration, g.listeners)
 }
 
-// way is how a Gateway returns a load balancer.
-type way int
+// returnWay is how a Gateway returns a load balancer.
+type returnWay int
 
 const (
-	byDryRun way = iota
-	byAnnotation
-	byDeletion
+	returnByDryRun returnWay = iota
+	returnByAnnotation
+	returnByDeletion
 )
 
-func (v way) String() string { return [...]string{"a dry run", "the annotation", "deletion"}[v] }
+func (v returnWay) String() string { return [...]string{"a dry run", "the annotation", "deletion"}[v] }
 
 const dryRunAnnotation = `gateway.k8s.aws/dry-run: "true"`
 
-// honestAct is an act of the victims. Within a bounded time the load balancer must reach a state that a run without
+// adoptionAct is an act of the victims. Within a bounded time the load balancer must reach a state that a run without
 // the attacker has recorded.
-type honestAct struct {
+type adoptionAct struct {
 	name, lb, state string
 	do              func(w *adoptionWorld)
-	// after is the state that must have been reached before, "" for any. The act is skipped if it was not reached.
-	after string
+	// requiredState is the state that must have been reached before, "" for any. The act is skipped if it was not reached.
+	requiredState string
 }
 
 // ownState is the state of a load balancer that no Gateway has adopted.
 const ownState = "own"
 
-func takes(name, state string) honestAct {
-	return honestAct{name: "Gateway " + name + " takes over: " + state, lb: name, state: state, do: func(w *adoptionWorld) {
+func gatewayAdoptionAct(name, state string) adoptionAct {
+	return adoptionAct{name: "Gateway " + name + " takes over: " + state, lb: name, state: state, do: func(w *adoptionWorld) {
 		w.awaitGone(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})
-		w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+gatewayAsks[name].adopts))
+		w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+victimGatewaySpecs[name].adopts))
 	}}
 }
 
 // awaitGone waits until an object in deletion is deleted, so that it can be created again.
 func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
-	for end := time.Now().Add(adoptedWithin); ; w.advanceTime(5 * time.Second) {
+	for end := time.Now().Add(maxAdoptionTime); ; w.advanceTime(5 * time.Second) {
 		obj := mustValue(w.Store.Get(ref))
 		if obj == nil || obj.GetDeletionTimestamp() == nil {
 			return
@@ -257,14 +257,14 @@ func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
 	}
 }
 
-func gatewayReturnAct(name string, by way) honestAct {
-	return honestAct{name: fmt.Sprintf("Gateway %s gives back by %s", name, by), lb: name, state: ownState, do: func(w *adoptionWorld) {
+func gatewayReturnAct(name string, by returnWay) adoptionAct {
+	return adoptionAct{name: fmt.Sprintf("Gateway %s gives back by %s", name, by), lb: name, state: ownState, do: func(w *adoptionWorld) {
 		switch by {
-		case byDryRun:
-			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+gatewayAsks[name].adopts+", "+dryRunAnnotation))
-		case byAnnotation:
+		case returnByDryRun:
+			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+victimGatewaySpecs[name].adopts+", "+dryRunAnnotation))
+		case returnByAnnotation:
 			w.Apply(victimGateway(name, "fulcrum.dev/adopt: ingress-group/none"))
-		case byDeletion:
+		case returnByDeletion:
 			if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name}); err != nil {
 				w.rec.Fatal(err)
 			}
@@ -272,18 +272,18 @@ func gatewayReturnAct(name string, by way) honestAct {
 	}}
 }
 
-func edits(lb, state, doc string) honestAct {
-	return honestAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionWorld) { w.Apply(doc) }}
+func editAct(lb, state, doc string) adoptionAct {
+	return adoptionAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionWorld) { w.Apply(doc) }}
 }
 
 // A released load balancer has no Ingresses any more, so it cannot be returned. In the finished state no tag records
 // the adoption.
 const releasedState, finishedState = "released", "finished"
 
-func ingressDeletionAct(after string) honestAct {
-	return honestAct{name: "the Ingresses of edge are deleted", lb: "edge", state: releasedState, after: after, do: func(w *adoptionWorld) {
+func ingressDeletionAct(after string) adoptionAct {
+	return adoptionAct{name: "the Ingresses of edge are deleted", lb: "edge", state: releasedState, requiredState: after, do: func(w *adoptionWorld) {
 		w.released = true
-		for _, ref := range objectsOf["edge"] {
+		for _, ref := range statusObjectsByName["edge"] {
 			if err := w.Store.Delete(ref); err != nil {
 				w.rec.Fatal(err)
 			}
@@ -291,30 +291,30 @@ func ingressDeletionAct(after string) honestAct {
 	}}
 }
 
-func finishes() honestAct {
-	return honestAct{name: "Gateway edge asks for nothing", lb: "edge", state: finishedState, after: releasedState, do: func(w *adoptionWorld) {
+func adoptionEndAct() adoptionAct {
+	return adoptionAct{name: "Gateway edge asks for nothing", lb: "edge", state: finishedState, requiredState: releasedState, do: func(w *adoptionWorld) {
 		w.Apply(victimGateway("edge", "a: b"))
 	}}
 }
 
-// honestActs returns the victims' acts in each history, with the given ways of return.
-func honestActs(back [4]way) []honestAct {
-	return []honestAct{
-		edits("shared", "version 2", shopIngressOfVersion(2)),
-		takes("solo", "adopted"),
-		takes("edge", "version 1"),
-		takes("mail", "adopted"),
-		edits("edge", "version 2", frontRouteOfVersion(2)),
-		edits("shared", ownState, shopIngressOfVersion(1)),
+// adoptionActs returns the victims' acts in each history, with the given ways of return.
+func adoptionActs(back [4]returnWay) []adoptionAct {
+	return []adoptionAct{
+		editAct("shared", "version 2", shopIngressOfVersion(2)),
+		gatewayAdoptionAct("solo", "adopted"),
+		gatewayAdoptionAct("edge", "version 1"),
+		gatewayAdoptionAct("mail", "adopted"),
+		editAct("edge", "version 2", frontRouteOfVersion(2)),
+		editAct("shared", ownState, shopIngressOfVersion(1)),
 		gatewayReturnAct("mail", back[0]),
 		gatewayReturnAct("edge", back[1]),
 		gatewayReturnAct("solo", back[2]),
-		takes("edge", "version 2"),
-		edits("edge", "version 1", frontRouteOfVersion(1)),
+		gatewayAdoptionAct("edge", "version 2"),
+		editAct("edge", "version 1", frontRouteOfVersion(1)),
 		gatewayReturnAct("edge", back[3]),
-		takes("edge", "version 1"),
+		gatewayAdoptionAct("edge", "version 1"),
 		ingressDeletionAct("version 1"),
-		finishes(),
+		adoptionEndAct(),
 	}
 }
 

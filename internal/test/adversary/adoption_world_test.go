@@ -17,15 +17,15 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// adoptionCourse is the result of a run without the attacker: the answers and settings of each load balancer in each
+// adoptionBaseline is the result of a run without the attacker: the answers and settings of each load balancer in each
 // state, and the number of calls.
-type adoptionCourse struct {
+type adoptionBaseline struct {
 	answers, settings map[string]map[string]map[string]string
 	calls             int
 }
 
-// owed is what must hold for a load balancer.
-type owed struct {
+// expectedStates is what must hold for a load balancer.
+type expectedStates struct {
 	// states are the allowed states: the last one is that of the last act, the others are those since a state was
 	// last confirmed.
 	states []string
@@ -36,88 +36,88 @@ type owed struct {
 type adoptionWorld struct {
 	*gatewayWorld
 	adoptionHistory
-	course *adoptionCourse // nil while it is recorded
-	arns   map[string]string
-	dns    map[string]string
-	of     map[string]string // names of load balancers by ARN
-	groups map[string]bool   // IDs of the victims' security groups
-	nodes  string            // the rules that admit traffic to the victims' pods
-	owed   map[string]*owed
+	baseline       *adoptionBaseline // nil while it is recorded
+	arns           map[string]string
+	dns            map[string]string
+	namesByARN     map[string]string // names of load balancers by ARN
+	securityGroups map[string]bool   // IDs of the victims' security groups
+	nodeRules      string            // the rules that admit traffic to the victims' pods
+	expected       map[string]*expectedStates
 	// calls is the number of mutating calls since the last act; pending are the attacker's moves between them.
-	calls   int
-	pending []adoptionMove
-	busy    bool
+	calls         int
+	pending       []adoptionMove
+	isMakingMoves bool
 	// released is set when IngressGroup edge has no member of the victims any more.
-	released bool
-	empty    []string // the state of AWS before any object was created
+	released     bool
+	initialState []string // the state of AWS before any object was created
 }
 
-// start creates the objects of the victims.
-func (w *adoptionWorld) start(c *adoptionCourse) {
+// createVictims creates the objects of the victims.
+func (w *adoptionWorld) createVictims(c *adoptionBaseline) {
 	w.Harness = harness.New(w.rec, harness.Options{
-		Addresses: addressesOfPods(), Accelerators: true, Planned: contested{w}.checkPlan,
+		Addresses: addressesOfPods(), Accelerators: true, OnPlan: contestedAdoption{w}.checkPlan,
 		Ingress: w.tenancy.configure,
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = "ip" },
-		Ran: func(what string, err error) {
+		AfterRun: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)
 			}
 			if err != nil && strings.Contains(err.Error(), "panic") {
-				w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+				w.rec.recordFirst("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		},
 	})
-	w.empty = w.State()
+	w.initialState = w.State()
 	selector := ""
 	if w.tenancy == closedGroups {
 		selector = `namespaceSelector: {matchLabels: {trusted: "yes"}}`
 	}
 	w.Apply(adoptionWorkloads(), strings.Replace(adoptionObjects, "$SELECTOR", selector, 1), shopIngressOfVersion(1), adoptionRoutes, frontRouteOfVersion(1), victimAccelerator)
-	if w.shadow {
-		for name, g := range gatewayAsks {
+	if w.startsAsDryRun {
+		for name, g := range victimGatewaySpecs {
 			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+g.adopts+", "+dryRunAnnotation))
 		}
 	}
 	w.advanceTime(10 * time.Minute)
-	w.owed, w.arns, w.dns, w.of, w.groups = map[string]*owed{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
+	w.expected, w.arns, w.dns, w.namesByARN, w.securityGroups = map[string]*expectedStates{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
 	p, unlock := w.partition()
 	for arn, lb := range p.ELB.LoadBalancers {
 		name := strings.TrimPrefix(lb.Tags["ingress.k8s.aws/stack"]+lb.Tags["service.k8s.aws/stack"], "pay/")
-		w.arns[name], w.dns[name], w.of[arn], w.owed[name] = arn, lb.DNSName, name, &owed{states: []string{ownState}, since: time.Now()}
+		w.arns[name], w.dns[name], w.namesByARN[arn], w.expected[name] = arn, lb.DNSName, name, &expectedStates{states: []string{ownState}, since: time.Now()}
 		for _, id := range lb.SecurityGroups {
-			w.groups[id] = true
+			w.securityGroups[id] = true
 		}
 	}
-	w.nodes = strings.Join(sourcesOf(p.SecurityGroups[w.World.NodeSG], 8080), " ")
+	w.nodeRules = strings.Join(sourcesOf(p.SecurityGroups[w.World.NodeSG], 8080), " ")
 	unlock()
-	if len(w.arns) != len(objectsOf) {
+	if len(w.arns) != len(statusObjectsByName) {
 		w.rec.Fatalf("the victims have %v", w.arns)
 	}
 	w.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 		if !call.Mutating {
 			return fault.Action{}
 		}
-		return fault.Action{After: func() { w.changed(c) }}
+		return fault.Action{After: func() { w.handleMutatingCall(c) }}
 	})
 	w.Emulator.Calls().Reset()
 }
 
-// changed is called after each mutating call. It checks the state and makes pending moves of the attacker.
-func (w *adoptionWorld) changed(c *adoptionCourse) {
+// handleMutatingCall is called after each mutating call. It checks the state and makes pending moves of the attacker.
+func (w *adoptionWorld) handleMutatingCall(c *adoptionBaseline) {
 	w.calls++
 	w.checkAnswers(c)
 	w.checkTags()
-	contested{w}.checkAccelerators()
-	if w.busy {
+	contestedAdoption{w}.checkAccelerators()
+	if w.isMakingMoves {
 		return // writes of the attacker cause no call before this one ends
 	}
-	w.busy = true
+	w.isMakingMoves = true
 	for len(w.pending) > 0 && w.pending[0].calls <= w.calls && w.pending[0].calls > 0 && !w.pending[0].restart {
 		m := w.pending[0]
 		w.pending = w.pending[1:]
 		w.attack(m)
 	}
-	w.busy = false
+	w.isMakingMoves = false
 }
 
 // advanceTime advances time.
@@ -153,9 +153,9 @@ func (w *adoptionWorld) makeMovesAfter(act int) {
 }
 
 // perform performs an act of the victims.
-func (w *adoptionWorld) perform(a honestAct) {
+func (w *adoptionWorld) perform(a adoptionAct) {
 	w.gatewayWorld.moves = append(w.gatewayWorld.moves, a.name)
-	o := w.owed[a.lb]
+	o := w.expected[a.lb]
 	o.states = append(o.states, a.state)
 	a.do(w)
 	o.since = time.Now()
@@ -164,28 +164,28 @@ func (w *adoptionWorld) perform(a honestAct) {
 // attack makes a move of the attacker. While a member of the IngressGroup does not consent, no Gateway adopts the
 // load balancer.
 func (w *adoptionWorld) attack(m adoptionMove) {
-	w.blocked()
+	w.renewDeadlineIfBlocked()
 	w.gatewayWorld.moves = append(w.gatewayWorld.moves, m.String())
 	switch {
 	case m.restart:
 		w.Start()
-	case m.show:
-		w.writeWrongARN(m.gone)
-	case m.turn != "":
-		contested{w}.turn(m.gone, m.turn)
-	case m.write != "":
-		w.write(w.filled(m.write))
+	case m.forgesStatus:
+		w.forgeStatus(m.target)
+	case m.ingressChange != "":
+		contestedAdoption{w}.changeIngress(m.target, m.ingressChange)
+	case m.documents != "":
+		w.applyDoc(w.replacePlaceholders(m.documents))
 	default:
-		_ = w.Store.Delete(m.gone) // it may not exist
+		_ = w.Store.Delete(m.target) // it may not exist
 	}
-	w.blocked()
+	w.renewDeadlineIfBlocked()
 }
 
-// blocked reports whether an Ingress of the attacker blocks an adoption by Gateway edge that has not been confirmed
-// yet, because it is a member of the IngressGroup that does not consent, is invalid, or is being deleted. The
+// renewDeadlineIfBlocked reports whether an Ingress of the attacker blocks an adoption by Gateway edge that has not been
+// confirmed yet, because it is a member of the IngressGroup that does not consent, is invalid, or is being deleted. The
 // adoption then gets its full time again.
-func (w *adoptionWorld) blocked() bool {
-	o := w.owed["edge"]
+func (w *adoptionWorld) renewDeadlineIfBlocked() bool {
+	o := w.expected["edge"]
 	if !slices.Contains(o.states, ownState) || o.states[len(o.states)-1] == ownState || w.tenancy == closedGroups {
 		return false
 	}
@@ -201,14 +201,14 @@ func (w *adoptionWorld) blocked() bool {
 }
 
 // checkAnswers checks that the answers to the victims' clients are allowed.
-func (w *adoptionWorld) checkAnswers(c *adoptionCourse) {
+func (w *adoptionWorld) checkAnswers(c *adoptionBaseline) {
 	for lb, answers := range w.readAnswers() {
 		for r, got := range answers {
-			if slices.ContainsFunc(w.owed[lb].states, func(s string) bool { return c.answers[lb][s] == nil }) {
+			if slices.ContainsFunc(w.expected[lb].states, func(s string) bool { return c.answers[lb][s] == nil }) {
 				continue // it is being recorded
 			}
-			if !slices.ContainsFunc(w.owed[lb].states, func(s string) bool { return c.answers[lb][s][r] == got }) {
-				w.rec.once("request to %s of %s is answered with %q, want %q of state %q", r, lb, got, c.answers[lb][w.owed[lb].states[0]][r], w.owed[lb].states)
+			if !slices.ContainsFunc(w.expected[lb].states, func(s string) bool { return c.answers[lb][s][r] == got }) {
+				w.rec.recordFirst("request to %s of %s is answered with %q, want %q of state %q", r, lb, got, c.answers[lb][w.expected[lb].states[0]][r], w.expected[lb].states)
 			}
 		}
 	}
@@ -216,49 +216,49 @@ func (w *adoptionWorld) checkAnswers(c *adoptionCourse) {
 	defer unlock()
 	for lb, arn := range w.arns {
 		if live := p.ELB.LoadBalancers[arn]; live == nil || live.DNSName != w.dns[lb] {
-			w.rec.once("load balancer %s of the victims is gone", lb)
+			w.rec.recordFirst("load balancer %s of the victims is gone", lb)
 		}
 	}
 }
 
-// confirm waits until all acts must be effective, and compares the state with that of a run without the attacker.
-func (w *adoptionWorld) confirm(c *adoptionCourse) {
+// awaitExpectedStates waits until all acts must be effective, and compares the state with that of a run without the attacker.
+func (w *adoptionWorld) awaitExpectedStates(c *adoptionBaseline) {
 	last := time.Time{}
-	blocked := w.blocked()
-	for lb, o := range w.owed {
+	blocked := w.renewDeadlineIfBlocked()
+	for lb, o := range w.expected {
 		if lb != "edge" || !blocked {
-			last = slices.MaxFunc([]time.Time{last, o.since.Add(adoptedWithin)}, time.Time.Compare)
+			last = slices.MaxFunc([]time.Time{last, o.since.Add(maxAdoptionTime)}, time.Time.Compare)
 		}
 	}
 	w.advanceTime(max(time.Until(last), time.Second))
 	w.checkAnswers(c)
 	w.checkTags()
-	contested{w}.checkAccelerators()
+	contestedAdoption{w}.checkAccelerators()
 	answers := w.readAnswers()
-	for _, lb := range slices.Sorted(maps.Keys(w.owed)) {
-		o := w.owed[lb]
+	for _, lb := range slices.Sorted(maps.Keys(w.expected)) {
+		o := w.expected[lb]
 		state := o.states[len(o.states)-1]
 		got := w.readSettings(lb)
-		if w.course == nil {
+		if w.baseline == nil {
 			w.record(c, lb, state, answers[lb], got)
 		}
-		why := differs(c.settings[lb][state], got) + differs(c.answers[lb][state], answers[lb])
+		why := firstDifference(c.settings[lb][state], got) + firstDifference(c.answers[lb][state], answers[lb])
 		switch {
 		case why == "":
 			o.states = []string{state}
 		case lb == "edge" && blocked:
 		default:
-			w.rec.once("settings of %s are not those of state %q %s after it was set: %s%s", lb, state, time.Since(o.since), why, w.eventsOf(lb))
+			w.rec.recordFirst("settings of %s are not those of state %q %s after it was set: %s%s", lb, state, time.Since(o.since), why, w.warningsOf(lb))
 		}
 	}
 }
 
-// eventsOf returns the warnings of the victims' objects, for the failure message.
-func (w *adoptionWorld) eventsOf(name string) string {
+// warningsOf returns the warnings of the victims' objects, for the failure message.
+func (w *adoptionWorld) warningsOf(name string) string {
 	var b strings.Builder
 	for _, o := range w.Store.All("Event") {
 		e := o.(*corev1.Event)
-		if e.Type == corev1.EventTypeWarning && (e.InvolvedObject.Name == name || slices.ContainsFunc(objectsOf[name], func(r cluster.Ref) bool { return r.Name == e.InvolvedObject.Name })) {
+		if e.Type == corev1.EventTypeWarning && (e.InvolvedObject.Name == name || slices.ContainsFunc(statusObjectsByName[name], func(r cluster.Ref) bool { return r.Name == e.InvolvedObject.Name })) {
 			fmt.Fprintf(&b, "\n  %s %s/%s: %.300s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Message)
 		}
 	}
@@ -266,10 +266,10 @@ func (w *adoptionWorld) eventsOf(name string) string {
 }
 
 // record stores the answers and settings of a state, which must be the same each time.
-func (w *adoptionWorld) record(c *adoptionCourse, lb, state string, answers, settings map[string]string) {
+func (w *adoptionWorld) record(c *adoptionBaseline, lb, state string, answers, settings map[string]string) {
 	p, unlock := w.partition()
 	if taken := strings.Contains(fmt.Sprint(p.ELB.LoadBalancers[w.arns[lb]].Tags), "gateway.k8s.aws"); taken != (lb != "shared" && state != ownState) {
-		w.rec.once("a Gateway has the load balancer of %s in state %q: %t%s", lb, state, taken, w.eventsOf(lb))
+		w.rec.recordFirst("a Gateway has the load balancer of %s in state %q: %t%s", lb, state, taken, w.warningsOf(lb))
 	}
 	unlock()
 	if c.answers[lb] == nil {
@@ -281,17 +281,17 @@ func (w *adoptionWorld) record(c *adoptionCourse, lb, state string, answers, set
 	c.answers[lb][state], c.settings[lb][state] = answers, settings
 }
 
-// finish deletes all objects, those of the attacker first or last, and checks that nothing remains.
-func (w *adoptionWorld) finish(c *adoptionCourse) {
+// deleteAllAndCheck deletes all objects, those of the attacker first or last, and checks that nothing remains.
+func (w *adoptionWorld) deleteAllAndCheck(c *adoptionBaseline) {
 	w.checkCost(c)
 	leave := []func(){w.deleteAttackerObjects, w.deleteVictimObjects}
-	if !w.first {
+	if !w.deletesAttackerFirst {
 		slices.Reverse(leave)
 	}
 	for i, part := range leave {
-		if part(); i == 0 && w.first {
+		if part(); i == 0 && w.deletesAttackerFirst {
 			w.advanceTime(time.Hour)
-			w.confirm(c)
+			w.awaitExpectedStates(c)
 		}
 		w.advanceTime(time.Hour)
 	}
@@ -299,16 +299,16 @@ func (w *adoptionWorld) finish(c *adoptionCourse) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindService, cluster.KindBinding, cluster.KindGlobalAccelerator} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetDeletionTimestamp() != nil || kind == cluster.KindBinding {
-				w.rec.once("%s %s/%s stays with finalizers %v", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers())
+				w.rec.recordFirst("%s %s/%s stays with finalizers %v", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers())
 			}
 		}
 	}
 	for arn := range w.Emulator.Store().AcceleratorState(harness.Account).Accelerators {
-		w.rec.once("accelerator %s stays", arn)
+		w.rec.recordFirst("accelerator %s stays", arn)
 	}
 	left := slices.DeleteFunc(w.State(), func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) }) // AWS makes and keeps it
-	if d := cmp.Diff(w.empty, left); d != "" {
-		w.rec.once("left over:\n%s", d)
+	if d := cmp.Diff(w.initialState, left); d != "" {
+		w.rec.recordFirst("left over:\n%s", d)
 	}
 }
 
@@ -319,13 +319,13 @@ func (w *adoptionWorld) deleteAttackerObjects() {
 			if o.GetNamespace() == attackerNamespace && slices.Contains(o.GetFinalizers(), foreignFinalizer) {
 				o := o.DeepCopyObject().(cluster.Object)
 				o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreignFinalizer }))
-				if _, err := w.Store.Update(o, cluster.Main); err != nil {
+				if _, err := w.Store.Update(o, cluster.MainPart); err != nil {
 					w.rec.Fatal(err)
 				}
 			}
 		}
 	}
-	w.removeAll()
+	w.deleteNamespaceObjects()
 }
 
 // deleteVictimObjects deletes all objects of the victims.
@@ -345,15 +345,15 @@ func (w *adoptionWorld) deleteVictimObjects() {
 }
 
 // checkCost checks that the attacker's moves cause a limited number of calls.
-func (w *adoptionWorld) checkCost(c *adoptionCourse) {
-	if w.course == nil {
+func (w *adoptionWorld) checkCost(c *adoptionBaseline) {
+	if w.baseline == nil {
 		return
 	}
 	for _, o := range w.Store.All("Event") {
 		if e := o.(*corev1.Event); e.InvolvedObject.Namespace == attackerNamespace && e.InvolvedObject.Kind == "Gateway" {
 			for lb, arn := range w.arns {
 				if strings.Contains(e.Message, arn) || strings.Contains(e.Message, w.dns[lb]) {
-					w.rec.once("an event of the attacker's Gateway %s shows the load balancer of %s: %s", e.InvolvedObject.Name, lb, e.Message)
+					w.rec.recordFirst("an event of the attacker's Gateway %s shows the load balancer of %s: %s", e.InvolvedObject.Name, lb, e.Message)
 				}
 			}
 		}
@@ -366,9 +366,9 @@ func (w *adoptionWorld) checkCost(c *adoptionCourse) {
 	}
 	moves := len(w.adoptionHistory.moves) + 1
 	if total, most := w.Emulator.Calls().Total(), c.calls+callsPerMove*moves; total > most {
-		w.rec.once("%d calls to AWS with %d moves of the attacker, at most %d: %v", total, moves, most, w.Emulator.Calls().Counts())
+		w.rec.recordFirst("%d calls to AWS with %d moves of the attacker, at most %d: %v", total, moves, most, w.Emulator.Calls().Counts())
 	}
 	if most := refusedPerMove * moves; refused > most {
-		w.rec.once("%d calls are rejected with %d moves of the attacker, at most %d", refused, moves, most)
+		w.rec.recordFirst("%d calls are rejected with %d moves of the attacker, at most %d", refused, moves, most)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// number is the number of histories from which an ordinary test run selects. "make soak" runs 20,000.
-const number = 200
+// historyCount is the number of histories from which an ordinary test run selects. "make soak" runs 20,000.
+const historyCount = 200
 
 // withoutShrinking is set if a failing history is reported in one line, without a search for a shorter one.
 var withoutShrinking = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
@@ -33,7 +33,7 @@ func TestHistories(t *testing.T) {
 		runAndShrink(t, seed)
 		return
 	}
-	all := histories()
+	all := seedsToRun()
 	shards := runtime.GOMAXPROCS(0)
 	for shard := range shards {
 		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
@@ -48,16 +48,16 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// histories returns the seeds to run: FULCRUM_ADVERSARY seeds from FULCRUM_ADVERSARY_FROM on, or a selection that
+// seedsToRun returns the seeds to run: FULCRUM_ADVERSARY seeds from FULCRUM_ADVERSARY_FROM on, or a selection that
 // covers all elements of the first ones.
-func histories() []uint64 {
+func seedsToRun() []uint64 {
 	n, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64)
 	switch {
 	case err == nil:
 	case seeds.Long():
-		n = number
+		n = historyCount
 	default:
-		return coveringSeeds(number)
+		return coveringSeeds(historyCount)
 	}
 	first, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
 	var out []uint64
@@ -85,7 +85,7 @@ func TestHistoriesThatOnceFailed(t *testing.T) {
 func runAndShrink(t *testing.T, seed uint64) bool {
 	t.Helper()
 	h := historyOf(seed)
-	failures := play(t, h)
+	failures := runHistory(t, h)
 	if len(failures) == 0 {
 		return true
 	}
@@ -107,8 +107,8 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 		shorter := false
 		for from := 0; from < len(h.moves) && tried < replays; {
 			tried++
-			o := h.without(from, min(from+size, len(h.moves)))
-			if f := play(t, o); slices.ContainsFunc(f, func(text string) bool { return kindOf(text) == kindOf(failures[0]) }) {
+			o := h.withoutMoves(from, min(from+size, len(h.moves)))
+			if f := runHistory(t, o); slices.ContainsFunc(f, func(text string) bool { return failureSubject(text) == failureSubject(failures[0]) }) {
 				h, failures, shorter = o, f, true
 				continue
 			}
@@ -120,8 +120,8 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 	}
 }
 
-// kindOf returns the subject of a failure, without the time.
-func kindOf(failure string) string {
+// failureSubject returns the subject of a failure, without the time.
+func failureSubject(failure string) string {
 	if rest, ok := strings.CutPrefix(failure, "after "); ok {
 		_, failure, _ = strings.Cut(rest, ": ")
 	}
@@ -133,19 +133,19 @@ func kindOf(failure string) string {
 // and class parameter in the settings tables, and objects of every kind.
 func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	t.Parallel()
-	for _, r := range settings.Rows() {
+	for _, r := range settings.IngressRows() {
 		c := choiceFor(r)
 		if len(c.good) == 0 || len(c.bad) == 0 {
 			t.Errorf("%s has no values", r.Key)
 		}
 	}
 	for key := range choices {
-		if !slices.ContainsFunc(settings.Rows(), func(r settings.Row) bool { return r.Key == key }) {
+		if !slices.ContainsFunc(settings.IngressRows(), func(r settings.Row) bool { return r.Key == key }) {
 			t.Errorf("there is no annotation %s", key)
 		}
 	}
-	g := &grammar{Rand: rand.New(rand.NewPCG(1, 1)), access: classOwner, rows: settings.Rows()}
-	written := servicesWritten(g)
+	g := &grammar{Rand: rand.New(rand.NewPCG(1, 1)), access: classOwner, rows: settings.IngressRows()}
+	written := writtenServiceAnnotations(g)
 	for _, r := range settings.ServiceAnnotations.Rows() {
 		head, _, _ := strings.Cut(r.Key, "<")
 		if !slices.ContainsFunc(written, func(k string) bool { return strings.HasSuffix(k, head) || strings.Contains(k, head) }) {
@@ -175,7 +175,7 @@ func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range settings.Rows() {
+	for _, r := range settings.IngressRows() {
 		head, _, _ := strings.Cut(r.Key, "<")
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(k string) bool { return strings.HasPrefix(k, annotationPrefix+head) }) {
 			t.Errorf("annotation %s is never written", r.Key)

@@ -17,49 +17,49 @@ import (
 // answer is the answer to a request, with IDs replaced by the owners of the resources.
 type answer struct {
 	text      string
-	byDefault bool // no rule matches: the listener's default action answers
+	isDefault bool // no rule matches: the listener's default action answers
 }
 
-// compiled is a rule prepared for matching requests.
-type compiled struct {
+// compiledRule is a rule prepared for matching requests.
+type compiledRule struct {
 	rule    *emulated.Rule
 	matcher *dataplane.Matcher
-	then    dataplane.Rule
+	outcome dataplane.Rule
 }
 
-// endpoint is a port of a load balancer.
-type endpoint struct {
+// loadBalancerPort is a port of a load balancer.
+type loadBalancerPort struct {
 	lb   string
 	port int32
 }
 
-// answer computes the answers of the load balancers to the requests of the victims' clients.
-func (a *awsReading) answer() {
+// readAnswers computes the answers of the load balancers to the requests of the victims' clients.
+func (a *awsReading) readAnswers() {
 	rules := a.rules(func(lb string) bool { return a.w.stackOfARN(lb) != "" })
 	for _, r := range requests() {
-		a.answers[r] = a.answerOf(rules[endpoint{a.w.lbs[r.stack], r.port}], r.facts())
+		a.answers[r] = a.answerOf(rules[loadBalancerPort{a.w.lbs[r.stack], r.port}], r.facts())
 	}
 }
 
-// ask computes the answer to one request.
-func (w *testCluster) ask(lb string, port int32, host, path string) answer {
+// answerTo computes the answer to one request.
+func (w *testCluster) answerTo(lb string, port int32, host, path string) answer {
 	a, unlock := w.lockAWSReading()
 	defer unlock()
 	rules := a.rules(func(arn string) bool { return arn == lb })
-	return a.answerOf(rules[endpoint{lb, port}], request{host: host, path: path}.facts())
+	return a.answerOf(rules[loadBalancerPort{lb, port}], request{host: host, path: path}.facts())
 }
 
-func (a *awsReading) answerOf(list []compiled, r dataplane.Facts) answer {
-	i := slices.IndexFunc(list, func(c compiled) bool { return c.matcher.Match(r) })
+func (a *awsReading) answerOf(list []compiledRule, r dataplane.RequestFacts) answer {
+	i := slices.IndexFunc(list, func(c compiledRule) bool { return c.matcher.Match(r) })
 	if i < 0 {
 		return answer{text: "connection refused"}
 	}
-	return answer{a.textOf(list[i].then), list[i].rule.IsDefault()}
+	return answer{a.textOf(list[i].outcome), list[i].rule.IsDefault()}
 }
 
 // rules returns the rules of some load balancers, in the order of their evaluation.
-func (a *awsReading) rules(of func(lb string) bool) map[endpoint][]compiled {
-	rules := map[endpoint][]compiled{}
+func (a *awsReading) rules(of func(lb string) bool) map[loadBalancerPort][]compiledRule {
+	rules := map[loadBalancerPort][]compiledRule{}
 	for _, r := range a.p.ELB.Rules {
 		l := a.p.ELB.Listeners[r.Listener]
 		if l == nil || !of(l.LoadBalancer) {
@@ -75,11 +75,11 @@ func (a *awsReading) rules(of func(lb string) bool) map[endpoint][]compiled {
 			a.w.rec.Errorf("a rule cannot be matched: %v", err)
 			continue
 		}
-		key := endpoint{l.LoadBalancer, l.Port}
-		rules[key] = append(rules[key], compiled{r, m, then})
+		key := loadBalancerPort{l.LoadBalancer, l.Port}
+		rules[key] = append(rules[key], compiledRule{r, m, then})
 	}
 	for _, list := range rules {
-		slices.SortFunc(list, func(a, b compiled) int { // priority 0 is the default action
+		slices.SortFunc(list, func(a, b compiledRule) int { // priority 0 is the default action
 			return cmp.Or(cmp.Compare(boolToInt(a.rule.IsDefault()), boolToInt(b.rule.IsDefault())), cmp.Compare(a.rule.Priority, b.rule.Priority))
 		})
 	}
@@ -99,7 +99,7 @@ const heldAnswer = "fixed 503 of a held rule"
 // textOf describes the actions of a rule.
 func (a *awsReading) textOf(r dataplane.Rule) string {
 	var parts []string
-	for _, a := range r.Authenticate {
+	for _, a := range r.Authenticators {
 		switch a := a.(type) {
 		case dataplane.OIDC:
 			parts = append(parts, fmt.Sprintf("OIDC %s %s %s then", a.Issuer, a.ClientID, a.OnUnauthenticated))
@@ -110,7 +110,7 @@ func (a *awsReading) textOf(r dataplane.Rule) string {
 	for _, t := range r.Transforms {
 		parts = append(parts, fmt.Sprintf("rewrite %v then", t))
 	}
-	switch then := r.Then.(type) {
+	switch then := r.Action.(type) {
 	case dataplane.Redirect:
 		parts = append(parts, fmt.Sprintf("redirect %d %s://%s:%s%s?%s", then.Status, then.Protocol, then.Host, then.Port, then.Path, then.Query))
 	case dataplane.FixedResponse:
@@ -128,8 +128,8 @@ func (a *awsReading) textOf(r dataplane.Rule) string {
 // ownersOf returns the owners of the pods that receive the requests of a forward action.
 func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 	var out []string
-	for _, g := range f.Groups {
-		if g.Weight == 0 && len(f.Groups) > 1 {
+	for _, g := range f.TargetGroups {
+		if g.Weight == 0 && len(f.TargetGroups) > 1 {
 			continue
 		}
 		tg := a.p.ELB.TargetGroups[g.ARN]
@@ -139,8 +139,8 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 		}
 		for _, t := range tg.Targets {
 			switch {
-			case t.Draining():
-			case !victims(tg) && t.ID == replaced && a.w.isReplacedAddressReused():
+			case t.IsDraining():
+			case !isOfVictims(tg) && t.ID == replacedAddress && a.w.isReplacedAddressReused():
 				out = append(out, "the attacker")
 			default:
 				out = append(out, a.w.ownerOf(t.ID, t.Port))
@@ -159,7 +159,7 @@ func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 func (w *testCluster) isReplacedAddressReused() bool {
 	mine := false
 	for _, o := range w.Store.All(cluster.KindPod) {
-		if pod, ok := o.(*corev1.Pod); ok && pod.Status.PodIP == replaced {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Status.PodIP == replacedAddress {
 			if pod.Namespace != attackerNamespace {
 				return false
 			}
@@ -171,7 +171,7 @@ func (w *testCluster) isReplacedAddressReused() bool {
 
 // ownerOf returns the owner of the pod behind a target.
 func (w *testCluster) ownerOf(id string, port int32) string {
-	if id == replacement {
+	if id == replacementAddress {
 		return "pay/web"
 	}
 	for _, o := range workloads() {

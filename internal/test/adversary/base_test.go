@@ -11,19 +11,19 @@ import (
 func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 	t.Parallel()
 	for i := range scenarios() {
-		for a := range accesses {
-			if a != access(i)%accesses && !seeds.Long() {
+		for a := range accessCount {
+			if a != access(i)%accessCount && !seeds.Long() {
 				continue
 			}
 			s := setup{access: a, scenario: i, isolated: i%2 == 1}
 			c := runWithoutAttacker(t, s)
-			failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
-				w.expect(c)
+			failures := runInTestCluster(t, s, harness.Options{}, func(w *testCluster) {
+				w.startComparison(c)
 				for _, act := range scenarios()[i] {
 					w.perform(act)
-					w.advanceAndCompare(act.within)
+					w.advanceAndCompare(act.maxDelay)
 				}
-				w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
+				w.rec.failures = append(w.rec.failures, w.comparison.failures...)
 			})
 			for _, f := range failures {
 				t.Errorf("%v: %s", s, f)

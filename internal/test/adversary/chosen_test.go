@@ -28,18 +28,18 @@ func coveringSeeds(n uint64) []uint64 {
 // elementsOf returns the elements of a history without duplicates.
 func elementsOf(h history) []string {
 	known := map[string]bool{
-		h.setup.String():     true,
-		"denied " + h.denied: true,
-		fmt.Sprint("sick ", h.sick, " in ", h.access): true,
-		fmt.Sprint("undoes ", h.undoes, h.access):     true,
+		h.setup.String():         true,
+		"denied " + h.deniedRead: true,
+		fmt.Sprint("sick ", h.hasUnhealthyPods, " in ", h.access): true,
+		fmt.Sprint("undoes ", h.revertsWrites, h.access):          true,
 	}
 	for _, m := range h.moves {
 		known[fmt.Sprint("wait ", m.wait)] = true
 		switch {
-		case m.write != "":
+		case m.documents != "":
 			known["workload"] = true
 		case m.object == nil:
-			known["delete "+string(m.gone.Kind)] = true
+			known["delete "+string(m.deletedRef.Kind)] = true
 		default:
 			addElements(m, known)
 		}
@@ -56,7 +56,7 @@ func elementsOf(h history) []string {
 func addElements(m move, known map[string]bool) {
 	const large = 20000 // bytes; larger objects mostly repeat parts of smaller ones
 	kind, _ := cluster.KindOf(m.object)
-	known[fmt.Sprint(kind, " stripped ", m.strip)] = true
+	known[fmt.Sprint(kind, " stripped ", m.removesFinalizers)] = true
 	data, err := json.Marshal(m.object)
 	if err != nil {
 		panic(err)

@@ -45,8 +45,8 @@ type recorder struct {
 	failures []string
 }
 
-// stop is the panic value that ends a history whose harness cannot continue.
-type stop struct{}
+// historyStop is the panic value that ends a history whose harness cannot continue.
+type historyStop struct{}
 
 func (r *recorder) Helper()           {}
 func (r *recorder) Error(args ...any) { r.failures = append(r.failures, fmt.Sprint(args...)) }
@@ -54,16 +54,16 @@ func (r *recorder) Errorf(f string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(f, args...))
 }
 
-// once records a failure unless one is recorded already.
-func (r *recorder) once(f string, args ...any) {
+// recordFirst records a failure unless one is recorded already.
+func (r *recorder) recordFirst(f string, args ...any) {
 	if len(r.failures) == 0 {
 		r.Errorf(f, args...)
 	}
 }
-func (r *recorder) Fatal(args ...any) { r.Error(args...); panic(stop{}) }
+func (r *recorder) Fatal(args ...any) { r.Error(args...); panic(historyStop{}) }
 func (r *recorder) Fatalf(f string, args ...any) {
 	r.Errorf(f, args...)
-	panic(stop{})
+	panic(historyStop{})
 }
 func (r *recorder) Failed() bool { return len(r.failures) > 0 }
 
@@ -72,19 +72,19 @@ func (r *recorder) Failed() bool { return len(r.failures) > 0 }
 type testCluster struct {
 	*harness.Harness
 	setup
-	rec  *recorder
-	fill *strings.Replacer
+	rec                 *recorder
+	placeholderReplacer *strings.Replacer
 
 	lbs    map[string]string // ARN by stack, set once the victims are served
 	log    eventLog
 	rights *attackerRights
-	// sick reports which targets of the attacker never become healthy; nil for none.
-	sick       func(target string) bool
-	comparison *comparison // nil: nothing is compared
-	driven     bool        // Settle runs the controller
-	// looking guards the comparison and dirty.
-	looking sync.Mutex
-	dirty   bool // AWS has changed since the last comparison
+	// isTargetUnhealthy reports which targets of the attacker never become healthy; nil for none.
+	isTargetUnhealthy    func(target string) bool
+	comparison           *comparison // nil: nothing is compared
+	settleRunsController bool        // Settle runs the controller
+	// comparisonMutex guards the comparison and dirty.
+	comparisonMutex sync.Mutex
+	dirty           bool // AWS has changed since the last comparison
 }
 
 // attackerAddresses are the addresses of the attacker's pods.
@@ -92,14 +92,14 @@ var attackerAddresses = []string{
 	"10.0.133.1", "10.0.149.1", "10.0.165.1", "10.0.133.2", "10.0.149.2", "10.0.165.2", "10.0.133.3", "10.0.149.3",
 }
 
-// inWorld runs f in virtual time, when the victims are served and the controller is at rest.
-func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
+// runInTestCluster runs f in virtual time, when the victims are served and the controller is at rest.
+func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{TB: t}
 		defer func() {
 			switch p := recover().(type) {
-			case nil, stop:
+			case nil, historyStop:
 			default:
 				rec.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
@@ -117,30 +117,30 @@ func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster))
 				edit(o)
 			}
 		}
-		also := opt.Ran
-		opt.Ran = func(what string, err error) {
+		also := opt.AfterRun
+		opt.AfterRun = func(what string, err error) {
 			if also != nil {
 				also(what, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "panic") {
-				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+				rec.recordFirst("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
 		opt.Addresses = addressesOfPods()
 		r := harness.New(rec, opt)
 		w := &testCluster{
-			Harness: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
-			log:    eventLog{store: r.Store, begun: time.Now()},
-			rights: &attackerRights{setup: s, store: r.Store, asked: map[opened]bool{}, exposed: map[int32]bool{}},
+			Harness: r, setup: s, rec: rec, lbs: map[string]string{}, settleRunsController: opt.Workers == 0,
+			log:    eventLog{store: r.Store, startTime: time.Now()},
+			rights: &attackerRights{setup: s, store: r.Store, openedPorts: map[openedPort]bool{}, exposedPorts: map[int32]bool{}},
 		}
-		w.begin()
+		w.createVictims()
 		f(w)
 	})
 	return failures
 }
 
-// begin creates the victims' objects and waits until they are served.
-func (w *testCluster) begin() {
+// createVictims creates the victims' objects and waits until they are served.
+func (w *testCluster) createVictims() {
 	placeholders := []string{
 		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
 		"$PRIVATE", strings.Join(w.World.Private, ","), "$PUBLIC", strings.Join(w.World.Public, ","),
@@ -149,17 +149,17 @@ func (w *testCluster) begin() {
 		"$EXTRASG", w.World.ExtraSG, "$NODESG", w.World.NodeSG,
 		"$EXTERNAL", w.World.TargetGroups["external"], "$EIPS", strings.Join(w.World.EIPs, ","),
 	}
-	w.fill = strings.NewReplacer(placeholders...)
+	w.placeholderReplacer = strings.NewReplacer(placeholders...)
 	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating {
 			return fault.Action{}
 		}
 		return fault.Action{After: func() {
-			w.looking.Lock() // several workers may make calls concurrently
+			w.comparisonMutex.Lock() // several workers may make calls concurrently
 			w.dirty = true
 			w.makeTargetsUnhealthy()
-			w.looking.Unlock()
-			w.look()
+			w.comparisonMutex.Unlock()
+			w.compareIfChanged()
 		}}
 	})
 	w.apply(clusterDocs(w.access))
@@ -171,17 +171,17 @@ func (w *testCluster) begin() {
 	for _, name := range []string{"pay/shop", "blog/blog", "blog/extra", "pay/vault", "blog/vault", "blog/vault-extra", "pay/solo"} {
 		w.apply(all[name].docs())
 	}
-	w.run(10 * time.Minute)
-	for stack, name := range stackOf {
+	w.runFor(10 * time.Minute)
+	for stack, name := range statusObjectOfStack {
 		w.lbs[stack] = w.arnOf(name)
 	}
-	w.fill = strings.NewReplacer(append(w.mailPlaceholders(), placeholders...)...)
+	w.placeholderReplacer = strings.NewReplacer(append(w.mailPlaceholders(), placeholders...)...)
 	w.Emulator.Calls().Reset()
 }
 
 // addressesOfPods returns the addresses of all pods, including the attacker's.
 func addressesOfPods() []string {
-	out := append([]string{replacement}, attackerAddresses...)
+	out := append([]string{replacementAddress}, attackerAddresses...)
 	for _, o := range workloads() {
 		out = append(out, o.pods...)
 	}
@@ -190,7 +190,7 @@ func addressesOfPods() []string {
 
 // arnOf returns the ARN of the load balancer in the status of an Ingress.
 func (w *testCluster) arnOf(name string) string {
-	host := w.status(name)
+	host := w.statusHostname(name)
 	p, unlock := w.partition()
 	defer unlock()
 	for arn, lb := range p.ELB.LoadBalancers {
@@ -202,11 +202,11 @@ func (w *testCluster) arnOf(name string) string {
 	return ""
 }
 
-// status returns the hostname in the status of an Ingress or Service, or "" if there is none.
-func (w *testCluster) status(name string) string {
+// statusHostname returns the hostname in the status of an Ingress or Service, or "" if there is none.
+func (w *testCluster) statusHostname(name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
 	if name == mailService {
-		return w.mailStatus()
+		return w.mailStatusHostname()
 	}
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
 	if err != nil {
@@ -224,10 +224,10 @@ func (w *testCluster) partition() (*emulated.Partition, func()) {
 	return all.Partition(harness.Account, harness.Region), all.Unlock
 }
 
-// run lets the controller run for a time.
-func (w *testCluster) run(d time.Duration) {
+// runFor lets the controller run for a time.
+func (w *testCluster) runFor(d time.Duration) {
 	end := time.Now().Add(d)
-	if w.driven {
+	if w.settleRunsController {
 		w.Settle(d)
 	} // else the controller's own workers run
 	time.Sleep(time.Until(end))

@@ -15,41 +15,41 @@ import (
 // epoch has the facts about the victims after one of their acts, as recorded without the attacker.
 type epoch struct {
 	facts
-	since  time.Time     // when the act was performed
-	within time.Duration // the time after since within which the act must be effective
+	since    time.Time     // when the act was performed
+	maxDelay time.Duration // the time after since within which the act must be effective
 }
 
-// course is the result of a run without the attacker: the facts at the beginning and after each act, and the final
+// baseline is the result of a run without the attacker: the facts at the beginning and after each act, and the final
 // state.
-type course struct {
+type baseline struct {
 	epochs []facts
 	state  []string
 	calls  int
 }
 
-var courses struct {
+var baselines struct {
 	sync.Mutex
-	known map[setup]course
+	known map[setup]baseline
 }
 
 // runWithoutAttacker returns the course of a setup, and records it if needed.
-func runWithoutAttacker(t *testing.T, s setup) course {
+func runWithoutAttacker(t *testing.T, s setup) baseline {
 	t.Helper()
-	courses.Lock()
-	defer courses.Unlock()
-	if c, ok := courses.known[s]; ok {
+	baselines.Lock()
+	defer baselines.Unlock()
+	if c, ok := baselines.known[s]; ok {
 		return c
 	}
-	var c course
-	if failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
+	var c baseline
+	if failures := runInTestCluster(t, s, harness.Options{}, func(w *testCluster) {
 		c.epochs = append(c.epochs, w.facts())
 		for _, a := range scenarios()[s.scenario] {
 			a.do(w)
-			w.run(a.within)
+			w.runFor(a.maxDelay)
 			c.epochs = append(c.epochs, w.facts())
-			w.run(10 * time.Minute)
+			w.runFor(10 * time.Minute)
 			for _, text := range c.epochs[len(c.epochs)-1].differences(w.facts()) {
-				w.rec.Errorf("%s is not effective after %v without an attacker: %s", a.name, a.within, text)
+				w.rec.Errorf("%s is not effective after %v without an attacker: %s", a.name, a.maxDelay, text)
 			}
 		}
 		c.state = w.State()
@@ -62,10 +62,10 @@ func runWithoutAttacker(t *testing.T, s setup) course {
 	}); len(failures) > 0 {
 		t.Fatalf("%v, without an attacker: %s", s, strings.Join(failures, "\n"))
 	}
-	if courses.known == nil {
-		courses.known = map[setup]course{}
+	if baselines.known == nil {
+		baselines.known = map[setup]baseline{}
 	}
-	courses.known[s] = c
+	baselines.known[s] = c
 	return c
 }
 
@@ -104,38 +104,38 @@ func union[K comparable, V any](a, b map[K]V) map[K]bool {
 
 // comparison compares the facts with the expected ones.
 type comparison struct {
-	course  course
-	epochs  []epoch // epochs that have begun
-	ids     map[string]string
-	verdict []string // the first failures
+	baseline baseline
+	epochs   []epoch // epochs that have begun
+	ids      map[string]string
+	failures []string // the first failures
 }
 
-// expect starts the comparison.
-func (w *testCluster) expect(c course) {
-	w.looking.Lock()
-	w.comparison = &comparison{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
+// startComparison starts the comparison.
+func (w *testCluster) startComparison(c baseline) {
+	w.comparisonMutex.Lock()
+	w.comparison = &comparison{baseline: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
 	w.dirty = true
-	w.looking.Unlock()
-	w.look()
+	w.comparisonMutex.Unlock()
+	w.compareIfChanged()
 }
 
 // perform performs an act of a victim. Its effect is allowed from now on, and required after its time.
 func (w *testCluster) perform(a act) {
-	w.looking.Lock()
+	w.comparisonMutex.Lock()
 	if j := w.comparison; j != nil {
-		j.epochs = append(j.epochs, epoch{j.course.epochs[len(j.epochs)], time.Now(), a.within})
+		j.epochs = append(j.epochs, epoch{j.baseline.epochs[len(j.epochs)], time.Now(), a.maxDelay})
 	}
-	w.looking.Unlock()
+	w.comparisonMutex.Unlock()
 	a.do(w)
 }
 
-// allowed returns the values of a fact that are allowed now: the value of the last epoch, and earlier values while a
+// allowedValues returns the values of a fact that are allowed now: the value of the last epoch, and earlier values while a
 // later act need not be effective yet.
-func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
+func allowedValues[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
 	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
 	for i := len(j.epochs) - 1; i > 0; i-- {
 		e := j.epochs[i]
-		if before := of(j.epochs[i-1].facts); now.Before(e.since.Add(e.within)) && !same(before, of(e.facts)) {
+		if before := of(j.epochs[i-1].facts); now.Before(e.since.Add(e.maxDelay)) && !same(before, of(e.facts)) {
 			out = append(out, before)
 		}
 	}
@@ -148,53 +148,53 @@ func equal[V comparable](a, b V) bool { return a == b }
 func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	var next time.Time
 	for _, e := range j.epochs {
-		if at := e.since.Add(e.within); at.After(now) && (next.IsZero() || at.Before(next)) {
+		if at := e.since.Add(e.maxDelay); at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
 	return next, !next.IsZero()
 }
 
-// look compares the current facts if AWS has changed since the last comparison, and keeps the first failures.
-func (w *testCluster) look() {
-	w.looking.Lock()
-	defer w.looking.Unlock()
+// compareIfChanged compares the current facts if AWS has changed since the last comparison, and keeps the first failures.
+func (w *testCluster) compareIfChanged() {
+	w.comparisonMutex.Lock()
+	defer w.comparisonMutex.Unlock()
 	j := w.comparison
-	if j == nil || j.epochs == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
+	if j == nil || j.epochs == nil || len(j.failures) > 0 || !w.dirty || w.rec.Failed() {
 		return
 	}
 	w.dirty = false
 	now := time.Now()
-	for _, text := range w.compare(j, now, w.facts()) {
-		j.verdict = append(j.verdict, fmt.Sprintf("after %v: %s", now.Sub(j.begun()).Round(time.Millisecond), text))
+	for _, text := range w.findDisallowedFacts(j, now, w.facts()) {
+		j.failures = append(j.failures, fmt.Sprintf("after %v: %s", now.Sub(j.startTime()).Round(time.Millisecond), text))
 	}
 }
 
-func (j *comparison) begun() time.Time {
+func (j *comparison) startTime() time.Time {
 	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // start of virtual time, plus ten minutes of preparation
 }
 
-// compare lists the facts that are not allowed.
-func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string {
+// findDisallowedFacts lists the facts that are not allowed.
+func (w *testCluster) findDisallowedFacts(j *comparison, now time.Time, got facts) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	for k := range w.keys(j, got) {
-		may := allowed(j, now, func(f facts) string { return f.settings[k] }, equal)
+	for k := range w.comparedSettings(j, got) {
+		may := allowedValues(j, now, func(f facts) string { return f.settings[k] }, equal)
 		if !slices.Contains(may, got.settings[k]) && !(strings.HasPrefix(k, "target group ") && len(may) > 1) { // it is created with several calls
 			say("%s is %q, want %q", k, got.settings[k], may[0])
 		}
 	}
 	for r, a := range got.answers {
-		may := allowed(j, now, func(f facts) answer { return f.answers[r] }, equal)
+		may := allowedValues(j, now, func(f facts) answer { return f.answers[r] }, equal)
 		if !slices.Contains(may, a) && !w.rights.mayAnswer(r, a, may[0]) {
 			say("%s is answered with %q, want %q", r, a.text, may[0].text)
 		}
 	}
 	if w.lbs["solo"] != "" {
-		out = append(out, got.forbidden...)
+		out = append(out, got.forbiddenConditions...)
 	}
-	out = append(out, j.compareTargets(now, got)...)
-	out = append(out, j.compareIDs(now, got)...)
+	out = append(out, j.findDisallowedTargets(now, got)...)
+	out = append(out, j.findRecreatedResources(now, got)...)
 	slices.Sort(out)
 	if gone := slices.DeleteFunc(slices.Clone(out), func(s string) bool { return !strings.Contains(s, ` is "gone"`) }); len(gone) > 0 {
 		return gone // the other differences follow from it
@@ -203,31 +203,31 @@ func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string 
 	return out[:min(len(out), enough)]
 }
 
-// keys returns the settings to compare. Settings that the attacker may add to a shared load balancer are omitted.
-func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
+// comparedSettings returns the settings to compare. Settings that the attacker may add to a shared load balancer are omitted.
+func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}
 	for _, e := range j.epochs {
 		maps.Copy(keys, union(e.settings, nil))
 	}
 	for k := range got.settings {
-		if strings.HasPrefix(k, "other load balancer ") || w.isAttackerShutOut() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, fromLoadBalancers) {
+		if strings.HasPrefix(k, "other load balancer ") || w.isAttackerShutOut() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, reachablePortPrefix) {
 			keys[k] = true
 		}
 	}
 	for k := range keys { // more ports are harmless
-		if strings.HasPrefix(k, fromLoadBalancers) && j.epochs[len(j.epochs)-1].settings[k] == "" {
+		if strings.HasPrefix(k, reachablePortPrefix) && j.epochs[len(j.epochs)-1].settings[k] == "" {
 			delete(keys, k)
 		}
 	}
 	return keys
 }
 
-// compareIDs finds resources that were deleted and created again.
-func (j *comparison) compareIDs(now time.Time, got facts) []string {
+// findRecreatedResources finds resources that were deleted and created again.
+func (j *comparison) findRecreatedResources(now time.Time, got facts) []string {
 	var out []string
 	for k := range union(j.ids, got.ids) {
 		was, is := j.ids[k], got.ids[k]
-		may := allowed(j, now, func(f facts) bool { return f.ids[k] != "" }, equal)
+		may := allowedValues(j, now, func(f facts) bool { return f.ids[k] != "" }, equal)
 		if was != "" && is != "" && was != is && !slices.Contains(may, false) {
 			out = append(out, fmt.Sprintf("%s is another one: %s, not %s", k, is, was))
 		}
@@ -236,16 +236,16 @@ func (j *comparison) compareIDs(now time.Time, got facts) []string {
 	return out
 }
 
-// compareTargets allows any state between two epochs: no target that none of them has, and every target that all of
+// findDisallowedTargets allows any state between two epochs: no target that none of them has, and every target that all of
 // them have.
-func (j *comparison) compareTargets(now time.Time, got facts) []string {
+func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
 	for _, e := range j.epochs {
 		maps.Copy(names, union(e.targets, nil))
 	}
 	for name := range names {
-		may := allowed(j, now, func(f facts) []string { return f.targets[name] }, func(a, b []string) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) })
+		may := allowedValues(j, now, func(f facts) []string { return f.targets[name] }, func(a, b []string) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) })
 		has := got.targets[name]
 		if slices.ContainsFunc(may, func(list []string) bool { return (list == nil) == (has == nil) && slices.Equal(list, has) }) {
 			continue
@@ -277,11 +277,11 @@ func (w *testCluster) advanceAndCompare(d time.Duration) {
 				until = at
 			}
 		}
-		w.run(time.Until(until))
-		w.looking.Lock()
+		w.runFor(time.Until(until))
+		w.comparisonMutex.Lock()
 		w.dirty = true
-		w.looking.Unlock()
-		w.look()
+		w.comparisonMutex.Unlock()
+		w.compareIfChanged()
 		if !until.Before(end) || w.hasFailed() {
 			return
 		}
@@ -290,5 +290,5 @@ func (w *testCluster) advanceAndCompare(d time.Duration) {
 
 // hasFailed reports whether the history has already failed.
 func (w *testCluster) hasFailed() bool {
-	return w.rec.Failed() || w.comparison != nil && len(w.comparison.verdict) > 0
+	return w.rec.Failed() || w.comparison != nil && len(w.comparison.failures) > 0
 }

@@ -17,19 +17,19 @@ const attackerSecret = "attacker-client-secret-81d0"
 
 // event is an event of the controller about an object.
 type event struct {
-	about           string // Kind namespace/name
+	object          string // Kind namespace/name
 	uid             types.UID
 	namespace       string
 	warning         bool
 	reason, message string
 }
 
-func (e event) String() string { return fmt.Sprintf("%s %s: %s", e.about, e.reason, e.message) }
+func (e event) String() string { return fmt.Sprintf("%s %s: %s", e.object, e.reason, e.message) }
 
 // eventLog reads the events of a cluster.
 type eventLog struct {
-	store *cluster.Memory
-	begun time.Time
+	store     *cluster.Memory
+	startTime time.Time
 }
 
 // events lists the events in order of their names.
@@ -46,20 +46,20 @@ func (l eventLog) events() []event {
 	return out
 }
 
-// about lists the warnings about an object such as "Ingress pay/shop".
-func (l eventLog) about(object string) []event {
+// warningsAbout lists the warnings about an object such as "Ingress pay/shop".
+func (l eventLog) warningsAbout(object string) []event {
 	var out []event
 	for _, e := range l.events() {
-		if e.about == object && e.warning {
+		if e.object == object && e.warning {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// reported reports whether a warning about an object contains all texts.
-func (l eventLog) reported(object string, texts ...string) bool {
-	for _, e := range l.about(object) {
+// hasWarning reports whether a warning about an object contains all texts.
+func (l eventLog) hasWarning(object string, texts ...string) bool {
+	for _, e := range l.warningsAbout(object) {
 		all := true
 		for _, t := range texts {
 			all = all && strings.Contains(e.message, t)
@@ -75,8 +75,8 @@ func (l eventLog) reported(object string, texts ...string) bool {
 // it.
 const mostWarnings = 40
 
-// checkTexts finds misleading events, events with secrets, and floods of events.
-func (l eventLog) checkTexts() []string {
+// findFaultyEvents finds misleading events, events with secrets, and floods of events.
+func (l eventLog) findFaultyEvents() []string {
 	var out []string
 	type flood struct {
 		about string
@@ -85,12 +85,12 @@ func (l eventLog) checkTexts() []string {
 	warnings, others := map[flood]int{}, map[flood]int{}
 	for _, e := range l.events() {
 		if e.warning {
-			warnings[flood{e.about, e.uid}]++
+			warnings[flood{e.object, e.uid}]++
 		} else {
-			others[flood{e.about, e.uid}]++
+			others[flood{e.object, e.uid}]++
 		}
 	}
-	hours := int(time.Since(l.begun).Hours()) + 1
+	hours := int(time.Since(l.startTime).Hours()) + 1
 	for f, n := range warnings {
 		if limit := mostWarnings * (hours + others[f]); n > limit {
 			out = append(out, fmt.Sprintf("%d warnings about %s, at most %d", n, f.about, limit))
@@ -100,11 +100,11 @@ func (l eventLog) checkTexts() []string {
 		if strings.Contains(e.message, victimSecret) || strings.Contains(e.message, attackerSecret) {
 			out = append(out, fmt.Sprintf("an event shows a secret: %v", e))
 		}
-		if e.namespace != attackerNamespace && (len(e.message) > 1024 || strings.ContainsFunc(e.message, unprintable)) {
+		if e.namespace != attackerNamespace && (len(e.message) > 1024 || strings.ContainsFunc(e.message, isUnprintable)) {
 			out = append(out, fmt.Sprintf("an event about a victim has a text that is not one line: %q", e.message))
 		}
 	}
 	return out
 }
 
-func unprintable(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
+func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }

@@ -22,8 +22,8 @@ type facts struct {
 	answers  map[request]answer  //
 	targets  map[string][]string // addresses by the name of the target group
 	ids      map[string]string   // ARNs and IDs, by the same keys
-	// forbidden are conditions that must never occur, whatever the victims do.
-	forbidden []string
+	// forbiddenConditions are conditions that must never occur, whatever the victims do.
+	forbiddenConditions []string
 }
 
 // namedAttributes are the attributes that the victims or their class set.
@@ -43,13 +43,13 @@ type awsReading struct {
 func (w *testCluster) facts() facts {
 	a, unlock := w.lockAWSReading()
 	defer unlock()
-	a.loadBalancers()
-	a.listeners()
-	a.targetGroups()
+	a.readLoadBalancers()
+	a.readListeners()
+	a.readTargetGroups()
 	a.readNodeSources()
-	a.answer()
+	a.readAnswers()
 	a.findForbidden()
-	a.objects()
+	a.readObjects()
 	return a.facts
 }
 
@@ -59,21 +59,21 @@ func (w *testCluster) lockAWSReading() (*awsReading, func()) {
 	return &awsReading{f, w, p}, unlock
 }
 
-func (a *awsReading) loadBalancers() {
+func (a *awsReading) readLoadBalancers() {
 	for stack, arn := range a.w.lbs {
 		lb := a.p.ELB.LoadBalancers[arn]
 		if lb == nil {
 			a.settings["load balancer of "+stack] = "gone"
 			continue
 		}
-		a.loadBalancer(stack, lb)
+		a.readLoadBalancer(stack, lb)
 	}
 }
 
-// objects reads the status of the victims' Ingresses.
-func (a *awsReading) objects() {
-	for stack, name := range stackOf {
-		shown := a.w.status(name)
+// readObjects reads the status of the victims' Ingresses.
+func (a *awsReading) readObjects() {
+	for stack, name := range statusObjectOfStack {
+		shown := a.w.statusHostname(name)
 		if lb := a.p.ELB.LoadBalancers[a.w.lbs[stack]]; lb != nil && strings.EqualFold(lb.DNSName, shown) {
 			shown = "its load balancer" // its DNS name is partly random
 		}
@@ -81,12 +81,12 @@ func (a *awsReading) objects() {
 	}
 	a.settings["finalizers of Service "+mailService] = a.w.finalizersOf(cluster.KindService, mailService)
 	for name := range ingresses() {
-		a.settings["finalizers of Ingress "+name] = a.w.finalizers(name)
+		a.settings["finalizers of Ingress "+name] = a.w.ingressFinalizers(name)
 	}
 }
 
-// finalizers returns the finalizers of a victim's Ingress. A deleted Ingress must not wait for other members.
-func (w *testCluster) finalizers(name string) string {
+// ingressFinalizers returns the finalizers of a victim's Ingress. A deleted Ingress must not wait for other members.
+func (w *testCluster) ingressFinalizers(name string) string {
 	return w.finalizersOf(cluster.KindIngress, name)
 }
 
@@ -111,7 +111,7 @@ func (w *testCluster) stackOfARN(arn string) string {
 	return ""
 }
 
-func (a *awsReading) loadBalancer(stack string, lb *emulated.LoadBalancer) {
+func (a *awsReading) readLoadBalancer(stack string, lb *emulated.LoadBalancer) {
 	set := func(what, format string, args ...any) {
 		a.settings[what+" of "+stack] = fmt.Sprintf(format, args...)
 	}
@@ -192,7 +192,7 @@ func peerOf(p emulated.Peer) string {
 	return p.PrefixList + p.Group
 }
 
-func (a *awsReading) listeners() {
+func (a *awsReading) readListeners() {
 	for _, l := range a.p.ELB.Listeners {
 		stack := a.w.stackOfARN(l.LoadBalancer)
 		if stack == "" || !a.w.isAttackerShutOut() && l.Port != 80 && l.Port != 443 {
@@ -217,9 +217,9 @@ func (a *awsReading) listeners() {
 	}
 }
 
-func (a *awsReading) targetGroups() {
+func (a *awsReading) readTargetGroups() {
 	for _, g := range a.p.ELB.TargetGroups {
-		if !victims(g) {
+		if !isOfVictims(g) {
 			continue
 		}
 		var keys []string
@@ -242,15 +242,15 @@ func (a *awsReading) findForbidden() {
 		}
 	}
 	for _, g := range a.p.ELB.TargetGroups {
-		if victims(g) {
+		if isOfVictims(g) {
 			if g.LoadBalancer != "" && a.w.stackOfARN(g.LoadBalancer) == "" && slices.Contains(a.w.targetGroupNames(), g.Name) {
-				a.forbidden = append(a.forbidden, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
+				a.forbiddenConditions = append(a.forbiddenConditions, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
 			}
 			continue
 		}
 		for _, t := range g.Targets {
-			if owner := pods[t.ID]; owner != "" && !t.Draining() {
-				a.forbidden = append(a.forbidden, fmt.Sprintf("target group %s has pod %s as target", g.Name, owner))
+			if owner := pods[t.ID]; owner != "" && !t.IsDraining() {
+				a.forbiddenConditions = append(a.forbiddenConditions, fmt.Sprintf("target group %s has pod %s as target", g.Name, owner))
 			}
 		}
 	}
@@ -258,14 +258,14 @@ func (a *awsReading) findForbidden() {
 		for _, action := range r.Actions {
 			l := a.p.ELB.Listeners[r.Listener]
 			if c := action.AuthenticateOidcConfig; c != nil && c.ClientSecret != nil && *c.ClientSecret == victimSecret && (l == nil || a.w.stackOfARN(l.LoadBalancer) != "solo") {
-				a.forbidden = append(a.forbidden, "a rule of another owner has the client secret of pay/solo")
+				a.forbiddenConditions = append(a.forbiddenConditions, "a rule of another owner has the client secret of pay/solo")
 			}
 		}
 	}
 }
 
-// victims reports whether the target group belongs to the victims.
-func victims(g *emulated.TargetGroup) bool {
+// isOfVictims reports whether the target group belongs to the victims.
+func isOfVictims(g *emulated.TargetGroup) bool {
 	return strings.HasPrefix(g.Name, "k8s-pay-") || strings.HasPrefix(g.Name, "k8s-blog-")
 }
 
@@ -273,7 +273,7 @@ func victims(g *emulated.TargetGroup) bool {
 func targetsOf(g *emulated.TargetGroup) []string {
 	out := []string{}
 	for _, t := range g.Targets {
-		if !t.Draining() {
+		if !t.IsDraining() {
 			out = append(out, fmt.Sprintf("%s:%d", t.ID, t.Port))
 		}
 	}
@@ -281,9 +281,9 @@ func targetsOf(g *emulated.TargetGroup) []string {
 	return out
 }
 
-// fromLoadBalancers is the prefix of settings with the ports that load balancers may reach. More ports are harmless,
+// reachablePortPrefix is the prefix of settings with the ports that load balancers may reach. More ports are harmless,
 // because all load balancers of the cluster share one source.
-const fromLoadBalancers = "load balancers reach port "
+const reachablePortPrefix = "load balancers reach port "
 
 // readNodeSources reads which sources may reach the victims' pods and nodes.
 func (a *awsReading) readNodeSources() {
@@ -301,8 +301,8 @@ func (a *awsReading) readNodeSources() {
 			}
 			switch {
 			case strings.HasPrefix(name, "k8s-traffic-") && proto == "tcp":
-				a.settings[fmt.Sprintf("%s%d of the nodes", fromLoadBalancers, port)] = "yes"
-			case !a.w.rights.askedFor(id, port) && !a.w.rights.exposes(proto, id, port):
+				a.settings[fmt.Sprintf("%s%d of the nodes", reachablePortPrefix, port)] = "yes"
+			case !a.w.rights.hasOpened(id, port) && !a.w.rights.hasExposed(proto, id, port):
 				sources = append(sources, s)
 			}
 		}

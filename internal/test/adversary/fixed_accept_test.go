@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// hostile are load-balancer-wide settings with values that no victim uses.
-var hostile = [][]string{
+// hostileSettings are load-balancer-wide settings with values that no victim uses.
+var hostileSettings = [][]string{
 	{"scheme", "internet-facing"},
 	{"ip-address-type", "dualstack"},
 	{"subnets", "$PUBLIC"},
@@ -40,60 +40,60 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 
 	// A finalizer only means that resources may have to be deleted. It grants no membership.
 	for class, s := range map[string]setup{"": shut, "pinned": shut, "nginx": open} {
-		fixed(t, "01-finalizer-is-not-membership/class "+class, s, func(w *testCluster) {
-			w.evil(served)
+		runCase(t, "01-finalizer-is-not-membership/class "+class, s, func(w *testCluster) {
+			w.attackWith(attackerBackends)
 			for _, group := range []string{"vault", "open"} {
-				for _, pairs := range hostile {
-					a := attacker{class: class, finalizers: finalizerOf(group), host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", "-1000")}
-					w.evil(a.docs())
-					w.advanceAndCompare(short)
+				for _, pairs := range hostileSettings {
+					a := attackerIngress{class: class, finalizers: finalizerOf(group), host: "evil.example.com", pairs: appendPairs(pairs, "target-type", "ip", "group.order", "-1000")}
+					w.attackWith(a.docs())
+					w.advanceAndCompare(shortRunTime)
 				}
-				w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
-				w.advanceAndCompare(short)
+				w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
+				w.advanceAndCompare(shortRunTime)
 			}
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 		})
 	}
 
 	// A live setting belongs to the member that asks for it.
 	for _, order := range []string{"-1000", "1000"} {
-		fixed(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *testCluster) {
-			w.evil(served)
+		runCase(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *testCluster) {
+			w.attackWith(attackerBackends)
 			for _, group := range []string{"open", "vault"} {
-				for _, pairs := range hostile {
-					a := attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", order, "group.name", group)}
-					w.evil(a.docs())
-					w.advanceAndCompare(short)
+				for _, pairs := range hostileSettings {
+					a := attackerIngress{class: "alb", host: "evil.example.com", pairs: appendPairs(pairs, "target-type", "ip", "group.order", order, "group.name", group)}
+					w.attackWith(a.docs())
+					w.advanceAndCompare(shortRunTime)
 					if w.hasFailed() {
 						w.rec.Errorf("with %v in IngressGroup %s", pairs, group)
 						return
 					}
 				}
 			}
-			w.check(w.log.reported("Ingress evil/x"), "the newcomer is not informed")
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the newcomer is not informed")
 			for _, name := range []string{"pay/shop", "blog/blog", "pay/vault"} {
-				w.check(!w.log.reported("Ingress "+name), "the incumbent %s is warned: %v", name, w.log.about("Ingress "+name))
+				w.expectTrue(!w.log.hasWarning("Ingress "+name), "the incumbent %s is warned: %v", name, w.log.warningsAbout("Ingress "+name))
 			}
 		})
 	}
 
 	// A redirect to a port without a listener has no effect, also for a member that is held.
 	for name, order := range map[string]string{"held": "first", "last": "1000", "first": "-1000"} {
-		fixed(t, "05-redirect-to-no-listener/"+name, open, func(w *testCluster) {
-			for _, h := range []honest{
+		runCase(t, "05-redirect-to-no-listener/"+name, open, func(w *testCluster) {
+			for _, h := range []victimIngress{
 				{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}},
 				{"blog", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plainer.example.com", "/", "blog"}}},
 			} {
 				w.apply(h.docs())
 			}
-			w.advanceAndCompare(short)
+			w.advanceAndCompare(shortRunTime)
 			arn := w.arnOf("pay/plain")
-			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", order, "ssl-redirect", "444", "target-type", "ip"}}.docs())
+			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", order, "ssl-redirect", "444", "target-type", "ip"}}.docs())
 			for range 10 {
-				w.advanceAndCompare(short)
+				w.advanceAndCompare(shortRunTime)
 				for host, want := range map[string]string{"plain.example.com": "forward to pay/web", "plainer.example.com": "forward to blog/blog"} {
-					got := w.ask(arn, 80, host, "/")
-					w.check(got.text == want, "%s is answered with %q", host, got.text)
+					got := w.answerTo(arn, 80, host, "/")
+					w.expectTrue(got.text == want, "%s is answered with %q", host, got.text)
 				}
 				if w.hasFailed() {
 					return
@@ -103,41 +103,41 @@ func TestAttacksOnClassesAndGroups(t *testing.T) {
 			if name == "held" {
 				heard = "group.order" // the first fault to correct
 			}
-			w.check(w.log.reported("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
 	// The safety check applies to a changed class, not to edited Ingresses.
-	fixed(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *testCluster) {
+	runCase(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
-			w.evil(attacker{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
+			w.attackWith(attackerIngress{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
 		}
 		w.advanceAndCompare(0)
-		w.perform(w.acts()[0]) // blog/extra changes to another class
-		w.advanceAndCompare(deletionWithin)
+		w.perform(w.scenarioActs()[0]) // blog/extra changes to another class
+		w.advanceAndCompare(maxDeletionTime)
 	})
-	fixed(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *testCluster) {
+	runCase(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d"} {
-			h := honest{"pay", name, "alb", []string{"target-type", "ip", "scheme", "internal"}, []route{{name + ".example.com", "/", "web"}}}
+			h := victimIngress{"pay", name, "alb", []string{"target-type", "ip", "scheme", "internal"}, []route{{name + ".example.com", "/", "web"}}}
 			w.apply(h.docs())
 		}
-		w.advanceAndCompare(long)
-		w.check(w.status("pay/a") != "", "pay/a has no load balancer")
+		w.advanceAndCompare(longRunTime)
+		w.expectTrue(w.statusHostname("pay/a") != "", "pay/a has no load balancer")
 		w.stopComparison()
 		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} { // 7 of 11
-			w.reclass(name, "nginx")
+			w.changeClass(name, "nginx")
 		}
-		w.advanceAndCompare(deletionWithin)
+		w.advanceAndCompare(maxDeletionTime)
 		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} {
 			namespace, short, _ := strings.Cut(name, "/")
 			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
-			w.check(err == nil && len(obj.GetFinalizers()) == 0, "%s is still claimed: %v", name, w.log.about("Ingress "+name))
+			w.expectTrue(err == nil && len(obj.GetFinalizers()) == 0, "%s is still claimed: %v", name, w.log.warningsAbout("Ingress "+name))
 		}
 	})
 }
 
-// reclass changes the class of an Ingress, as its owner would.
-func (w *testCluster) reclass(name, class string) {
+// changeClass changes the class of an Ingress, as its owner would.
+func (w *testCluster) changeClass(name, class string) {
 	namespace, short, _ := strings.Cut(name, "/")
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
 	if err != nil {
@@ -145,7 +145,7 @@ func (w *testCluster) reclass(name, class string) {
 	}
 	ing := obj.(*networkingv1.Ingress).DeepCopy()
 	ing.Spec.IngressClassName = &class
-	if _, err := w.Store.Update(ing, cluster.Main); err != nil {
+	if _, err := w.Store.Update(ing, cluster.MainPart); err != nil {
 		w.rec.Fatal(err)
 	}
 }

@@ -48,44 +48,44 @@ func TestAttacksByManyCalls(t *testing.T) {
 		"SetSubnets":                   {"ip-address-type", "dualstack"},
 	}
 	for operation, pairs := range refused {
-		fixed(t, "07-refused-calls-back-off/"+operation, open, func(w *testCluster) {
-			w.sick = func(target string) bool { return target == "10.0.149.1" }
-			w.evil(served, failingService, ownStack("app"))
-			w.advanceAndCompare(long)
+		runCase(t, "07-refused-calls-back-off/"+operation, open, func(w *testCluster) {
+			w.isTargetUnhealthy = func(target string) bool { return target == "10.0.149.1" }
+			w.attackWith(attackerBackends, unhealthyService, ingressWithOwnLoadBalancer("app"))
+			w.advanceAndCompare(longRunTime)
 			w.deny(operation)
-			w.evil(ownStack("ill", pairs...)) // new targets that never become healthy, and a change that AWS refuses
+			w.attackWith(ingressWithOwnLoadBalancer("ill", pairs...)) // new targets that never become healthy, and a change that AWS refuses
 			w.Emulator.Calls().Reset()
 			w.advanceAndCompare(time.Hour)
-			n, total := w.failing(operation), w.Emulator.Calls().Total()
-			w.check(n <= 30, "%d calls of %s are rejected in an hour", n, operation)
-			w.check(total <= 400, "%d calls in an hour", total)
+			n, total := w.countRefusedCalls(operation), w.Emulator.Calls().Total()
+			w.expectTrue(n <= 30, "%d calls of %s are rejected in an hour", n, operation)
+			w.expectTrue(total <= 400, "%d calls in an hour", total)
 		})
 	}
 
 	// After a call is refused because of a quota, the run tries no more calls of the same kind.
-	fixed(t, "07-refused-calls-back-off/too many rules", open, func(w *testCluster) {
-		w.evil(served, manyPorts(1, 190, "evil-rules"))
-		w.quota("rules-per-application-load-balancer", 100)
+	runCase(t, "07-refused-calls-back-off/too many rules", open, func(w *testCluster) {
+		w.attackWith(attackerBackends, ingressWithManyPorts(1, 190, "evil-rules"))
+		w.setQuota("rules-per-application-load-balancer", 100)
 		w.Emulator.Calls().Reset()
 		w.advanceAndCompare(time.Hour)
-		n := w.failing("CreateRule")
-		w.check(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
+		n := w.countRefusedCalls("CreateRule")
+		w.expectTrue(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
 	})
 
 	// While rules cannot be reordered, retries do not add rules.
-	fixed(t, "07-refused-calls-back-off/priorities", open, func(w *testCluster) {
+	runCase(t, "07-refused-calls-back-off/priorities", open, func(w *testCluster) {
 		w.deny("SetRulePriorities")
-		w.evil(served)
+		w.attackWith(attackerBackends)
 		for _, name := range []string{"a", "b", "c"} {
-			w.evil(attacker{name: name, class: "alb", host: name + ".evil.example.com", pairs: []string{"group.name", "open", "group.order", "15", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
-			w.advanceAndCompare(long)
+			w.attackWith(attackerIngress{name: name, class: "alb", host: name + ".evil.example.com", pairs: []string{"group.name", "open", "group.order", "15", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+			w.advanceAndCompare(longRunTime)
 		}
 		w.advanceAndCompare(time.Hour)
 		a, unlock := w.lockAWSReading()
-		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
+		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[loadBalancerPort{w.lbs["open"], 443}])
 		unlock()
-		w.check(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)
-		w.check(w.failing("SetRulePriorities") <= 60, "%d calls are rejected", w.failing("SetRulePriorities"))
+		w.expectTrue(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)
+		w.expectTrue(w.countRefusedCalls("SetRulePriorities") <= 60, "%d calls are rejected", w.countRefusedCalls("SetRulePriorities"))
 	})
 
 	// No write is made after the lease is lost, not even as a retry of a call.
@@ -98,7 +98,7 @@ func TestAttacksByManyCalls(t *testing.T) {
 	}}
 	for _, operation := range []string{"CreateLoadBalancer", "RegisterTargets", "CreateTargetGroup", "CreateRule"} {
 		lost.Store(false)
-		fixedWith(t, "08-every-attempt-is-fenced/"+operation, open, fenced, func(w *testCluster) {
+		runCaseWith(t, "08-every-attempt-is-fenced/"+operation, open, fenced, func(w *testCluster) {
 			w.stopComparison()
 			attempts := 0
 			w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -111,27 +111,27 @@ func TestAttacksByManyCalls(t *testing.T) {
 				}
 				return fault.Action{Throttle: true, After: func() { lost.Store(true) }}
 			})
-			w.evil(served, ownStack("app"))
-			w.run(long)
-			w.check(attempts == 1, "%d attempts of %s, the later ones without the lease", attempts, operation)
+			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
+			w.runFor(longRunTime)
+			w.expectTrue(attempts == 1, "%d attempts of %s, the later ones without the lease", attempts, operation)
 		})
 		lost.Store(false)
 	}
 
 	// A request that hangs does not block other requests forever.
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetHealth", "CreateTargetGroup", "DescribeSecurityGroups"} {
-		h := &hanging{operation: operation}
-		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, harness.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
-			h.armed.Store(true)
-			w.evil(served, ownStack("app"))
-			w.advanceAndCompare(2 * long) // until all facts have been read again
-			for _, a := range w.acts() {
+		h := &hangingOperation{operation: operation}
+		runCaseWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, harness.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
+			h.isEnabled.Store(true)
+			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
+			w.advanceAndCompare(2 * longRunTime) // until all facts have been read again
+			for _, a := range w.scenarioActs() {
 				w.perform(a)
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 			}
-			w.check(h.hung.Load() > 0, "no request was made to hang")
+			w.expectTrue(h.hangingCalls.Load() > 0, "no request was made to hang")
 		})
-		h.armed.Store(false)
+		h.isEnabled.Store(false)
 	}
 
 	// A denied read holds only the settings that depend on it.
@@ -142,32 +142,32 @@ func TestAttacksByManyCalls(t *testing.T) {
 		"DescribeListenerAttributes":     {"listener-attributes.HTTPS-8443", "routing.http.response.server.enabled=false", "certificate-arn", "$CERT"},
 		"DescribeLoadBalancerAttributes": {"load-balancer-attributes", "client_keep_alive.seconds=100", "certificate-arn", "$CERT"},
 	} {
-		fixed(t, "13-denied-reads-are-isolated/"+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
+		runCase(t, "13-denied-reads-are-isolated/"+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
 			w.deny(operation)
-			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "group.name", "open", "group.order", "1000", "target-type", "ip",
+			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: appendPairs(pairs, "group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`)}.docs())
-			w.advanceAndCompare(long)
-			for _, a := range w.acts() {
+			w.advanceAndCompare(longRunTime)
+			for _, a := range w.scenarioActs() {
 				w.perform(a)
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 			}
-			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 }
 
-// hanging makes requests of an operation hang until the caller cancels them.
-type hanging struct {
-	operation string
-	armed     atomic.Bool
-	hung      atomic.Int32
+// hangingOperation makes requests of an operation hang until the caller cancels them.
+type hangingOperation struct {
+	operation    string
+	isEnabled    atomic.Bool
+	hangingCalls atomic.Int32
 }
 
-func (h *hanging) wrap(next http.RoundTripper) http.RoundTripper {
+func (h *hangingOperation) wrap(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		const first = 4 // the number of concurrent requests and their first retries
-		if h.armed.Load() && h.hung.Load() < first && strings.Contains(bodyOf(r), "Action="+h.operation+"&") {
-			h.hung.Add(1)
+		if h.isEnabled.Load() && h.hangingCalls.Load() < first && strings.Contains(bodyOf(r), "Action="+h.operation+"&") {
+			h.hangingCalls.Add(1)
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// binding returns a TargetGroupBinding of the attacker for its Service "app".
-func binding(spec string) string {
+// attackerBinding returns a TargetGroupBinding of the attacker for its Service "app".
+func attackerBinding(spec string) string {
 	return fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
@@ -37,40 +37,40 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		"by name, by role":       "targetType: ip, targetGroupName: $TGNAME" + before + `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`,
 		"by name, multi-cluster": "targetType: ip, targetGroupName: $TGNAME" + before + ", multiClusterTargetGroup: true",
 	} {
-		fixed(t, "15-foreign-target-groups/made later, "+name, open, func(w *testCluster) {
-			w.check(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
-			w.evil(served, binding(spec))
-			w.advanceAndCompare(short)
-			w.perform(w.acts()[0])
-			w.advanceAndCompare(long)
+		runCase(t, "15-foreign-target-groups/made later, "+name, open, func(w *testCluster) {
+			w.expectTrue(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
+			w.attackWith(attackerBackends, attackerBinding(spec))
+			w.advanceAndCompare(shortRunTime)
+			w.perform(w.scenarioActs()[0])
+			w.advanceAndCompare(longRunTime)
 		})
 	}
 	for _, more := range []string{"", ", multiClusterTargetGroup: true", `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`, ", targetType: ip, vpcID: vpc-1"} {
 		for _, by := range []string{"targetGroupARN: $TGARN", "targetGroupName: $TGNAME"} {
-			fixed(t, "15-foreign-target-groups/"+by+more, open, func(w *testCluster) {
-				w.evil(served)
+			runCase(t, "15-foreign-target-groups/"+by+more, open, func(w *testCluster) {
+				w.attackWith(attackerBackends)
 				for n := range w.targetGroupNames() {
-					w.evil(binding(fmt.Sprintf("%s%d%s", by, n, more)))
-					w.advanceAndCompare(short)
-					w.attack(move{gone: cluster.Ref{Kind: cluster.KindBinding, Namespace: attackerNamespace, Name: "b"}})
-					w.advanceAndCompare(short)
+					w.attackWith(attackerBinding(fmt.Sprintf("%s%d%s", by, n, more)))
+					w.advanceAndCompare(shortRunTime)
+					w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindBinding, Namespace: attackerNamespace, Name: "b"}})
+					w.advanceAndCompare(shortRunTime)
 				}
 			})
 		}
 	}
-	fixed(t, "15-foreign-target-groups/of a member that leaves", open, func(w *testCluster) {
+	runCase(t, "15-foreign-target-groups/of a member that leaves", open, func(w *testCluster) {
 		n := 0
 		for i, name := range w.targetGroupNames() {
-			if strings.HasPrefix(name, "k8s-blog-extra-") && w.comparison.course.epochs[3].targets[name] == nil {
+			if strings.HasPrefix(name, "k8s-blog-extra-") && w.comparison.baseline.epochs[3].targets[name] == nil {
 				n = i
 			}
 		}
-		w.evil(served, binding(fmt.Sprintf("targetGroupName: $TGNAME%d", n)))
-		w.advanceAndCompare(short)
-		w.perform(w.acts()[0])
-		w.perform(w.acts()[1])
-		w.perform(w.acts()[2]) // the deletion
-		w.advanceAndCompare(long)
+		w.attackWith(attackerBackends, attackerBinding(fmt.Sprintf("targetGroupName: $TGNAME%d", n)))
+		w.advanceAndCompare(shortRunTime)
+		w.perform(w.scenarioActs()[0])
+		w.perform(w.scenarioActs()[1])
+		w.perform(w.scenarioActs()[2]) // the deletion
+		w.advanceAndCompare(longRunTime)
 	})
 
 	// A binding that cannot be applied is tried less and less often.
@@ -81,31 +81,31 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 		"another account's":                 `targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:999999999999:targetgroup/other/0123456789abcdef", targetType: ip`,
 	} {
 		runs := 0
-		fixedWith(t, "16-failing-bindings-back-off/"+name, open, harness.Options{Ran: func(what string, _ error) {
+		runCaseWith(t, "16-failing-bindings-back-off/"+name, open, harness.Options{AfterRun: func(what string, _ error) {
 			if what == "binding evil/b" {
 				runs++
 			}
 		}}, func(w *testCluster) {
-			w.evil(served)
+			w.attackWith(attackerBackends)
 			w.Emulator.Calls().Reset()
-			w.evil(binding(spec))
-			w.advanceAndCompare(long)
-			w.check(runs <= 100, "%d runs in ten minutes", runs)
-			w.check(w.Emulator.Calls().Total() <= 100, "%d calls in ten minutes: %v", w.Emulator.Calls().Total(), w.Emulator.Calls().Counts())
+			w.attackWith(attackerBinding(spec))
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(runs <= 100, "%d runs in ten minutes", runs)
+			w.expectTrue(w.Emulator.Calls().Total() <= 100, "%d calls in ten minutes: %v", w.Emulator.Calls().Total(), w.Emulator.Calls().Counts())
 		})
 	}
 
 	// A binding whose target group cannot be read keeps no rules of other bindings.
-	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
-		w.evil(served, binding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
-		w.advanceAndCompare(short)
-		for _, a := range w.acts() {
+	runCase(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
+		w.attackWith(attackerBackends, attackerBinding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
+		w.advanceAndCompare(shortRunTime)
+		for _, a := range w.scenarioActs() {
 			w.perform(a)
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 		}
-		w.leave()
-		w.advanceAndCompare(cleanWithin)
-		w.checkLeft(w.comparison.course, false)
+		w.deleteAttackerObjects()
+		w.advanceAndCompare(maxCleanupTime)
+		w.checkRemainingResources(w.comparison.baseline, false)
 	})
 
 	// An Ingress with a class of another controller does not decide settings either.
@@ -129,17 +129,17 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 				continue
 			}
 			s := setup{access: classOwner, isolated: isolated}
-			fixed(t, fmt.Sprintf("18-another-class-takes-no-settings/%s, isolated %t", field, isolated), s, func(w *testCluster) {
-				w.evil(served)
+			runCase(t, fmt.Sprintf("18-another-class-takes-no-settings/%s, isolated %t", field, isolated), s, func(w *testCluster) {
+				w.attackWith(attackerBackends)
 				for _, group := range []string{"open", "vault"} {
-					w.evil(fmt.Sprintf(`
+					w.attackWith(fmt.Sprintf(`
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: IngressClassParams
 metadata: {name: evil}
 spec: {group: {name: %s}, %s: %s}
 `, group, field, foreignSettings[field]))
-					w.evil(attacker{class: attackerClass, host: "evil.example.com", pairs: []string{"target-type", "ip", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-					w.advanceAndCompare(long)
+					w.attackWith(attackerIngress{class: attackerClass, host: "evil.example.com", pairs: []string{"target-type", "ip", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+					w.advanceAndCompare(longRunTime)
 				}
 			})
 		}
@@ -147,42 +147,42 @@ spec: {group: {name: %s}, %s: %s}
 
 	// Settings that cannot be parsed close no open port.
 	for _, isolated := range []bool{false, true} {
-		fixed(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
-			w.evil(served)
+		runCase(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
+			w.attackWith(attackerBackends)
 			for _, group := range []string{"open", "vault"} {
 				for _, key := range slices.Sorted(maps.Keys(choices)) {
 					if strings.Contains(key, "<") || strings.HasPrefix(key, "group.") || key == "target-type" {
 						continue
 					}
-					w.evil(attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, choices[key].bad[0]}}.docs())
+					w.attackWith(attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, choices[key].bad[0]}}.docs())
 					w.advanceAndCompare(0)
 				}
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 			}
 		})
 	}
 
 	// An IngressGroup whose only member is not accepted any more needs no plan.
-	fixed(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
-		w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
-		w.advanceAndCompare(short)
-		w.evil(attacker{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
+	runCase(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
+		w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
+		w.advanceAndCompare(shortRunTime)
+		w.attackWith(attackerIngress{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
 		w.advanceAndCompare(0)
-		w.evil(attacker{name: "second", class: "alb", finalizers: finalizerOf("own"), pairs: []string{"kubernetes.io/ingress.class", "pinned"}}.docs())
-		w.advanceAndCompare(long)
+		w.attackWith(attackerIngress{name: "second", class: "alb", finalizers: finalizerOf("own"), pairs: []string{"kubernetes.io/ingress.class", "pinned"}}.docs())
+		w.advanceAndCompare(longRunTime)
 	})
 
 	// An Ingress whose group.order cannot be parsed has no position in the IngressGroup, not even for its 503
 	// responses.
 	for _, isolated := range []bool{false, true} {
-		fixed(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
-			w.evil(served)
+		runCase(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
+			w.attackWith(attackerBackends)
 			for _, order := range []string{"$(reboot)", "1001", "-1000.5"} {
 				for _, group := range []string{"open", "vault"} {
-					w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
-					w.advanceAndCompare(short)
-					w.evil(attacker{class: "alb", pairs: []string{"group.name", group, "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-					w.advanceAndCompare(short)
+					w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
+					w.advanceAndCompare(shortRunTime)
+					w.attackWith(attackerIngress{class: "alb", pairs: []string{"group.name", group, "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+					w.advanceAndCompare(shortRunTime)
 				}
 			}
 		})
@@ -194,41 +194,41 @@ spec: {group: {name: %s}, %s: %s}
 			if !isolated && order == "-1000" {
 				continue // its rule would come first
 			}
-			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-no-other/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
-				w.sick = func(string) bool { return true }
-				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-				w.advanceAndCompare(short)
-				for _, a := range w.acts() {
+			runCase(t, fmt.Sprintf("22-a-deletion-waits-for-no-other/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
+				w.isTargetUnhealthy = func(string) bool { return true }
+				w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+				w.advanceAndCompare(shortRunTime)
+				for _, a := range w.scenarioActs() {
 					w.perform(a)
-					w.advanceAndCompare(long)
+					w.advanceAndCompare(longRunTime)
 				}
 			})
 		}
 	}
 
 	// A held rule with a higher priority answers with 503, so the owners of the rules behind it get a warning.
-	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
-		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
+	runCase(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
+		w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
 			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
-		w.advanceAndCompare(long)
-		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
-		w.check(got.text == heldAnswer, "the host of pay/shop is answered with %q", got.text)
-		w.check(w.log.reported("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
+		w.advanceAndCompare(longRunTime)
+		got := w.answerTo(w.lbs["open"], 443, "shop.example.com", "/")
+		w.expectTrue(got.text == heldAnswer, "the host of pay/shop is answered with %q", got.text)
+		w.expectTrue(w.log.hasWarning("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.warningsAbout("Ingress pay/shop"))
 	})
 
 	// The deletion does not wait either for a rule without a priority because AWS refuses to reorder rules.
-	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
+	runCase(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.deny("SetRulePriorities")
-		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-		w.advanceAndCompare(short)
-		w.perform(later(w.acts()[0], 6*long)) // meanwhile a new rule before others gets no priority either
-		w.perform(w.acts()[1])
-		w.advanceAndCompare(long)
+		w.attackWith(attackerBackends, attackerIngress{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+		w.advanceAndCompare(shortRunTime)
+		w.perform(withMoreTime(w.scenarioActs()[0], 6*longRunTime)) // meanwhile a new rule before others gets no priority either
+		w.perform(w.scenarioActs()[1])
+		w.advanceAndCompare(longRunTime)
 	})
 
 	// A redirect that AWS refuses removes no rule behind it that it would hide if it existed.
-	fixed(t, "29-a-refused-redirect-covers-nothing", open, func(w *testCluster) {
-		w.evil(served, `
+	runCase(t, "29-a-refused-redirect-covers-nothing", open, func(w *testCluster) {
+		w.attackWith(attackerBackends, `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -246,27 +246,27 @@ spec:
   - {host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
   - {host: extra.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
 `)
-		w.advanceAndCompare(long)
+		w.advanceAndCompare(longRunTime)
 	})
 
 	// A target group that is detached but not yet deleted is not attached to a load balancer of another namespace.
 	for _, by := range []string{"ARN", "Name"} {
-		fixed(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *testCluster) {
+		runCase(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *testCluster) {
 			for i := range w.targetGroupNames() {
-				w.evil(served, attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: "evil.example.com", service: "act",
+				w.attackWith(attackerBackends, attackerIngress{name: fmt.Sprintf("x%d", i), class: "alb", host: "evil.example.com", service: "act",
 					pairs: []string{"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
 			}
-			w.perform(w.acts()[0])
-			w.advanceAndCompare(long)
-			w.check(w.log.reported("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.about("Ingress evil/x0"))
+			w.perform(w.scenarioActs()[0])
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x0"))
 		})
 	}
 
 	// A fact that cannot be read for a moment, while the member that gets a shared resource is determined, decides
 	// nothing, even if it can be read before the end of the run.
 	for _, count := range []int{1, 4} {
-		fixed(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
-			x := attacker{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
+		runCase(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
+			x := attackerIngress{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
 			docs := x.docs()
 			for n := range 40 { // longer than until a read is repeated
@@ -274,27 +274,27 @@ spec:
 			}
 			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // refused, so that another plan is made
 			w.Emulator.Faults().Add(fault.Rule{Operation: "GetWebACLForResource", Count: count, Action: fault.Action{Throttle: true}})
-			w.evil(docs)
-			w.advanceAndCompare(long)
+			w.attackWith(docs)
+			w.advanceAndCompare(longRunTime)
 		})
 	}
 
 	// While a served Ingress has a class without parameters, other members can still set values that are not live
 	// yet.
-	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
-		w.evil(served, attacker{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
+	runCase(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
+		w.attackWith(attackerBackends, attackerIngress{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
 			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
-		w.advanceAndCompare(short)
-		w.perform(w.acts()[0])
-		w.evil(`
+		w.advanceAndCompare(shortRunTime)
+		w.perform(w.scenarioActs()[0])
+		w.attackWith(`
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: evil}
 spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}}
 `)
-		w.advanceAndCompare(short)
-		w.perform(w.acts()[1]) // it adds a tag
-		w.perform(w.acts()[2])
-		w.advanceAndCompare(long)
+		w.advanceAndCompare(shortRunTime)
+		w.perform(w.scenarioActs()[1]) // it adds a tag
+		w.perform(w.scenarioActs()[2])
+		w.advanceAndCompare(longRunTime)
 	})
 }

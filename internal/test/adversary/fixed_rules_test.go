@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// failingService has targets that never become healthy.
-const failingService = `
+// unhealthyService has targets that never become healthy.
+const unhealthyService = `
 apiVersion: v1
 kind: Service
 metadata: {name: ill, namespace: evil}
@@ -40,7 +40,7 @@ func TestAttacksOnRules(t *testing.T) {
 	open := setup{access: openClass}
 
 	// A rule that AWS refuses holds only itself.
-	for name, a := range map[string]attacker{
+	for name, a := range map[string]attackerIngress{
 		"same host and path": {class: "alb", host: "shop.example.com", service: "act"},
 		"what comes later":   {class: "alb", host: "shop.example.com", path: "/new", service: "act"},
 		"another's":          {class: "alb", host: "blog.example.com", service: "act"},
@@ -56,49 +56,49 @@ func TestAttacksOnRules(t *testing.T) {
 		if name == "same host and path" {
 			s.scenario = 5
 		}
-		fixed(t, "02-refused-rule-is-held-alone/"+name, s, func(w *testCluster) {
-			w.evil(a.docs())
-			w.advanceAndCompare(long)
-			for _, a := range w.acts() {
+		runCase(t, "02-refused-rule-is-held-alone/"+name, s, func(w *testCluster) {
+			w.attackWith(a.docs())
+			w.advanceAndCompare(longRunTime)
+			for _, a := range w.scenarioActs() {
 				w.perform(a)
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 			}
-			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
 	for _, first := range []string{"victim", "attacker", "both"} {
-		fixed(t, "02-refused-rule-is-held-alone/new, first "+first, open, func(w *testCluster) {
-			good := honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal", "group.order", "-1000"}, []route{{"plain.example.com", "/", "web"}}}.docs()
-			bad := attacker{class: "alb", host: "plain.example.com", service: "act", pairs: []string{"group.name", "plain", "group.order", "1000", "scheme", "internal",
+		runCase(t, "02-refused-rule-is-held-alone/new, first "+first, open, func(w *testCluster) {
+			good := victimIngress{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal", "group.order", "-1000"}, []route{{"plain.example.com", "/", "web"}}}.docs()
+			bad := attackerIngress{class: "alb", host: "plain.example.com", service: "act", pairs: []string{"group.name", "plain", "group.order", "1000", "scheme", "internal",
 				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`}}.docs()
 			if first == "attacker" {
-				w.evil(bad)
-				w.advanceAndCompare(long)
+				w.attackWith(bad)
+				w.advanceAndCompare(longRunTime)
 			}
 			w.apply(good)
 			if first == "victim" {
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 			}
-			w.evil(bad)
-			w.advanceAndCompare(long)
-			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
-			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.attackWith(bad)
+			w.advanceAndCompare(longRunTime)
+			got := w.answerTo(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
+			w.expectTrue(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
 	// No member waits for the health of another member's targets.
 	for name, service := range map[string]string{"not healthy": "ill", "no targets": "none"} {
-		fixed(t, "03-no-member-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
-			w.sick = func(target string) bool { return target == "10.0.149.1" }
-			w.evil(failingService, strings.ReplaceAll(strings.Split(failingService, "---")[0], "ill", "none"),
-				attacker{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
-			w.advanceAndCompare(long)
-			for _, a := range w.acts() { // a path is added, a path is removed, a member is deleted, a Service is deleted with its pods
+		runCase(t, "03-no-member-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
+			w.isTargetUnhealthy = func(target string) bool { return target == "10.0.149.1" }
+			w.attackWith(unhealthyService, strings.ReplaceAll(strings.Split(unhealthyService, "---")[0], "ill", "none"),
+				attackerIngress{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+			w.advanceAndCompare(longRunTime)
+			for _, a := range w.scenarioActs() { // a path is added, a path is removed, a member is deleted, a Service is deleted with its pods
 				w.Emulator.Calls().Reset()
 				w.perform(a)
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 				if n := w.Emulator.Calls().Count("DescribeTargetHealth"); n > 60 {
 					w.rec.Errorf("%d calls of DescribeTargetHealth in ten minutes after the %s", n, a.name)
 				}
@@ -107,8 +107,8 @@ func TestAttacksOnRules(t *testing.T) {
 	}
 
 	// At the quota of target groups a change is made in place.
-	fixed(t, "06-change-at-the-quota-of-target-groups", open, func(w *testCluster) {
-		w.quota("target-groups-per-application-load-balancer", 1)
+	runCase(t, "06-change-at-the-quota-of-target-groups", open, func(w *testCluster) {
+		w.setQuota("target-groups-per-application-load-balancer", 1)
 		w.stopComparison()
 		h := ingresses()["pay/solo"]
 		h.pairs = slices.Clone(h.pairs)
@@ -117,15 +117,15 @@ func TestAttacksOnRules(t *testing.T) {
 		w.Emulator.Calls().Reset()
 		served := false
 		for range 30 {
-			w.advanceAndCompare(short)
+			w.advanceAndCompare(shortRunTime)
 			p, unlock := w.partition()
 			for _, g := range p.ELB.TargetGroups {
 				served = served || g.LoadBalancer == w.lbs["solo"] && string(g.Type) == "ip" && slices.Equal(targetsOf(g), []string{"10.0.164.11:8080"})
 			}
 			unlock()
 		}
-		w.check(served, "the new target type does not take effect: %v", w.log.about("Ingress pay/solo"))
-		w.check(w.failing("ModifyRule")+w.failing("CreateRule") <= 20, "%d rejected calls in half an hour", w.failing("ModifyRule")+w.failing("CreateRule"))
+		w.expectTrue(served, "the new target type does not take effect: %v", w.log.warningsAbout("Ingress pay/solo"))
+		w.expectTrue(w.countRefusedCalls("ModifyRule")+w.countRefusedCalls("CreateRule") <= 20, "%d rejected calls in half an hour", w.countRefusedCalls("ModifyRule")+w.countRefusedCalls("CreateRule"))
 	})
 
 	// A member with more listeners and rules than the quotas allow is held before its rules are computed.
@@ -133,12 +133,12 @@ func TestAttacksOnRules(t *testing.T) {
 		group string
 		ports int
 	}{"in a group": {"open", 1000}, "alone": {"", 1000}, "few ports in an IngressGroup": {"open", 90}, "few ports alone": {"", 90}} {
-		fixed(t, "14-ports-times-paths/"+name, open, func(w *testCluster) {
-			doc := manyPorts(many.ports, 400, many.group)
+		runCase(t, "14-ports-times-paths/"+name, open, func(w *testCluster) {
+			doc := ingressWithManyPorts(many.ports, 400, many.group)
 			if many.group == "" {
 				doc = strings.Replace(doc, "    alb.ingress.kubernetes.io/group.name: ''\n", "", 1)
 			}
-			w.attack(move{write: served})
+			w.attack(move{documents: attackerBackends})
 			loaded, err := cluster.LoadYAML([]byte(doc))
 			if err != nil {
 				w.rec.Fatal(err)
@@ -148,7 +148,7 @@ func TestAttacksOnRules(t *testing.T) {
 			if err != nil {
 				w.rec.Fatal(err)
 			}
-			classes, err := cluster.LoadYAML([]byte(w.fill.Replace(clusterDocs(w.access))))
+			classes, err := cluster.LoadYAML([]byte(w.placeholderReplacer.Replace(clusterDocs(w.access))))
 			if err != nil {
 				w.rec.Fatal(err)
 			}
@@ -170,18 +170,18 @@ func TestAttacksOnRules(t *testing.T) {
 				w.rec.Fatalf("%d listeners and rules are formed of an Ingress of %d bytes", formed, len(doc))
 			}
 			for _, o := range loaded.Objects {
-				w.put(o, false)
+				w.putAsOwner(o, false)
 			}
-			w.advanceAndCompare(short)
-			w.perform(w.acts()[0])
-			w.advanceAndCompare(long)
-			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
+			w.advanceAndCompare(shortRunTime)
+			w.perform(w.scenarioActs()[0])
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
 		})
 	}
 }
 
-// manyPorts returns an Ingress with many paths on many ports.
-func manyPorts(ports, paths int, group string) string {
+// ingressWithManyPorts returns an Ingress with many paths on many ports.
+func ingressWithManyPorts(ports, paths int, group string) string {
 	var listen, list []string
 	for i := range ports {
 		listen = append(listen, fmt.Sprintf(`{"HTTP":%d}`, 10000+i))

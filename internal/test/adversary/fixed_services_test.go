@@ -13,15 +13,15 @@ import (
 func attackerServiceWithNLB(finalizer string, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
-		fmt.Fprintf(&b, "    %s%s: '%s'\n", serviceHead, pairs[i], pairs[i+1])
+		fmt.Fprintf(&b, "    %s%s: '%s'\n", serviceAnnotationPrefix, pairs[i], pairs[i+1])
 	}
-	docs := strings.Replace(served, `metadata: {name: app, namespace: evil}
+	docs := strings.Replace(attackerBackends, `metadata: {name: app, namespace: evil}
 spec: {type: NodePort,`, `metadata:
   name: app
   namespace: evil
   finalizers: [`+finalizer+`]
   annotations:
-    `+serviceHead+`aws-load-balancer-nlb-target-type: ip
+    `+serviceAnnotationPrefix+`aws-load-balancer-nlb-target-type: ip
 `+b.String()+`spec: {type: LoadBalancer, loadBalancerClass: `+services.DefaultClass+`,`, 1)
 	return docs
 }
@@ -45,21 +45,21 @@ func TestAttacksByServices(t *testing.T) {
 		"private link": {docs: attackerServiceWithNLB("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
 		"quota":        {docs: attackerServiceWithNLB(""), quota: "network-load-balancers", reported: "QuotaReached"},
 	} {
-		fixed(t, name, setup{access: shutOut, scenario: 0}, func(w *testCluster) {
+		runCase(t, name, setup{access: shutOut, scenario: 0}, func(w *testCluster) {
 			if c.quota != "" {
-				w.quota(c.quota, 1)
+				w.setQuota(c.quota, 1)
 			}
-			w.evil(c.docs)
-			w.advanceAndCompare(long)
-			for _, a := range w.acts() {
+			w.attackWith(c.docs)
+			w.advanceAndCompare(longRunTime)
+			for _, a := range w.scenarioActs() {
 				w.perform(a)
 			}
-			w.advanceAndCompare(long)
-			events := fmt.Sprint(w.log.about("Service evil/app"))
-			w.check(c.reported == "" || strings.Contains(events, c.reported), "want %s, got %s", c.reported, events)
-			w.leave()
-			w.advanceAndCompare(cleanWithin)
-			w.checkLeft(w.comparison.course, false)
+			w.advanceAndCompare(longRunTime)
+			events := fmt.Sprint(w.log.warningsAbout("Service evil/app"))
+			w.expectTrue(c.reported == "" || strings.Contains(events, c.reported), "want %s, got %s", c.reported, events)
+			w.deleteAttackerObjects()
+			w.advanceAndCompare(maxCleanupTime)
+			w.checkRemainingResources(w.comparison.baseline, false)
 		})
 	}
 }

@@ -18,32 +18,32 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	open := setup{access: openClass}
 
 	// A deleted rule of a victim is not retained for an object with the same conditions that is not accepted.
-	fixed(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *testCluster) {
+	runCase(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *testCluster) {
 		for i, route := range []route{{"shop.example.com", "/new", "act"}, {"extra.example.com", "/", "act"}, {"blog.example.com", "/", "act"}} {
-			w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "pinned", finalizers: finalizerOf("open"), host: route.host, path: route.path, service: route.service,
+			w.attackWith(attackerIngress{name: fmt.Sprintf("x%d", i), class: "pinned", finalizers: finalizerOf("open"), host: route.host, path: route.path, service: route.service,
 				pairs: []string{"group.name", "open", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
 					"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`}}.docs())
 		}
-		for _, a := range w.acts() {
+		for _, a := range w.scenarioActs() {
 			w.perform(a)
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 		}
 	})
 
-	fixed(t, "21-foreign-rules-are-not-retained/by ARN", setup{access: openClass, scenario: 6}, func(w *testCluster) {
+	runCase(t, "21-foreign-rules-are-not-retained/by ARN", setup{access: openClass, scenario: 6}, func(w *testCluster) {
 		for i, name := range w.targetGroupNames() {
 			if !strings.HasPrefix(name, "k8s-blog-extra-") {
 				continue
 			}
 			for _, by := range []string{"ARN", "Name"} {
-				w.evil(attacker{name: fmt.Sprintf("x%d%s", i, strings.ToLower(by)), class: "pinned", finalizers: finalizerOf("open"), host: "extra.example.com", service: "act",
+				w.attackWith(attackerIngress{name: fmt.Sprintf("x%d%s", i, strings.ToLower(by)), class: "pinned", finalizers: finalizerOf("open"), host: "extra.example.com", service: "act",
 					pairs: []string{"group.name", "open", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
 						"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
 			}
 		}
-		for _, a := range w.acts() {
+		for _, a := range w.scenarioActs() {
 			w.perform(a)
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 		}
 	})
 
@@ -54,70 +54,70 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		"unknown":    {"actions.act", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"none","servicePort":80},{"serviceName":"app","servicePort":80}]}}`},
 		"transforms": {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200"}}`, "transforms.act", `{`},
 	} {
-		fixed(t, "22-held-rules-come-last/"+name, open, func(w *testCluster) {
-			w.evil(served)
+		runCase(t, "22-held-rules-come-last/"+name, open, func(w *testCluster) {
+			w.attackWith(attackerBackends)
 			for i, host := range []string{"shop.example.com", "blog.example.com"} {
-				w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: host, service: "act",
-					pairs: with(pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)}.docs())
+				w.attackWith(attackerIngress{name: fmt.Sprintf("x%d", i), class: "alb", host: host, service: "act",
+					pairs: appendPairs(pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)}.docs())
 			}
-			w.advanceAndCompare(short)
-			w.perform(w.acts()[0])
-			w.advanceAndCompare(long)
-			w.check(w.log.reported("Ingress evil/x0"), "the attacker is not informed")
+			w.advanceAndCompare(shortRunTime)
+			w.perform(w.scenarioActs()[0])
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x0"), "the attacker is not informed")
 		})
 	}
 
 	// A member that is deleted does not wait for the waits of another member.
-	fixed(t, "23-leaving-waits-for-no-other", setup{access: openClass, scenario: 9}, func(w *testCluster) {
-		w.sick = func(target string) bool { return target == "10.0.149.1" }
-		x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
-		for _, a := range w.acts() {
+	runCase(t, "23-leaving-waits-for-no-other", setup{access: openClass, scenario: 9}, func(w *testCluster) {
+		w.isTargetUnhealthy = func(target string) bool { return target == "10.0.149.1" }
+		x := attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
+		for _, a := range w.scenarioActs() {
 			x.service = "app"
-			w.evil(served, failingService, x.docs())
-			w.advanceAndCompare(long)
+			w.attackWith(attackerBackends, unhealthyService, x.docs())
+			w.advanceAndCompare(longRunTime)
 			x.service = "ill" // traffic is sent to the old pods until the new ones are healthy
-			w.evil(x.docs())
+			w.attackWith(x.docs())
 			w.advanceAndCompare(10 * time.Second)
 			w.perform(a)
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 		}
 	})
 
 	// An order that cannot be parsed gives no position among the members.
 	for _, order := range seeds.Spread(3, choices["group.order"].bad) {
-		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
-			w.evil(served, attacker{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
+		runCase(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
+			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 		})
 	}
 
 	// A redirect to a plain HTTP port has no effect.
 	for _, port := range []string{"80", "8080"} {
-		fixed(t, "05-redirect-to-no-listener/plain "+port, open, func(w *testCluster) {
-			w.apply(honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}}.docs())
-			w.advanceAndCompare(short)
-			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", "-1000", "target-type", "ip",
+		runCase(t, "05-redirect-to-no-listener/plain "+port, open, func(w *testCluster) {
+			w.apply(victimIngress{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}}.docs())
+			w.advanceAndCompare(shortRunTime)
+			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", "-1000", "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTP":8080}]`, "ssl-redirect", port}}.docs())
-			w.advanceAndCompare(long)
-			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
-			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.check(w.log.reported("Ingress evil/x", port), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.advanceAndCompare(longRunTime)
+			got := w.answerTo(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
+			w.expectTrue(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", port), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
 	// In isolated tenancy a newcomer gets no hosts of other members and decides no settings, however they are
 	// written.
-	fixed(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *testCluster) {
-		w.evil(served)
+	runCase(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *testCluster) {
+		w.attackWith(attackerBackends)
 		for _, group := range []string{"open", "vault"} {
-			for _, pairs := range hostile {
-				w.evil(attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", "-1000", "group.name", group)}.docs())
-				w.advanceAndCompare(short)
+			for _, pairs := range hostileSettings {
+				w.attackWith(attackerIngress{class: "alb", host: "evil.example.com", pairs: appendPairs(pairs, "target-type", "ip", "group.order", "-1000", "group.name", group)}.docs())
+				w.advanceAndCompare(shortRunTime)
 			}
 		}
 	})
-	for name, a := range map[string]attacker{
+	for name, a := range map[string]attackerIngress{
 		"wildcard":     {host: "*.example.com"},
 		"same host":    {host: "shop.example.com"},
 		"other letter": {host: "shop.example.com", path: "/new"},
@@ -125,26 +125,26 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		"condition":    {host: "evil.example.com", service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"values":["*.example.com"]}}]`}},
 		"expression":   {service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"regexValues":[".*"]}}]`}},
 	} {
-		fixed(t, "25-isolated-tenancy/"+name, setup{access: openClass, isolated: true}, func(w *testCluster) {
+		runCase(t, "25-isolated-tenancy/"+name, setup{access: openClass, isolated: true}, func(w *testCluster) {
 			a.class = "alb"
-			a.pairs = with(a.pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
+			a.pairs = appendPairs(a.pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
 				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`)
-			w.evil(served, a.docs())
-			w.advanceAndCompare(short)
-			w.perform(w.acts()[0])
-			w.advanceAndCompare(long)
-			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
+			w.attackWith(attackerBackends, a.docs())
+			w.advanceAndCompare(shortRunTime)
+			w.perform(w.scenarioActs()[0])
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
 		})
 	}
 
 	// Tags that exceed the limit of AWS replace no tags of other members.
 	for _, order := range []string{"-1000", "1000"} {
-		fixed(t, "26-room-for-tags/order "+order, open, func(w *testCluster) {
-			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
-			w.advanceAndCompare(short)
-			w.perform(w.acts()[0]) // it also changes a tag
-			w.advanceAndCompare(long)
-			w.check(w.log.reported("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+		runCase(t, "26-room-for-tags/order "+order, open, func(w *testCluster) {
+			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
+			w.advanceAndCompare(shortRunTime)
+			w.perform(w.scenarioActs()[0]) // it also changes a tag
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
@@ -154,49 +154,49 @@ func TestAttacksOnSharedResources(t *testing.T) {
 		"unreadable tags":  {"group.order", "1000", "tags", "evil"},
 		"unreadable, less": {"group.order", "1e3", "tags", "evil0=1"},
 	} {
-		fixed(t, "26-room-for-tags/"+name, open, func(w *testCluster) {
-			x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "tags", manyTags}}
-			w.evil(served, x.docs())
-			w.advanceAndCompare(short)
-			x.pairs = with(later, "group.name", "open", "target-type", "ip")
-			w.evil(x.docs())
-			w.advanceAndCompare(short)
-			w.perform(w.acts()[0])
-			w.advanceAndCompare(long)
+		runCase(t, "26-room-for-tags/"+name, open, func(w *testCluster) {
+			x := attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "tags", manyTags}}
+			w.attackWith(attackerBackends, x.docs())
+			w.advanceAndCompare(shortRunTime)
+			x.pairs = appendPairs(later, "group.name", "open", "target-type", "ip")
+			w.attackWith(x.docs())
+			w.advanceAndCompare(shortRunTime)
+			w.perform(w.scenarioActs()[0])
+			w.advanceAndCompare(longRunTime)
 		})
 	}
 
 	// Many faults do not cause a flood of events.
-	fixed(t, "27-events-are-limited", open, func(w *testCluster) {
-		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))
+	runCase(t, "27-events-are-limited", open, func(w *testCluster) {
+		w.attackWith(strings.ReplaceAll(ingressWithManyPorts(1, 400, "own"), "name: app,", "name: none,"))
 		w.advanceAndCompare(time.Hour)
-		w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
+		w.expectTrue(w.log.hasWarning("Ingress evil/x"), "the attacker is not informed")
 	})
 
 	// Only Secrets of the Ingress's own namespace are used, however they are named.
 	for _, name := range seeds.Spread(2, []string{"login", "pay.login", "pay/login", "login.pay", "../pay/login", "/api/v1/namespaces/pay/secrets/login"}) {
-		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
-			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
+		runCase(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
+			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
 				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
-			w.advanceAndCompare(short)
-			w.check(w.log.reported("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.advanceAndCompare(shortRunTime)
+			w.expectTrue(w.log.hasWarning("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.log.warningsAbout("Ingress evil/x"))
 		})
 	}
 
 	// An address that a victim's pod has is not a target of another tenant any more, although the binding of the
 	// previous pod has no endpoints.
-	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
-		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
-		w.advanceAndCompare(long)
-		w.check(len(w.targetGroupsWithAddress(replacement)) == 1, "the pod is not served: %v", w.targetGroupsWithAddress(replacement))
+	runCase(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
+		w.attackWith(strings.NewReplacer("10.0.133.1", replacementAddress, "node-0", "node-1").Replace(attackerBackends), ingressWithOwnLoadBalancer("app"))
+		w.advanceAndCompare(longRunTime)
+		w.expectTrue(len(w.targetGroupsWithAddress(replacementAddress)) == 1, "the pod is not served: %v", w.targetGroupsWithAddress(replacementAddress))
 		w.stopComparison()
-		w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
-		w.advanceAndCompare(rolloutWithin)
-		w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
-		w.acts()[0].do(w) // a pod of the victims gets the address before the controller reconciles
-		w.advanceAndCompare(rolloutWithin)
-		held := w.targetGroupsWithAddress(replacement)
-		w.check(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
+		w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
+		w.advanceAndCompare(maxRolloutTime)
+		w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
+		w.scenarioActs()[0].do(w) // a pod of the victims gets the address before the controller reconciles
+		w.advanceAndCompare(maxRolloutTime)
+		held := w.targetGroupsWithAddress(replacementAddress)
+		w.expectTrue(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
 	})
 
 	// Successful calls in between do not reset the back-off of refused calls.
@@ -207,32 +207,32 @@ func TestAttacksOnSharedResources(t *testing.T) {
 	}
 	for _, operation := range seeds.SpreadKeys(2, refused) {
 		pairs := refused[operation]
-		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
-			w.evil(served, ownStack("app"))
-			w.advanceAndCompare(long)
+		runCase(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
+			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
+			w.advanceAndCompare(longRunTime)
 			if operation == "AddTags" { // AWS refuses the values of the other operations itself
 				w.deny(operation)
 			}
 			w.Emulator.Calls().Reset()
 			for i := range 180 {
-				w.evil(strings.Replace(ownStack("app", pairs...), "path: /,", fmt.Sprintf("path: /p%d,", i%2), 1))
+				w.attackWith(strings.Replace(ingressWithOwnLoadBalancer("app", pairs...), "path: /,", fmt.Sprintf("path: /p%d,", i%2), 1))
 				w.advanceAndCompare(20 * time.Second)
 			}
-			n := w.failing(operation)
-			w.check(n > 0 && n <= 30, "%d calls of %s are rejected in an hour", n, operation)
+			n := w.countRefusedCalls(operation)
+			w.expectTrue(n > 0 && n <= 30, "%d calls of %s are rejected in an hour", n, operation)
 		})
 	}
 
 	// Changes and deletions of victims are not affected by a denied read, unless the controller requires it.
 	for _, operation := range seeds.Spread(3, optionalReads) {
-		fixed(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
+		runCase(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
 			w.deny(operation)
-			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
+			w.attackWith(attackerBackends, attackerIngress{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "$CERT", "wafv2-acl-name", "rig"}}.docs())
-			w.advanceAndCompare(3 * long) // until all facts have been read again
-			for _, a := range w.acts() {
+			w.advanceAndCompare(3 * longRunTime) // until all facts have been read again
+			for _, a := range w.scenarioActs() {
 				w.perform(a)
-				w.advanceAndCompare(long)
+				w.advanceAndCompare(longRunTime)
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ownStack returns an Ingress of the attacker with its own load balancer.
-func ownStack(service string, pairs ...string) string {
-	return attacker{class: "alb", host: "evil.example.com", service: service, pairs: with(pairs, "target-type", "ip", "scheme", "internal")}.docs()
+// ingressWithOwnLoadBalancer returns an Ingress of the attacker with its own load balancer.
+func ingressWithOwnLoadBalancer(service string, pairs ...string) string {
+	return attackerIngress{class: "alb", host: "evil.example.com", service: service, pairs: appendPairs(pairs, "target-type", "ip", "scheme", "internal")}.docs()
 }
 
 // targetGroupsWithAddress lists the target groups in which an address is registered.
@@ -24,7 +24,7 @@ func (w *testCluster) targetGroupsWithAddress(address string) []string {
 	var out []string
 	for _, g := range p.ELB.TargetGroups {
 		for _, t := range g.Targets {
-			if t.ID == address && !t.Draining() {
+			if t.ID == address && !t.IsDraining() {
 				out = append(out, g.Name)
 			}
 		}
@@ -39,83 +39,83 @@ func TestAttacksOnTargets(t *testing.T) {
 
 	// A finished pod does not own its address any more, whatever its status shows.
 	for _, phase := range []string{"Succeeded", "Failed"} {
-		fixed(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *testCluster) {
-			finished := strings.NewReplacer("10.0.133.1", replacement, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(served)
-			w.evil(finished, ownStack("app"))
-			w.advanceAndCompare(long)
-			w.check(len(w.targetGroupsWithAddress(replacement)) == 0, "the address of a finished pod is a target: %v", w.targetGroupsWithAddress(replacement))
-			w.perform(w.acts()[0]) // a pod of the victims gets the address
-			w.advanceAndCompare(long)
+		runCase(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *testCluster) {
+			finished := strings.NewReplacer("10.0.133.1", replacementAddress, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(attackerBackends)
+			w.attackWith(finished, ingressWithOwnLoadBalancer("app"))
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(len(w.targetGroupsWithAddress(replacementAddress)) == 0, "the address of a finished pod is a target: %v", w.targetGroupsWithAddress(replacementAddress))
+			w.perform(w.scenarioActs()[0]) // a pod of the victims gets the address
+			w.advanceAndCompare(longRunTime)
 		})
 	}
-	fixed(t, "10-finished-pods-are-no-targets/finishes while it serves", open, func(w *testCluster) {
-		w.evil(served, ownStack("app"))
-		w.advanceAndCompare(long)
-		w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
-		w.evil(strings.ReplaceAll(served, "phase: Running", "phase: Succeeded"))
-		w.advanceAndCompare(rolloutWithin)
-		w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 0, "the address of a finished pod is a target still: %v", w.targetGroupsWithAddress("10.0.133.1"))
+	runCase(t, "10-finished-pods-are-no-targets/finishes while it serves", open, func(w *testCluster) {
+		w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
+		w.advanceAndCompare(longRunTime)
+		w.expectTrue(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
+		w.attackWith(strings.ReplaceAll(attackerBackends, "phase: Running", "phase: Succeeded"))
+		w.advanceAndCompare(maxRolloutTime)
+		w.expectTrue(len(w.targetGroupsWithAddress("10.0.133.1")) == 0, "the address of a finished pod is a target still: %v", w.targetGroupsWithAddress("10.0.133.1"))
 	})
 
 	// Deleted pods are deregistered, whatever has happened to their Service.
 	for name, then := range map[string]string{
-		"ExternalName":  strings.NewReplacer("type: NodePort, selector", "type: ExternalName, externalName: www.example.com, selector", ", nodePort: 31000", "").Replace(served),
+		"ExternalName":  strings.NewReplacer("type: NodePort, selector", "type: ExternalName, externalName: www.example.com, selector", ", nodePort: 31000", "").Replace(attackerBackends),
 		"no slices":     "",
-		"headless":      strings.Replace(served, "type: NodePort", "type: ClusterIP, clusterIP: None", 1),
+		"headless":      strings.Replace(attackerBackends, "type: NodePort", "type: ClusterIP, clusterIP: None", 1),
 		"slice remains": "keep",
 	} {
-		fixed(t, "11-gone-pods-leave/"+name, open, func(w *testCluster) {
-			w.evil(served, ownStack("app"))
-			w.advanceAndCompare(long)
-			w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
+		runCase(t, "11-gone-pods-leave/"+name, open, func(w *testCluster) {
+			w.attackWith(attackerBackends, ingressWithOwnLoadBalancer("app"))
+			w.advanceAndCompare(longRunTime)
+			w.expectTrue(len(w.targetGroupsWithAddress("10.0.133.1")) == 1, "the pod is not served: %v", w.targetGroupsWithAddress("10.0.133.1"))
 			if service, _, _ := strings.Cut(then, "---"); service != "" && service != "keep" {
-				w.evil(service)
+				w.attackWith(service)
 			}
-			w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
+			w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
 			if then != "keep" {
-				w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
+				w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
 			}
-			w.advanceAndCompare(rolloutWithin)
-			w.check(len(w.targetGroupsWithAddress("10.0.133.1")) == 0, "the address of a deleted pod is a target still: %v", w.targetGroupsWithAddress("10.0.133.1"))
+			w.advanceAndCompare(maxRolloutTime)
+			w.expectTrue(len(w.targetGroupsWithAddress("10.0.133.1")) == 0, "the address of a deleted pod is a target still: %v", w.targetGroupsWithAddress("10.0.133.1"))
 		})
 	}
 
 	// Frequent pod changes of one tenant do not delay the deregistration of another tenant's deleted pods.
-	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
+	runCaseWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
 		const services, each, rate = 50, 2, 4
-		w.quota("rules-per-application-load-balancer", 200)
-		c := w.newChurn(services, each)
+		w.setQuota("rules-per-application-load-balancer", 200)
+		c := w.newPodChurn(services, each)
 		w.advanceAndCompare(20 * time.Minute)
-		w.Emulator.Faults().SetLimits(fault.Documented(1))
+		w.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 		for i := range 60 * rate {
 			if i == 20*rate {
-				w.perform(w.acts()[0]) // a rollout
+				w.perform(w.scenarioActs()[0]) // a rollout
 			}
-			c.replace(i % services)
+			c.replacePod(i % services)
 			w.advanceAndCompare(time.Second / rate)
 		}
-		w.advanceAndCompare(long)
+		w.advanceAndCompare(longRunTime)
 		// AWS admits half of the calls that this needs, so the last ones wait for 41 to 46 s, depending on goroutine
 		// scheduling.
-		waits := slices.Sorted(slices.Values(c.deregistered()))
-		if len(waits)*100 < len(c.left)*95 {
-			w.rec.Fatalf("%d of %d pods that are gone were taken out", len(waits), len(c.left))
+		waits := slices.Sorted(slices.Values(c.deregistrationDelays()))
+		if len(waits)*100 < len(c.deletedAt)*95 {
+			w.rec.Fatalf("%d of %d pods that are gone were taken out", len(waits), len(c.deletedAt))
 		}
-		w.check(waits[len(waits)*95/100] <= 45*time.Second, "5 of 100 pods that are gone were targets for more than 45s: %s", waits)
-		w.check(waits[len(waits)-1] <= time.Minute, "a pod that is gone was a target for %s", waits[len(waits)-1])
+		w.expectTrue(waits[len(waits)*95/100] <= 45*time.Second, "5 of 100 pods that are gone were targets for more than 45s: %s", waits)
+		w.expectTrue(waits[len(waits)-1] <= time.Minute, "a pod that is gone was a target for %s", waits[len(waits)-1])
 	})
 }
 
-// churn is a set of Services of the attacker whose pods are replaced.
-type churn struct {
-	w    *testCluster
-	pods [][]int
-	next int
-	left map[string]time.Time // when the pod with an address was deleted
+// podChurn is a set of Services of the attacker whose pods are replaced.
+type podChurn struct {
+	w         *testCluster
+	pods      [][]int
+	nextPod   int
+	deletedAt map[string]time.Time // when the pod with an address was deleted
 }
 
-func (w *testCluster) newChurn(services, each int) *churn {
-	c := &churn{w: w, pods: make([][]int, services), left: map[string]time.Time{}}
+func (w *testCluster) newPodChurn(services, each int) *podChurn {
+	c := &podChurn{w: w, pods: make([][]int, services), deletedAt: map[string]time.Time{}}
 	var addresses, paths []string
 	for i := range 600 {
 		addresses = append(addresses, c.address(i))
@@ -124,19 +124,19 @@ func (w *testCluster) newChurn(services, each int) *churn {
 		w.rec.Fatal(err)
 	}
 	for s := range services {
-		w.evil(fmt.Sprintf(`
+		w.attackWith(fmt.Sprintf(`
 apiVersion: v1
 kind: Service
 metadata: {name: s%[1]d, namespace: evil}
 spec: {type: ClusterIP, selector: {app: s%[1]d}, ports: [{port: 80, targetPort: 8080}]}
 `, s))
 		for range each {
-			c.add(s)
+			c.addPod(s)
 		}
-		c.show(s)
+		c.writeEndpointSlice(s)
 		paths = append(paths, fmt.Sprintf("{path: /s%[1]d, pathType: Exact, backend: {service: {name: s%[1]d, port: {number: 80}}}}", s))
 	}
-	w.evil(fmt.Sprintf(`
+	w.attackWith(fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: many, namespace: evil, annotations: {alb.ingress.kubernetes.io/target-type: ip}}
@@ -145,13 +145,13 @@ spec: {ingressClassName: alb, rules: [{host: evil.example.com, http: {paths: [%s
 	return c
 }
 
-func (c *churn) address(i int) string { return fmt.Sprintf("10.0.%d.%d", 136+i/250, 1+i%250) }
+func (c *podChurn) address(i int) string { return fmt.Sprintf("10.0.%d.%d", 136+i/250, 1+i%250) }
 
-func (c *churn) add(s int) {
-	n := c.next
-	c.next++
+func (c *podChurn) addPod(s int) {
+	n := c.nextPod
+	c.nextPod++
 	c.pods[s] = append(c.pods[s], n)
-	c.w.evil(fmt.Sprintf(`
+	c.w.attackWith(fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata: {name: c%[1]d, namespace: evil, labels: {app: s%[2]d}}
@@ -160,12 +160,12 @@ status: {podIP: %[3]s, podIPs: [{ip: %[3]s}], phase: Running, conditions: [{type
 `, n, s, c.address(n)))
 }
 
-func (c *churn) show(s int) {
+func (c *podChurn) writeEndpointSlice(s int) {
 	var endpoints []string
 	for _, n := range c.pods[s] {
 		endpoints = append(endpoints, fmt.Sprintf("{addresses: [%s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: evil, name: c%d}}", c.address(n), n))
 	}
-	c.w.evil(fmt.Sprintf(`
+	c.w.attackWith(fmt.Sprintf(`
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: s%[1]d-1, namespace: evil, labels: {kubernetes.io/service-name: s%[1]d}}
@@ -175,25 +175,25 @@ endpoints: [%[2]s]
 `, s, strings.Join(endpoints, ", ")))
 }
 
-// replace replaces the oldest pod of a Service by a new one.
-func (c *churn) replace(s int) {
+// replacePod replaces the oldest pod of a Service by a new one.
+func (c *podChurn) replacePod(s int) {
 	old := c.pods[s][0]
 	c.pods[s] = c.pods[s][1:]
-	c.add(s)
-	c.show(s)
-	c.w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: fmt.Sprintf("c%d", old)}})
-	c.left[c.address(old)] = time.Now()
+	c.addPod(s)
+	c.writeEndpointSlice(s)
+	c.w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: fmt.Sprintf("c%d", old)}})
+	c.deletedAt[c.address(old)] = time.Now()
 }
 
-// deregistered lists how long each address was a target after the deletion of its pod.
-func (c *churn) deregistered() []time.Duration {
+// deregistrationDelays lists how long each address was a target after the deletion of its pod.
+func (c *podChurn) deregistrationDelays() []time.Duration {
 	var out []time.Duration
 	for _, gone := range c.w.deregistrations() {
-		if since, ok := c.left[gone.address]; ok {
+		if since, ok := c.deletedAt[gone.address]; ok {
 			out = append(out, gone.at.Sub(since))
 		}
 	}
-	for address, since := range c.left {
+	for address, since := range c.deletedAt {
 		if len(c.w.targetGroupsWithAddress(address)) > 0 {
 			out = append(out, time.Since(since))
 		}

@@ -13,29 +13,29 @@ import (
 // The fixed cases are regression tests for faults that were found. As in random histories, the facts about the
 // victims are compared at every step, and each case has further checks.
 
-// fixed runs a case in the victims' cluster.
-func fixed(t *testing.T, name string, s setup, f func(w *testCluster)) {
+// runCase runs a case in the victims' cluster.
+func runCase(t *testing.T, name string, s setup, f func(w *testCluster)) {
 	t.Helper()
-	fixedWith(t, name, s, harness.Options{}, f)
+	runCaseWith(t, name, s, harness.Options{}, f)
 }
 
-func fixedWith(t *testing.T, name string, s setup, opt harness.Options, f func(w *testCluster)) {
+func runCaseWith(t *testing.T, name string, s setup, opt harness.Options, f func(w *testCluster)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		c := runWithoutAttacker(t, s)
-		for _, text := range inWorld(t, s, opt, func(w *testCluster) {
-			w.expect(c)
+		for _, text := range runInTestCluster(t, s, opt, func(w *testCluster) {
+			w.startComparison(c)
 			f(w)
-			w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
-			w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
+			w.rec.failures = append(w.rec.failures, w.comparison.failures...)
+			w.rec.failures = append(w.rec.failures, w.log.findFaultyEvents()...)
 		}) {
 			t.Error(text)
 		}
 	})
 }
 
-// served are the Services, pods and EndpointSlices behind the attacker's Ingresses.
-const served = `
+// attackerBackends are the Services, pods and EndpointSlices behind the attacker's Ingresses.
+const attackerBackends = `
 apiVersion: v1
 kind: Service
 metadata: {name: app, namespace: evil}
@@ -55,8 +55,8 @@ ports: [{name: "", port: 8080, protocol: TCP}]
 endpoints: [{addresses: [10.0.133.1], conditions: {ready: true}, nodeName: node-0, targetRef: {kind: Pod, namespace: evil, name: app-0}}]
 `
 
-// attacker is an Ingress of the attacker.
-type attacker struct {
+// attackerIngress is an Ingress of the attacker.
+type attackerIngress struct {
 	name, class string   // class "": none is named
 	finalizers  string   // "" for no class
 	pairs       []string // annotations
@@ -64,7 +64,7 @@ type attacker struct {
 	service     string // "app" if empty; with a colon: Service and port
 }
 
-func (a attacker) docs() string {
+func (a attackerIngress) docs() string {
 	class, host, service, port := "", "", a.service, "number: 80"
 	if a.class != "" {
 		class = "\n  ingressClassName: " + a.class
@@ -99,8 +99,8 @@ metadata:
 `, a.name, a.finalizers, annotations(a.pairs...), class, host, a.path, service, port)
 }
 
-// failing returns the number of refused calls of an operation.
-func (w *testCluster) failing(operation string) int {
+// countRefusedCalls returns the number of refused calls of an operation.
+func (w *testCluster) countRefusedCalls(operation string) int {
 	n := 0
 	for _, e := range w.Emulator.Calls().Entries() {
 		if e.Operation == operation && e.Code != "" {
@@ -119,24 +119,24 @@ func (w *testCluster) deny(operations ...string) {
 	}
 }
 
-func (w *testCluster) quota(name string, n int) {
+func (w *testCluster) setQuota(name string, n int) {
 	all := w.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	all.Config.Quotas[name] = n
 }
 
-// check records a failure of a case.
-func (w *testCluster) check(ok bool, format string, args ...any) {
+// expectTrue records a failure of a case.
+func (w *testCluster) expectTrue(ok bool, format string, args ...any) {
 	if !ok {
 		w.rec.Errorf(format, args...)
 	}
 }
 
-// acts returns the acts of the scenario.
-func (w *testCluster) acts() []act { return scenarios()[w.scenario] }
+// scenarioActs returns the acts of the scenario.
+func (w *testCluster) scenarioActs() []act { return scenarios()[w.scenario] }
 
 const (
-	short = time.Minute
-	long  = 10 * time.Minute
+	shortRunTime = time.Minute
+	longRunTime  = 10 * time.Minute
 )

@@ -7,19 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// any returns a random text.
-func (w *gatewayWorld) any(of ...string) string { return of[w.IntN(len(of))] }
+// pickText returns a random text.
+func (w *gatewayWorld) pickText(of ...string) string { return of[w.IntN(len(of))] }
 
 func (w *gatewayWorld) chance(percent int) bool { return w.IntN(100) < percent }
 
-// step makes one random move of the attacker.
-func (w *gatewayWorld) step() {
+// makeGatewayMove makes one random move of the attacker.
+func (w *gatewayWorld) makeGatewayMove() {
 	if w.chance(15) {
-		w.withdraw()
+		w.deleteRandomObject()
 		return
 	}
 	if w.chance(10) {
-		if w.lent {
+		if w.isBlogGranted {
 			w.revokeBlogServices()
 		} else {
 			w.grantBlogServices()
@@ -36,22 +36,22 @@ func (w *gatewayWorld) step() {
 	}
 	switch w.IntN(10) {
 	case 0, 1, 2, 3:
-		w.write(w.routeOfEvil())
+		w.applyDoc(w.randomRoute())
 	case 4, 5:
-		w.write(w.setOfEvil())
+		w.applyDoc(w.randomListenerSet())
 	case 6:
-		w.write(w.grantOfEvil())
+		w.applyDoc(w.randomGrant())
 	case 7:
-		w.write(w.gatewayOfEvil())
+		w.applyDoc(w.randomGateway())
 	case 8:
-		w.write(w.configurationOfEvil())
+		w.applyDoc(w.randomConfiguration())
 	default:
-		w.write(w.serviceOfEvil())
+		w.applyDoc(w.randomService())
 	}
 }
 
-// withdraw deletes a random object of the attacker.
-func (w *gatewayWorld) withdraw() {
+// deleteRandomObject deletes a random object of the attacker.
+func (w *gatewayWorld) deleteRandomObject() {
 	var mine []cluster.Ref
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
@@ -70,8 +70,8 @@ func (w *gatewayWorld) withdraw() {
 	}
 }
 
-// write applies an object of the attacker, sometimes with a forged status or forged finalizers.
-func (w *gatewayWorld) write(doc string) {
+// applyDoc applies an object of the attacker, sometimes with a forged status or forged finalizers.
+func (w *gatewayWorld) applyDoc(doc string) {
 	w.moves = append(w.moves, doc)
 	loaded, err := cluster.LoadYAML([]byte(doc))
 	if err != nil {
@@ -105,11 +105,11 @@ func (w *gatewayWorld) parents() string {
 		case 0, 1, 2:
 			out = append(out, "{name: edge, namespace: infra}")
 		case 3:
-			out = append(out, fmt.Sprintf("{name: edge, namespace: infra, sectionName: %s}", w.any("shop", "api", "open", "alt", "closed", "none")))
+			out = append(out, fmt.Sprintf("{name: edge, namespace: infra, sectionName: %s}", w.pickText("shop", "api", "open", "alt", "closed", "none")))
 		case 4:
-			out = append(out, fmt.Sprintf("{name: tcp, namespace: infra, sectionName: %s}", w.any("db", "open", "secure", "theirs", "theirs")))
+			out = append(out, fmt.Sprintf("{name: tcp, namespace: infra, sectionName: %s}", w.pickText("db", "open", "secure", "theirs", "theirs")))
 		case 5:
-			out = append(out, fmt.Sprintf("{name: %s, namespace: infra, port: %d}", w.any("edge", "tcp"), 80+w.IntN(4)*100+i))
+			out = append(out, fmt.Sprintf("{name: %s, namespace: infra, port: %d}", w.pickText("edge", "tcp"), 80+w.IntN(4)*100+i))
 		case 6:
 			out = append(out, fmt.Sprintf("{kind: ListenerSet, name: s%d}", w.IntN(3)))
 		default:
@@ -122,7 +122,7 @@ func (w *gatewayWorld) parents() string {
 func (w *gatewayWorld) backends() string {
 	var out []string
 	for range 1 + w.IntN(3) {
-		out = append(out, w.any(
+		out = append(out, w.pickText(
 			"{name: e0, port: 80}", "{name: e0, port: 80, weight: 1000000}", "{name: e1, port: 80, weight: 0}", "{name: missing, port: 80}",
 			"{name: web, namespace: pay, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: e0}",
 			"{kind: TargetGroupName, name: external}", "{kind: TargetGroupName, name: "+w.victimTargetGroupName()+"}",
@@ -148,15 +148,15 @@ func (w *gatewayWorld) victimTargetGroupName() string {
 const forgedParents = `
 status: {parents: [{controllerName: gateway.k8s.aws/alb, parentRef: {name: edge, namespace: infra, sectionName: shop}, conditions: [{type: Accepted, status: "True", reason: Accepted, message: forged, observedGeneration: 99, lastTransitionTime: "2000-01-01T00:00:00Z"}]}]}`
 
-func (w *gatewayWorld) routeOfEvil() string {
-	kind := w.any("HTTPRoute", "HTTPRoute", "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute")
-	meta := fmt.Sprintf("{name: r%d, namespace: evil, creationTimestamp: %q, labels: {gateway.k8s.aws.alb/stack-name: edge}}", w.IntN(5), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"))
+func (w *gatewayWorld) randomRoute() string {
+	kind := w.pickText("HTTPRoute", "HTTPRoute", "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute")
+	meta := fmt.Sprintf("{name: r%d, namespace: evil, creationTimestamp: %q, labels: {gateway.k8s.aws.alb/stack-name: edge}}", w.IntN(5), w.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"))
 	head := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: %s\nmetadata: %s\nspec:\n  parentRefs: [%s]\n", kind, meta, w.parents())
 	if w.chance(20) {
 		head = strings.Replace(head, "spec:\n", strings.TrimPrefix(forgedParents, "\n")+"\nspec:\n", 1)
 	}
 	if kind == "HTTPRoute" || kind == "GRPCRoute" || kind == "TLSRoute" {
-		if hosts := w.any("", "shop.pay.com", "api.pay.com, shop.pay.com", `"*.pay.com"`, `"*.com"`, "evil.com", "pay.com"); hosts != "" {
+		if hosts := w.pickText("", "shop.pay.com", "api.pay.com, shop.pay.com", `"*.pay.com"`, `"*.com"`, "evil.com", "pay.com"); hosts != "" {
 			head += "  hostnames: [" + hosts + "]\n"
 		}
 	}
@@ -170,40 +170,40 @@ func (w *gatewayWorld) routeOfEvil() string {
 	head += "  rules:\n"
 	for range rules {
 		head += fmt.Sprintf("  - {matches: [{path: {type: %s, value: %s}%s}]%s, backendRefs: [%s]}\n",
-			w.any("PathPrefix", "Exact", "RegularExpression"), w.any("/", "/x/y", "/login", `"/*"`, "/x"),
-			w.any("", ", method: GET", ", headers: [{name: Host, value: shop.pay.com}]", `, queryParams: [{name: a, value: "*"}]`),
-			w.any("", "", ", filters: [{type: URLRewrite, urlRewrite: {hostname: shop.pay.com}}]", ", filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, namespace: pay, port: 80}}}]",
+			w.pickText("PathPrefix", "Exact", "RegularExpression"), w.pickText("/", "/x/y", "/login", `"/*"`, "/x"),
+			w.pickText("", ", method: GET", ", headers: [{name: Host, value: shop.pay.com}]", `, queryParams: [{name: a, value: "*"}]`),
+			w.pickText("", "", ", filters: [{type: URLRewrite, urlRewrite: {hostname: shop.pay.com}}]", ", filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, namespace: pay, port: 80}}}]",
 				", filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: c0}}]"),
 			w.backends())
 	}
 	return head
 }
 
-func (w *gatewayWorld) setOfEvil() string {
+func (w *gatewayWorld) randomListenerSet() string {
 	n := 1 + w.IntN(3)
 	if w.chance(5) {
 		n = 64
 	}
 	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s%d, namespace: evil, creationTimestamp: %q}\nspec:\n  parentRef: {name: %s, namespace: infra}\n  listeners:\n",
-		w.IntN(3), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.any("edge", "edge", "tcp"))
+		w.IntN(3), w.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.pickText("edge", "edge", "tcp"))
 	for i := range n {
-		host := w.any("", ", hostname: shop.pay.com", ", hostname: api.pay.com", `, hostname: "*.com"`, `, hostname: "*.pay.com"`, ", hostname: evil.com", ", hostname: 10.0.0.1")
+		host := w.pickText("", ", hostname: shop.pay.com", ", hostname: api.pay.com", `, hostname: "*.com"`, `, hostname: "*.pay.com"`, ", hostname: evil.com", ", hostname: 10.0.0.1")
 		port := []int{80, 80, 8080, 8081, 81 + i, 9000, 9001, 9443}[w.IntN(8)]
 		if port == 8081 {
 			host = "" // by the Gateway API, a listener with a more specific hostname gets its requests
 		}
 		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, allowedRoutes: {namespaces: {from: All}}}\n", i, port,
-			w.any("HTTP", "HTTP", "HTTPS", "TCP", "UDP", "TLS", "TLS, tls: {mode: Passthrough}", "ODD"), host)
+			w.pickText("HTTP", "HTTP", "HTTPS", "TCP", "UDP", "TLS", "TLS, tls: {mode: Passthrough}", "ODD"), host)
 	}
 	return out
 }
 
-func (w *gatewayWorld) grantOfEvil() string {
+func (w *gatewayWorld) randomGrant() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: %s}]}\n",
-		w.IntN(2), w.any("HTTPRoute", "Gateway", "TCPRoute"), w.any("evil", "pay", "infra"), w.any("Service", "Secret"))
+		w.IntN(2), w.pickText("HTTPRoute", "Gateway", "TCPRoute"), w.pickText("evil", "pay", "infra"), w.pickText("Service", "Secret"))
 }
 
-func (w *gatewayWorld) gatewayOfEvil() string {
+func (w *gatewayWorld) randomGateway() string {
 	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata:
@@ -217,11 +217,11 @@ spec:
   listeners:
   - {name: l0, port: 80, protocol: %s}
 status: {conditions: [{type: Programmed, status: "True", reason: Programmed, message: "arn:forged", lastTransitionTime: "2000-01-01T00:00:00Z"}]}
-`, w.IntN(2), w.any("", "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb"), w.chance(20), w.any("alb", "nlb", "other"), w.any("LoadBalancerConfiguration", "ConfigMap"), w.any("HTTP", "TCP", "HTTPS"))
+`, w.IntN(2), w.pickText("", "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb"), w.chance(20), w.pickText("alb", "nlb", "other"), w.pickText("LoadBalancerConfiguration", "ConfigMap"), w.pickText("HTTP", "TCP", "HTTPS"))
 }
 
-// lbName returns the name of a load balancer of the victims.
-func (w *gatewayWorld) lbName() string {
+// victimLoadBalancerName returns the name of a load balancer of the victims.
+func (w *gatewayWorld) victimLoadBalancerName() string {
 	p, unlock := w.partition()
 	defer unlock()
 	if lb := p.ELB.LoadBalancers[w.lbs[w.IntN(len(w.lbs))]]; lb != nil {
@@ -230,29 +230,29 @@ func (w *gatewayWorld) lbName() string {
 	return "none"
 }
 
-func (w *gatewayWorld) configurationOfEvil() string {
+func (w *gatewayWorld) randomConfiguration() string {
 	switch w.IntN(3) {
 	case 0:
-		return "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.any(
-			"loadBalancerName: "+w.lbName(), "scheme: internet-facing", "securityGroups: ["+w.World.NodeSG+"]", "tags: {gateway.k8s.aws.alb/stack: infra/edge, elbv2.k8s.aws/cluster: other}",
+		return "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.pickText(
+			"loadBalancerName: "+w.victimLoadBalancerName(), "scheme: internet-facing", "securityGroups: ["+w.World.NodeSG+"]", "tags: {gateway.k8s.aws.alb/stack: infra/edge, elbv2.k8s.aws/cluster: other}",
 			"sourceRanges: [x, 0.0.0.0/0]", "loadBalancerAttributes: [{key: no.such, value: x}]", "defaultTargetGroupConfiguration: {name: c0}", "disableSecurityGroup: true",
 		) + "}\n"
 	case 1:
-		return "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {name: c" + w.any("0", "1") + ", namespace: evil}\nspec: {" +
-			w.any("", "targetReference: {name: e0}, ", "targetReference: {name: web}, ", "targetReference: {kind: Gateway, name: edge}, ") + "defaultConfiguration: {" + w.any(
+		return "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {name: c" + w.pickText("0", "1") + ", namespace: evil}\nspec: {" +
+			w.pickText("", "targetReference: {name: e0}, ", "targetReference: {name: web}, ", "targetReference: {kind: Gateway, name: edge}, ") + "defaultConfiguration: {" + w.pickText(
 			"targetGroupName: "+w.victimTargetGroupName(), "targetType: instance", "protocol: TLS", "tags: {Owner: evil}", "healthCheckConfig: {healthCheckPort: nowhere}", "targetControlPort: 99",
 		) + "}}\n"
 	}
-	return "apiVersion: gateway.k8s.aws/v1\nkind: ListenerRuleConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.any(
+	return "apiVersion: gateway.k8s.aws/v1\nkind: ListenerRuleConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.pickText(
 		"actions: [{type: fixed-response, fixedResponseConfig: {statusCode: 200, contentType: text/plain, messageBody: evil}}]",
 		"actions: [{type: authenticate-oidc, authenticateOIDCConfig: {issuer: https://x, authorizationEndpoint: https://x/a, tokenEndpoint: https://x/t, userInfoEndpoint: https://x/u, secret: {name: none}}}]",
 		"conditions: [{field: source-ip, sourceIPConfig: {values: [not-a-range]}}]", "tags: {elbv2.k8s.aws/cluster: other}",
 	) + "}\n"
 }
 
-// serviceOfEvil returns a Service of the attacker with a pod.
-func (w *gatewayWorld) serviceOfEvil() string {
-	name, address := w.any("e0", "e1"), attackerAddresses[w.IntN(len(attackerAddresses))]
+// randomService returns a Service of the attacker with a pod.
+func (w *gatewayWorld) randomService() string {
+	name, address := w.pickText("e0", "e1"), attackerAddresses[w.IntN(len(attackerAddresses))]
 	return fmt.Sprintf(`apiVersion: v1
 kind: Service
 metadata: {name: %[1]s, namespace: evil}
@@ -271,5 +271,5 @@ addressType: IPv4
 ports: [{name: "", port: 8080, protocol: TCP}]
 endpoints:
 - {addresses: [%[2]s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: evil, name: %[1]s}}
-`, name, address, w.any("ClusterIP", "ClusterIP", "NodePort", "ExternalName"), w.any("IPv4", "IPv4", "IPv6"))
+`, name, address, w.pickText("ClusterIP", "ClusterIP", "NodePort", "ExternalName"), w.pickText("IPv4", "IPv4", "IPv6"))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// lentGrant temporarily permits the attacker's routes to use the Services of blog.
-const lentGrant = `
+// temporaryGrant temporarily permits the attacker's routes to use the Services of blog.
+const temporaryGrant = `
 apiVersion: gateway.networking.k8s.io/v1beta1
 kind: ReferenceGrant
 metadata: {name: evil, namespace: blog}
@@ -19,14 +19,14 @@ spec:
   to: [{group: "", kind: Service}]
 `
 
-// grantBlogServices makes blog permit the attacker's routes to use its Services; recall ends that.
+// grantBlogServices makes blog permit the attacker's routes to use its Services; revokeBlogServices ends that.
 func (w *gatewayWorld) grantBlogServices() {
-	w.moves, w.lent = append(w.moves, "blog lends its Service"), true
-	w.Apply(lentGrant)
+	w.moves, w.isBlogGranted = append(w.moves, "blog lends its Service"), true
+	w.Apply(temporaryGrant)
 }
 
 func (w *gatewayWorld) revokeBlogServices() {
-	w.moves, w.lent = append(w.moves, "blog recalls its Service"), false
+	w.moves, w.isBlogGranted = append(w.moves, "blog recalls its Service"), false
 	if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: "blog", Name: "evil"}); err != nil {
 		w.rec.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (w *gatewayWorld) revokeBlogServices() {
 // checkRights checks that no rule forwards to the pods of blog for a route of the attacker without a grant, however
 // the attacker breaks its routes and Gateways.
 func (w *gatewayWorld) checkRights(when string) {
-	if w.lent {
+	if w.isBlogGranted {
 		return
 	}
 	p, unlock := w.partition()
@@ -54,11 +54,11 @@ func (w *gatewayWorld) checkRights(when string) {
 	}
 }
 
-// givenHost is a host that the Gateway's owner assigns to a listener for trusted namespaces, and takes back.
+// assignedHost is a host that the Gateway's owner assigns to a listener for trusted namespaces, and takes back.
 // Otherwise it belongs to the open listener.
-const givenHost = "new.pay.com"
+const assignedHost = "new.pay.com"
 
-const givenListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + givenHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+const assignedListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + assignedHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 `
 
 // edgeDoc returns the Gateway with the ALB, edgeConfiguration its LoadBalancerConfiguration.
@@ -74,13 +74,13 @@ func victimDoc(with string) string {
 	panic("no document with " + with)
 }
 
-func (w *gatewayWorld) giveHost() {
-	w.moves, w.given = append(w.moves, "infra gives "+givenHost+" to a listener for trusted namespaces"), true
-	w.Apply(edgeDoc() + givenListener)
+func (w *gatewayWorld) assignHost() {
+	w.moves, w.isHostAssigned = append(w.moves, "infra gives "+assignedHost+" to a listener for trusted namespaces"), true
+	w.Apply(edgeDoc() + assignedListener)
 }
 
-func (w *gatewayWorld) takeHostBack() {
-	w.moves, w.given = append(w.moves, "infra removes the listener for "+givenHost), false
+func (w *gatewayWorld) unassignHost() {
+	w.moves, w.isHostAssigned = append(w.moves, "infra removes the listener for "+assignedHost), false
 	w.Apply(edgeDoc())
 }
 
@@ -88,9 +88,9 @@ func (w *gatewayWorld) takeHostBack() {
 // conditions that AWS refuses. The host may be assigned to the other listener before or after that.
 func (w *gatewayWorld) claimHost() {
 	name := fmt.Sprint("given", w.IntN(2))
-	host := w.any(givenHost, givenHost, `"*.pay.com"`)
-	w.write(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.serviceOfEvil()))
-	w.write(routeForHost(name, host, "", 0))
+	host := w.pickText(assignedHost, assignedHost, `"*.pay.com"`)
+	w.applyDoc(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.randomService()))
+	w.applyDoc(routeForHost(name, host, "", 0))
 	w.Settle(time.Minute)
 	if w.chance(50) {
 		w.toggleHost()
@@ -98,9 +98,9 @@ func (w *gatewayWorld) claimHost() {
 	}
 	switch w.IntN(3) {
 	case 0:
-		w.write(routeForHost(name, host, "", 15)) // more rules than it may have
+		w.applyDoc(routeForHost(name, host, "", 15)) // more rules than it may have
 	case 1:
-		w.write(routeForHost(name, host, ", headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]", 0))
+		w.applyDoc(routeForHost(name, host, ", headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]", 0))
 	}
 }
 
@@ -127,22 +127,22 @@ func (w *gatewayWorld) toggleHost() {
 			w.Settle(time.Minute)
 		}()
 	}
-	if w.given {
-		w.takeHostBack()
+	if w.isHostAssigned {
+		w.unassignHost()
 	} else {
-		w.giveHost()
+		w.assignHost()
 	}
 }
 
 // checkHost checks that the attacker does not answer for the host while it belongs to the other listener.
 func (w *gatewayWorld) checkHost(when string) {
-	if !w.given {
+	if !w.isHostAssigned {
 		return
 	}
 	for _, arn := range w.lbs {
 		if strings.Contains(arn, "/app/") {
-			if got := w.asCluster().ask(arn, 80, givenHost, "/").text; strings.Contains(got, "attacker") {
-				w.rec.Errorf("%s%s belongs to a listener that the attacker may not attach to, and is answered with %q", when, givenHost, got)
+			if got := w.asCluster().answerTo(arn, 80, assignedHost, "/").text; strings.Contains(got, "attacker") {
+				w.rec.Errorf("%s%s belongs to a listener that the attacker may not attach to, and is answered with %q", when, assignedHost, got)
 			}
 		}
 	}
@@ -153,17 +153,17 @@ func (w *gatewayWorld) checkHost(when string) {
 func TestHeldRouteLosesHostGivenToAnotherListener(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{"held": "scheme: nonsense", "not held": "scheme: internal"} {
-		w := inGatewayWorld(t, 1, func(w *gatewayWorld) {
-			w.write(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.serviceOfEvil()))
-			w.write(routeForHost("given0", givenHost, "", 0))
+		w := runInGatewayWorld(t, 1, func(w *gatewayWorld) {
+			w.applyDoc(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.randomService()))
+			w.applyDoc(routeForHost("given0", assignedHost, "", 0))
 			w.Settle(5 * time.Minute)
-			w.given = true
+			w.isHostAssigned = true
 			if w.checkHost(""); !w.rec.Failed() {
-				t.Errorf("%s: the attacker is not served at first: %q", name, w.asCluster().ask(w.lbs[0], 80, givenHost, "/").text+w.asCluster().ask(w.lbs[1], 80, givenHost, "/").text)
+				t.Errorf("%s: the attacker is not served at first: %q", name, w.asCluster().answerTo(w.lbs[0], 80, assignedHost, "/").text+w.asCluster().answerTo(w.lbs[1], 80, assignedHost, "/").text)
 			}
 			w.rec.failures = nil
 			w.Apply(strings.Replace(edgeConfiguration(), "scheme: internal", hold, 1))
-			w.giveHost()
+			w.assignHost()
 			w.Settle(20 * time.Second)
 			w.checkHost("")
 		})

@@ -136,13 +136,13 @@ spec:
 type gatewayWorld struct {
 	*harness.Harness
 	*rand.Rand
-	rec   *recorder
-	lbs   []string          // ARNs of the victims' load balancers
-	facts map[string]string // facts that must not change
-	moves []string
-	runs  int
-	lent  bool // blog permits routes of the attacker to use its Service
-	given bool // a host of the open listener is assigned to the one for trusted namespaces
+	rec            *recorder
+	lbs            []string          // ARNs of the victims' load balancers
+	facts          map[string]string // facts that must not change
+	moves          []string
+	runs           int
+	isBlogGranted  bool // blog permits routes of the attacker to use its Service
+	isHostAssigned bool // a host of the open listener is assigned to the one for trusted namespaces
 }
 
 // TestGatewayHistories runs random histories of a tenant that may write all objects of its namespace: routes,
@@ -151,17 +151,17 @@ type gatewayWorld struct {
 // objects.
 func TestGatewayHistories(t *testing.T) {
 	t.Parallel()
-	first, n := seedsOf(gatewayHistories)
+	first, n := seedRange(gatewayHistories)
 	for seed := first; seed < first+n; seed++ {
-		if w := playGateways(t, seed); w.rec.Failed() {
+		if w := runGatewayHistory(t, seed); w.rec.Failed() {
 			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
 		}
 	}
 }
 
-// seedsOf returns the first seed and the number of histories: all of them, FULCRUM_ADVERSARY histories from
+// seedRange returns the first seed and the number of histories: all of them, FULCRUM_ADVERSARY histories from
 // FULCRUM_ADVERSARY_FROM on, or the single one of FULCRUM_ADVERSARY_SEED.
-func seedsOf(all uint64) (first, n uint64) {
+func seedRange(all uint64) (first, n uint64) {
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
 		return seed, 1
 	}
@@ -175,19 +175,19 @@ func seedsOf(all uint64) (first, n uint64) {
 // recoverStop recovers from the panic with which the recorder ends a history. It must be deferred.
 func recoverStop() {
 	switch p := recover().(type) {
-	case nil, stop:
+	case nil, historyStop:
 	default:
 		panic(p)
 	}
 }
 
-func playGateways(t *testing.T, seed uint64) *gatewayWorld {
+func runGatewayHistory(t *testing.T, seed uint64) *gatewayWorld {
 	t.Helper()
-	return inGatewayWorld(t, seed, func(w *gatewayWorld) {
+	return runInGatewayWorld(t, seed, func(w *gatewayWorld) {
 		for range 25 {
-			w.step()
+			w.makeGatewayMove()
 			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
-			w.check("")
+			w.compareFacts("")
 			if w.rec.Failed() {
 				return
 			}
@@ -197,16 +197,16 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 		w.moves = append(w.moves, "the victim moves shop to its other Service")
 		w.Apply(strings.Replace(victimShop(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
 		w.Settle(2 * time.Minute)
-		w.expectShop("forward to blog/blog")
-		w.check("after the victim's change: ")
+		w.setExpectedShopAnswer("forward to blog/blog")
+		w.compareFacts("after the victim's change: ")
 		w.Apply(victimShop())
 		w.Settle(10 * time.Minute)
-		w.leave()
+		w.deleteAttackerAndCheck()
 	})
 }
 
-// inGatewayWorld runs a function in the cluster of these victims.
-func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
+// runInGatewayWorld runs a function in the cluster of these victims.
+func runInGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
 	t.Helper()
 	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
 	synctest.Test(t, func(t *testing.T) {
@@ -215,12 +215,12 @@ func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatew
 		w.Harness = harness.New(w.rec, harness.Options{
 			Addresses: addressesOfPods(),
 			Gateway:   func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 40 },
-			Ran: func(what string, err error) {
+			AfterRun: func(what string, err error) {
 				if w.runs++; w.runs > 20000 {
 					w.rec.Fatalf("too many runs, the last one of %s", what)
 				}
 				if err != nil && strings.Contains(err.Error(), "panic") {
-					w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+					w.rec.recordFirst("the controller panics in a run of %s: %.1200s", what, err.Error())
 				}
 			},
 		})
@@ -230,14 +230,14 @@ func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatew
 		w.Apply(victimGateways)
 		w.Settle(10 * time.Minute)
 		w.grantBlogServices()
-		w.begin()
+		w.recordFacts()
 		run(w)
 	})
 	return w
 }
 
-// expectShop sets the expected answer to requests to the victims' shop.
-func (w *gatewayWorld) expectShop(answer string) {
+// setExpectedShopAnswer sets the expected answer to requests to the victims' shop.
+func (w *gatewayWorld) setExpectedShopAnswer(answer string) {
 	w.facts["shop.pay.com/"], w.facts["shop.pay.com/x/y"] = answer, answer
 }
 
@@ -251,8 +251,8 @@ func victimShop() string {
 	panic("no route shop")
 }
 
-// begin records the facts that must not change.
-func (w *gatewayWorld) begin() {
+// recordFacts records the facts that must not change.
+func (w *gatewayWorld) recordFacts() {
 	p, unlock := w.partition()
 	for arn := range p.ELB.LoadBalancers {
 		w.lbs = append(w.lbs, arn)
@@ -261,7 +261,7 @@ func (w *gatewayWorld) begin() {
 	if len(w.lbs) != 2 {
 		w.rec.Fatalf("the victims have %d load balancers", len(w.lbs))
 	}
-	w.facts = w.look()
+	w.facts = w.readFacts()
 	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog", "db": "pay/web", "secure": "pay/web", "closed.pay.com/": "forward to pay/web"} {
 		if w.facts[key] != want {
 			w.rec.Fatalf("at the beginning %s is %q", key, w.facts[key])
@@ -275,8 +275,8 @@ func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
 	return s.Partition(harness.Account, harness.Region), s.Unlock
 }
 
-// look returns the answers to the victims' clients and the status of the victims' objects.
-func (w *gatewayWorld) look() map[string]string {
+// readFacts returns the answers to the victims' clients and the status of the victims' objects.
+func (w *gatewayWorld) readFacts() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
 	for _, arn := range w.lbs {
@@ -293,8 +293,8 @@ func (w *gatewayWorld) look() map[string]string {
 			for _, r := range p.ELB.Rules {
 				if r.Listener == l.ARN && r.IsDefault() {
 					a := &awsReading{w: w.asCluster(), p: p}
-					if rules := a.rules(func(arn string) bool { return arn == l.LoadBalancer })[endpoint{l.LoadBalancer, l.Port}]; len(rules) == 1 {
-						out[name] = strings.TrimPrefix(a.textOf(rules[0].then), "forward to ")
+					if rules := a.rules(func(arn string) bool { return arn == l.LoadBalancer })[loadBalancerPort{l.LoadBalancer, l.Port}]; len(rules) == 1 {
+						out[name] = strings.TrimPrefix(a.textOf(rules[0].outcome), "forward to ")
 					}
 				}
 			}
@@ -307,10 +307,10 @@ func (w *gatewayWorld) look() map[string]string {
 		}
 		for _, r := range []string{"shop.pay.com/", "shop.pay.com/x/y", "api.pay.com/", "api.pay.com/login"} {
 			host, path, _ := strings.Cut(r, "/")
-			out[r] = w.asCluster().ask(arn, 80, host, "/"+path).text
+			out[r] = w.asCluster().answerTo(arn, 80, host, "/"+path).text
 		}
 		for _, host := range []string{"closed.pay.com", "none.pay.com"} {
-			out[host+"/"] = w.asCluster().ask(arn, 8081, host, "/").text
+			out[host+"/"] = w.asCluster().answerTo(arn, 8081, host, "/").text
 		}
 	}
 	v := cluster.NewView(w.Store)
@@ -348,9 +348,9 @@ func (w *gatewayWorld) look() map[string]string {
 
 func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Harness: w.Harness, rec: w.rec} }
 
-// check compares the facts with the recorded ones.
-func (w *gatewayWorld) check(when string) {
-	got := w.look()
+// compareFacts compares the facts with the recorded ones.
+func (w *gatewayWorld) compareFacts(when string) {
+	got := w.readFacts()
 	for key, want := range w.facts {
 		if got[key] != want {
 			w.rec.Errorf("%s%s: %q, want %q", when, key, got[key], want)
@@ -365,16 +365,16 @@ func (w *gatewayWorld) check(when string) {
 	w.checkHost(when)
 }
 
-// leave deletes all objects of the attacker, and checks that nothing of it remains in AWS or in the status of
+// deleteAttackerAndCheck deletes all objects of the attacker, and checks that nothing of it remains in AWS or in the status of
 // Gateways.
-func (w *gatewayWorld) leave() {
+func (w *gatewayWorld) deleteAttackerAndCheck() {
 	w.moves = append(w.moves, "the attacker leaves")
-	w.removeAll()
+	w.deleteNamespaceObjects()
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
-	w.expectShop("forward to pay/web")
-	w.check("after the attacker has left: ")
+	w.setExpectedShopAnswer("forward to pay/web")
+	w.compareFacts("after the attacker has left: ")
 	p, unlock := w.partition()
 	defer unlock()
 	for arn, lb := range p.ELB.LoadBalancers {
@@ -396,8 +396,8 @@ func (w *gatewayWorld) leave() {
 	}
 }
 
-// removeAll deletes all objects of the attacker.
-func (w *gatewayWorld) removeAll() {
+// deleteNamespaceObjects deletes all objects of the attacker.
+func (w *gatewayWorld) deleteNamespaceObjects() {
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
 			if o.GetNamespace() == attackerNamespace {

@@ -28,30 +28,30 @@ type grammar struct {
 	*rand.Rand
 	access access
 	rows   []settings.Row
-	// recycled is set if the address of the pod that the victims' rollout replaced may belong to a pod of the
+	// isAddressReused is set if the address of the pod that the victims' rollout replaced may belong to a pod of the
 	// attacker.
-	recycled bool
+	isAddressReused bool
 }
 
 func pick[T any](g *grammar, of ...T) T { return of[g.IntN(len(of))] }
 
 func (g *grammar) chance(percent int) bool { return g.IntN(100) < percent }
 
-// waits are the times between moves.
-var waits = []time.Duration{0, 0, 0, 200 * time.Millisecond, time.Second, 5 * time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 3 * time.Minute}
+// waitsBetweenMoves are the times between moves.
+var waitsBetweenMoves = []time.Duration{0, 0, 0, 200 * time.Millisecond, time.Second, 5 * time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 3 * time.Minute}
 
 // move returns a random move.
 func (g *grammar) move() move {
-	m := move{wait: pick(g, waits...), strip: g.chance(5)}
+	m := move{wait: pick(g, waitsBetweenMoves...), removesFinalizers: g.chance(5)}
 	switch n := g.IntN(100); {
 	case n < 36:
 		m.object = g.ingress()
 	case n < 48:
-		m.object = g.exposed()
+		m.object = g.serviceWithNLB()
 	case n < 56:
 		m.object = g.service()
 	case n < 66:
-		m.object = g.slice()
+		m.object = g.endpointSlice()
 	case n < 74:
 		m.object = g.pod()
 	case n < 82:
@@ -67,13 +67,13 @@ func (g *grammar) move() move {
 		}
 		m.object = g.endpoints()
 	default:
-		m.gone, m.strip = g.victimOfDeletion(), false
+		m.deletedRef, m.removesFinalizers = g.objectToDelete(), false
 		return m
 	}
 	return m
 }
 
-func (g *grammar) victimOfDeletion() cluster.Ref {
+func (g *grammar) objectToDelete() cluster.Ref {
 	kind := pick(g, cluster.KindIngress, cluster.KindIngress, cluster.KindService, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding, cluster.KindSecret)
 	name := map[cluster.Kind]string{cluster.KindIngress: g.ingressName(), cluster.KindService: g.serviceName(), cluster.KindPod: g.podName(),
 		cluster.KindEndpointSlice: g.serviceName() + "-1", cluster.KindBinding: g.bindingName(), cluster.KindSecret: "login"}[kind]
@@ -124,16 +124,16 @@ func (g *grammar) annotate(to map[string]string, n int, service bool) {
 		if g.chance(30) {
 			value = pick(g, c.bad...)
 		}
-		to[fullKey(r.Key, g.nameIn(r.Key))] = value
+		to[fullKey(r.Key, g.placeholderValue(r.Key))] = value
 	}
 	if g.chance(3) { // the API server allows 256 KiB of annotations in total
 		r := g.rows[g.IntN(len(g.rows))]
-		to[fullKey(r.Key, g.nameIn(r.Key))] = strings.Repeat(pick(g, "x", ",", "a=b,", "[", "\\", "é"), 30000)
+		to[fullKey(r.Key, g.placeholderValue(r.Key))] = strings.Repeat(pick(g, "x", ",", "a=b,", "[", "\\", "é"), 30000)
 	}
 }
 
-// nameIn returns the value for the variable part of a key.
-func (g *grammar) nameIn(key string) string {
+// placeholderValue returns the value for the variable part of a key.
+func (g *grammar) placeholderValue(key string) string {
 	switch {
 	case strings.HasPrefix(key, "listener-attributes."):
 		return pick(g, "HTTPS-443", "HTTP-80", "HTTP-443", "HTTPS-8443", "x")
@@ -144,10 +144,10 @@ func (g *grammar) nameIn(key string) string {
 }
 
 var (
-	victimHosts = []string{"shop.example.com", "blog.example.com", "extra.example.com", "vault.app.test", "blog.app.test", "extra.app.test", "solo.example.com"}
-	evilHosts   = []string{"evil.example.com", "evil.app.test", "*.example.com", "*.app.test", "", "*.com", strings.Repeat("a", 63) + ".example.com"}
-	paths       = []string{"/", "/", "/new", "/new/", "/api", "/post/1", "/evil", "/a/b/c/d/e/f", "/" + strings.Repeat("p", 120), "/" + strings.Repeat("p", 200)}
-	loosePaths  = []string{"/*", "", "*", "/n?w", "^/.*$", "(", "/[a-z]+", "/a b", "/%2e%2e/", "/" + strings.Repeat("*", 6), "//", "/☃"}
+	victimHosts    = []string{"shop.example.com", "blog.example.com", "extra.example.com", "vault.app.test", "blog.app.test", "extra.app.test", "solo.example.com"}
+	evilHosts      = []string{"evil.example.com", "evil.app.test", "*.example.com", "*.app.test", "", "*.com", strings.Repeat("a", 63) + ".example.com"}
+	paths          = []string{"/", "/", "/new", "/new/", "/api", "/post/1", "/evil", "/a/b/c/d/e/f", "/" + strings.Repeat("p", 120), "/" + strings.Repeat("p", 200)}
+	irregularPaths = []string{"/*", "", "*", "/n?w", "^/.*$", "(", "/[a-z]+", "/a b", "/%2e%2e/", "/" + strings.Repeat("*", 6), "//", "/☃"}
 )
 
 func (g *grammar) ingress() cluster.Object {
@@ -155,7 +155,7 @@ func (g *grammar) ingress() cluster.Object {
 	case n < 2:
 		return g.largestIngress()
 	case n < 8:
-		return g.imitation()
+		return g.imitatingIngress()
 	}
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = map[string]string{}
@@ -203,8 +203,8 @@ func (g *grammar) ingress() cluster.Object {
 	return ing
 }
 
-// imitation returns an Ingress with the routes of all victims, and usually their finalizers.
-func (g *grammar) imitation() cluster.Object {
+// imitatingIngress returns an Ingress with the routes of all victims, and usually their finalizers.
+func (g *grammar) imitatingIngress() cluster.Object {
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = g.acceptableAnnotations()
 	class := pick(g, "alb", "alb", "pinned", "none")
@@ -275,7 +275,7 @@ func (g *grammar) rule() networkingv1.IngressRule {
 		kind, path := pick(g, networkingv1.PathTypePrefix, networkingv1.PathTypePrefix, networkingv1.PathTypeExact), pick(g, paths...)
 		switch n := g.IntN(100); {
 		case n < 20:
-			kind, path = networkingv1.PathTypeImplementationSpecific, pick(g, loosePaths...)
+			kind, path = networkingv1.PathTypeImplementationSpecific, pick(g, irregularPaths...)
 		case n < 35 && slices.Contains(victimHosts, rule.Host): // exactly the conditions of a victim's rule
 			kind, path = networkingv1.PathTypePrefix, pick(g, "/", "/", "/new")
 		}
@@ -334,8 +334,8 @@ func (g *grammar) service() cluster.Object {
 
 // addressOf returns the address that the network assigned to a pod of the attacker.
 func (g *grammar) addressOf(pod string) string {
-	if g.recycled && pod == "p0" {
-		return replaced
+	if g.isAddressReused && pod == "p0" {
+		return replacedAddress
 	}
 	return attackerAddresses[int(pod[1]-'0')%len(attackerAddresses)]
 }
@@ -360,10 +360,10 @@ func (g *grammar) pod() cluster.Object {
 	return p
 }
 
-// foreign are addresses of no pod of the attacker.
-var foreign = []string{"10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.132.12", replaced, replacement, "10.0.128.4", "169.254.169.254", "127.0.0.1", "10.96.0.1", "8.8.8.8", "10.0.133.9"}
+// foreignAddresses are addresses of no pod of the attacker.
+var foreignAddresses = []string{"10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.132.12", replacedAddress, replacementAddress, "10.0.128.4", "169.254.169.254", "127.0.0.1", "10.96.0.1", "8.8.8.8", "10.0.133.9"}
 
-func (g *grammar) slice() cluster.Object {
+func (g *grammar) endpointSlice() cluster.Object {
 	name := g.serviceName()
 	s := &discoveryv1.EndpointSlice{ObjectMeta: g.meta(name + pick(g, "-1", "-1", "-2"))}
 	s.Labels = map[string]string{discoveryv1.LabelServiceName: pick(g, name, name, name, "web")}
@@ -390,7 +390,7 @@ func (g *grammar) endpoint(family discoveryv1.AddressType) discoveryv1.Endpoint 
 	e := discoveryv1.Endpoint{Addresses: []string{g.addressOf(pod)}, Conditions: discoveryv1.EndpointConditions{Ready: &yes},
 		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: pod}}
 	if g.chance(30) {
-		e.Addresses = []string{pick(g, foreign...)}
+		e.Addresses = []string{pick(g, foreignAddresses...)}
 	}
 	if family == discoveryv1.AddressTypeIPv6 {
 		e.Addresses = []string{pick(g, "2600:1f13::5", "::1", "::ffff:10.0.132.11")}
@@ -413,7 +413,7 @@ func (g *grammar) endpoint(family discoveryv1.AddressType) discoveryv1.Endpoint 
 // endpoints returns an Endpoints object, which EndpointSlices replace.
 func (g *grammar) endpoints() cluster.Object {
 	return &corev1.Endpoints{ObjectMeta: g.meta(g.serviceName()), Subsets: []corev1.EndpointSubset{{
-		Addresses: []corev1.EndpointAddress{{IP: pick(g, foreign...), TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: g.podName()}}},
+		Addresses: []corev1.EndpointAddress{{IP: pick(g, foreignAddresses...), TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: g.podName()}}},
 		Ports:     []corev1.EndpointPort{{Port: 8080}},
 	}}}
 }

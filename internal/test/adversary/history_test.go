@@ -27,12 +27,12 @@ type history struct {
 	seed  uint64
 	moves []move
 	// acts is the number of moves before each act of the scenario.
-	acts []int
-	sick bool // the attacker's pods never become healthy
-	// denied is a read that AWS denies to the controller while the attacker has objects; "" for none.
-	denied string
-	// undoes is set if the attacker reverts the controller's writes to its objects.
-	undoes bool
+	acts             []int
+	hasUnhealthyPods bool // the attacker's pods never become healthy
+	// deniedRead is a read that AWS denies to the controller while the attacker has objects; "" for none.
+	deniedRead string
+	// revertsWrites is set if the attacker reverts the controller's writes to its objects.
+	revertsWrites bool
 }
 
 // historyOf generates the history of a seed.
@@ -40,12 +40,12 @@ func historyOf(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 7))
 	h := history{seed: seed, setup: setup{access: access(seed % 3), scenario: int(seed/3) % randomScenarios}}
 	h.isolated = seed/12%2 == 1
-	h.undoes = rand.New(rand.NewPCG(seed, 11)).IntN(8) == 0 // a separate generator, which does not change the other choices
-	h.sick = r.IntN(4) == 0
+	h.revertsWrites = rand.New(rand.NewPCG(seed, 11)).IntN(8) == 0 // a separate generator, which does not change the other choices
+	h.hasUnhealthyPods = r.IntN(4) == 0
 	if r.IntN(8) == 0 {
-		h.denied = optionalReads[r.IntN(len(optionalReads))]
+		h.deniedRead = optionalReads[r.IntN(len(optionalReads))]
 	}
-	g := &grammar{Rand: r, access: h.access, rows: settings.Rows()}
+	g := &grammar{Rand: r, access: h.access, rows: settings.IngressRows()}
 	n := 4 + r.IntN(12)
 	for range scenarios()[h.scenario] {
 		h.acts = append(h.acts, r.IntN(n+1))
@@ -59,7 +59,7 @@ func historyOf(seed uint64) history {
 				done++
 			}
 		}
-		g.recycled = done > 0 && len(h.moves) > 0 && g.recycled || done > 0 && waited(h, rolloutWithin)
+		g.isAddressReused = done > 0 && len(h.moves) > 0 && g.isAddressReused || done > 0 && hasTimeAfterRollout(h, maxRolloutTime)
 		h.moves = append(h.moves, g.move())
 	}
 	if r.IntN(10) < 8 { // usually with objects that are served
@@ -69,8 +69,8 @@ func historyOf(seed uint64) history {
 	return h
 }
 
-// waited reports whether there is enough time between the rollout and the next move.
-func waited(h history, d time.Duration) bool {
+// hasTimeAfterRollout reports whether there is enough time between the rollout and the next move.
+func hasTimeAfterRollout(h history, d time.Duration) bool {
 	var sum time.Duration
 	for i, at := range h.acts {
 		if !strings.HasPrefix(scenarios()[h.scenario][i].name, "rollout") {
@@ -85,19 +85,19 @@ func waited(h history, d time.Duration) bool {
 
 // workload returns a working Service of the attacker.
 func (g *grammar) workload() move {
-	docs := strings.NewReplacer("name: app-0", "name: p0", "name: app-1", "name: s0-1", "name: app", "name: s0", "app: app", "app: s0", "service-name: app", "service-name: s0").Replace(served)
-	return move{write: docs}
+	docs := strings.NewReplacer("name: app-0", "name: p0", "name: app-1", "name: s0-1", "name: app", "name: s0", "app: app", "app: s0", "service-name: app", "service-name: s0").Replace(attackerBackends)
+	return move{documents: docs}
 }
 
 func (h history) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q, undoes writes: %t\n", h.seed, h.setup, !h.sick, h.denied, h.undoes)
-	h.each(func(m move) { fmt.Fprintf(&b, "--- the attacker: %v\n", m) }, func(a act) { fmt.Fprintf(&b, "--- %s\n", a.name) })
+	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q, undoes writes: %t\n", h.seed, h.setup, !h.hasUnhealthyPods, h.deniedRead, h.revertsWrites)
+	h.forEachStep(func(m move) { fmt.Fprintf(&b, "--- the attacker: %v\n", m) }, func(a act) { fmt.Fprintf(&b, "--- %s\n", a.name) })
 	return b.String()
 }
 
-// each calls the functions for all moves and acts in order.
-func (h history) each(attack func(move), perform func(act)) {
+// forEachStep calls the functions for all moves and acts in order.
+func (h history) forEachStep(attack func(move), perform func(act)) {
 	all := scenarios()[h.scenario]
 	next := 0
 	for i, m := range h.moves {
@@ -111,8 +111,8 @@ func (h history) each(attack func(move), perform func(act)) {
 	}
 }
 
-// without returns the history without some moves.
-func (h history) without(from, to int) history {
+// withoutMoves returns the history without some moves.
+func (h history) withoutMoves(from, to int) history {
 	out := h
 	out.moves = slices.Delete(slices.Clone(h.moves), from, to)
 	out.acts = slices.Clone(h.acts)
@@ -127,28 +127,28 @@ func (h history) without(from, to int) history {
 // timeWithoutEdits is a time without edits, in which the controller's calls are counted.
 const timeWithoutEdits = 20 * time.Minute
 
-// play runs a history and returns the failures.
-func play(t *testing.T, h history) []string {
+// runHistory runs a history and returns the failures.
+func runHistory(t *testing.T, h history) []string {
 	t.Helper()
 	c := runWithoutAttacker(t, h.setup)
-	u := &undoing{writes: map[types.UID][]time.Time{}}
-	return inWorld(t, h.setup, harness.Options{API: func(api kube.API) kube.API { u.API = api; return u }}, func(w *testCluster) {
-		if h.undoes {
-			u.from(w.Store)
+	u := &revertingAPI{writes: map[types.UID][]time.Time{}}
+	return runInTestCluster(t, h.setup, harness.Options{API: func(api kube.API) kube.API { u.API = api; return u }}, func(w *testCluster) {
+		if h.revertsWrites {
+			u.startReverting(w.Store)
 		}
-		if h.sick {
-			w.sick = func(string) bool { return true }
+		if h.hasUnhealthyPods {
+			w.isTargetUnhealthy = func(string) bool { return true }
 		}
-		w.expect(c)
-		if h.denied != "" {
-			w.deny(h.denied)
+		w.startComparison(c)
+		if h.deniedRead != "" {
+			w.deny(h.deniedRead)
 		}
-		stripped := h.undoes
-		h.each(func(m move) {
+		stripped := h.revertsWrites
+		h.forEachStep(func(m move) {
 			if w.hasFailed() {
 				return
 			}
-			stripped = stripped || m.strip
+			stripped = stripped || m.removesFinalizers
 			w.attack(m)
 			w.advanceAndCompare(m.wait)
 		}, func(a act) {
@@ -159,26 +159,26 @@ func play(t *testing.T, h history) []string {
 			w.advanceAndCompare(0)
 		})
 		for _, step := range []func(){
-			func() { w.advanceAndCompare(changeWithin) },
+			func() { w.advanceAndCompare(maxChangeTime) },
 			func() { w.advanceAndCompare(timeWithoutEdits) },
 			func() { w.checkCalls(c, len(h.moves)); w.checkUnreachableRules() },
 			func() {
-				u.from(nil)
+				u.startReverting(nil)
 				w.Emulator.Faults().ClearRules()
-				w.leave()
-				w.advanceAndCompare(cleanWithin + w.longestDraining())
+				w.deleteAttackerObjects()
+				w.advanceAndCompare(maxCleanupTime + w.longestDraining())
 			},
-			func() { w.checkLeft(c, stripped) },
+			func() { w.checkRemainingResources(c, stripped) },
 		} {
 			if !w.hasFailed() {
 				step()
 			}
 		}
-		if len(u.over) > 0 {
-			w.rec.Errorf("%s is written more than ten times in a minute", u.over[0])
+		if len(u.frequentlyWritten) > 0 {
+			w.rec.Errorf("%s is written more than ten times in a minute", u.frequentlyWritten[0])
 		}
-		w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
-		w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
+		w.rec.failures = append(w.rec.failures, w.comparison.failures...)
+		w.rec.failures = append(w.rec.failures, w.log.findFaultyEvents()...)
 	})
 }
 
@@ -189,8 +189,8 @@ const (
 )
 
 // checkCalls compares the calls with those of a run without the attacker.
-func (w *testCluster) checkCalls(c course, moves int) {
-	hours := time.Since(w.comparison.begun()).Hours()
+func (w *testCluster) checkCalls(c baseline, moves int) {
+	hours := time.Since(w.comparison.startTime()).Hours()
 	total, refused := w.Emulator.Calls().Total()-c.calls, 0
 	by := map[string]int{}
 	for _, e := range w.Emulator.Calls().Entries() {
@@ -213,13 +213,13 @@ func (w *testCluster) checkUnreachableRules() {
 	got := w.facts()
 	want := w.comparison.epochs[len(w.comparison.epochs)-1].facts
 	for r, a := range got.answers {
-		if a == want.answers[r] || want.answers[r].byDefault || r.path != "/" {
+		if a == want.answers[r] || want.answers[r].isDefault || r.path != "/" {
 			continue
 		}
 		if a.text == heldAnswer {
 			continue // by a rule with other conditions: of two rules with the same conditions the held one is omitted
 		}
-		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
+		if w.answerTo(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
 			continue // by a rule for only the path "/", so that other paths still reach the victim's rule
 		}
 		given := w.rights.entitledIngresses(r, a, want.answers[r])
@@ -229,9 +229,9 @@ func (w *testCluster) checkUnreachableRules() {
 		// If several Ingresses precede the victim's, one of them may be held and omitted, so that another one
 		// answers.
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
-			return w.log.reported("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
+			return w.log.hasWarning("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
 		}) {
-			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.log.about("Ingress "+r.owner))
+			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.log.warningsAbout("Ingress "+r.owner))
 		}
 	}
 }
@@ -257,16 +257,16 @@ func isVictimsRoute(ing *networkingv1.Ingress, host string, p networkingv1.HTTPI
 	return host == r.host && p.Path == "/" && p.PathType != nil && *p.PathType == networkingv1.PathTypePrefix
 }
 
-// leave deletes all objects of the attacker. It first disables deletion protection, which keeps load balancers on
-// purpose. On the attacker's own load balancers it does so in AWS, because an Ingress that is not accepted changes
-// nothing, and protection that no object sets is not changed.
-func (w *testCluster) leave() {
+// deleteAttackerObjects deletes all objects of the attacker. It first disables deletion protection, which keeps load
+// balancers on purpose. On the attacker's own load balancers it does so in AWS, because an Ingress that is not accepted
+// changes nothing, and protection that no object sets is not changed.
+func (w *testCluster) deleteAttackerObjects() {
 	for _, o := range w.Store.All(cluster.KindIngress) {
 		if o.GetNamespace() != attackerNamespace || o.GetDeletionTimestamp() != nil {
 			continue
 		}
 		ing := o.(*networkingv1.Ingress).DeepCopy()
-		kept := map[string]string{annotationPrefix + "load-balancer-attributes": protection + "=false", annotationPrefix + "scheme": "internal"}
+		kept := map[string]string{annotationPrefix + "load-balancer-attributes": deletionProtectionAttribute + "=false", annotationPrefix + "scheme": "internal"}
 		for _, key := range []string{"group.name", "group.order", "target-type"} {
 			if value, ok := ing.Annotations[annotationPrefix+key]; ok {
 				kept[annotationPrefix+key] = value
@@ -276,24 +276,24 @@ func (w *testCluster) leave() {
 			kept["kubernetes.io/ingress.class"] = value
 		}
 		ing.Annotations = kept
-		if _, err := w.Store.Update(ing, cluster.Main); err != nil {
+		if _, err := w.Store.Update(ing, cluster.MainPart); err != nil {
 			w.rec.Fatal(err)
 		}
-		w.rights.remember(ing)
+		w.rights.recordObject(ing)
 	}
 	w.disableDeletionProtectionOfServices()
 	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
 		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
-		params.Spec.LoadBalancerAttributes = slices.DeleteFunc(params.Spec.LoadBalancerAttributes, func(a elbv2.Attribute) bool { return a.Key == protection })
-		if _, err := w.Store.Update(params, cluster.Main); err != nil {
+		params.Spec.LoadBalancerAttributes = slices.DeleteFunc(params.Spec.LoadBalancerAttributes, func(a elbv2.Attribute) bool { return a.Key == deletionProtectionAttribute })
+		if _, err := w.Store.Update(params, cluster.MainPart); err != nil {
 			w.rec.Fatal(err)
 		}
 	}
-	w.unprotect()
+	w.disableDeletionProtection()
 	for _, o := range w.Store.All(cluster.KindBinding) { // targets cannot be deregistered with a missing role either
 		if b, ok := o.DeepCopyObject().(*elbv2.TargetGroupBinding); ok && b.Namespace == attackerNamespace && b.Spec.IamRoleArnToAssume != "" {
 			b.Spec.IamRoleArnToAssume = ""
-			if _, err := w.Store.Update(b, cluster.Main); err != nil {
+			if _, err := w.Store.Update(b, cluster.MainPart); err != nil {
 				w.rec.Fatal(err)
 			}
 		}
@@ -302,21 +302,21 @@ func (w *testCluster) leave() {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding, cluster.KindService, cluster.KindEndpointSlice, cluster.KindEndpoints, cluster.KindPod, cluster.KindSecret} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
-				w.attack(move{gone: cluster.RefOf(o)})
+				w.attack(move{deletedRef: cluster.RefOf(o)})
 			}
 		}
 	}
 }
 
-const protection = "deletion_protection.enabled"
+const deletionProtectionAttribute = "deletion_protection.enabled"
 
-// unprotect disables the deletion protection of load balancers that do not belong to the victims.
-func (w *testCluster) unprotect() {
+// disableDeletionProtection disables the deletion protection of load balancers that do not belong to the victims.
+func (w *testCluster) disableDeletionProtection() {
 	p, unlock := w.partition()
 	defer unlock()
 	for _, lb := range p.ELB.LoadBalancers {
-		if w.stackOfARN(lb.ARN) == "" && lb.Attributes[protection] == "true" {
-			lb.Attributes[protection] = "false"
+		if w.stackOfARN(lb.ARN) == "" && lb.Attributes[deletionProtectionAttribute] == "true" {
+			lb.Attributes[deletionProtectionAttribute] = "false"
 		}
 	}
 }
@@ -337,20 +337,20 @@ func (w *testCluster) longestDraining() time.Duration {
 	return out
 }
 
-// checkLeft compares the remaining resources with those of a run without the attacker. If the attacker removed the
-// controller's finalizers, resources of its own load balancers may remain.
-func (w *testCluster) checkLeft(c course, stripped bool) {
+// checkRemainingResources compares the remaining resources with those of a run without the attacker. If the attacker removed
+// the controller's finalizers, resources of its own load balancers may remain.
+func (w *testCluster) checkRemainingResources(c baseline, stripped bool) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
-				w.rec.Errorf("%s %s is left after its deletion, with finalizers %v: %v", kind, o.GetName(), o.GetFinalizers(), w.log.about(string(kind)+" evil/"+o.GetName()))
+				w.rec.Errorf("%s %s is left after its deletion, with finalizers %v: %v", kind, o.GetName(), o.GetFinalizers(), w.log.warningsAbout(string(kind)+" evil/"+o.GetName()))
 			}
 		}
 	}
 	theirs := func(line string) bool {
 		return stripped && (strings.Contains(line, "k8s-evil-") || strings.Contains(line, `"own"`) || strings.Contains(line, "evil/") || strings.Contains(line, "k8s-own-") || strings.Contains(line, "k8s-other-"))
 	}
-	got, want := w.comparable(w.State()), w.comparable(c.state)
+	got, want := w.comparableLines(w.State()), w.comparableLines(c.state)
 	for _, l := range slices.Sorted(maps.Keys(got)) {
 		if !want[l] && !theirs(l) {
 			w.rec.Errorf("left after the attacker has gone: %.1500s", l)
@@ -371,8 +371,8 @@ func (w *testCluster) checkLeft(c course, stripped bool) {
 	}
 }
 
-// comparable removes attributes that no object sets from the lines of a state, because they are never changed back.
-func (w *testCluster) comparable(lines []string) map[string]bool {
+// comparableLines removes attributes that no object sets from the lines of a state, because they are never changed back.
+func (w *testCluster) comparableLines(lines []string) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range lines {
 		if !w.isAttackerShutOut() {

@@ -19,28 +19,29 @@ import (
 
 // move is a single action of the attacker. Each move can be removed from a history.
 type move struct {
-	// object is an object to create or change, write has several of them as YAML, and gone names an object to delete.
-	object cluster.Object
-	write  string
-	gone   cluster.Ref
-	// strip removes the controller's finalizers from the written objects.
-	strip bool
+	// object is an object to create or change, documents has several of them as YAML, and deletedRef names an object to
+	// delete.
+	object     cluster.Object
+	documents  string
+	deletedRef cluster.Ref
+	// removesFinalizers removes the controller's finalizers from the written objects.
+	removesFinalizers bool
 	// wait is the time until the next move.
 	wait time.Duration
 }
 
 func (m move) String() string {
-	what := fmt.Sprintf("delete %s %s", m.gone.Kind, m.gone.Name)
+	what := fmt.Sprintf("delete %s %s", m.deletedRef.Kind, m.deletedRef.Name)
 	switch {
 	case m.object != nil:
 		what = "write " + textOf(m.object)
-	case m.write != "":
-		what = "write " + strings.TrimSpace(m.write)
+	case m.documents != "":
+		what = "write " + strings.TrimSpace(m.documents)
 	}
 	if n := len(what); n > 4000 {
 		what = what[:4000] + fmt.Sprintf("… (%d bytes)", n)
 	}
-	if m.strip {
+	if m.removesFinalizers {
 		what += "\n(without the controller's finalizers)"
 	}
 	return fmt.Sprintf("%s\nand wait %v", what, m.wait)
@@ -54,19 +55,19 @@ var victimTargetGroup = regexp.MustCompile(`\$TG(ARN|NAME)(\d)`)
 func (w *testCluster) attack(m move) {
 	switch {
 	case m.object != nil:
-		w.put(w.filled(m.object), m.strip)
+		w.putAsOwner(w.replacePlaceholders(m.object), m.removesFinalizers)
 		return
-	case m.write == "":
-		w.rights.forget(m.gone)
-		_ = w.Store.Delete(m.gone) // it may not exist
+	case m.documents == "":
+		w.rights.endMembership(m.deletedRef)
+		_ = w.Store.Delete(m.deletedRef) // it may not exist
 		return
 	}
-	loaded, err := cluster.LoadYAML([]byte(w.placeholders(m.write)))
+	loaded, err := cluster.LoadYAML([]byte(w.placeholders(m.documents)))
 	if err != nil {
-		w.rec.Fatalf("%v in a move of the attacker:\n%.3000s", err, m.write)
+		w.rec.Fatalf("%v in a move of the attacker:\n%.3000s", err, m.documents)
 	}
 	for _, obj := range loaded.Objects {
-		w.put(obj, m.strip)
+		w.putAsOwner(obj, m.removesFinalizers)
 	}
 }
 
@@ -93,8 +94,8 @@ func textOf(obj cluster.Object) string {
 	return string(data)
 }
 
-// filled returns a copy of an object in which placeholders are replaced by IDs and ARNs.
-func (w *testCluster) filled(obj cluster.Object) cluster.Object {
+// replacePlaceholders returns a copy of an object in which placeholders are replaced by IDs and ARNs.
+func (w *testCluster) replacePlaceholders(obj cluster.Object) cluster.Object {
 	kind, _ := cluster.KindOf(obj)
 	typ, _ := cluster.TypeOf(kind)
 	data, err := json.Marshal(obj)
@@ -109,10 +110,10 @@ func (w *testCluster) filled(obj cluster.Object) cluster.Object {
 	return out
 }
 
-// evil makes moves that write objects, one after the other.
-func (w *testCluster) evil(docs ...string) {
+// attackWith makes moves that write objects, one after the other.
+func (w *testCluster) attackWith(docs ...string) {
 	for _, d := range docs {
-		w.attack(move{write: d})
+		w.attack(move{documents: d})
 	}
 }
 
@@ -129,7 +130,7 @@ func (w *testCluster) placeholders(text string) string {
 		}
 		return w.targetGroupARN(name)
 	})
-	return w.fill.Replace(text)
+	return w.placeholderReplacer.Replace(text)
 }
 
 // targetGroupNames returns all names that the victims' target groups have at some time. Every tenant can compute
@@ -137,7 +138,7 @@ func (w *testCluster) placeholders(text string) string {
 func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
 	if w.comparison != nil {
-		for _, e := range w.comparison.course.epochs {
+		for _, e := range w.comparison.baseline.epochs {
 			for name := range e.targets {
 				known[name] = true
 			}
@@ -162,9 +163,9 @@ func (w *testCluster) targetGroupARN(name string) string {
 	return "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/" + name + "/0123456789abcdef"
 }
 
-// put creates an object, or replaces the fields that its owner may replace. The controller's finalizers are kept
+// putAsOwner creates an object, or replaces the fields that its owner may replace. The controller's finalizers are kept
 // unless strip is set.
-func (w *testCluster) put(obj cluster.Object, strip bool) {
+func (w *testCluster) putAsOwner(obj cluster.Object, strip bool) {
 	ref := cluster.RefOf(obj)
 	if ref.Namespace != attackerNamespace && !(w.access == classOwner && ref.Namespace == "" && ref.Name == attackerClass) {
 		w.rec.Fatalf("the attacker may not write %s", ref)
@@ -186,16 +187,16 @@ func (w *testCluster) put(obj cluster.Object, strip bool) {
 			next.SetFinalizers(slices.Compact(finalizers))
 		}
 		next.SetResourceVersion("")
-		if _, err := w.Store.Update(next, cluster.Main); err != nil {
+		if _, err := w.Store.Update(next, cluster.MainPart); err != nil {
 			w.rec.Fatal(err)
 		}
 		if hasStatus(next) {
-			if _, err := w.Store.Update(next, cluster.Status); err != nil {
+			if _, err := w.Store.Update(next, cluster.StatusPart); err != nil {
 				w.rec.Fatal(err)
 			}
 		}
 	}
-	w.rights.remember(obj)
+	w.rights.recordObject(obj)
 }
 
 // hasStatus reports whether an object has a status that replaces the current one.
@@ -222,35 +223,35 @@ type membership struct {
 // in security groups that its targets share with theirs.
 type attackerRights struct {
 	setup
-	store       *cluster.Memory
-	memberships []membership
-	asked       map[opened]bool // ports that the attacker opens for its targets
-	exposed     map[int32]bool  // ports of its targets that it exposes with NLBs
+	store        *cluster.Memory
+	memberships  []membership
+	openedPorts  map[openedPort]bool // ports that the attacker opens for its targets
+	exposedPorts map[int32]bool      // ports of its targets that it exposes with NLBs
 }
 
-// remember records an object of the attacker that may entitle it to membership or open ports.
-func (a *attackerRights) remember(obj cluster.Object) {
+// recordObject records an object of the attacker that may entitle it to membership or open ports.
+func (a *attackerRights) recordObject(obj cluster.Object) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
-		a.forget(cluster.RefOf(o))
-		a.memberships = append(a.memberships, membership{ing: o, stack: a.acceptedIn(o), from: time.Now()})
+		a.endMembership(cluster.RefOf(o))
+		a.memberships = append(a.memberships, membership{ing: o, stack: a.acceptingStack(o), from: time.Now()})
 	case *networkingv1.IngressClass, *elbv2.IngressClassParams:
 		for i, m := range a.memberships {
-			if stack := a.acceptedIn(m.ing); m.until.IsZero() && stack != m.stack {
+			if stack := a.acceptingStack(m.ing); m.until.IsZero() && stack != m.stack {
 				a.memberships[i].until = time.Now()
 				a.memberships = append(a.memberships, membership{ing: m.ing, stack: stack, from: time.Now()})
 			}
 		}
 	case *elbv2.TargetGroupBinding:
-		a.rememberOpened(o)
+		a.recordOpenedPorts(o)
 	case *corev1.Service:
-		a.rememberExposed(o)
+		a.recordExposedPorts(o)
 	}
 }
 
-// rememberOpened records which ports a binding of the attacker opens to which sources in the security groups of its
+// recordOpenedPorts records which ports a binding of the attacker opens to which sources in the security groups of its
 // targets. The victims' nodes and pods have the same security groups.
-func (a *attackerRights) rememberOpened(o *elbv2.TargetGroupBinding) {
+func (a *attackerRights) recordOpenedPorts(o *elbv2.TargetGroupBinding) {
 	if o.Spec.Networking == nil {
 		return
 	}
@@ -268,28 +269,28 @@ func (a *attackerRights) rememberOpened(o *elbv2.TargetGroupBinding) {
 		}
 		for _, peer := range rule.From {
 			if peer.IPBlock != nil {
-				a.noteOpened(peer.IPBlock.CIDR, ports)
+				a.addOpenedPorts(peer.IPBlock.CIDR, ports)
 			}
 			if peer.SecurityGroup != nil {
-				a.noteOpened(peer.SecurityGroup.GroupID, ports)
+				a.addOpenedPorts(peer.SecurityGroup.GroupID, ports)
 			}
 		}
 	}
 }
 
-func (a *attackerRights) noteOpened(source string, ports []int32) {
+func (a *attackerRights) addOpenedPorts(source string, ports []int32) {
 	for _, port := range ports {
-		a.asked[opened{source, port}] = true
+		a.openedPorts[openedPort{source, port}] = true
 	}
 }
 
-// opened is a port that is open to a source.
-type opened struct {
+// openedPort is a port that is open to a source.
+type openedPort struct {
 	source string // CIDR or ID of a security group
 	port   int32
 }
 
-func (a *attackerRights) forget(ref cluster.Ref) {
+func (a *attackerRights) endMembership(ref cluster.Ref) {
 	for i, m := range a.memberships {
 		if m.until.IsZero() && cluster.RefOf(m.ing) == ref {
 			a.memberships[i].until = time.Now()
@@ -297,10 +298,10 @@ func (a *attackerRights) forget(ref cluster.Ref) {
 	}
 }
 
-// askedFor reports whether the attacker has opened a port of its own targets to a source, as every tenant with write
+// hasOpened reports whether the attacker has opened a port of its own targets to a source, as every tenant with write
 // access to TargetGroupBindings can.
-func (a *attackerRights) askedFor(source string, port int32) bool {
-	return a.asked[opened{source, port}]
+func (a *attackerRights) hasOpened(source string, port int32) bool {
+	return a.openedPorts[openedPort{source, port}]
 }
 
 // finalizerOf returns the finalizer of the members of an IngressGroup.

@@ -28,11 +28,11 @@ const annotationPrefix = "alb.ingress.kubernetes.io/"
 // maxRuleRemovalTime is how long a rule may remain after its Ingress was changed or deleted.
 const maxRuleRemovalTime = 2 * time.Minute
 
-var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
+var validGroupName = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
-// acceptedIn returns the victims' stack of which an Ingress of the attacker is an accepted member, or "" if there is
+// acceptingStack returns the victims' stack of which an Ingress of the attacker is an accepted member, or "" if there is
 // none.
-func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
+func (a *attackerRights) acceptingStack(ing *networkingv1.Ingress) string {
 	group, named := ing.Annotations[annotationPrefix+"group.name"]
 	if class, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
 		if a.access == shutOut || class != "alb" {
@@ -41,7 +41,7 @@ func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
 	} else {
 		switch name := ing.Spec.IngressClassName; {
 		case name != nil && *name == "alb" && a.access != shutOut:
-		case name != nil && *name == attackerClass, name == nil && a.isDefault(attackerClass):
+		case name != nil && *name == attackerClass, name == nil && a.isDefaultClass(attackerClass):
 			pinned, ok := a.ownClassAdmits()
 			if !ok {
 				return ""
@@ -58,16 +58,16 @@ func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
 			return "" // it keeps its live rules
 		}
 	}
-	if !named || len(group) > 63 || !validGroup.MatchString(group) {
+	if !named || len(group) > 63 || !validGroupName.MatchString(group) {
 		return ""
 	}
-	if _, theirs := stackOf[group]; theirs && group != "solo" {
+	if _, theirs := statusObjectOfStack[group]; theirs && group != "solo" {
 		return group
 	}
 	return ""
 }
 
-func (a *attackerRights) isDefault(class string) bool {
+func (a *attackerRights) isDefaultClass(class string) bool {
 	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: class})
 	return err == nil && obj != nil && obj.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
 }
@@ -109,16 +109,16 @@ func (a *attackerRights) mayAnswer(r request, got, want answer) bool {
 
 // entitledIngresses returns the Ingresses that are entitled to the answer to a request.
 func (a *attackerRights) entitledIngresses(r request, got, want answer) []*networkingv1.Ingress {
-	if a.isolated && !(want.byDefault && a.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
+	if a.isolated && !(want.isDefault && a.isHostReleased(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
 	}
 	var out []*networkingv1.Ingress
 	now := time.Now()
 	for _, m := range a.memberships {
-		if m.stack != r.stack || now.After(a.endOf(m)) {
+		if m.stack != r.stack || now.After(a.effectEnd(m)) {
 			continue
 		}
-		if want.byDefault && m.ing.Spec.DefaultBackend != nil || (want.byDefault || before(m.ing, r)) && hasRuleFor(m.ing, r, got, want) {
+		if want.isDefault && m.ing.Spec.DefaultBackend != nil || (want.isDefault || isBeforeVictim(m.ing, r)) && hasRuleFor(m.ing, r, got, want) {
 			out = append(out, m.ing)
 		}
 	}
@@ -132,7 +132,7 @@ func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 			continue
 		}
 		for _, p := range rule.HTTP.Paths {
-			if got.text == heldAnswer && !want.byDefault && isVictimsRoute(ing, rule.Host, p, r) {
+			if got.text == heldAnswer && !want.isDefault && isVictimsRoute(ing, rule.Host, p, r) {
 				continue // of two rules with the same conditions the held one never answers for the other
 			}
 			if pathMatches(ing, p, r.path) {
@@ -143,17 +143,17 @@ func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 	return false
 }
 
-// released reports whether the victim that had a host has deleted its Ingress, so that in isolated tenancy the host
+// isHostReleased reports whether the victim that had a host has deleted its Ingress, so that in isolated tenancy the host
 // belongs to the first member that uses it afterwards.
-func (a *attackerRights) released(r request) bool {
+func (a *attackerRights) isHostReleased(r request) bool {
 	namespace, name, _ := strings.Cut(r.owner, "/")
 	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
 }
 
-// endOf returns until when a version of an Ingress may have an effect: slightly longer than it existed, or than the
+// effectEnd returns until when a version of an Ingress may have an effect: slightly longer than it existed, or than the
 // Ingress existed if later versions are not accepted and it keeps its live rules.
-func (a *attackerRights) endOf(m membership) time.Time {
+func (a *attackerRights) effectEnd(m membership) time.Time {
 	if m.until.IsZero() {
 		return time.Now()
 	}
@@ -177,8 +177,8 @@ func (a *attackerRights) endOf(m membership) time.Time {
 	return last.until.Add(maxRuleRemovalTime)
 }
 
-// before reports whether an Ingress of the attacker precedes the Ingress of a request's rule.
-func before(ing *networkingv1.Ingress, r request) bool {
+// isBeforeVictim reports whether an Ingress of the attacker precedes the Ingress of a request's rule.
+func isBeforeVictim(ing *networkingv1.Ingress, r request) bool {
 	order := 0
 	if raw, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
 		n, err := strconv.Atoi(raw)
@@ -230,18 +230,18 @@ func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requ
 
 // makeTargetsUnhealthy makes the attacker's targets unhealthy, if the history includes that.
 func (w *testCluster) makeTargetsUnhealthy() {
-	if w.sick == nil {
+	if w.isTargetUnhealthy == nil {
 		return
 	}
 	p, unlock := w.partition()
 	defer unlock()
 	for _, g := range p.ELB.TargetGroups {
-		if victims(g) {
+		if isOfVictims(g) {
 			continue
 		}
 		for _, t := range g.Targets {
-			if t.Verdict == nil && w.sick(t.ID) {
-				t.Verdict = &emulated.Verdict{State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumFailedHealthChecks}
+			if t.Verdict == nil && w.isTargetUnhealthy(t.ID) {
+				t.Verdict = &emulated.TargetHealthResult{State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumFailedHealthChecks}
 				t.Compared = time.Now()
 			}
 		}

@@ -55,8 +55,8 @@ var fieldValues = map[string]func(g *grammar) any{
 	"WAFv2ACLName":         func(g *grammar) any { return pick(g, "none", "gone") },
 }
 
-// fields sets random fields of the parameters.
-func (g *grammar) fields(spec *elbv2.IngressClassParamsSpec, percent int) {
+// setRandomFields sets random fields of the parameters.
+func (g *grammar) setRandomFields(spec *elbv2.IngressClassParamsSpec, percent int) {
 	v := reflect.ValueOf(spec).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -67,12 +67,12 @@ func (g *grammar) fields(spec *elbv2.IngressClassParamsSpec, percent int) {
 			v.Field(i).Set(reflect.ValueOf(make(g)))
 			continue
 		}
-		g.fill(v.Field(i))
+		g.setRandomValue(v.Field(i))
 	}
 }
 
-// fill generates a random value from its type.
-func (g *grammar) fill(v reflect.Value) {
+// setRandomValue generates a random value from its type.
+func (g *grammar) setRandomValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(pick(g, "evil", "none", "", "x\ny"))
@@ -82,20 +82,20 @@ func (g *grammar) fill(v reflect.Value) {
 		v.SetInt(int64(pick(g, 0, 1, 443, -1)))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		g.fill(v.Elem())
+		g.setRandomValue(v.Elem())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		g.fill(v.Index(0))
+		g.setRandomValue(v.Index(0))
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		g.fill(key)
-		g.fill(value)
+		g.setRandomValue(key)
+		g.setRandomValue(value)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				g.fill(v.Field(i))
+				g.setRandomValue(v.Field(i))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (g *grammar) fill(v reflect.Value) {
 // parameters returns parameters of the attacker's own class.
 func (g *grammar) parameters() cluster.Object {
 	p := &elbv2.IngressClassParams{ObjectMeta: metav1.ObjectMeta{Name: attackerClass}}
-	g.fields(&p.Spec, 15)
+	g.setRandomFields(&p.Spec, 15)
 	if g.chance(60) {
 		p.Spec.Group = &elbv2.IngressGroup{Name: pick(g, "open", "vault", "vault")}
 	}

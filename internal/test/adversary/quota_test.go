@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// backlogOf returns an Ingress of the attacker with n rules, of which AWS accepts only some.
-func backlogOf(r *rand.Rand, n int) move {
+// ingressWithRules returns an Ingress of the attacker with n rules, of which AWS accepts only some.
+func ingressWithRules(r *rand.Rand, n int) move {
 	var paths []string
 	prefix := fmt.Sprintf("/%c", 'a'+rune(r.IntN(3)))
 	act := r.IntN(3) == 0 // rules without a target group, so that their owner is unknown in AWS
@@ -22,7 +22,7 @@ func backlogOf(r *rand.Rand, n int) move {
 		}
 		paths = append(paths, fmt.Sprintf("{path: %s%d, pathType: Exact, backend: {service: %s}}", prefix, i, backend))
 	}
-	return move{write: fmt.Sprintf(`
+	return move{documents: fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -43,7 +43,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, seeds.Amount(4, 12), func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 17))
-		fixed(t, fmt.Sprint("seed ", seed), setup{access: openClass}, func(w *testCluster) {
+		runCase(t, fmt.Sprint("seed ", seed), setup{access: openClass}, func(w *testCluster) {
 			w.stopComparison()
 			h := ingresses()["pay/shop"]
 			routes := func() (out []route) {
@@ -56,33 +56,33 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 			}
 			check := func(when string) {
 				t.Helper()
-				w.looking.Lock()
-				defer w.looking.Unlock()
+				w.comparisonMutex.Lock()
+				defer w.comparisonMutex.Unlock()
 				for _, a := range append(h.routes, route{"blog.example.com", "/", "blog/blog"}, route{"extra.example.com", "/", "blog/extra"}) {
 					want := "forward to pay/" + a.service
 					if strings.Contains(a.service, "/") {
 						want = "forward to " + a.service
 					}
-					if got := w.ask(w.lbs["open"], 443, a.host, a.path); !strings.HasPrefix(got.text, want) {
-						w.rec.Errorf("%s: %s%s is answered with %q, want %q; events %v", when, a.host, a.path, got.text, want, w.log.about("Ingress pay/shop"))
+					if got := w.answerTo(w.lbs["open"], 443, a.host, a.path); !strings.HasPrefix(got.text, want) {
+						w.rec.Errorf("%s: %s%s is answered with %q, want %q; events %v", when, a.host, a.path, got.text, want, w.log.warningsAbout("Ingress pay/shop"))
 					}
 				}
 			}
 			h.routes = routes()
 			w.apply(h.docs())
-			w.advanceAndCompare(long)
+			w.advanceAndCompare(longRunTime)
 			check("before the attack")
-			w.quota("rules-per-application-load-balancer", w.rules()+r.IntN(6))
-			w.evil(served)
+			w.setQuota("rules-per-application-load-balancer", w.countSharedRules()+r.IntN(6))
+			w.attackWith(attackerBackends)
 			for n := range 12 {
 				switch r.IntN(4) {
 				case 0:
-					w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: "evil", Name: fmt.Sprint("x", r.IntN(2))}})
+					w.attack(move{deletedRef: cluster.Ref{Kind: cluster.KindIngress, Namespace: "evil", Name: fmt.Sprint("x", r.IntN(2))}})
 				default:
-					w.attack(backlogOf(r, 5+r.IntN(30)))
+					w.attack(ingressWithRules(r, 5+r.IntN(30)))
 				}
 				if r.IntN(3) > 0 {
-					w.advanceAndCompare(long)
+					w.advanceAndCompare(longRunTime)
 				}
 				what := "the attacker's move"
 				if r.IntN(3) > 0 {
@@ -90,7 +90,7 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 					w.apply(h.docs())
 					what = "an edit"
 				}
-				w.advanceAndCompare(changeWithin)
+				w.advanceAndCompare(maxChangeTime)
 				check(fmt.Sprintf("%d, %s", n, what))
 				if w.rec.Failed() {
 					return
@@ -100,8 +100,8 @@ func TestRulesOverQuotaDoNotDelayEditsOfOthers(t *testing.T) {
 	})
 }
 
-// rules returns the number of rules of the shared load balancer.
-func (w *testCluster) rules() (n int) {
+// countSharedRules returns the number of rules of the shared load balancer.
+func (w *testCluster) countSharedRules() (n int) {
 	p, unlock := w.partition()
 	defer unlock()
 	for _, rule := range p.ELB.Rules {

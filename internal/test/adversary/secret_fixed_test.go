@@ -19,17 +19,17 @@ func TestAttacksByTLSSecrets(t *testing.T) {
 			for i := range 40 {
 				refs = append(refs, fmt.Sprintf("{name: u%d}", i))
 				c := w.certificateFor("evil.com")
-				w.write(secretOf("evil", fmt.Sprint("u", i), "kubernetes.io/tls", c.body, c.key, w.root))
+				w.applyDoc(secretOf("evil", fmt.Sprint("u", i), "kubernetes.io/tls", c.body, c.key, w.root))
 			}
-			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: l, port: 81, protocol: HTTPS, hostname: evil.com, tls: {certificateRefs: [" + strings.Join(refs, ", ") + "]}}\n")
 		},
 		// An older Ingress of the IngressGroup adds a host of the victims, whose certificate is then for a host of
 		// another member.
 		"an older member takes the host": func(w *secretWorld) {
 			c := w.certificateFor("evil.com")
-			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
-			w.write(`apiVersion: networking.k8s.io/v1
+			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.applyDoc(`apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
   name: old
@@ -45,18 +45,18 @@ spec:
 		// A listener without a hostname serves no host of its own.
 		"a listener without a hostname": func(w *secretWorld) {
 			c := w.certificateFor("*.pay.com")
-			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
-			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: a, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: t0}]}}\n")
 		},
 		// AWS imports such a certificate, although its API model does not allow the name. Found with seeds 26 and
 		// 129.
 		"a certificate for a wildcard of one label": func(w *secretWorld) {
 			c := w.certificateFor("*.com")
-			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
-			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: a, port: 81, protocol: HTTPS, hostname: \"*.com\", tls: {certificateRefs: [{name: t0}]}}\n")
-			w.after = func() {
+			w.checkEffects = func() {
 				p, unlock := w.partition()
 				defer unlock()
 				for _, c := range p.ACM.Certificates {
@@ -70,11 +70,11 @@ spec:
 		// The first use of a Secret decided for all its uses.
 		"two uses of a secret": func(w *secretWorld) {
 			c := w.certificateFor("other.com")
-			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
-			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+			w.applyDoc(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.applyDoc("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: a, port: 81, protocol: HTTPS, hostname: other.com, tls: {certificateRefs: [{name: t0}]}}\n" +
 				"  - {name: b, port: 443, protocol: HTTPS, hostname: evil.com, tls: {certificateRefs: [{name: t0}]}}\n")
-			w.after = func() {
+			w.checkEffects = func() {
 				p, unlock := w.partition()
 				defer unlock()
 				for _, l := range p.ELB.Listeners {
@@ -89,15 +89,15 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := inSecretWorld(t, 1, func(w *secretWorld) {
+			w := runInSecretWorld(t, 1, func(w *secretWorld) {
 				attack(w)
 				w.Settle(10 * time.Minute)
 				w.checkSecrets("")
-				if w.after != nil {
-					w.after()
+				if w.checkEffects != nil {
+					w.checkEffects()
 				}
-				w.renew("infra/api")
-				w.renew("pay/www")
+				w.renewCertificate("infra/api")
+				w.renewCertificate("pay/www")
 				w.Settle(2 * time.Minute)
 				w.checkSecrets("after a renewal: ")
 			})

@@ -98,23 +98,23 @@ var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "ap
 type secretWorld struct {
 	*gatewayWorld
 	*authority
-	reported controllerLog
+	recordedLog controllerLog
 	// pool has certificates of the attacker, by their names.
-	pool map[string][]certified
-	// serving are the ARNs of the victims' certificates by Secret, serials their expected serial numbers.
-	serving map[string]string
-	serials map[string]int64
-	begun   time.Time
-	// without is set if the controller runs without --import-tls-secrets; late are the serial numbers that are
-	// imported with it.
-	without bool
-	late    map[string]int64
-	// orphaned is set if the attacker made moves meanwhile: the imported certificates of a load balancer that is
+	pool map[string][]certificateWithKey
+	// certificateARNs are the ARNs of the victims' certificates by Secret, expectedSerials their expected serial numbers.
+	certificateARNs map[string]string
+	expectedSerials map[string]int64
+	startTime       time.Time
+	// isImportDisabled is set if the controller runs without --import-tls-secrets; lateSerials are the serial numbers that
+	// are imported with it.
+	isImportDisabled bool
+	lateSerials      map[string]int64
+	// mayLeaveOrphans is set if the attacker made moves meanwhile: the imported certificates of a load balancer that is
 	// deleted without the flag remain in ACM, because the controller does not read them then, and are reported as
 	// orphans.
-	orphaned bool
-	// after checks the effects of an attack; nil for no further check.
-	after func()
+	mayLeaveOrphans bool
+	// checkEffects checks the effects of an attack; nil for no further check.
+	checkEffects func()
 }
 
 // TestSecretHistories runs random histories of a tenant that writes TLS Secrets, uses its own and other namespaces'
@@ -123,7 +123,7 @@ type secretWorld struct {
 // anywhere.
 func TestSecretHistories(t *testing.T) {
 	t.Parallel()
-	first, n := seedsOf(secretHistories)
+	first, n := seedRange(secretHistories)
 	for seed := first; seed < first+n; seed++ {
 		if w := runSecretHistory(t, seed); w.rec.Failed() {
 			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
@@ -133,18 +133,18 @@ func TestSecretHistories(t *testing.T) {
 
 func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
 	t.Helper()
-	return inSecretWorld(t, seed, func(w *secretWorld) {
+	return runInSecretWorld(t, seed, func(w *secretWorld) {
 		for n := range 25 {
-			w.stepSecrets()
+			w.makeSecretMove()
 			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
 			if w.chance(12) {
-				w.restart()
+				w.restartWithToggledImport()
 				w.Settle(2 * time.Minute)
 			}
 			if n%8 == 7 {
 				secret := []string{"infra/api", "pay/shop", "pay/www"}[w.IntN(3)]
 				w.moves = append(w.moves, "the victims renew "+secret)
-				w.renew(secret)
+				w.renewCertificate(secret)
 				w.Settle(2 * time.Minute)
 			}
 			if w.checkSecrets(""); w.rec.Failed() {
@@ -155,37 +155,37 @@ func runSecretHistory(t *testing.T, seed uint64) *secretWorld {
 	})
 }
 
-// inSecretWorld runs a function in the cluster of these victims.
-func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
+// runInSecretWorld runs a function in the cluster of these victims.
+func runInSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
 	t.Helper()
-	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}, late: map[string]int64{}}
+	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certificateWithKey{}, certificateARNs: map[string]string{}, expectedSerials: map[string]int64{}, lateSerials: map[string]int64{}}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer recoverStop()
-		w.start()
+		w.createVictims()
 		run(w)
 	})
 	return w
 }
 
-// start creates the objects of the victims.
-func (w *secretWorld) start() {
+// createVictims creates the objects of the victims.
+func (w *secretWorld) createVictims() {
 	w.authority = newAuthority()
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(),
-		Gateway:   func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", !w.without },
-		Ingress:   func(o *ingress.Options) { o.ImportCertificates = !w.without },
-		Plan:      func(o *plan.Options) { o.ImportCertificates = !w.without },
-		Cloud:     func(c *cloud.Config) { c.ImportedCertificates = !w.without },
-		Log:       funcr.New(w.reported.say, funcr.Options{Verbosity: 10}),
-		Ran: func(what string, err error) {
+		Gateway:   func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", !w.isImportDisabled },
+		Ingress:   func(o *ingress.Options) { o.ImportCertificates = !w.isImportDisabled },
+		Plan:      func(o *plan.Options) { o.ImportCertificates = !w.isImportDisabled },
+		Cloud:     func(c *cloud.Config) { c.ImportedCertificates = !w.isImportDisabled },
+		Log:       funcr.New(w.recordedLog.addLine, funcr.Options{Verbosity: 10}),
+		AfterRun: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)
 			}
 			if err != nil {
-				w.reported.say("", err.Error())
+				w.recordedLog.addLine("", err.Error())
 				if strings.Contains(err.Error(), "panic") {
-					w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+					w.rec.recordFirst("the controller panics in a run of %s: %.1200s", what, err.Error())
 				}
 			}
 		},
@@ -195,36 +195,36 @@ func (w *secretWorld) start() {
 	}
 	w.Apply(secureVictims)
 	for _, secret := range slices.Sorted(maps.Keys(victimNames)) {
-		w.renew(secret)
+		w.renewCertificate(secret)
 	}
 	w.Settle(10 * time.Minute)
-	w.beginSecrets()
+	w.recordCertificates()
 }
 
-// renew writes a new certificate into a Secret of the victims.
-func (w *secretWorld) renew(secret string) {
+// renewCertificate writes a new certificate into a Secret of the victims.
+func (w *secretWorld) renewCertificate(secret string) {
 	namespace, name, _ := strings.Cut(secret, "/")
 	c := w.issue(-1, 90, victimNames[secret])
-	w.late[secret] = c.serial
-	if !w.without {
-		maps.Copy(w.serials, w.late)
+	w.lateSerials[secret] = c.serial
+	if !w.isImportDisabled {
+		maps.Copy(w.expectedSerials, w.lateSerials)
 	}
 	w.Apply(secretOf(namespace, name, "kubernetes.io/tls", c.body, c.key, w.root))
 }
 
-// restart restarts the controller, without --import-tls-secrets or with it again.
-func (w *secretWorld) restart() {
-	w.without = !w.without
-	w.moves = append(w.moves, fmt.Sprintf("the controller is started again, imports: %t", !w.without))
+// restartWithToggledImport restarts the controller, without --import-tls-secrets or with it again.
+func (w *secretWorld) restartWithToggledImport() {
+	w.isImportDisabled = !w.isImportDisabled
+	w.moves = append(w.moves, fmt.Sprintf("the controller is started again, imports: %t", !w.isImportDisabled))
 	time.Sleep(time.Second)
 	w.Start()
-	if !w.without {
-		maps.Copy(w.serials, w.late)
+	if !w.isImportDisabled {
+		maps.Copy(w.expectedSerials, w.lateSerials)
 	}
 }
 
-// imported returns the certificates in ACM by their Secret, of stacks of the victims or of the attacker.
-func (w *secretWorld) imported(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
+// importedCertificates returns the certificates in ACM by their Secret, of stacks of the victims or of the attacker.
+func (w *secretWorld) importedCertificates(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
 	out := map[string]*emulated.Certificate{}
 	for _, c := range p.ACM.Certificates {
 		for _, prefix := range []string{"gateway.k8s.aws.alb", "ingress.k8s.aws"} {
@@ -238,20 +238,20 @@ func (w *secretWorld) imported(p *emulated.Partition, evil bool) map[string]*emu
 	return out
 }
 
-// beginSecrets records the certificates of the victims.
-func (w *secretWorld) beginSecrets() {
+// recordCertificates records the certificates of the victims.
+func (w *secretWorld) recordCertificates() {
 	p, unlock := w.partition()
 	defer unlock()
-	for id, c := range w.imported(p, false) {
-		w.serving[id] = c.ARN
+	for id, c := range w.importedCertificates(p, false) {
+		w.certificateARNs[id] = c.ARN
 	}
-	if len(w.serving) != 3 || len(p.ELB.LoadBalancers) != 2 {
-		w.rec.Fatalf("the victims have %v and %d load balancers", w.serving, len(p.ELB.LoadBalancers))
+	if len(w.certificateARNs) != 3 || len(p.ELB.LoadBalancers) != 2 {
+		w.rec.Fatalf("the victims have %v and %d load balancers", w.certificateARNs, len(p.ELB.LoadBalancers))
 	}
 	for arn := range p.ELB.LoadBalancers {
 		w.lbs = append(w.lbs, arn)
 	}
-	w.begun = time.Now()
+	w.startTime = time.Now()
 	w.Emulator.Calls().Reset()
 }
 
@@ -259,19 +259,19 @@ func (w *secretWorld) beginSecrets() {
 func (w *secretWorld) checkSecrets(when string) {
 	p, unlock := w.partition()
 	defer unlock()
-	for secret, arn := range w.serving {
+	for secret, arn := range w.certificateARNs {
 		c := p.ACM.Certificates[arn]
 		if c == nil {
 			w.rec.Errorf("%sthe certificate of %s is gone", when, secret)
 			continue
 		}
-		if want := fmt.Sprintf("%x", w.serials[secret]); !strings.HasSuffix(strings.ReplaceAll(c.Serial, ":", ""), want) {
+		if want := fmt.Sprintf("%x", w.expectedSerials[secret]); !strings.HasSuffix(strings.ReplaceAll(c.Serial, ":", ""), want) {
 			w.rec.Errorf("%s%s has serial %s, want %s", when, secret, c.Serial, want)
 		}
 	}
 	secure := 0
 	for _, l := range p.ELB.Listeners {
-		for secret, arn := range w.serving {
+		for secret, arn := range w.certificateARNs {
 			if !slices.Contains(w.lbs, l.LoadBalancer) && slices.Contains(append([]string{l.Certificate}, l.SNI...), arn) {
 				w.rec.Errorf("%sport %d of %s has the certificate of %s", when, l.Port, l.LoadBalancer, secret)
 			}
@@ -281,21 +281,21 @@ func (w *secretWorld) checkSecrets(when string) {
 		}
 		secure++
 		all := append([]string{l.Certificate}, l.SNI...)
-		for secret, arn := range w.serving {
+		for secret, arn := range w.certificateARNs {
 			if ingressGroup := !strings.Contains(p.ELB.LoadBalancers[l.LoadBalancer].Name, "edge"); (secret == "pay/www") == ingressGroup && !slices.Contains(all, arn) {
 				w.rec.Errorf("%sthe listener has no certificate of %s", when, secret)
 			}
 		}
-		if !slices.Contains(slices.Collect(maps.Values(w.serving)), l.Certificate) {
+		if !slices.Contains(slices.Collect(maps.Values(w.certificateARNs)), l.Certificate) {
 			w.rec.Errorf("%sthe default certificate is %s", when, l.Certificate)
 		}
 		for _, arn := range all {
 			c := p.ACM.Certificates[arn]
-			if c == nil || slices.Contains(slices.Collect(maps.Values(w.serving)), arn) {
+			if c == nil || slices.Contains(slices.Collect(maps.Values(w.certificateARNs)), arn) {
 				continue
 			}
 			for secret, host := range victimNames {
-				if ours := slices.Contains(all, w.serving[secret]); ours && slices.ContainsFunc(c.Names, func(name string) bool { return plan.DomainCovers(strings.ToLower(name), host) }) {
+				if ours := slices.Contains(all, w.certificateARNs[secret]); ours && slices.ContainsFunc(c.Names, func(name string) bool { return plan.DomainCovers(strings.ToLower(name), host) }) {
 					w.rec.Errorf("%sa certificate for %v is on a listener of the victims", when, c.Names)
 				}
 			}
@@ -305,7 +305,7 @@ func (w *secretWorld) checkSecrets(when string) {
 		w.rec.Errorf("%sthe victims have %d listeners with TLS", when, secure)
 	}
 	// Imports that the attacker may cause: a few for each Secret of each of its stacks, which limits the total.
-	hours := time.Since(w.begun).Hours()
+	hours := time.Since(w.startTime).Hours()
 	if n, most := w.Emulator.Calls().Count("ImportCertificate"), int(250+12*hours+5); n > most {
 		w.rec.Errorf("%s%d imports, at most %d", when, n, most)
 	}
@@ -314,24 +314,24 @@ func (w *secretWorld) checkSecrets(when string) {
 
 // checkKeys checks that no private key appears in logs and objects.
 func (w *secretWorld) checkKeys(when string) {
-	w.reported.mu.Lock()
-	defer w.reported.mu.Unlock()
-	if w.leaks(w.reported.text.String()) {
+	w.recordedLog.mu.Lock()
+	defer w.recordedLog.mu.Unlock()
+	if w.isKeyIn(w.recordedLog.text.String()) {
 		w.rec.Errorf("%sa private key is in the log", when)
 	}
-	w.reported.text.Reset()
+	w.recordedLog.text.Reset()
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
 			if s, ok := o.(*corev1.Secret); ok && s.Data[corev1.TLSPrivateKeyKey] != nil {
 				continue
 			}
-			if text := string(mustValue(json.Marshal(o))); w.leaks(text) {
+			if text := string(mustValue(json.Marshal(o))); w.isKeyIn(text) {
 				w.rec.Errorf("%sa private key is in %s %s/%s", when, typ.Kind, o.GetNamespace(), o.GetName())
 			}
 		}
 	}
 	for _, o := range w.Store.All("Event") {
-		if w.leaks(string(mustValue(json.Marshal(o)))) {
+		if w.isKeyIn(string(mustValue(json.Marshal(o)))) {
 			w.rec.Errorf("%sa private key is in an event", when)
 		}
 	}
@@ -339,11 +339,11 @@ func (w *secretWorld) checkKeys(when string) {
 
 // deleteAttackerAndCheckCertificates deletes all objects of the attacker and checks that its certificates are deleted from ACM.
 func (w *secretWorld) deleteAttackerAndCheckCertificates() {
-	if w.without {
-		w.restart()
+	if w.isImportDisabled {
+		w.restartWithToggledImport()
 	}
 	w.moves = append(w.moves, "the attacker leaves")
-	w.removeAll()
+	w.deleteNamespaceObjects()
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
@@ -354,14 +354,14 @@ func (w *secretWorld) deleteAttackerAndCheckCertificates() {
 	}
 	p, unlock := w.partition()
 	defer unlock()
-	for id, c := range w.imported(p, true) {
-		if w.orphaned && slices.Contains(reported, c.ARN) {
+	for id, c := range w.importedCertificates(p, true) {
+		if w.mayLeaveOrphans && slices.Contains(reported, c.ARN) {
 			continue
 		}
 		w.rec.Errorf("the attacker's certificate of %s stays", id)
 	}
-	for id := range w.imported(p, false) {
-		if w.serving[id] == "" {
+	for id := range w.importedCertificates(p, false) {
+		if w.certificateARNs[id] == "" {
 			w.rec.Errorf("certificate of %s stays", id)
 		}
 	}

@@ -6,51 +6,51 @@ import (
 	"time"
 )
 
-// stepSecrets makes one random move of the attacker.
-func (w *secretWorld) stepSecrets() {
-	w.orphaned = w.orphaned || w.without
+// makeSecretMove makes one random move of the attacker.
+func (w *secretWorld) makeSecretMove() {
+	w.mayLeaveOrphans = w.mayLeaveOrphans || w.isImportDisabled
 	if w.chance(15) {
-		w.withdraw()
+		w.deleteRandomObject()
 		return
 	}
 	switch w.IntN(10) {
 	case 9:
-		w.write(w.discoveryOfEvil())
+		w.applyDoc(w.listenersWithDiscovery())
 	case 0, 1, 2:
-		w.write(w.tlsSecretOfEvil())
+		w.applyDoc(w.randomTLSSecret())
 	case 3, 4:
-		w.write(w.secureSetOfEvil())
+		w.applyDoc(w.randomSecureListenerSet())
 	case 5:
-		w.write(w.grantOfSecrets())
+		w.applyDoc(w.randomSecretGrant())
 	case 6:
-		w.write(w.secureGatewayOfEvil())
+		w.applyDoc(w.randomSecureGateway())
 	case 7:
-		w.write(w.secureIngressOfEvil())
+		w.applyDoc(w.randomSecureIngress())
 	default: // one Secret is renewed repeatedly
-		name := w.any("t0", "t1", "t2")
+		name := w.pickText("t0", "t1", "t2")
 		for range 40 {
-			c := w.certificateFor(w.any("evil.com", "www.evil.com"))
-			w.write(secretOf("evil", name, "kubernetes.io/tls", c.body, c.key, w.root))
+			c := w.certificateFor(w.pickText("evil.com", "www.evil.com"))
+			w.applyDoc(secretOf("evil", name, "kubernetes.io/tls", c.body, c.key, w.root))
 			w.Settle(time.Second)
 		}
 	}
 }
 
 // certificateFor returns one of three certificates for the given names.
-func (w *secretWorld) certificateFor(names string) certified {
+func (w *secretWorld) certificateFor(names string) certificateWithKey {
 	for len(w.pool[names]) < 3 {
 		w.pool[names] = append(w.pool[names], w.issue(-1, 90, strings.Split(names, ",")...))
 	}
 	return w.pool[names][w.IntN(3)]
 }
 
-// hostsOfEvil returns random names for certificates and listeners.
-func (w *secretWorld) hostsOfEvil() string {
-	return w.any("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
+// randomHosts returns random names for certificates and listeners.
+func (w *secretWorld) randomHosts() string {
+	return w.pickText("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
 }
 
-func (w *secretWorld) tlsSecretOfEvil() string {
-	c := w.certificateFor(w.hostsOfEvil())
+func (w *secretWorld) randomTLSSecret() string {
+	c := w.certificateFor(w.randomHosts())
 	body, key, root, kind := c.body, c.key, w.root, "kubernetes.io/tls"
 	switch w.IntN(12) {
 	case 0:
@@ -82,7 +82,7 @@ func (w *secretWorld) tlsSecretOfEvil() string {
 	case 9:
 		key = strings.Repeat("x", 400<<10) + key
 	}
-	return secretOf("evil", w.any("t0", "t1", "t2"), kind, body, key, root)
+	return secretOf("evil", w.pickText("t0", "t1", "t2"), kind, body, key, root)
 }
 
 func (w *secretWorld) certificateRefs() string {
@@ -92,7 +92,7 @@ func (w *secretWorld) certificateRefs() string {
 		n = 64
 	}
 	for range n {
-		out = append(out, w.any("{name: t0}", "{name: t1}", "{name: t2}", "{name: missing}", "{name: shop, namespace: pay}", "{name: api, namespace: infra}", "{name: www, namespace: pay}", "{kind: ConfigMap, name: t0}", "{name: t0, namespace: evil}"))
+		out = append(out, w.pickText("{name: t0}", "{name: t1}", "{name: t2}", "{name: missing}", "{name: shop, namespace: pay}", "{name: api, namespace: infra}", "{name: www, namespace: pay}", "{kind: ConfigMap, name: t0}", "{name: t0, namespace: evil}"))
 	}
 	return strings.Join(out, ", ")
 }
@@ -103,33 +103,33 @@ func (w *secretWorld) secureListeners() string {
 		n = 40
 	}
 	for i := range n {
-		host := w.any("evil.com", "www.evil.com", "shop.pay.com", `"*.com"`, `"*.pay.com"`, `"*.evil.com"`, "")
+		host := w.pickText("evil.com", "www.evil.com", "shop.pay.com", `"*.com"`, `"*.pay.com"`, `"*.evil.com"`, "")
 		if host != "" {
 			host = ", hostname: " + host
 		}
 		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, tls: {certificateRefs: [%s]}, allowedRoutes: {namespaces: {from: All}}}\n", i,
-			[]int{443, 443, 443, 8443, 444 + i}[w.IntN(5)], w.any("HTTPS", "HTTPS", "HTTPS", "TLS", "HTTP"), host, w.certificateRefs())
+			[]int{443, 443, 443, 8443, 444 + i}[w.IntN(5)], w.pickText("HTTPS", "HTTPS", "HTTPS", "TLS", "HTTP"), host, w.certificateRefs())
 	}
 	return out
 }
 
-func (w *secretWorld) secureSetOfEvil() string {
+func (w *secretWorld) randomSecureListenerSet() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s%d, namespace: evil, creationTimestamp: %q}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n%s",
-		w.IntN(3), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.secureListeners())
+		w.IntN(3), w.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.secureListeners())
 }
 
-func (w *secretWorld) secureGatewayOfEvil() string {
+func (w *secretWorld) randomSecureGateway() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g%d, namespace: evil}\nspec:\n  gatewayClassName: alb\n  listeners:\n%s", w.IntN(8), w.secureListeners())
 }
 
-func (w *secretWorld) secureIngressOfEvil() string {
+func (w *secretWorld) randomSecureIngress() string {
 	var tls, rules []string
 	for range 1 + w.IntN(3) {
-		host := w.any("evil.com", "www.evil.com", "www.pay.com", `"*.pay.com"`, `"*.com"`)
-		tls = append(tls, fmt.Sprintf("{hosts: [%s], secretName: %s}", host, w.any("t0", "t1", "t2", "www", "missing")))
+		host := w.pickText("evil.com", "www.evil.com", "www.pay.com", `"*.pay.com"`, `"*.com"`)
+		tls = append(tls, fmt.Sprintf("{hosts: [%s], secretName: %s}", host, w.pickText("t0", "t1", "t2", "www", "missing")))
 		rules = append(rules, fmt.Sprintf("{host: %s, http: {paths: [{path: /evil, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}", host))
 	}
-	group := w.any("alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/group.order: \"-5\", ", "")
+	group := w.pickText("alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/group.order: \"-5\", ", "")
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: i%d, namespace: evil, annotations: {%salb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/scheme: internal}}
@@ -140,15 +140,15 @@ spec:
 `, w.IntN(3), group, strings.Join(tls, ", "), strings.Join(rules, ", "))
 }
 
-func (w *secretWorld) grantOfSecrets() string {
+func (w *secretWorld) randomSecretGrant() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: Secret%s}]}\n",
-		w.IntN(2), w.any("Gateway", "ListenerSet"), w.any("evil", "pay", "infra"), w.any("", ", name: t0"))
+		w.IntN(2), w.pickText("Gateway", "ListenerSet"), w.pickText("evil", "pay", "infra"), w.pickText("", ", name: t0"))
 }
 
-// discoveryOfEvil returns listeners of the attacker without a certificate, for hosts of the victims, so that
+// listenersWithDiscovery returns listeners of the attacker without a certificate, for hosts of the victims, so that
 // certificate discovery is needed.
-func (w *secretWorld) discoveryOfEvil() string {
-	host := w.any("www.pay.com", "shop.pay.com", "api.pay.com")
+func (w *secretWorld) listenersWithDiscovery() string {
+	host := w.pickText("www.pay.com", "shop.pay.com", "api.pay.com")
 	if w.chance(50) {
 		return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g%d, namespace: evil}\nspec:\n  gatewayClassName: alb\n  listeners:\n  - {name: l, port: 443, protocol: HTTPS, hostname: %s, allowedRoutes: {namespaces: {from: All}}}\n", w.IntN(8), host)
 	}

@@ -16,30 +16,30 @@ import (
 	"time"
 )
 
-// certified is a certificate and its key in PEM.
-type certified struct {
+// certificateWithKey is a certificate and its key in PEM.
+type certificateWithKey struct {
 	body, key string
 	serial    int64
 }
 
 // authority issues the certificates of a history.
 type authority struct {
-	key    crypto.Signer
-	cert   *x509.Certificate
-	root   string
-	serial int64
-	issued []certified // issued certificates; their keys must not appear anywhere
+	key                crypto.Signer
+	cert               *x509.Certificate
+	root               string
+	serial             int64
+	issuedCertificates []certificateWithKey // issued certificates; their keys must not appear anywhere
 }
 
 func newAuthority() *authority {
-	a := &authority{key: ellipticKey()}
+	a := &authority{key: newECKey()}
 	self := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "issuer"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(20, 0, 0),
 	}
 	der := mustValue(x509.CreateCertificate(rand.Reader, self, self, a.key.Public(), a.key))
 	a.cert = mustValue(x509.ParseCertificate(der))
-	a.root = inPEM("CERTIFICATE", der)
+	a.root = encodePEM("CERTIFICATE", der)
 	return a
 }
 
@@ -51,24 +51,24 @@ func mustValue[T any](v T, err error) T {
 	return v
 }
 
-func inPEM(kind string, der []byte) string {
+func encodePEM(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-func ellipticKey() crypto.Signer { return mustValue(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
+func newECKey() crypto.Signer { return mustValue(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
 
 // issue returns a certificate for names that is valid between two days, counted from now.
-func (a *authority) issue(from, to int, names ...string) certified {
+func (a *authority) issue(from, to int, names ...string) certificateWithKey {
 	a.serial++
-	key := ellipticKey()
+	key := newECKey()
 	c := &x509.Certificate{
 		Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, SerialNumber: big.NewInt(1000 + a.serial),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		NotBefore: time.Now().AddDate(0, 0, from), NotAfter: time.Now().AddDate(0, 0, to),
 	}
 	der := mustValue(x509.CreateCertificate(rand.Reader, c, a.cert, key.Public(), a.key))
-	out := certified{inPEM("CERTIFICATE", der), inPEM("PRIVATE KEY", mustValue(x509.MarshalPKCS8PrivateKey(key))), 1000 + a.serial}
-	a.issued = append(a.issued, out)
+	out := certificateWithKey{encodePEM("CERTIFICATE", der), encodePEM("PRIVATE KEY", mustValue(x509.MarshalPKCS8PrivateKey(key))), 1000 + a.serial}
+	a.issuedCertificates = append(a.issuedCertificates, out)
 	return out
 }
 
@@ -85,15 +85,15 @@ type controllerLog struct {
 	text strings.Builder
 }
 
-func (u *controllerLog) say(_, line string) {
+func (u *controllerLog) addLine(_, line string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.text.WriteString(line + "\n")
 }
 
-// leaks reports whether a text contains a part of a private key.
-func (a *authority) leaks(text string) bool {
-	for _, c := range a.issued {
+// isKeyIn reports whether a text contains a part of a private key.
+func (a *authority) isKeyIn(text string) bool {
+	for _, c := range a.issuedCertificates {
 		for line := range strings.SplitSeq(c.key, "\n") {
 			if line != "" && !strings.HasPrefix(line, "-----") && strings.Contains(text, line) {
 				return true

@@ -17,10 +17,10 @@ import (
 // mailService is the victims' Service with its own NLB.
 const mailService = "pay/mail"
 
-const serviceHead = "service.beta.kubernetes.io/"
+const serviceAnnotationPrefix = "service.beta.kubernetes.io/"
 
-// exposedMail returns that Service, with Elastic IPs, a certificate, client ranges and further annotations.
-func exposedMail(more string) string {
+// mailServiceDoc returns that Service, with Elastic IPs, a certificate, client ranges and further annotations.
+func mailServiceDoc(more string) string {
 	return `
 apiVersion: v1
 kind: Service
@@ -43,13 +43,13 @@ metadata:
 
 // mailServiceEdit returns an edit of that Service.
 func mailServiceEdit() act {
-	return act{"edit of Service " + mailService, changeWithin, func(w *testCluster) {
-		w.apply(exposedMail("    " + serviceHead + "aws-load-balancer-additional-resource-tags: Release=2\n"))
+	return act{"edit of Service " + mailService, maxChangeTime, func(w *testCluster) {
+		w.apply(mailServiceDoc("    " + serviceAnnotationPrefix + "aws-load-balancer-additional-resource-tags: Release=2\n"))
 	}}
 }
 
-// mailStatus returns the hostname in its status.
-func (w *testCluster) mailStatus() string {
+// mailStatusHostname returns the hostname in its status.
+func (w *testCluster) mailStatusHostname() string {
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "pay", Name: "mail"})
 	if err != nil {
 		w.rec.Fatal(err)
@@ -103,11 +103,11 @@ var serviceChoices = map[string]choice{
 	}, []string{`{`, `null`, `{"type":"forward"}`, `{"type":"redirect"}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"mail","servicePort":80,"weight":1}]}}`}},
 }
 
-// exposed returns a Service of the attacker with an NLB.
-func (g *grammar) exposed() cluster.Object {
+// serviceWithNLB returns a Service of the attacker with an NLB.
+func (g *grammar) serviceWithNLB() cluster.Object {
 	s := g.service().(*corev1.Service)
 	name := s.Name
-	s.Annotations = map[string]string{serviceHead + "aws-load-balancer-nlb-target-type": pick(g, "ip", "ip", "instance")}
+	s.Annotations = map[string]string{serviceAnnotationPrefix + "aws-load-balancer-nlb-target-type": pick(g, "ip", "ip", "instance")}
 	rows := settings.ServiceAnnotations.Rows()
 	for range pick(g, 0, 1, 2, 3) {
 		r := rows[g.IntN(len(rows))]
@@ -119,7 +119,7 @@ func (g *grammar) exposed() cluster.Object {
 		s.Annotations[serviceKey(g, r.Key)] = value
 	}
 	if g.chance(40) {
-		s.Annotations[serviceHead+"aws-load-balancer-scheme"] = pick(g, "internal", "internet-facing")
+		s.Annotations[serviceAnnotationPrefix+"aws-load-balancer-scheme"] = pick(g, "internal", "internet-facing")
 	}
 	s.Spec.Type, s.Spec.ExternalName, s.Spec.ClusterIP = corev1.ServiceTypeLoadBalancer, "", "10.96.7.1"
 	class := pick(g, services.DefaultClass, services.DefaultClass, services.DefaultClass, "other/class")
@@ -153,60 +153,60 @@ func serviceKey(g *grammar, key string) string {
 	if strings.HasPrefix(key, "fulcrum.dev/") {
 		return key
 	}
-	return serviceHead + key
+	return serviceAnnotationPrefix + key
 }
 
-// rememberExposed records which ports of its targets a Service of the attacker opens to clients. The victims' nodes
+// recordExposedPorts records which ports of its targets a Service of the attacker opens to clients. The victims' nodes
 // and pods have the same security groups.
-func (a *attackerRights) rememberExposed(s *corev1.Service) {
+func (a *attackerRights) recordExposedPorts(s *corev1.Service) {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
 	}
 	for _, p := range s.Spec.Ports {
-		a.exposed[p.NodePort] = true
+		a.exposedPorts[p.NodePort] = true
 		if p.TargetPort.Type == intstr.String {
-			a.exposed[8080] = true
+			a.exposedPorts[8080] = true
 		}
-		a.exposed[p.TargetPort.IntVal] = true
+		a.exposedPorts[p.TargetPort.IntVal] = true
 	}
 	for _, key := range []string{"aws-load-balancer-healthcheck-port"} {
 		for _, port := range victimPorts {
-			if s.Annotations[serviceHead+key] == fmt.Sprint(port) {
-				a.exposed[port] = true
+			if s.Annotations[serviceAnnotationPrefix+key] == fmt.Sprint(port) {
+				a.exposedPorts[port] = true
 			}
 		}
 	}
 }
 
-// exposes reports whether the attacker has opened a port of its targets to address ranges, or for UDP.
-func (a *attackerRights) exposes(protocol, source string, port int32) bool {
-	return a.exposed[port] && (strings.Contains(source, "/") || protocol == "udp")
+// hasExposed reports whether the attacker has opened a port of its targets to address ranges, or for UDP.
+func (a *attackerRights) hasExposed(protocol, source string, port int32) bool {
+	return a.exposedPorts[port] && (strings.Contains(source, "/") || protocol == "udp")
 }
 
-// disableDeletionProtectionOfServices disables deletion protection of the attacker's load balancers, also for Services that are being
-// deleted, whose deletion waits for that.
+// disableDeletionProtectionOfServices disables deletion protection of the attacker's load balancers, also for Services that
+// are being deleted, whose deletion waits for that.
 func (w *testCluster) disableDeletionProtectionOfServices() {
 	for _, o := range w.Store.All(cluster.KindService) {
 		if o.GetNamespace() != attackerNamespace {
 			continue
 		}
 		svc := o.DeepCopyObject().(*corev1.Service)
-		key := serviceHead + "aws-load-balancer-attributes"
+		key := serviceAnnotationPrefix + "aws-load-balancer-attributes"
 		if _, there := svc.Annotations[key]; !there {
 			continue
 		}
-		svc.Annotations[key] = protection + "=false"
-		if _, err := w.Store.Update(svc, cluster.Main); err != nil {
+		svc.Annotations[key] = deletionProtectionAttribute + "=false"
+		if _, err := w.Store.Update(svc, cluster.MainPart); err != nil {
 			w.rec.Fatal(err)
 		}
 	}
 }
 
-// servicesWritten returns the annotations that the grammar writes on Services.
-func servicesWritten(g *grammar) []string {
+// writtenServiceAnnotations returns the annotations that the grammar writes on Services.
+func writtenServiceAnnotations(g *grammar) []string {
 	var out []string
 	for range 20000 {
-		for key := range g.exposed().GetAnnotations() {
+		for key := range g.serviceWithNLB().GetAnnotations() {
 			out = append(out, key)
 		}
 	}

@@ -21,8 +21,8 @@ const sharedHistories = 6
 // join.
 type sharedWorld struct {
 	*gatewayWorld
-	// away is set while the Service of blog has its own load balancer.
-	away bool
+	// isGuestAway is set while the Service of blog has its own load balancer.
+	isGuestAway bool
 }
 
 // sharedService returns a Service with an NLB and a pod; day is its creation time.
@@ -38,13 +38,13 @@ spec: {type: LoadBalancer, loadBalancerClass: `+services.DefaultClass+`, selecto
 }
 
 const (
-	joinsShared   = ", fulcrum.dev/load-balancer-group: pay/edge"
-	ownScheme     = ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
-	serviceOption = ", service.beta.kubernetes.io/aws-load-balancer-"
+	sharedGroupAnnotation  = ", fulcrum.dev/load-balancer-group: pay/edge"
+	schemeAnnotation       = ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
+	serviceAnnotationStart = ", service.beta.kubernetes.io/aws-load-balancer-"
 )
 
 func sharedOwner() string {
-	return sharedService("pay", "front", "10.0.132.10", "2000-01-01T00:00:00Z", joinsShared+ownScheme, "{port: 80, targetPort: 8080}")
+	return sharedService("pay", "front", "10.0.132.10", "2000-01-01T00:00:00Z", sharedGroupAnnotation+schemeAnnotation, "{port: 80, targetPort: 8080}")
 }
 
 func sharedGuest(annotations string) string {
@@ -55,40 +55,40 @@ func sharedGuest(annotations string) string {
 // a Service of the victims leaves it and comes back.
 func TestSharedHistories(t *testing.T) {
 	t.Parallel()
-	first, n := seedsOf(sharedHistories)
+	first, n := seedRange(sharedHistories)
 	for seed := first; seed < first+n; seed++ {
-		if w := playShared(t, seed); w.rec.Failed() {
+		if w := runSharedHistory(t, seed); w.rec.Failed() {
 			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
 		}
 	}
 }
 
-func playShared(t *testing.T, seed uint64) *sharedWorld {
+func runSharedHistory(t *testing.T, seed uint64) *sharedWorld {
 	t.Helper()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 13))}}
 	synctest.Test(t, func(t *testing.T) {
 		defer recoverStop()
-		w.begin(t)
+		w.startWithVictims(t)
 		for range 16 {
 			if w.chance(20) {
 				w.toggleGuestMembership()
 			} else {
-				w.step()
+				w.makeServiceMove()
 			}
 			w.Settle(time.Duration(1+w.IntN(300)) * time.Second)
-			if w.check(""); w.rec.Failed() {
+			if w.compareFacts(""); w.rec.Failed() {
 				return
 			}
 		}
-		if w.away {
+		if w.isGuestAway {
 			w.toggleGuestMembership()
 		}
 		w.moves = append(w.moves, "the attacker leaves")
 		w.disableDeletionProtectionOfAttacker()
 		w.Settle(time.Minute)
-		w.removeAll()
+		w.deleteNamespaceObjects()
 		w.Settle(2 * time.Hour)
-		w.check("after the attacker has left: ")
+		w.compareFacts("after the attacker has left: ")
 		p, unlock := w.partition()
 		defer unlock()
 		for _, lb := range p.ELB.LoadBalancers {
@@ -100,31 +100,31 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 	return w
 }
 
-// begin starts the controller and waits until the victims are served.
-func (w *sharedWorld) begin(t *testing.T) {
+// startWithVictims starts the controller and waits until the victims are served.
+func (w *sharedWorld) startWithVictims(t *testing.T) {
 	w.rec = &recorder{TB: t}
 	w.Harness = harness.New(w.rec, harness.Options{
 		Addresses: addressesOfPods(),
 		Service:   func(o *services.Options) { o.CrossNamespaceGroups = true },
-		Ran: func(what string, err error) {
+		AfterRun: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)
 			}
 			if err != nil && strings.Contains(err.Error(), "panic") {
-				w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+				w.rec.recordFirst("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		},
 	})
-	w.Apply(sharedOwner(), sharedGuest(joinsShared))
+	w.Apply(sharedOwner(), sharedGuest(sharedGroupAnnotation))
 	w.Settle(20 * time.Minute)
-	w.facts = w.look()
+	w.facts = w.readFacts()
 	if w.facts["scheme"] != "internet-facing" || w.facts["port 80"] == "" || w.facts["port 25"] == "" {
 		w.rec.Fatalf("the victims are not served: %v", w.facts)
 	}
 }
 
-// look returns the settings of the shared load balancer, and where the victims' ports forward to.
-func (w *sharedWorld) look() map[string]string {
+// readFacts returns the settings of the shared load balancer, and where the victims' ports forward to.
+func (w *sharedWorld) readFacts() map[string]string {
 	out := map[string]string{}
 	p, unlock := w.partition()
 	defer unlock()
@@ -148,12 +148,12 @@ func (w *sharedWorld) look() map[string]string {
 	return out
 }
 
-// check compares this with the recorded facts, and checks that the Service of blog is still internet-facing while it
+// compareFacts compares this with the recorded facts, and checks that the Service of blog is still internet-facing while it
 // has its own load balancer.
-func (w *sharedWorld) check(when string) {
-	got := w.look()
+func (w *sharedWorld) compareFacts(when string) {
+	got := w.readFacts()
 	for key, want := range w.facts {
-		if have := got[key]; have != want && (key != "port 25" || !w.away) {
+		if have := got[key]; have != want && (key != "port 25" || !w.isGuestAway) {
 			w.rec.Errorf("%s%s: %q, want %q", when, key, have, want)
 		}
 	}
@@ -166,29 +166,29 @@ func (w *sharedWorld) check(when string) {
 	}
 }
 
-// disableDeletionProtectionOfAttacker disables deletion protection of the attacker's load balancers in objects and in AWS, where it is not
-// changed if no object sets it.
+// disableDeletionProtectionOfAttacker disables deletion protection of the attacker's load balancers in objects and in AWS,
+// where it is not changed if no object sets it.
 func (w *sharedWorld) disableDeletionProtectionOfAttacker() {
 	w.asCluster().disableDeletionProtectionOfServices()
 	p, unlock := w.partition()
 	defer unlock()
 	for _, lb := range p.ELB.LoadBalancers {
 		if !strings.Contains(fmt.Sprint(lb.Tags), "pay/group.edge") {
-			lb.Attributes[protection] = "false"
+			lb.Attributes[deletionProtectionAttribute] = "false"
 		}
 	}
 }
 
 // toggleGuestMembership moves the Service of blog, which sets no scheme, to its own load balancer or back.
 func (w *sharedWorld) toggleGuestMembership() {
-	w.away = !w.away
-	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.away))
-	if w.away {
+	w.isGuestAway = !w.isGuestAway
+	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.isGuestAway))
+	if w.isGuestAway {
 		w.Apply(sharedGuest(""))
 		w.Settle(8 * time.Minute)
 		return
 	}
-	w.Apply(sharedGuest(joinsShared))
+	w.Apply(sharedGuest(sharedGroupAnnotation))
 	w.Settle(30 * time.Minute)
 }
 
@@ -200,8 +200,8 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
 	synctest.Test(t, func(t *testing.T) {
 		defer recoverStop()
-		w.begin(t)
-		const day, port, protected = "1999-01-01T00:00:00Z", "{port: 80, targetPort: 8080}", serviceOption + `attributes: "deletion_protection.enabled=true"`
+		w.startWithVictims(t)
+		const day, port, protected = "1999-01-01T00:00:00Z", "{port: 80, targetPort: 8080}", serviceAnnotationStart + `attributes: "deletion_protection.enabled=true"`
 		own := func() bool {
 			p, unlock := w.partition()
 			defer unlock()
@@ -217,8 +217,8 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 			obj, err := w.Store.Get(ref)
 			return err == nil && obj != nil
 		}
-		for _, annotations := range []string{"", joinsShared + protected} {
-			w.write(sharedService(attackerNamespace, "e0", attackerAddresses[0], day, annotations, port))
+		for _, annotations := range []string{"", sharedGroupAnnotation + protected} {
+			w.applyDoc(sharedService(attackerNamespace, "e0", attackerAddresses[0], day, annotations, port))
 			w.Settle(20 * time.Minute)
 		}
 		if err := w.Store.Delete(ref); err != nil {
@@ -228,30 +228,30 @@ func TestDeletedServiceCanLoseDeletionProtection(t *testing.T) {
 		if !own() || !there() {
 			t.Errorf("the load balancer stays: %t, the Service stays: %t; both are protected", own(), there())
 		}
-		if log := (eventLog{store: w.Store}); !log.reported("Service evil/e0", "is being deleted, but it enables deletion protection") {
-			t.Errorf("no event of the Service names the protection: %v", log.about("Service evil/e0"))
+		if log := (eventLog{store: w.Store}); !log.hasWarning("Service evil/e0", "is being deleted, but it enables deletion protection") {
+			t.Errorf("no event of the Service names the protection: %v", log.warningsAbout("Service evil/e0"))
 		}
 		w.disableDeletionProtectionOfAttacker()
 		w.Settle(time.Hour)
 		if own() || there() {
 			t.Errorf("the protection is lifted; the load balancer stays: %t, the Service stays: %t", own(), there())
 		}
-		w.check("after the Service has gone: ")
+		w.compareFacts("after the Service has gone: ")
 	})
 }
 
-// step makes one random move of the attacker: a Service joins or is deleted.
-func (w *sharedWorld) step() {
-	name := w.any("e0", "e1", "e2")
+// makeServiceMove makes one random move of the attacker: a Service joins or is deleted.
+func (w *sharedWorld) makeServiceMove() {
+	name := w.pickText("e0", "e1", "e2")
 	if w.chance(25) {
 		w.moves = append(w.moves, "delete Service "+name)
 		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: name}) // it may not exist
 		return
 	}
-	group := w.any(joinsShared, joinsShared, joinsShared, joinsShared, "", ", fulcrum.dev/load-balancer-group: edge")
+	group := w.pickText(sharedGroupAnnotation, sharedGroupAnnotation, sharedGroupAnnotation, sharedGroupAnnotation, "", ", fulcrum.dev/load-balancer-group: edge")
 	var options []string
 	for range w.IntN(4) {
-		options = append(options, w.any(
+		options = append(options, w.pickText(
 			"subnets: "+w.World.Private[0], "subnets: "+w.World.Public[0], "ip-address-type: dualstack", "scheme: internal", "scheme: internet-facing",
 			`attributes: "deletion_protection.enabled=true"`, `attributes: "load_balancing.cross_zone.enabled=true"`, `attributes: "load_balancing.cross_zone.enabled=nonsense"`,
 			"security-groups: "+w.World.ExtraSG, `minimum-load-balancer-capacity: "CapacityUnits=3000"`, "name: evil", "scheme: nonsense",
@@ -262,16 +262,16 @@ func (w *sharedWorld) step() {
 	annotations, last := group, ""
 	for _, o := range options {
 		if key, _, _ := strings.Cut(o, ":"); key != last {
-			annotations, last = annotations+serviceOption+o, key
+			annotations, last = annotations+serviceAnnotationStart+o, key
 		}
 	}
-	port := w.any("{port: 80, targetPort: 8080}", "{port: 80, targetPort: 8080, protocol: UDP}", "{port: 25, targetPort: 8080}", "{port: 9000, targetPort: 8080}", "{port: 9001, targetPort: 8080}",
+	port := w.pickText("{port: 80, targetPort: 8080}", "{port: 80, targetPort: 8080, protocol: UDP}", "{port: 25, targetPort: 8080}", "{port: 9000, targetPort: 8080}", "{port: 9001, targetPort: 8080}",
 		"{name: a, port: 9002, targetPort: 8080}, {name: b, port: 80, targetPort: 8080, protocol: UDP}")
 	if strings.Contains(port, "port: 25,") && w.chance(80) { // the Service of blog cannot return if its port is occupied
 		port = "{port: 9003, targetPort: 8080}"
 	}
-	if w.away && strings.Contains(port, "port: 25,") {
+	if w.isGuestAway && strings.Contains(port, "port: 25,") {
 		port = "{port: 9004, targetPort: 8080}"
 	}
-	w.write(sharedService("evil", name, attackerAddresses[w.IntN(3)], w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), annotations, port))
+	w.applyDoc(sharedService("evil", name, attackerAddresses[w.IntN(3)], w.pickText("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), annotations, port))
 }

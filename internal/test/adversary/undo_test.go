@@ -14,34 +14,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// undoing is an API server behind which the attacker immediately reverts the controller's writes of finalizers and
+// revertingAPI is an API server behind which the attacker immediately reverts the controller's writes of finalizers and
 // status to its own objects.
-type undoing struct {
+type revertingAPI struct {
 	kube.API
-	mu     sync.Mutex
-	store  *cluster.Memory // nil: no write is reverted
-	writes map[types.UID][]time.Time
-	over   []string // objects that were written more than ten times in a minute
+	mu                sync.Mutex
+	store             *cluster.Memory // nil: no write is reverted
+	writes            map[types.UID][]time.Time
+	frequentlyWritten []string // objects that were written more than ten times in a minute
 }
 
-// from starts reverting writes; nil stops it.
-func (u *undoing) from(store *cluster.Memory) {
+// startReverting makes the API revert writes to the objects of a store; nil stops it.
+func (u *revertingAPI) startReverting(store *cluster.Memory) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.store = store
 }
 
-func (u *undoing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (u *revertingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	err := u.API.Patch(ctx, obj, part, kind, data)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ref := cluster.RefOf(obj); err == nil && u.store != nil && ref.Namespace == attackerNamespace {
-		u.undo(ref)
+		u.revertWrite(ref)
 	}
 	return err
 }
 
-func (u *undoing) undo(ref cluster.Ref) {
+func (u *revertingAPI) revertWrite(ref cluster.Ref) {
 	cur, err := u.store.Get(ref)
 	if err != nil || cur == nil {
 		return
@@ -60,11 +60,11 @@ func (u *undoing) undo(ref cluster.Ref) {
 	id := cur.GetUID() // an object that is created again has another UID
 	all := append(u.writes[id], time.Now())
 	if u.writes[id] = all; len(all) > 10 && all[len(all)-1].Sub(all[len(all)-11]) < time.Minute {
-		u.over = append(u.over, ref.String())
+		u.frequentlyWritten = append(u.frequentlyWritten, ref.String())
 	}
 	next.SetFinalizers(nil)
 	next.SetResourceVersion("")
-	if _, err := u.store.Update(next, cluster.Main); err == nil {
-		_, _ = u.store.Update(next, cluster.Status) // an object in deletion may be deleted now
+	if _, err := u.store.Update(next, cluster.MainPart); err == nil {
+		_, _ = u.store.Update(next, cluster.StatusPart) // an object in deletion may be deleted now
 	}
 }

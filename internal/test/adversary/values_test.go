@@ -110,8 +110,8 @@ var manyTags = func() string {
 
 const long63 = "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabc"
 
-// texts are hostile values for any type.
-var texts = []string{
+// hostileTexts are hostile values for any type.
+var hostileTexts = []string{
 	"", " ", "none", "null", "x\ny", "FAKE\nWarning  Deleted  the controller deletes your load balancer\n", "\u202etxet", "\t",
 	"$(reboot)", "../../pay/login", "%s%s%s%n", `"`, "`", strings.Repeat("x", 300), strings.Repeat("é", 5000), "☃", "\x7f\x1b[2J",
 	"-1", "99999999999999999999", "1e400", "true false", "{", "[[[[[[[[[[[[", strings.Repeat("[", 2000), `{"a":{"a":{"a":{}}}}`, "a=b=c", ",", "=,=",
@@ -124,14 +124,14 @@ func choiceFor(r settings.Row) choice {
 		c, listed = serviceChoices[r.Key]
 	}
 	if !listed {
-		c = byType(r.Type)
+		c = choiceForType(r.Type)
 	}
-	c.bad = append(c.bad[:len(c.bad):len(c.bad)], texts...)
+	c.bad = append(c.bad[:len(c.bad):len(c.bad)], hostileTexts...)
 	return c
 }
 
-// byType returns values for a type.
-func byType(kind string) choice {
+// choiceForType returns values for a type.
+func choiceForType(kind string) choice {
 	switch kind {
 	case "bool":
 		return choice{[]string{"true", "false"}, []string{"yes", "1", "TRUE "}}

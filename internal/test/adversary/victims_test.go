@@ -18,7 +18,7 @@ const (
 	openClass
 	// classOwner means that the attacker also owns a class and its parameters.
 	classOwner
-	accesses // the number of values
+	accessCount // the number of values
 )
 
 func (a access) String() string {
@@ -134,8 +134,9 @@ func workloads() []workload {
 
 // replaced is the address of the pod that a rollout deletes, replacement that of its new pod.
 const (
-	replaced    = "10.0.132.10"
-	replacement = "10.0.148.13"
+	// replacedAddress is the address of the pod that a rollout deletes, replacementAddress that of its new pod.
+	replacedAddress    = "10.0.132.10"
+	replacementAddress = "10.0.148.13"
 )
 
 func (w workload) docs() string {
@@ -152,7 +153,7 @@ spec: {type: %[3]s, selector: {app: %[2]s}, ports: [{port: 80, targetPort: 8080%
 `, w.namespace, w.name, kind, port)
 	b.WriteString(w.podDocs())
 	if w.key() == mailService {
-		return exposedMail("") + w.podDocs()
+		return mailServiceDoc("") + w.podDocs()
 	}
 	return b.String()
 }
@@ -229,14 +230,14 @@ const oidc = `{"issuer":"https://login.example.com","authorizationEndpoint":"htt
 // route has a host, a path and a Service.
 type route struct{ host, path, service string }
 
-// honest is an Ingress of a victim.
-type honest struct {
+// victimIngress is an Ingress of a victim.
+type victimIngress struct {
 	namespace, name, class string
 	pairs                  []string
 	routes                 []route
 }
 
-func (h honest) docs() string {
+func (h victimIngress) docs() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 apiVersion: networking.k8s.io/v1
@@ -256,21 +257,21 @@ metadata:
 	return b.String()
 }
 
-func with(pairs []string, more ...string) []string {
+func appendPairs(pairs []string, more ...string) []string {
 	return append(append([]string{}, pairs...), more...)
 }
 
 // ingresses returns the victims' Ingresses: two IngressGroups and an Ingress with its own load balancer.
-func ingresses() map[string]honest {
+func ingresses() map[string]victimIngress {
 	vault := []string{"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "mutual-authentication", `[{"port":443,"mode":"passthrough"}]`, "enable-frontend-nlb", "false", "shield-advanced-protection", "true"}
-	out := map[string]honest{}
-	for _, h := range []honest{
-		{"pay", "shop", "alb", with(loadBalancerWideSettings, "group.order", "10"), []route{{"shop.example.com", "/", "web"}}},
-		{"blog", "blog", "alb", with(loadBalancerWideSettings, "group.order", "20"), []route{{"blog.example.com", "/", "blog"}}},
-		{"blog", "extra", "alb", with(loadBalancerWideSettings, "group.order", "30"), []route{{"extra.example.com", "/", "extra"}}},
-		{"pay", "vault", "pinned", with(vault, "group.order", "10"), []route{{"vault.app.test", "/", "web"}}},
-		{"blog", "vault", "pinned", with(vault, "group.order", "20"), []route{{"blog.app.test", "/", "blog"}}},
-		{"blog", "vault-extra", "pinned", with(vault, "group.order", "30"), []route{{"extra.app.test", "/", "extra"}}},
+	out := map[string]victimIngress{}
+	for _, h := range []victimIngress{
+		{"pay", "shop", "alb", appendPairs(loadBalancerWideSettings, "group.order", "10"), []route{{"shop.example.com", "/", "web"}}},
+		{"blog", "blog", "alb", appendPairs(loadBalancerWideSettings, "group.order", "20"), []route{{"blog.example.com", "/", "blog"}}},
+		{"blog", "extra", "alb", appendPairs(loadBalancerWideSettings, "group.order", "30"), []route{{"extra.example.com", "/", "extra"}}},
+		{"pay", "vault", "pinned", appendPairs(vault, "group.order", "10"), []route{{"vault.app.test", "/", "web"}}},
+		{"blog", "vault", "pinned", appendPairs(vault, "group.order", "20"), []route{{"blog.app.test", "/", "blog"}}},
+		{"blog", "vault-extra", "pinned", appendPairs(vault, "group.order", "30"), []route{{"extra.app.test", "/", "extra"}}},
 		{"pay", "solo", "alb", []string{
 			"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "target-type", "instance", "wafv2-acl-name", "rig",
 			"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT", "auth-type", "oidc", "auth-idp-oidc", oidc,
@@ -288,8 +289,8 @@ metadata: {name: login, namespace: pay}
 stringData: {clientID: solo-client, clientSecret: ` + victimSecret + `}
 `
 
-// stackOf has the Ingress or Service whose status shows a load balancer of the victims.
-var stackOf = map[string]string{"open": "pay/shop", "vault": "pay/vault", "solo": "pay/solo", "mail": mailService}
+// statusObjectOfStack has the Ingress or Service whose status shows a load balancer of the victims.
+var statusObjectOfStack = map[string]string{"open": "pay/shop", "vault": "pay/vault", "solo": "pay/solo", "mail": mailService}
 
 // request is a request of a client of the victims.
 type request struct {
@@ -305,8 +306,8 @@ func (r request) String() string {
 	return fmt.Sprintf("request to %s: %s:%d%s", r.stack, r.host, r.port, r.path)
 }
 
-func (r request) facts() dataplane.Facts {
-	return dataplane.Facts{Host: r.host, Path: r.path, Method: "GET", Source: clientAddress}
+func (r request) facts() dataplane.RequestFacts {
+	return dataplane.RequestFacts{Host: r.host, Path: r.path, Method: "GET", Source: clientAddress}
 }
 
 // requests returns the requests of the victims' clients.

@@ -47,27 +47,27 @@ var redirectDefaults = map[string]any{
 // Normalise changes a record to the form in which records are compared: values that are equivalent in AWS become
 // equal. The messages of events are not compared, only type and reason.
 func Normalise(r Record) {
-	for _, e := range r[events] {
+	for _, e := range r[eventsSection] {
 		if m, ok := e.(map[string]any); ok {
 			delete(m, "message")
 		}
 	}
 	for _, section := range r {
 		// The messages of conditions that are not true are not compared.
-		walk(map[string]any(section), func(m map[string]any) {
+		walkMaps(map[string]any(section), func(m map[string]any) {
 			if _, condition := m["observedGeneration"]; condition && m["status"] != nil && m["status"] != "True" {
 				delete(m, "message")
 			}
 		})
-		walk(map[string]any(section), func(m map[string]any) {
+		walkMaps(map[string]any(section), func(m map[string]any) {
 			normaliseAction(m)
 			normaliseCondition(m)
 			if list, ok := m["Conditions"].([]any); ok {
-				m["Conditions"] = sorted(list)
+				m["Conditions"] = sortByJSON(list)
 			}
 			for _, unordered := range []string{"Certificates", "from", "ports", "conditions", "supportedKinds", "parents", "listeners"} {
 				if list, ok := m[unordered].([]any); ok {
-					m[unordered] = sorted(list)
+					m[unordered] = sortByJSON(list)
 				}
 			}
 		})
@@ -94,7 +94,7 @@ func normaliseAction(m map[string]any) {
 			if only, ok := list[0].(map[string]any); ok && len(list) == 1 {
 				delete(only, "Weight")
 			}
-			f["TargetGroups"] = sorted(list)
+			f["TargetGroups"] = sortByJSON(list)
 		}
 	}
 	if r, ok := m["RedirectConfig"].(map[string]any); ok {
@@ -116,7 +116,7 @@ func normaliseCondition(m map[string]any) {
 		delete(m, "RegexValues")
 		for _, values := range []string{"Values", "RegexValues"} {
 			if list, ok := config[values].([]any); ok {
-				config[values] = sorted(list)
+				config[values] = sortByJSON(list)
 			}
 		}
 	}

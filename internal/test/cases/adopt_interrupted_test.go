@@ -18,31 +18,31 @@ import (
 
 // interruption is a single fault during the adoption and return of load balancers.
 type interruption struct {
-	what string
-	at   int // the number of the call or write, from 1
-	n    int
-	done bool
+	kind        string
+	atCall      int // the number of the call or write, from 1
+	count       int
+	hasHappened bool
 }
 
-// due counts a call or a write, and reports whether it is the one to interrupt.
-func (i *interruption) due() bool {
-	i.n++
-	due := i.n == i.at
-	i.done = i.done || due
+// countCall counts a call or a write, and reports whether it is the one to interrupt.
+func (i *interruption) countCall() bool {
+	i.count++
+	due := i.count == i.atCall
+	i.hasHappened = i.hasHappened || due
 	return due
 }
 
 // Kinds of interruptions.
 const (
-	killBefore = "killed before a call"
-	killAfter  = "killed after a call"
-	loseAnswer = "the answer to a call is lost"
-	killWrite  = "killed at a write to Kubernetes"
+	killBefore  = "killed before a call"
+	killAfter   = "killed after a call"
+	loseAnswer  = "the answer to a call is lost"
+	killAtWrite = "killed at a write to Kubernetes"
 )
 
 // interrupt installs the fault for calls to AWS.
 func (a *adoption) interrupt(i *interruption) {
-	if i == nil || i.what == killWrite {
+	if i == nil || i.kind == killAtWrite {
 		return
 	}
 	last := 0
@@ -50,10 +50,10 @@ func (a *adoption) interrupt(i *interruption) {
 		if c.Mutation == 0 || c.Mutation == last {
 			return fault.Action{}
 		}
-		if last = c.Mutation; !i.due() {
+		if last = c.Mutation; !i.countCall() {
 			return fault.Action{}
 		}
-		switch i.what {
+		switch i.kind {
 		case loseAnswer:
 			return fault.Action{Lose: true}
 		case killBefore:
@@ -65,43 +65,43 @@ func (a *adoption) interrupt(i *interruption) {
 	})
 }
 
-// killing kills the process at a write to Kubernetes, before the write takes effect.
-type killing struct {
+// killAtWriteAPI kills the process at a write to Kubernetes, before the write takes effect.
+type killAtWriteAPI struct {
 	kube.API
 	a *adoption
 	i *interruption
 }
 
-func (k killing) killIfDue() error {
-	if k.a.want == nil || !k.i.due() {
+func (k killAtWriteAPI) killIfDue() error {
+	if k.a.wantAnswers == nil || !k.i.countCall() {
 		return nil
 	}
 	k.a.r.Kill()
 	return errors.New("the process was killed")
 }
 
-func (k killing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (k killAtWriteAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Patch(ctx, obj, part, kind, data)
 }
 
-func (k killing) Create(ctx context.Context, obj cluster.Object) error {
+func (k killAtWriteAPI) Create(ctx context.Context, obj cluster.Object) error {
 	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Create(ctx, obj)
 }
 
-func (k killing) Update(ctx context.Context, obj cluster.Object) error {
+func (k killAtWriteAPI) Update(ctx context.Context, obj cluster.Object) error {
 	if err := k.killIfDue(); err != nil {
 		return err
 	}
 	return k.API.Update(ctx, obj)
 }
 
-func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
+func (k killAtWriteAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	if err := k.killIfDue(); err != nil {
 		return err
 	}
@@ -119,13 +119,13 @@ func TestAdoptionsContinueAfterInterruption(t *testing.T) {
 	}
 	runs := 0
 	for c, name := range []string{"ingress-hosts", "ingress-group-namespaces", "ingress-ssl-redirect", "ingress-default-backend-rules"} {
-		for k, what := range []string{killBefore, killAfter, loseAnswer, killWrite} {
+		for k, what := range []string{killBefore, killAfter, loseAnswer, killAtWrite} {
 			for at := 1 + (c+2*k)%stride; ; at += stride {
-				i := &interruption{what: what, at: at}
+				i := &interruption{kind: what, atCall: at}
 				t.Run(fmt.Sprintf("%s/%s/%d", name, what, at), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { adopted(t, applyCaseFunc(t, name), i) })
+					synctest.Test(t, func(t *testing.T) { checkAdoption(t, applyCaseFunc(t, name), i) })
 				})
-				if !i.done || t.Failed() {
+				if !i.hasHappened || t.Failed() {
 					break
 				}
 				runs++

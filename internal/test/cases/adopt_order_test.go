@@ -64,7 +64,7 @@ var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
 // controller without support for adoptions finds nothing to change.
 func (a *adoption) checkEqualsNewResources(load func(*harness.Harness), result migrate.Result) {
 	a.t.Helper()
-	fresh := NewWorld(a.t, harness.Options{})
+	fresh := NewHarness(a.t, harness.Options{})
 	load(fresh)
 	for _, o := range fresh.Store.All(cluster.KindIngress) {
 		if err := fresh.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: o.GetNamespace(), Name: o.GetName()}); err != nil {
@@ -78,7 +78,7 @@ func (a *adoption) checkEqualsNewResources(load func(*harness.Harness), result m
 			a.t.Fatal(err)
 		}
 	}
-	fresh.Settle(horizon)
+	fresh.Settle(controllerRunTime)
 	state := func(r *harness.Harness) (out []string) {
 		for _, line := range r.State() {
 			out = append(out, nameInAWS.ReplaceAllString(sortConditions(a.t, line), "k8s-name"))

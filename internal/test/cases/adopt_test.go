@@ -40,58 +40,58 @@ type adoption struct {
 	r      *harness.Harness
 	groups []migrate.IngressGroup
 	arns   []string // ARNs of the load balancers of the IngressGroups
-	// bound are the Services of target groups whose binding is created again.
-	bound map[string]string
+	// reboundServices are the Services of target groups whose binding is created again.
+	reboundServices map[string]string
 
 	mu sync.Mutex
-	// want are the expected answers to the requests that the Ingress rules distinguish, by load balancer and port;
+	// wantAnswers are the expected answers to the requests that the Ingress rules distinguish, by load balancer and port;
 	// nil while answers are not compared.
-	want     map[string]map[string]string
-	compared int
-	step     string
+	wantAnswers     map[string]map[string]string
+	comparisonCount int
+	step            string
 }
 
-// watch compares all answers after each call to AWS.
-func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
+// compareAfterCalls compares all answers after each call to AWS.
+func (a *adoption) compareAfterCalls(next http.RoundTripper) http.RoundTripper {
 	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.want != nil && !a.t.Failed() {
-			if diff := cmp.Diff(a.want, a.answers()); diff != "" {
+		if a.wantAnswers != nil && !a.t.Failed() {
+			if diff := cmp.Diff(a.wantAnswers, a.currentAnswers()); diff != "" {
 				a.t.Errorf("%s: answers differ after a call (-before +after):\n%s", a.step, diff)
 			}
-			a.compared++
+			a.comparisonCount++
 			a.checkTagOrder()
 		}
 		return res, err
 	})
 }
 
-// answers returns the current answers of the load balancers, and whether target groups have targets.
-func (a *adoption) answers() map[string]map[string]string {
-	services := servicesOf(a.r)
+// currentAnswers returns the current answers of the load balancers, and whether target groups have targets.
+func (a *adoption) currentAnswers() map[string]map[string]string {
+	services := servicesByTargetGroup(a.r)
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	for arn, service := range a.bound {
+	for arn, service := range a.reboundServices {
 		if services[arn] == "" {
 			services[arn] = service
 		}
 	}
 	for arn, g := range p.ELB.TargetGroups {
-		if !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
+		if !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.IsDraining() }) {
 			services[arn] += " without targets"
 		}
 	}
 	out := map[string]map[string]string{}
 	for i, g := range a.groups {
-		for _, l := range g.From.LoadBalancer.Listeners {
+		for _, l := range g.IngressStack.LoadBalancer.Listeners {
 			answer := answersOf(a.t, p, a.arns[i], l.Port, services)
 			of := map[string]string{}
-			check.Requests(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
-				f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
+			check.ForEachRequest(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
+				f := dataplane.RequestFacts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
 				for _, h := range req.Header {
 					f.Header.Add(h.Name, h.Value)
 				}
@@ -108,15 +108,15 @@ func (a *adoption) settle(step string) {
 	a.mu.Lock()
 	a.step = step
 	a.mu.Unlock()
-	a.r.Settle(horizon)
-	for a.r.Dead() {
+	a.r.Settle(controllerRunTime)
+	for a.r.IsDead() {
 		a.r.Start()
-		a.r.Settle(horizon)
+		a.r.Settle(controllerRunTime)
 	}
 }
 
-// gateway edits the Gateway of each IngressGroup.
-func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) {
+// editGateways edits the Gateway of each IngressGroup.
+func (a *adoption) editGateways(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) {
 	a.t.Helper()
 	for _, g := range a.groups {
 		obj, err := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name})
@@ -134,8 +134,8 @@ func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) 
 	}
 }
 
-// events returns all warnings.
-func (a *adoption) events() (out []string) {
+// warnings returns all warnings.
+func (a *adoption) warnings() (out []string) {
 	for _, o := range a.r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
 			out = append(out, fmt.Sprintf("%s %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message))
@@ -145,8 +145,8 @@ func (a *adoption) events() (out []string) {
 	return out
 }
 
-// tagged returns the resources with a tag of a kind of stack.
-func (a *adoption) tagged(kind model.Kind) (out []string) {
+// resourcesTaggedWith returns the resources with a tag of a kind of stack.
+func (a *adoption) resourcesTaggedWith(kind model.Kind) (out []string) {
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.StackTag(kind)) {
 			out = append(out, line)
@@ -168,7 +168,7 @@ func TestCasesAreAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				if !adopted(t, applyCaseFunc(t, name), nil) {
+				if !checkAdoption(t, applyCaseFunc(t, name), nil) {
 					t.Error("it was not taken over")
 				}
 			})
@@ -197,7 +197,7 @@ func TestRandomGroupsAreAdopted(t *testing.T) {
 	}
 	for seed := range n {
 		synctest.Test(t, func(t *testing.T) {
-			if adopted(t, func(r *harness.Harness) { randomGroup(r, uint64(seed)) }, nil) {
+			if checkAdoption(t, func(r *harness.Harness) { applyRandomIngressGroup(r, uint64(seed)) }, nil) {
 				whole++
 			}
 			if t.Failed() {
@@ -211,9 +211,9 @@ func TestRandomGroupsAreAdopted(t *testing.T) {
 	}
 }
 
-// consents reports whether each member is in the namespace of the Gateway or of a route. If all rules of an Ingress
+// hasConsentOfMembers reports whether each member is in the namespace of the Gateway or of a route. If all rules of an Ingress
 // are unreachable, it has no route.
-func consents(result migrate.Result, g migrate.IngressGroup) bool {
+func hasConsentOfMembers(result migrate.Result, g migrate.IngressGroup) bool {
 	of := map[string]bool{g.Gateway.Namespace: true}
 	for _, o := range result.Objects() {
 		if route, ok := o.Object.(*gwv1.HTTPRoute); ok {
@@ -223,76 +223,78 @@ func consents(result migrate.Result, g migrate.IngressGroup) bool {
 	return !slices.ContainsFunc(g.Members, func(m finding.Ref) bool { return !of[m.Namespace] })
 }
 
-// is checks that a hostname belongs to the load balancer that the Ingresses of an IngressGroup had.
-func (a *adoption) is(group int, hostname string) {
+// checkHostname checks that a hostname belongs to the load balancer that the Ingresses of an IngressGroup had.
+func (a *adoption) checkHostname(group int, hostname string) {
 	a.t.Helper()
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
-	if lb := balancerOf(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
+	if lb := loadBalancerByDNSName(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
 		a.t.Errorf("%q is not the load balancer of %s", hostname, a.groups[group].ID)
 	}
 }
 
-// adopted reports whether the load balancers were adopted. IngressGroups that cannot be translated without loss are
+// checkAdoption reports whether the load balancers were adopted. IngressGroups that cannot be translated without loss are
 // not adopted.
-func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
+func checkAdoption(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a := &adoption{t: t}
-	opt := harness.Options{Transport: a.watch}
-	if i != nil && i.what == killWrite {
-		opt.API = func(api kube.API) kube.API { return killing{api, a, i} }
+	opt := harness.Options{Transport: a.compareAfterCalls}
+	if i != nil && i.kind == killAtWrite {
+		opt.API = func(api kube.API) kube.API { return killAtWriteAPI{api, a, i} }
 	}
-	a.r = NewWorld(t, opt)
+	a.r = NewHarness(t, opt)
 	empty := a.r.State()
 	load(a.r)
 	a.settle("ingress")
-	time.Sleep(horizon) // until all targets are healthy
+	time.Sleep(controllerRunTime) // until all targets are healthy
 	before := a.r.State()
-	result := translated(t, a.r)
+	result := translateIngresses(t, a.r)
 	a.groups = result.IngressGroups
 	// A rule that AWS refuses is tried repeatedly, before and after the adoption.
-	refused := slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.RejectedByAWS)) })
-	if refused || slices.ContainsFunc(a.groups, func(g migrate.IngressGroup) bool { return g.Worst() == migrate.Lost || !consents(result, g) }) {
+	refused := slices.ContainsFunc(a.warnings(), func(e string) bool { return strings.Contains(e, string(finding.RejectedByAWS)) })
+	if refused || slices.ContainsFunc(a.groups, func(g migrate.IngressGroup) bool {
+		return g.WorstSeverity() == migrate.Lost || !hasConsentOfMembers(result, g)
+	}) {
 		return false
 	}
-	a.noteLoadBalancers()
+	a.recordOriginalLoadBalancers()
 	defer func() {
 		if t.Failed() {
-			t.Log(strings.Join(a.events(), "\n"))
+			t.Log(strings.Join(a.warnings(), "\n"))
 		}
 	}()
-	a.want = a.answers()
+	a.wantAnswers = a.currentAnswers()
 	a.interrupt(i)
-	a.shadow(result)
-	if slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.AdoptionDiffers)) }) {
+	a.applyDryRunGateways(result)
+	if slices.ContainsFunc(a.warnings(), func(e string) bool { return strings.Contains(e, string(finding.AdoptionDiffers)) }) {
 		return false
 	}
 	a.adopt()
 	a.returnToIngresses(before)
 	a.adopt()
 	a.deleteIngresses()
-	a.finish()
+	a.removeAdoptAnnotations()
 	if i == nil {
 		a.checkEqualsNewResources(load, result)
 	}
-	if a.compared < 20 {
-		t.Errorf("%d comparisons", a.compared)
+	if a.comparisonCount < 20 {
+		t.Errorf("%d comparisons", a.comparisonCount)
 	}
 	a.mu.Lock()
-	a.want = nil
+	a.wantAnswers = nil
 	a.mu.Unlock()
-	a.remove(result, empty)
+	a.deleteGateways(result, empty)
 	return true
 }
 
-// noteLoadBalancers records the load balancers of the Ingresses.
-func (a *adoption) noteLoadBalancers() {
+// recordOriginalLoadBalancers records the load balancers of the Ingresses.
+func (a *adoption) recordOriginalLoadBalancers() {
 	a.t.Helper()
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	for _, g := range a.groups {
-		lb := balancerOf(all.Partition(harness.Account, harness.Region), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name))
+		lb := loadBalancerByDNSName(all.Partition(harness.Account, harness.Region), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name))
 		if lb == nil {
 			a.t.Fatalf("%s has no load balancer", g.ID)
 		}
@@ -300,15 +302,15 @@ func (a *adoption) noteLoadBalancers() {
 	}
 }
 
-// shadow applies the Gateways in dry-run mode, in which nothing is changed.
-func (a *adoption) shadow(result migrate.Result) {
+// applyDryRunGateways applies the Gateways in dry-run mode, in which nothing is changed.
+func (a *adoption) applyDryRunGateways(result migrate.Result) {
 	a.t.Helper()
 	a.r.Emulator.Calls().Reset()
 	for _, o := range result.Objects() {
 		if gw, ok := o.Object.(*gwv1.Gateway); ok {
 			for _, g := range a.groups {
 				if g.Gateway.Name == gw.Name && g.Gateway.Namespace == gw.Namespace {
-					gw.Annotations = map[string]string{naming.DryRunAnnotation: "true", naming.AdoptAnnotation: naming.AdoptValue(g.ID)}
+					gw.Annotations = map[string]string{naming.DryRunAnnotation: "true", naming.AdoptAnnotation: naming.AdoptAnnotationValue(g.ID)}
 				}
 			}
 		}
@@ -317,7 +319,7 @@ func (a *adoption) shadow(result migrate.Result) {
 		}
 	}
 	a.settle("shadow")
-	if n := a.r.Emulator.Calls().Mutating(); n > 0 {
+	if n := a.r.Emulator.Calls().CountMutating(); n > 0 {
 		a.t.Fatalf("the shadow makes %d changes: %v", n, a.r.Emulator.Calls().Counts())
 	}
 }
@@ -325,27 +327,27 @@ func (a *adoption) shadow(result migrate.Result) {
 // adopt lets the Gateways adopt the load balancers.
 func (a *adoption) adopt() {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.DryRunAnnotation) })
+	a.editGateways(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.DryRunAnnotation) })
 	a.settle("adopt")
 	a.settle("adopt") // waits for targets, and for nodes to apply rules, take some minutes
-	if left := a.tagged(model.Ingress); len(left) > 0 {
+	if left := a.resourcesTaggedWith(model.Ingress); len(left) > 0 {
 		a.t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
 	}
 	for i, g := range a.groups {
 		if got, want := addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name); got != want || got == "" {
 			a.t.Errorf("the Gateway shows %q, its Ingress %q", got, want)
 		}
-		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
+		a.checkHostname(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
 	}
 }
 
 // returnToIngresses returns the load balancers to the Ingresses and checks that the previous state is restored.
 func (a *adoption) returnToIngresses(before []string) {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
+	a.editGateways(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
 	a.settle("give back")
 	a.settle("give back")
-	if left := a.tagged(model.ALBGateway); len(left) > 0 {
+	if left := a.resourcesTaggedWith(model.ALBGateway); len(left) > 0 {
 		a.t.Fatalf("these are the Gateways' still:\n%s", strings.Join(left, "\n"))
 	}
 	if diff := cmp.Diff(before, a.r.State()); diff != "" {
@@ -381,23 +383,23 @@ func (a *adoption) deleteIngresses() {
 	})
 }
 
-// finish removes the annotation from the Gateways.
-func (a *adoption) finish() {
+// removeAdoptAnnotations removes the annotation from the Gateways.
+func (a *adoption) removeAdoptAnnotations() {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.AdoptAnnotation) })
+	a.editGateways(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.AdoptAnnotation) })
 	a.settle("remove the annotation")
 	for _, line := range a.r.State() {
-		if strings.Contains(line, naming.AdoptedTag) || strings.Contains(line, naming.NamespacesTag) {
+		if strings.Contains(line, naming.AdoptedTag) || strings.Contains(line, naming.AdoptedNamespacesTag) {
 			a.t.Errorf("a tag is left: %s", line)
 		}
 	}
 	for i, g := range a.groups {
-		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
+		a.checkHostname(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
 	}
 }
 
-// remove deletes the Gateways and checks that nothing remains.
-func (a *adoption) remove(result migrate.Result, empty []string) {
+// deleteGateways deletes the Gateways and checks that nothing remains.
+func (a *adoption) deleteGateways(result migrate.Result, empty []string) {
 	a.t.Helper()
 	for _, o := range result.Objects() {
 		if gw, ok := o.Object.(*gwv1.Gateway); ok {

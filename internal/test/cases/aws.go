@@ -28,12 +28,12 @@ func (r Record) put(section, key string, value any) {
 
 // Sections of a Record.
 const (
-	loadBalancers  = "LoadBalancers"
-	targetGroups   = "TargetGroups"
-	securityGroups = "SecurityGroups"
-	bindings       = "Bindings"
-	objects        = "Objects"
-	events         = "Events"
+	loadBalancersSection  = "LoadBalancers"
+	targetGroupsSection   = "TargetGroups"
+	securityGroupsSection = "SecurityGroups"
+	bindingsSection       = "Bindings"
+	objectsSection        = "Objects"
+	eventsSection         = "Events"
 )
 
 // reader reads AWS and the cluster through the same APIs as the AWS CLI and kubectl.
@@ -50,23 +50,23 @@ type reader struct {
 	out   Record
 }
 
-// Read returns a record of all resources that a controller has created.
-func Read(t *testing.T, r *harness.Harness) Record {
+// ReadRecord returns a record of all resources that a controller has created.
+func ReadRecord(t *testing.T, r *harness.Harness) Record {
 	t.Helper()
 	rd := newReader(t, r)
-	rd.subnets()
+	rd.nameSubnets()
 	groups := rd.managedSecurityGroups()
 	lbs, tgs := rd.describeLoadBalancers(), rd.describeTargetGroups()
 	for _, g := range groups {
-		rd.securityGroup(g)
+		rd.recordSecurityGroup(g)
 	}
 	for _, lb := range lbs {
-		rd.loadBalancer(lb)
+		rd.recordLoadBalancer(lb)
 	}
 	for _, tg := range tgs {
-		rd.targetGroup(tg)
+		rd.recordTargetGroup(tg)
 	}
-	rd.cluster()
+	rd.recordCluster()
 	return rd.out
 }
 
@@ -75,7 +75,7 @@ func newReader(t *testing.T, r *harness.Harness) *reader {
 	return &reader{
 		t: t, harness: r, names: seededNames(r.World), tags: map[string]map[string]string{},
 		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
-		out: Record{bindings: {}, objects: {}, events: {}},
+		out: Record{bindingsSection: {}, objectsSection: {}, eventsSection: {}},
 	}
 }
 
@@ -98,7 +98,7 @@ func stackKey(tags map[string]string) string {
 	return ""
 }
 
-func (rd *reader) subnets() {
+func (rd *reader) nameSubnets() {
 	rd.t.Helper()
 	pages := ec2.NewDescribeSubnetsPaginator(rd.ec2, &ec2.DescribeSubnetsInput{})
 	for pages.HasMorePages() {
@@ -121,7 +121,7 @@ func (rd *reader) managedSecurityGroups() []ec2types.SecurityGroup {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(rd.t.Context())
 		for _, g := range must(rd.t, page, err).SecurityGroups {
-			tags := groupTags(g)
+			tags := securityGroupTags(g)
 			if tags["elbv2.k8s.aws/resource"] == "backend-sg" {
 				rd.names[aws.ToString(g.GroupId)] = "sg:backend"
 			}
@@ -134,7 +134,7 @@ func (rd *reader) managedSecurityGroups() []ec2types.SecurityGroup {
 	return out
 }
 
-func groupTags(g ec2types.SecurityGroup) map[string]string {
+func securityGroupTags(g ec2types.SecurityGroup) map[string]string {
 	tags := map[string]string{}
 	for _, t := range g.Tags {
 		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
@@ -197,13 +197,13 @@ func (rd *reader) readTags(arns []string) {
 	}
 }
 
-// securityGroup records a managed security group.
-func (rd *reader) securityGroup(g ec2types.SecurityGroup) {
+// recordSecurityGroup records a managed security group.
+func (rd *reader) recordSecurityGroup(g ec2types.SecurityGroup) {
 	rd.t.Helper()
 	var ingress []string
 	rule := func(p ec2types.IpPermission, source *string) {
 		proto, from, to := aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort)
-		ingress = append(ingress, strings.Join([]string{proto, port(from) + "-" + port(to), rd.names.nameOf(aws.ToString(source))}, " "))
+		ingress = append(ingress, strings.Join([]string{proto, recordedPort(from) + "-" + recordedPort(to), rd.names.nameOf(aws.ToString(source))}, " "))
 	}
 	for _, p := range g.IpPermissions {
 		for _, r := range p.IpRanges {
@@ -219,10 +219,10 @@ func (rd *reader) securityGroup(g ec2types.SecurityGroup) {
 			rule(p, r.GroupId)
 		}
 	}
-	tags := groupTags(g)
+	tags := securityGroupTags(g)
 	out := toPlainMap(rd.t, map[string]any{
 		"Name": ownedName(aws.ToString(g.GroupName), tags), "Description": aws.ToString(g.Description), "Tags": tags,
 	})
 	out["Ingress"] = sortedStrings(ingress)
-	rd.out.put(securityGroups, stackKey(tags), out)
+	rd.out.put(securityGroupsSection, stackKey(tags), out)
 }

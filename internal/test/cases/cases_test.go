@@ -23,9 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations that are Fulcrum's own (testdata/*.fulcrum.json)")
 
-// horizon is how long the controller runs before the state is checked. It is longer than retries need, and shorter
+// controllerRunTime is how long the controller runs before the state is checked. It is longer than retries need, and shorter
 // than the interval of periodic comparisons.
-const horizon = 5 * time.Minute
+const controllerRunTime = 5 * time.Minute
 
 // TestCases checks each case in its own harness.
 func TestCases(t *testing.T) {
@@ -34,10 +34,10 @@ func TestCases(t *testing.T) {
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewWorld(t, harness.Options{})
+				r := NewHarness(t, harness.Options{})
 				NewLoader(t, r).Apply(t, name)
-				failed := r.Settle(horizon)
-				sum.compare(t, name, Read(t, r), failed)
+				failed := r.Settle(controllerRunTime)
+				sum.compare(t, name, ReadRecord(t, r), failed)
 			})
 		})
 	}
@@ -49,15 +49,15 @@ func TestAllCasesInOneCluster(t *testing.T) {
 	t.Parallel()
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
-		r := NewWorld(t, harness.Options{})
+		r := NewHarness(t, harness.Options{})
 		l := NewLoader(t, r)
 		for _, name := range Names(t) {
 			l.Apply(t, name)
 		}
-		failed := r.Settle(horizon)
-		all := Read(t, r)
+		failed := r.Settle(controllerRunTime)
+		all := ReadRecord(t, r)
 		for _, name := range Names(t) {
-			sum.compare(t, name, of(all, name), failed)
+			sum.compare(t, name, recordOf(all, name), failed)
 		}
 	})
 	t.Log(sum.String())
@@ -71,71 +71,71 @@ func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.New(t, harness.Options{Ingress: func(o *ingress.Options) { o.StrictGroups = true }})
 		NewLoader(t, r).Apply(t, name)
-		r.Settle(horizon)
-		want, got := Recorded(t, name), Read(t, r)
-		for _, d := range everywhere {
+		r.Settle(controllerRunTime)
+		want, got := LoadRecord(t, name), ReadRecord(t, r)
+		for _, d := range commonDifferences {
 			d.change(want)
 		}
 		Normalise(want)
 		Normalise(got)
 		// Nothing is created, but only the object at fault gets an event.
-		delete(want[events], "Ingress "+name+"/a")
-		if found := Diff(Exact(t, want), Exact(t, got)); found != "" {
+		delete(want[eventsSection], "Ingress "+name+"/a")
+		if found := Diff(PlainWithNulls(t, want), PlainWithNulls(t, got)); found != "" {
 			t.Errorf("(-recorded +got):\n%s", found)
 		}
 	})
 }
 
 // summary counts the results of the cases.
-type summary struct{ equal, onPurpose, failed int }
+type summary struct{ equal, intended, failed int }
 
 func (s summary) String() string {
-	return fmt.Sprintf("SUM %d equal, %d differ on purpose, %d failed", s.equal, s.onPurpose, s.failed)
+	return fmt.Sprintf("SUM %d equal, %d differ on purpose, %d failed", s.equal, s.intended, s.failed)
 }
 
 // compare compares the result of a case with the record.
 func (s *summary) compare(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
-	want := Recorded(t, name)
-	reported := Exact(t, got[events])
-	for _, d := range everywhere {
+	want := LoadRecord(t, name)
+	reported := PlainWithNulls(t, got[eventsSection])
+	for _, d := range commonDifferences {
 		d.change(want)
 	}
-	own := onPurpose[name]
+	own := intendedDifferences[name]
 	Normalise(want)
 	Normalise(got)
-	if len(own) > 0 && Diff(Exact(t, want), Exact(t, got)) == "" {
+	if len(own) > 0 && Diff(PlainWithNulls(t, want), PlainWithNulls(t, got)) == "" {
 		s.failed++
 		t.Errorf("CASE %s is equal to what was recorded: remove it from the table of differences", name)
 		return
 	}
 	for _, d := range own {
-		before := Exact(t, want)
-		if d.change(want); cmp.Equal(before, Exact(t, want)) {
-			t.Errorf("%s: the difference changes nothing: %s", name, d.what)
+		before := PlainWithNulls(t, want)
+		if d.change(want); cmp.Equal(before, PlainWithNulls(t, want)) {
+			t.Errorf("%s: the difference changes nothing: %s", name, d.description)
 		}
 	}
 	Normalise(want)
-	if file := name + ".fulcrum.json"; *update && exists(file) {
-		if err := os.WriteFile(filepath.Join("testdata", file), []byte(text(Exact(t, got))+"\n"), 0o644); err != nil {
+	if file := name + ".fulcrum.json"; *update && fileExists(file) {
+		if err := os.WriteFile(filepath.Join("testdata", file), []byte(recordedText(PlainWithNulls(t, got))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found := Diff(Exact(t, want), Exact(t, got))
+	found := Diff(PlainWithNulls(t, want), PlainWithNulls(t, got))
 	switch {
 	case found != "":
 		s.failed++
 		t.Errorf("CASE %s failed (-recorded +got):\n%s", name, found)
-		t.Logf("events: %s", text(reported))
+		t.Logf("events: %s", recordedText(reported))
 		for _, k := range slices.Sorted(maps.Keys(failed)) {
 			if strings.Contains(k, name) {
 				t.Logf("%s: %v", k, failed[k])
 			}
 		}
 	case len(own) > 0:
-		s.onPurpose++
+		s.intended++
 		for _, d := range own {
-			t.Logf("CASE %s differs (%s: %s)", name, d.what, d.why)
+			t.Logf("CASE %s differs (%s: %s)", name, d.description, d.reason)
 		}
 	default:
 		s.equal++
@@ -143,26 +143,26 @@ func (s *summary) compare(t *testing.T, name string, got Record, failed map[stri
 	}
 }
 
-// of returns the part of a record that belongs to one case.
-func of(all Record, name string) Record {
-	out := Record{bindings: {}, objects: {}, events: {}}
+// recordOf returns the part of a record that belongs to one case.
+func recordOf(all Record, name string) Record {
+	out := Record{bindingsSection: {}, objectsSection: {}, eventsSection: {}}
 	for section, items := range all {
 		for key, v := range items {
 			rest := key
-			if section == objects || section == events {
+			if section == objectsSection || section == eventsSection {
 				_, rest, _ = strings.Cut(key, " ")
 			}
 			end, ok := strings.CutPrefix(rest, name)
 			if ok && (strings.HasPrefix(end, "/") || strings.HasPrefix(end, "--")) || rest == "/"+name { // the latter has no namespace
-				out.put(section, key, exactValue(v))
+				out.put(section, key, copyValue(v))
 			}
 		}
 	}
 	return out
 }
 
-// exactValue copies a value, so that changes for one case do not affect another.
-func exactValue(v any) any {
+// copyValue copies a value, so that changes for one case do not affect another.
+func copyValue(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // values from encoding/json can always be encoded
@@ -174,8 +174,8 @@ func exactValue(v any) any {
 	return out
 }
 
-// text returns a value in the format of the recorded files.
-func text(v any) string {
+// recordedText returns a value in the format of the recorded files.
+func recordedText(v any) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
 	e.SetIndent("", "  ")
@@ -186,7 +186,7 @@ func text(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-func exists(file string) bool {
+func fileExists(file string) bool {
 	_, err := fs.Stat(testdata.Files, file)
 	return err == nil
 }

@@ -11,56 +11,56 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// cluster records bindings, objects and events of the cluster.
-func (rd *reader) cluster() {
+// recordCluster records bindings, objects and events of the cluster.
+func (rd *reader) recordCluster() {
 	rd.t.Helper()
 	for _, obj := range rd.harness.Store.All(cluster.KindBinding) {
 		if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
-			rd.binding(b)
+			rd.recordBinding(b)
 		}
 	}
 	for _, typ := range cluster.Types() {
-		if cluster.StatusOf(typ.New()) == nil || slices.Contains(unrecorded, typ.Kind) {
+		if cluster.StatusOf(typ.New()) == nil || slices.Contains(kindsWithoutRecordedStatus, typ.Kind) {
 			continue
 		}
 		for _, obj := range rd.harness.Store.All(typ.Kind) {
-			rd.object(typ.Kind, obj)
+			rd.recordObject(typ.Kind, obj)
 		}
 	}
-	rd.events()
+	rd.recordEvents()
 }
 
-// unrecorded has the kinds whose status is not in the recordings.
-var unrecorded = []cluster.Kind{
+// kindsWithoutRecordedStatus has the kinds whose status is not in the recordings.
+var kindsWithoutRecordedStatus = []cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindBinding, cluster.KindPod, cluster.KindNode,
 	cluster.KindNamespace,
 }
 
-func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
+func (rd *reader) recordBinding(b *elbv2.TargetGroupBinding) {
 	rd.t.Helper()
 	group := rd.names.nameOf(b.Spec.TargetGroupARN)
 	spec := b.Spec
 	spec.TargetGroupARN = ""
 	out := map[string]any{
-		"Spec": renameAll(Exact(rd.t, spec), rd.names.replacer()), "Labels": Exact(rd.t, b.Labels), "Finalizers": Exact(rd.t, b.Finalizers),
+		"Spec": renameAll(PlainWithNulls(rd.t, spec), rd.names.replacer()), "Labels": PlainWithNulls(rd.t, b.Labels), "Finalizers": PlainWithNulls(rd.t, b.Finalizers),
 	}
-	walk(out["Spec"], func(m map[string]any) {
-		if p, ok := m["port"].(float64); ok && port(int32(p)) == "nodeport" {
+	walkMaps(out["Spec"], func(m map[string]any) {
+		if p, ok := m["port"].(float64); ok && recordedPort(int32(p)) == "nodeport" {
 			m["port"] = "nodeport"
 		}
 		if list, ok := m["ingress"].([]any); ok {
-			m["ingress"] = sorted(list)
+			m["ingress"] = sortByJSON(list)
 		}
 	})
-	rd.out.put(bindings, strings.TrimPrefix(group, "tg:"), out)
+	rd.out.put(bindingsSection, strings.TrimPrefix(group, "tg:"), out)
 }
 
-// object records finalizers and status of an object that has any.
-func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
+// recordObject records finalizers and status of an object that has any.
+func (rd *reader) recordObject(kind cluster.Kind, obj cluster.Object) {
 	rd.t.Helper()
-	status := Exact(rd.t, cluster.StatusOf(obj))
+	status := PlainWithNulls(rd.t, cluster.StatusOf(obj))
 	touched := len(obj.GetFinalizers()) > 0
-	walk(status, func(m map[string]any) {
+	walkMaps(status, func(m map[string]any) {
 		if h, ok := m["hostname"]; ok {
 			touched = true
 			if h != "" {
@@ -83,13 +83,13 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	}
 	out := map[string]any{"status": status}
 	if f := obj.GetFinalizers(); len(f) > 0 {
-		out["finalizers"] = Exact(rd.t, f)
+		out["finalizers"] = PlainWithNulls(rd.t, f)
 	}
-	rd.out.put(objects, string(kind)+" "+obj.GetNamespace()+"/"+obj.GetName(), out)
+	rd.out.put(objectsSection, string(kind)+" "+obj.GetNamespace()+"/"+obj.GetName(), out)
 }
 
-// events records the last event of each object.
-func (rd *reader) events() {
+// recordEvents records the last event of each object.
+func (rd *reader) recordEvents() {
 	rd.t.Helper()
 	last := map[string]int64{}
 	for _, obj := range rd.harness.Store.All("Event") {
@@ -101,7 +101,7 @@ func (rd *reader) events() {
 		key := e.InvolvedObject.Kind + " " + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
 		if must(rd.t, version, err); version > last[key] {
 			last[key] = version
-			rd.out.put(events, key, map[string]any{"type": e.Type, "reason": e.Reason, "message": e.Message})
+			rd.out.put(eventsSection, key, map[string]any{"type": e.Type, "reason": e.Reason, "message": e.Message})
 		}
 	}
 }

@@ -13,17 +13,17 @@ import (
 // difference is an intended difference, with the change of the recorded expectation and the reason. The change is as
 // small as possible, so that the rest of the case is still compared.
 type difference struct {
-	what, why string
-	change    func(Record)
+	description, reason string
+	change              func(Record)
 }
 
-// everywhere are the differences that apply to all cases, although they change only some.
-var everywhere = []difference{
+// commonDifferences are the differences that apply to all cases, although they change only some.
+var commonDifferences = []difference{
 	{
-		what: "the protocol of ports in the status of an Ingress is TCP, not empty",
-		why:  "the field is required; API servers of newer versions refuse a status without it",
+		description: "the protocol of ports in the status of an Ingress is TCP, not empty",
+		reason:      "the field is required; API servers of newer versions refuse a status without it",
 		change: func(r Record) {
-			walk(map[string]any(r[objects]), func(m map[string]any) {
+			walkMaps(map[string]any(r[objectsSection]), func(m map[string]any) {
 				if _, ok := m["port"]; ok && m["protocol"] == "" {
 					m["protocol"] = "TCP"
 				}
@@ -31,11 +31,11 @@ var everywhere = []difference{
 		},
 	},
 	{
-		what: "a GatewayClass shows the features that are supported and that the version of the Gateway API is",
-		why:  "the standard asks for both, and older controllers wrote neither",
+		description: "a GatewayClass shows the features that are supported and that the version of the Gateway API is",
+		reason:      "the standard asks for both, and older controllers wrote neither",
 		change: func(r Record) {
 			features := albFeatures
-			for key, obj := range r[objects] {
+			for key, obj := range r[objectsSection] {
 				if f, ok := obj.(map[string]any)["finalizers"].([]any); ok && strings.HasPrefix(key, "Gateway ") && slices.Contains(f, any("gateway.k8s.aws/nlb")) {
 					features = nlbFeatures
 				}
@@ -44,7 +44,7 @@ var everywhere = []difference{
 			for _, f := range features {
 				names = append(names, map[string]any{"name": f})
 			}
-			for key, obj := range r[objects] {
+			for key, obj := range r[objectsSection] {
 				if !strings.HasPrefix(key, "GatewayClass ") {
 					continue
 				}
@@ -67,29 +67,29 @@ var (
 	nlbFeatures = []string{"Gateway", "GatewayAddressEmpty", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}
 )
 
-// onPurpose are the differences of individual cases.
-var onPurpose = map[string][]difference{
+// intendedDifferences are the differences of individual cases.
+var intendedDifferences = map[string][]difference{
 	"ingress-group-conflict-scheme": {{
-		what: "the group is built with the scheme of its first member, and the second one gets an event",
-		why:  "one member must not take a whole group down; TestStrictGroupConflictStopsTheGroup shows the recorded behaviour, which is an option",
+		description: "the group is built with the scheme of its first member, and the second one gets an event",
+		reason:      "one member must not take a whole group down; TestStrictGroupConflictStopsTheGroup shows the recorded behaviour, which is an option",
 		change: func(r Record) {
-			replace(r, "ingress-group-conflict-scheme")
+			replaceExpectation(r, "ingress-group-conflict-scheme")
 		},
 	}},
 	"gateway-class-missing-config": {{
-		what: "the Gateway carries the finalizer, an event says what is wrong, and it is not programmed; the class has the standard reason",
-		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
+		description: "the Gateway carries the finalizer, an event says what is wrong, and it is not programmed; the class has the standard reason",
+		reason:      "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
 		change: func(r Record) {
 			const key = "Gateway gateway-class-missing-config/edge"
-			r.put(objects, key, map[string]any{
+			r.put(objectsSection, key, map[string]any{
 				"finalizers": []any{"gateway.k8s.aws/alb"},
 				"status": map[string]any{"conditions": []any{
 					map[string]any{"observedGeneration": 1, "reason": "Invalid", "status": "False", "type": "Accepted"},
 					map[string]any{"observedGeneration": 1, "reason": "Invalid", "status": "False", "type": "Programmed"},
 				}},
 			})
-			r.put(events, key, map[string]any{"reason": "FailedBuildModel", "type": "Warning"})
-			walk(r[objects]["GatewayClass /gateway-class-missing-config"], func(m map[string]any) {
+			r.put(eventsSection, key, map[string]any{"reason": "FailedBuildModel", "type": "Warning"})
+			walkMaps(r[objectsSection]["GatewayClass /gateway-class-missing-config"], func(m map[string]any) {
 				if m["reason"] == "NotFound" {
 					m["reason"] = "InvalidParameters"
 				}
@@ -97,10 +97,10 @@ var onPurpose = map[string][]difference{
 		},
 	}},
 	"gateway-listeners": {{
-		what: "a condition of the Gateway names the listener that is not valid, which supports no kind of route",
-		why:  "no route can be served by a protocol that the load balancer does not have",
+		description: "a condition of the Gateway names the listener that is not valid, which supports no kind of route",
+		reason:      "no route can be served by a protocol that the load balancer does not have",
 		change: func(r Record) {
-			walk(map[string]any(r[objects]), func(m map[string]any) {
+			walkMaps(map[string]any(r[objectsSection]), func(m map[string]any) {
 				if m["reason"] == "ListenersNotValid" {
 					m["message"] = `listener "tcp": this load balancer has no protocol "TCP"; the listener is not served; use one of HTTP, HTTPS`
 				}
@@ -112,10 +112,10 @@ var onPurpose = map[string][]difference{
 	}, withoutRoutes(9090)},
 	"gateway-no-routes": {withoutRoutes(80)},
 	"gateway-http-weights": {{
-		what: "the route says that all weights of a rule are 0",
-		why:  "nothing else shows why its requests are answered with 500",
+		description: "the route says that all weights of a rule are 0",
+		reason:      "nothing else shows why its requests are answered with 500",
 		change: func(r Record) {
-			walk(r[objects]["HTTPRoute gateway-http-weights/w"], func(m map[string]any) {
+			walkMaps(r[objectsSection]["HTTPRoute gateway-http-weights/w"], func(m map[string]any) {
 				if m["type"] == "Accepted" {
 					m["message"] = "spec.rules[1].backendRefs: all weights are 0; requests are answered with 500; give a backend a weight above 0"
 				}
@@ -126,27 +126,27 @@ var onPurpose = map[string][]difference{
 		},
 	}},
 	"gateway-rule-auth": {{
-		what: "rules that authenticate are not served on HTTP, and the route says so",
-		why:  "AWS authenticates on HTTPS alone, and backends that are to be reached with authentication must not be reached without it",
+		description: "rules that authenticate are not served on HTTP, and the route says so",
+		reason:      "AWS authenticates on HTTPS alone, and backends that are to be reached with authentication must not be reached without it",
 		change: func(r Record) {
 			held := []any{map[string]any{"Type": "fixed-response", "FixedResponseConfig": map[string]any{
 				"ContentType": "text/plain", "MessageBody": "Rule is held because its configuration is not valid", "StatusCode": "503",
 			}}}
-			walk(map[string]any(r[loadBalancers]), func(m map[string]any) {
+			walkMaps(map[string]any(r[loadBalancersSection]), func(m map[string]any) {
 				if rules, ok := m["Rules"].(map[string]any); ok && m["Protocol"] == "HTTP" {
-					walk(rules, func(m map[string]any) {
+					walkMaps(rules, func(m map[string]any) {
 						if m["Actions"] != nil {
 							m["Actions"] = held
 						}
 					})
 				}
 			})
-			walk(map[string]any(r[objects]), func(m map[string]any) {
+			walkMaps(map[string]any(r[objectsSection]), func(m map[string]any) {
 				if m["attachedRoutes"] != nil {
 					m["attachedRoutes"] = 0
 				}
 			})
-			walk(r[objects]["HTTPRoute gateway-rule-auth/web"], func(m map[string]any) {
+			walkMaps(r[objectsSection]["HTTPRoute gateway-rule-auth/web"], func(m map[string]any) {
 				if m["type"] == "Accepted" {
 					m["status"], m["reason"] = "False", "UnsupportedValue"
 				}
@@ -154,18 +154,18 @@ var onPurpose = map[string][]difference{
 		},
 	}},
 	"service-tls-bad-port": {{
-		what: "the Service carries the finalizer although nothing can be built",
-		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
+		description: "the Service carries the finalizer although nothing can be built",
+		reason:      "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
 		change: func(r Record) {
-			r.put(objects, "Service service-tls-bad-port/web", map[string]any{
+			r.put(objectsSection, "Service service-tls-bad-port/web", map[string]any{
 				"finalizers": []any{"service.k8s.aws/resources"}, "status": map[string]any{"loadBalancer": map[string]any{}},
 			})
 		},
 	}},
 }
 
-// replace replaces the recorded expectation by testdata/<name>.fulcrum.json.
-func replace(r Record, name string) {
+// replaceExpectation replaces the recorded expectation by testdata/<name>.fulcrum.json.
+func replaceExpectation(r Record, name string) {
 	raw, err := testdata.Files.ReadFile(name + ".fulcrum.json")
 	var own Record
 	if err == nil {
@@ -182,10 +182,10 @@ func replace(r Record, name string) {
 // on its port.
 func withoutRoutes(port int) difference {
 	return difference{
-		what: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",
-		why:  "the load balancer has a listener only from the first route on",
+		description: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",
+		reason:      "the load balancer has a listener only from the first route on",
 		change: func(r Record) {
-			walk(map[string]any(r[objects]), func(m map[string]any) {
+			walkMaps(map[string]any(r[objectsSection]), func(m map[string]any) {
 				if m["attachedRoutes"] != any(float64(0)) && m["attachedRoutes"] != nil {
 					return
 				}

@@ -21,9 +21,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// documents is the folder in testdata with the expected documents of some cases, which together cover everything that
+// documentsFolder is the folder in testdata with the expected documents of some cases, which together cover everything that
 // the cases can express.
-const documents = "documents/"
+const documentsFolder = "documents/"
 
 // TestPlanDocumentsOfCases checks that the document of each case before its resources exist equals the one that the
 // first member shows when they exist.
@@ -33,7 +33,7 @@ func TestPlanDocumentsOfCases(t *testing.T) {
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewWorld(t, harness.Options{Ingress: func(o *ingress.Options) { o.DescribePlan = true }})
+				r := NewHarness(t, harness.Options{Ingress: func(o *ingress.Options) { o.DescribePlan = true }})
 				NewLoader(t, r).Apply(t, name)
 				before := map[cluster.Ref]string{}
 				for _, obj := range r.Store.All(cluster.KindIngress) {
@@ -45,25 +45,25 @@ func TestPlanDocumentsOfCases(t *testing.T) {
 						}
 					}
 				}
-				r.Settle(horizon)
-				after, names := map[cluster.Ref]string{}, tableOf(t, r)
+				r.Settle(controllerRunTime)
+				after, names := map[cluster.Ref]string{}, nameTableOf(t, r)
 				for _, obj := range r.Store.All(cluster.KindIngress) {
-					if text, ok := obj.GetAnnotations()[cluster.PlanAnnotation]; ok {
-						after[cluster.RefOf(obj)] = readable(t, text, names)
+					if text, ok := obj.GetAnnotations()[cluster.IngressPlanAnnotation]; ok {
+						after[cluster.RefOf(obj)] = readableDocument(t, text, names)
 					}
 				}
 				for ref, text := range before {
 					// The shared security group had only a name before it had an ID.
-					text = strings.ReplaceAll(text, naming.BackendGroup(harness.ClusterName), "sg:backend")
-					before[ref] = readable(t, text, names)
+					text = strings.ReplaceAll(text, naming.BackendSecurityGroupName(harness.ClusterName), "sg:backend")
+					before[ref] = readableDocument(t, text, names)
 				}
 				if diff := cmp.Diff(before, after); diff != "" {
 					t.Errorf("(-before +shown):\n%s", diff)
 				}
-				if file := documents + name + ".txt"; exists(file) {
+				if file := documentsFolder + name + ".txt"; fileExists(file) {
 					kept++
 					for _, text := range after {
-						keep(t, file, text)
+						checkDocumentFile(t, file, text)
 					}
 				}
 			})
@@ -74,7 +74,7 @@ func TestPlanDocumentsOfCases(t *testing.T) {
 	}
 }
 
-func keep(t *testing.T, file, text string) {
+func checkDocumentFile(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(filepath.Join("testdata", file), []byte(text), 0o644); err != nil {
@@ -91,19 +91,19 @@ func keep(t *testing.T, file, text string) {
 	}
 }
 
-// tableOf returns the names of existing resources and of those that the controller created.
-func tableOf(t *testing.T, r *harness.Harness) nameTable {
+// nameTableOf returns the names of existing resources and of those that the controller created.
+func nameTableOf(t *testing.T, r *harness.Harness) nameTable {
 	t.Helper()
 	rd := newReader(t, r)
-	rd.subnets()
+	rd.nameSubnets()
 	rd.managedSecurityGroups()
 	return rd.names
 }
 
 var generatedName = regexp.MustCompile(`"(k8s-[0-9a-z-]+-)[0-9a-f]{10}(-nlb)?"`)
 
-// readable returns a document as one line for each resource, with names instead of generated IDs.
-func readable(t *testing.T, document string, names nameTable) string {
+// readableDocument returns a document as one line for each resource, with names instead of generated IDs.
+func readableDocument(t *testing.T, document string, names nameTable) string {
 	t.Helper()
 	var doc struct {
 		ID        string

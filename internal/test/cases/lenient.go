@@ -12,8 +12,8 @@ import (
 // The cases were recorded with an emulator that had fewer checks. This file disables checks that the cases would not
 // pass.
 
-// NewWorld returns a harness in which the cases can be applied. Its controller does nothing before Settle.
-func NewWorld(t *testing.T, o harness.Options) *harness.Harness {
+// NewHarness returns a harness in which the cases can be applied. Its controller does nothing before Settle.
+func NewHarness(t *testing.T, o harness.Options) *harness.Harness {
 	t.Helper()
 	own := o.Ingress
 	o.Ingress = func(in *ingress.Options) {

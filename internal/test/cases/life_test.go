@@ -20,26 +20,26 @@ import (
 func TestCasesAfterRestartAndDeletion(t *testing.T) {
 	t.Parallel()
 	for name, lag := range map[string]time.Duration{"own tags": 0, "tagging service": 10 * time.Minute} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { live(t, lag) }) })
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkRestartAndDeletion(t, lag) }) })
 	}
 }
 
-// live runs the test. With a lag, load balancers are found with a tagging service that is delayed by it.
-func live(t *testing.T, lag time.Duration) {
+// checkRestartAndDeletion runs the test. With a lag, load balancers are found with a tagging service that is delayed by it.
+func checkRestartAndDeletion(t *testing.T, lag time.Duration) {
 	t.Helper()
 	config := store.DefaultConfig()
 	config.PageSize = 3
-	r := NewWorld(t, harness.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
+	r := NewHarness(t, harness.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
 	before := r.State()
 	l := NewLoader(t, r)
 	for _, name := range slices.Backward(Names(t)) {
 		l.Apply(t, name)
 	}
-	r.Settle(horizon)
+	r.Settle(controllerRunTime)
 	var sum summary
-	made := Read(t, r)
+	made := ReadRecord(t, r)
 	for _, name := range Names(t) {
-		sum.compare(t, name, of(made, name), nil)
+		sum.compare(t, name, recordOf(made, name), nil)
 	}
 	t.Log(sum.String())
 
@@ -47,8 +47,8 @@ func live(t *testing.T, lag time.Duration) {
 	state := r.State()
 	r.Start()
 	r.Settle(2 * time.Hour)
-	if n := r.Emulator.Calls().Mutating(); n > 0 {
-		t.Errorf("a restart made %d mutating calls: %v", n, mutating(r))
+	if n := r.Emulator.Calls().CountMutating(); n > 0 {
+		t.Errorf("a restart made %d mutating calls: %v", n, mutatingCalls(r))
 	}
 	if found := cmp.Diff(state, r.State()); found != "" {
 		t.Errorf("a restart changed AWS (-before +after):\n%s", found)
@@ -73,8 +73,8 @@ func live(t *testing.T, lag time.Duration) {
 	}
 }
 
-// mutating counts the mutating calls by operation.
-func mutating(r *harness.Harness) map[string]int {
+// mutatingCalls counts the mutating calls by operation.
+func mutatingCalls(r *harness.Harness) map[string]int {
 	out := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Mutating {

@@ -38,8 +38,8 @@ func Names(t *testing.T) []string {
 	return out
 }
 
-// Recorded returns the record of a case.
-func Recorded(t *testing.T, name string) Record {
+// LoadRecord returns the record of a case.
+func LoadRecord(t *testing.T, name string) Record {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".json")
 	if err != nil {
@@ -59,37 +59,37 @@ const PodsAnnotation = "test.fulcrum/pods"
 // add: node ports, cluster IPs, pods and EndpointSlices. Ports and addresses are unique across cases, so that several
 // cases fit into one store.
 type Loader struct {
-	harness    *harness.Harness
-	interfaces []string // ENIs of the nodes
-	nodePort   int32
-	address    int // number of addresses of Services
-	pod        int
+	harness      *harness.Harness
+	nodeENIs     []string // ENIs of the nodes
+	nodePort     int32
+	addressCount int // number of addresses of Services
+	podCount     int
 }
 
 func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 	t.Helper()
-	l := &Loader{harness: r, nodePort: 30000, address: 1}
+	l := &Loader{harness: r, nodePort: 30000, addressCount: 1}
 	for _, instance := range r.World.Instances {
 		out, err := l.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{instance.ID}})
-		l.interfaces = append(l.interfaces, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
+		l.nodeENIs = append(l.nodeENIs, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
 	}
 	return l
 }
 
 func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
 
-// podAddress assigns another address to the ENI of a node, as the VPC CNI plugin does, and returns it. The recordings
+// assignPodAddress assigns another address to the ENI of a node, as the VPC CNI plugin does, and returns it. The recordings
 // do not contain addresses of pods.
-func (l *Loader) podAddress(t *testing.T, node int) string {
+func (l *Loader) assignPodAddress(t *testing.T, node int) string {
 	t.Helper()
 	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
-		NetworkInterfaceId: &l.interfaces[node], SecondaryPrivateIpAddressCount: aws.Int32(1),
+		NetworkInterfaceId: &l.nodeENIs[node], SecondaryPrivateIpAddressCount: aws.Int32(1),
 	})
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// Text returns the YAML of a case, with the IDs of the seeded resources.
-func Text(t *testing.T, name string, world harness.Seeded) []byte {
+// ManifestText returns the YAML of a case, with the IDs of the seeded resources.
+func ManifestText(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".yaml")
 	if err != nil {
@@ -109,21 +109,21 @@ func Text(t *testing.T, name string, world harness.Seeded) []byte {
 // Apply creates the objects of a case in the order of its file.
 func (l *Loader) Apply(t *testing.T, name string) {
 	t.Helper()
-	loaded, err := cluster.LoadYAML(Text(t, name, l.harness.World))
+	loaded, err := cluster.LoadYAML(ManifestText(t, name, l.harness.World))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(loaded.Skipped) > 0 {
 		t.Fatalf("objects of unknown kinds: %v", loaded.Skipped)
 	}
-	l.namespace(t, name)
+	l.createNamespace(t, name)
 	for _, obj := range loaded.Objects {
 		if ns := obj.GetNamespace(); ns != "" {
-			l.namespace(t, ns)
+			l.createNamespace(t, ns)
 		}
 		svc, isService := obj.(*corev1.Service)
 		if isService {
-			l.allocate(svc)
+			l.allocateServiceFields(svc)
 		}
 		if _, err := l.harness.Store.Create(obj); err != nil {
 			if _, class := cluster.KindOf(obj); class && obj.GetNamespace() == "" && obj.GetName() == "alb" {
@@ -132,13 +132,13 @@ func (l *Loader) Apply(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 		if isService {
-			l.pods(t, svc)
+			l.createPods(t, svc)
 		}
 	}
 }
 
-// namespace creates a namespace unless it exists.
-func (l *Loader) namespace(t *testing.T, name string) {
+// createNamespace creates a namespace unless it exists.
+func (l *Loader) createNamespace(t *testing.T, name string) {
 	t.Helper()
 	ref := cluster.Ref{Kind: cluster.KindNamespace, Name: name}
 	if have, err := l.harness.Store.Get(ref); err != nil || have != nil {
@@ -152,15 +152,15 @@ func (l *Loader) namespace(t *testing.T, name string) {
 	}
 }
 
-// allocate sets the fields of a Service that an API server sets.
-func (l *Loader) allocate(svc *corev1.Service) {
+// allocateServiceFields sets the fields of a Service that an API server sets.
+func (l *Loader) allocateServiceFields(svc *corev1.Service) {
 	s := &svc.Spec
 	if s.Type == corev1.ServiceTypeExternalName {
 		return
 	}
 	if s.ClusterIP == "" {
-		s.ClusterIP = fmt.Sprintf("10.96.%d.%d", l.address/256, l.address%256)
-		l.address++
+		s.ClusterIP = fmt.Sprintf("10.96.%d.%d", l.addressCount/256, l.addressCount%256)
+		l.addressCount++
 	}
 	s.ClusterIPs = []string{s.ClusterIP}
 	if len(s.IPFamilies) == 0 {
@@ -188,8 +188,8 @@ func (l *Loader) allocate(svc *corev1.Service) {
 // namedPort is the container port for named target ports.
 const namedPort = 8080
 
-// pods creates the ready pods and the EndpointSlice of a Service.
-func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
+// createPods creates the ready pods and the EndpointSlice of a Service.
+func (l *Loader) createPods(t *testing.T, svc *corev1.Service) {
 	t.Helper()
 	n, err := strconv.Atoi(svc.Annotations[PodsAnnotation])
 	if err != nil {
@@ -218,15 +218,15 @@ func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 	for i := range n {
 		n := i % len(l.harness.World.Instances)
 		node, zone := fmt.Sprintf("node-%d", n), l.harness.World.Instances[n].Zone
-		name, address := fmt.Sprintf("%s-%d", svc.Name, i), l.podAddress(t, n)
-		l.pod++
+		name, address := fmt.Sprintf("%s-%d", svc.Name, i), l.assignPodAddress(t, n)
+		l.podCount++
 		ready := func(of corev1.PodConditionType) corev1.PodCondition {
 			return corev1.PodCondition{Type: of, Status: corev1.ConditionTrue}
 		}
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: svc.Namespace, Name: name, Labels: svc.Spec.Selector,
-				UID: types.UID(fmt.Sprintf("00000000-0000-4000-9000-%012d", l.pod)),
+				UID: types.UID(fmt.Sprintf("00000000-0000-4000-9000-%012d", l.podCount)),
 			},
 			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "c", Ports: containerPorts}}},
 			Status: corev1.PodStatus{

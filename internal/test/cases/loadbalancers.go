@@ -14,8 +14,8 @@ import (
 	wafv2types "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 )
 
-// loadBalancer records a load balancer of the controller, with its listeners and rules.
-func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
+// recordLoadBalancer records a load balancer of the controller, with its listeners and rules.
+func (rd *reader) recordLoadBalancer(lb elbtypes.LoadBalancer) {
 	rd.t.Helper()
 	arn := aws.ToString(lb.LoadBalancerArn)
 	key := stackKey(rd.tags[arn])
@@ -24,7 +24,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	}
 	out := map[string]any{
 		"Name": ownedName(aws.ToString(lb.LoadBalancerName), rd.tags[arn]), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
-		"IpAddressType": string(lb.IpAddressType), "Tags": Exact(rd.t, rd.tags[arn]),
+		"IpAddressType": string(lb.IpAddressType), "Tags": PlainWithNulls(rd.t, rd.tags[arn]),
 	}
 	if v := lb.EnablePrefixForIpv6SourceNat; v != "" && v != elbtypes.EnablePrefixForIpv6SourceNatEnumOff {
 		out["EnablePrefixForIpv6SourceNat"] = string(v)
@@ -46,7 +46,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	}
 	out["AvailabilityZones"] = sortedStrings(zones)
 	if len(fixed) > 0 {
-		out["FixedAddresses"] = sorted(fixed)
+		out["FixedAddresses"] = sortByJSON(fixed)
 	}
 	var groups []string
 	for _, id := range lb.SecurityGroups {
@@ -60,14 +60,14 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	for _, a := range must(rd.t, attrs, err).Attributes {
 		values[aws.ToString(a.Key)] = aws.ToString(a.Value)
 	}
-	setAttributes(out, values, loadBalancerDefaults(lb))
-	rd.capacity(arn, out)
-	rd.addons(arn, lb, out)
+	recordAttributes(out, values, loadBalancerDefaults(lb))
+	rd.recordCapacity(arn, out)
+	rd.recordAddOns(arn, lb, out)
 	out["Listeners"] = rd.listeners(arn, lb)
-	rd.out.put(loadBalancers, key, out)
+	rd.out.put(loadBalancersSection, key, out)
 }
 
-func (rd *reader) capacity(arn string, out map[string]any) {
+func (rd *reader) recordCapacity(arn string, out map[string]any) {
 	rd.t.Helper()
 	c, err := rd.elb.DescribeCapacityReservation(rd.t.Context(), &elb.DescribeCapacityReservationInput{LoadBalancerArn: &arn})
 	if m := must(rd.t, c, err).MinimumLoadBalancerCapacity; m != nil && aws.ToInt32(m.CapacityUnits) > 0 {
@@ -75,8 +75,8 @@ func (rd *reader) capacity(arn string, out map[string]any) {
 	}
 }
 
-// addons records the web ACL and the Shield protection.
-func (rd *reader) addons(arn string, lb elbtypes.LoadBalancer, out map[string]any) {
+// recordAddOns records the web ACL and the Shield protection.
+func (rd *reader) recordAddOns(arn string, lb elbtypes.LoadBalancer, out map[string]any) {
 	rd.t.Helper()
 	if lb.Type == elbtypes.LoadBalancerTypeEnumApplication {
 		acl, err := rd.wafv2.GetWebACLForResource(rd.t.Context(), &wafv2.GetWebACLForResourceInput{ResourceArn: &arn})
@@ -143,7 +143,7 @@ func (rd *reader) listener(l elbtypes.Listener, lb elbtypes.LoadBalancer) map[st
 	for _, a := range must(rd.t, attrs, err).Attributes {
 		values[aws.ToString(a.Key)] = aws.ToString(a.Value)
 	}
-	setAttributes(out, values, listenerDefaults())
+	recordAttributes(out, values, listenerDefaults())
 	if lb.Type == elbtypes.LoadBalancerTypeEnumApplication {
 		out["Rules"] = rd.rules(arn)
 	}

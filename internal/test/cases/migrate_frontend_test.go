@@ -31,24 +31,24 @@ func compareFrontendNLBs(t *testing.T, r *harness.Harness, p *store.Partition, g
 	if g.Frontend.IsZero() {
 		return 0
 	}
-	from, to := balancerOf(p, frontendHostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), balancerOf(p, addressOf(r, g.Frontend.Namespace, g.Frontend.Name))
+	from, to := loadBalancerByDNSName(p, frontendHostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), loadBalancerByDNSName(p, addressOf(r, g.Frontend.Namespace, g.Frontend.Name))
 	if from == nil || to == nil || from == to {
 		t.Fatalf("network load balancers %v and %v", from, to)
 	}
-	if diff := cmp.Diff(networkText(p, from, before.ARN), networkText(p, to, after.ARN)); diff != "" {
+	if diff := cmp.Diff(nlbText(p, from, before.ARN), nlbText(p, to, after.ARN)); diff != "" {
 		t.Errorf("the frontend NLB and that of the Gateway (-Ingress +Gateway):\n%s", diff)
 	}
-	services := servicesOf(r)
-	for _, l := range g.From.FrontendNLB.Listeners {
+	services := servicesByTargetGroup(r)
+	for _, l := range g.IngressStack.FrontendNLB.Listeners {
 		a, b := portBehind(p, from, l.Port), portBehind(p, to, l.Port)
-		i := slices.IndexFunc(g.From.LoadBalancer.Listeners, func(l model.Listener) bool { return l.Port == a })
+		i := slices.IndexFunc(g.IngressStack.LoadBalancer.Listeners, func(l model.Listener) bool { return l.Port == a })
 		if i < 0 || a != b {
 			t.Errorf("port %d leads to ports %d and %d", l.Port, a, b)
 			continue
 		}
 		x, y := answersOf(t, p, before.ARN, a, services), answersOf(t, p, after.ARN, b, services)
-		check.Requests(g.From.LoadBalancer.Listeners[i].Rules, nil, func(req model.Request, _, _ []model.Rule) {
-			f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
+		check.ForEachRequest(g.IngressStack.LoadBalancer.Listeners[i].Rules, nil, func(req model.Request, _, _ []model.Rule) {
+			f := dataplane.RequestFacts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
 			for _, h := range req.Header {
 				f.Header.Add(h.Name, h.Value)
 			}
@@ -94,9 +94,9 @@ func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	return 0
 }
 
-// networkText returns all properties of an NLB that clients and operators can see, as lines. alb is the ARN of the
+// nlbText returns all properties of an NLB that clients and operators can see, as lines. alb is the ARN of the
 // ALB to which it forwards.
-func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
+func nlbText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
 	out := []string{fmt.Sprintf("%s %s %s, source NAT prefix %s", lb.Type, lb.Scheme, lb.Addressing, lb.PrefixForSourceNAT)}
 	for _, z := range lb.Zones {
 		out = append(out, "subnet "+z.Subnet)
@@ -127,7 +127,7 @@ func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []strin
 		if g := targetsBehind(p, l); g != nil {
 			text += fmt.Sprintf(" to %s %s %d %s %+v %s", g.Type, g.Protocol, g.Port, g.Addressing, g.Check, g.Tags["team"])
 			for _, target := range g.Targets {
-				text += fmt.Sprintf(", target %s:%d, draining %t", strings.ReplaceAll(target.ID, alb, "ALB"), target.Port, target.Draining())
+				text += fmt.Sprintf(", target %s:%d, draining %t", strings.ReplaceAll(target.ID, alb, "ALB"), target.Port, target.IsDraining())
 			}
 		}
 		listeners = append(listeners, text)
@@ -141,10 +141,10 @@ func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []strin
 func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := NewWorld(t, harness.Options{})
+		r := NewHarness(t, harness.Options{})
 		NewLoader(t, r).Apply(t, "ingress-frontend-nlb")
-		r.Settle(horizon)
-		result := translated(t, r)
+		r.Settle(controllerRunTime)
+		result := translateIngresses(t, r)
 		apply := func(change func(*gwv1.Gateway)) {
 			t.Helper()
 			for _, o := range result.Objects() {
@@ -156,7 +156,7 @@ func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r.Settle(horizon)
+			r.Settle(controllerRunTime)
 		}
 		have := func(use func(p *store.Partition)) {
 			all := r.Emulator.Store()
@@ -183,14 +183,16 @@ func TestFrontendNLBIsMigratedToGateway(t *testing.T) {
 		}
 		state := func() (out []string) {
 			alb, nlb := addressOf(r, g.Gateway.Namespace, g.Gateway.Name), addressOf(r, g.Frontend.Namespace, g.Frontend.Name)
-			have(func(p *store.Partition) { out = networkText(p, balancerOf(p, nlb), balancerOf(p, alb).ARN) })
+			have(func(p *store.Partition) {
+				out = nlbText(p, loadBalancerByDNSName(p, nlb), loadBalancerByDNSName(p, alb).ARN)
+			})
 			return out
 		}
 		before := state()
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: g.Members[0].Namespace, Name: g.Members[0].Name}); err != nil {
 			t.Fatal(err)
 		}
-		r.Settle(horizon)
+		r.Settle(controllerRunTime)
 		balancers(2)
 		if diff := cmp.Diff(before, state()); diff != "" {
 			t.Errorf("after the Ingress is deleted (-before +after):\n%s", diff)

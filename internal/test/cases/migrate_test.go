@@ -60,16 +60,16 @@ func TestTranslatedCasesAnswerAlike(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewWorld(t, harness.Options{})
+				r := NewHarness(t, harness.Options{})
 				NewLoader(t, r).Apply(t, name)
-				r.Settle(horizon)
-				result := translated(t, r)
+				r.Settle(controllerRunTime)
+				result := translateIngresses(t, r)
 				for _, o := range result.Objects() {
 					if err := r.Store.Apply(o.Object); err != nil {
 						t.Fatal(err)
 					}
 				}
-				r.Settle(horizon)
+				r.Settle(controllerRunTime)
 				for _, g := range result.IngressGroups {
 					compared += compareAnswers(t, r, g)
 				}
@@ -90,22 +90,22 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	}
 	for seed := range n {
 		synctest.Test(t, func(t *testing.T) {
-			r := NewWorld(t, harness.Options{})
+			r := NewHarness(t, harness.Options{})
 			var changes []func(*rand.Rand, string) string
 			if seed%4 == 0 {
 				changes = append(changes, ingressgen.WithFrontendNLB)
 			}
-			manifests := randomGroup(r, uint64(seed), changes...)
-			r.Settle(horizon)
-			result := translated(t, r)
+			manifests := applyRandomIngressGroup(r, uint64(seed), changes...)
+			r.Settle(controllerRunTime)
+			result := translateIngresses(t, r)
 			for _, o := range result.Objects() {
 				if err := r.Store.Apply(o.Object); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r.Settle(horizon)
+			r.Settle(controllerRunTime)
 			for _, g := range result.IngressGroups {
-				if g.Worst() == migrate.Lost {
+				if g.WorstSeverity() == migrate.Lost {
 					continue
 				}
 				if whole++; !g.Frontend.IsZero() {
@@ -129,13 +129,13 @@ func TestTranslatedRandomGroupsAnswerAlike(t *testing.T) {
 	}
 }
 
-// randomGroup applies the manifests of a random IngressGroup in two namespaces, modified by the given changes, and
+// applyRandomIngressGroup applies the manifests of a random IngressGroup in two namespaces, modified by the given changes, and
 // returns them.
-func randomGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
+func applyRandomIngressGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
 	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
 		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
 	random := rand.New(rand.NewPCG(seed, 3))
-	manifests := ingressgen.Group(random)
+	manifests := ingressgen.IngressGroup(random)
 	for _, c := range change {
 		manifests = c(random, manifests)
 	}
@@ -148,8 +148,8 @@ func randomGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, str
 	return manifests
 }
 
-// translated translates the Ingresses of a cluster.
-func translated(t *testing.T, r *harness.Harness) migrate.Result {
+// translateIngresses translates the Ingresses of a cluster.
+func translateIngresses(t *testing.T, r *harness.Harness) migrate.Result {
 	t.Helper()
 	from, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
@@ -164,7 +164,7 @@ func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	out, err := migrate.Translate(from, migrate.Options{
 		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
 		Network:          gateway.New(model.NLBGateway, gateway.Options{Options: shared}),
-		DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, Live: true,
+		DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, WithoutDryRun: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -179,15 +179,15 @@ func compareAnswers(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	before, after := balancerOf(p, hostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), balancerOf(p, addressOf(r, g.Gateway.Namespace, g.Gateway.Name))
+	before, after := loadBalancerByDNSName(p, hostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), loadBalancerByDNSName(p, addressOf(r, g.Gateway.Namespace, g.Gateway.Name))
 	if before == nil || after == nil || before == after {
 		t.Fatalf("load balancers %v and %v", before, after)
 	}
-	services := servicesOf(r)
-	for _, l := range g.From.LoadBalancer.Listeners {
+	services := servicesByTargetGroup(r)
+	for _, l := range g.IngressStack.LoadBalancer.Listeners {
 		a, b := answersOf(t, p, before.ARN, l.Port, services), answersOf(t, p, after.ARN, l.Port, services)
-		check.Requests(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
-			f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
+		check.ForEachRequest(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
+			f := dataplane.RequestFacts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
 			for _, h := range req.Header {
 				f.Header.Add(h.Name, h.Value)
 			}
@@ -218,7 +218,7 @@ func addressOf(r *harness.Harness, namespace, name string) string {
 	return gw.Status.Addresses[0].Value
 }
 
-func balancerOf(p *store.Partition, dnsName string) *store.LoadBalancer {
+func loadBalancerByDNSName(p *store.Partition, dnsName string) *store.LoadBalancer {
 	for _, lb := range p.ELB.LoadBalancers {
 		if strings.EqualFold(lb.DNSName, dnsName) {
 			return lb
@@ -227,8 +227,8 @@ func balancerOf(p *store.Partition, dnsName string) *store.LoadBalancer {
 	return nil
 }
 
-// servicesOf returns the Services of target groups, by ARN.
-func servicesOf(r *harness.Harness) map[string]string {
+// servicesByTargetGroup returns the Services of target groups, by ARN.
+func servicesByTargetGroup(r *harness.Harness) map[string]string {
 	services := map[string]string{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
 		b := obj.(*elbv2.TargetGroupBinding)
@@ -239,7 +239,7 @@ func servicesOf(r *harness.Harness) map[string]string {
 
 // answersOf returns a function with the answers of a port of a load balancer to requests, with Services instead of
 // target groups.
-func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services map[string]string) func(dataplane.Facts) string {
+func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services map[string]string) func(dataplane.RequestFacts) string {
 	t.Helper()
 	type rule struct {
 		*store.Rule
@@ -269,7 +269,7 @@ func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services
 		return 0
 	}
 	slices.SortFunc(rules, func(a, b rule) int { return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Priority, b.Priority)) })
-	return func(f dataplane.Facts) string {
+	return func(f dataplane.RequestFacts) string {
 		i := slices.IndexFunc(rules, func(r rule) bool { return r.matcher.Match(f) })
 		if i < 0 {
 			return "refused"
@@ -280,15 +280,15 @@ func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services
 
 func answerText(r dataplane.Rule, services map[string]string) string {
 	var out []string
-	for _, a := range r.Authenticate {
+	for _, a := range r.Authenticators {
 		out = append(out, fmt.Sprintf("%T", a))
 	}
-	switch then := r.Then.(type) {
+	switch then := r.Action.(type) {
 	case dataplane.Forward:
 		var to []string
-		for _, g := range then.Groups {
+		for _, g := range then.TargetGroups {
 			weight := g.Weight
-			if len(then.Groups) == 1 {
+			if len(then.TargetGroups) == 1 {
 				weight = 1
 			}
 			if weight > 0 {

@@ -74,18 +74,18 @@ func renameAll(v any, r *strings.Replacer) any {
 	return v
 }
 
-// port returns a placeholder for a port of the node port range, and the number for other ports.
-func port(n int32) string {
+// recordedPort returns a placeholder for a port of the node port range, and the number for other ports.
+func recordedPort(n int32) string {
 	if n >= 30000 && n <= 32767 {
 		return "nodeport"
 	}
 	return strconv.Itoa(int(n))
 }
 
-// portText applies port to a text that is a number, and returns other texts unchanged.
-func portText(s string) string {
+// recordedPortText applies recordedPort to a text that is a number, and returns other texts unchanged.
+func recordedPortText(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
-		return port(int32(n))
+		return recordedPort(int32(n))
 	}
 	return s
 }

@@ -23,62 +23,62 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/reference"
 )
 
-// givenCases are cases in whose adoption the other controller takes over the cluster: with a managed security group
+// takeoverCases are cases in whose adoption the other controller takes over the cluster: with a managed security group
 // or others, one namespace or two, one listener or two with several certificates, and rules that a Gateway orders
 // differently.
-var givenCases = []string{
+var takeoverCases = []string{
 	"ingress-group-namespaces", "ingress-group-tls", "ingress-security-groups", "ingress-security-groups-managed", "ingress-ssl-redirect", "ingress-hosts",
 }
 
-// recorded records the moments of a case: adoption, return, second adoption and release.
-func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
+// recordMoments records the moments of a case: adoption, return, second adoption and release.
+func recordMoments(t *testing.T, name string) (*adoption, *desiredStates, []moment) {
 	t.Helper()
 	a := &adoption{t: t}
 	rec := &recorder{a: a}
-	a.r = NewWorld(t, harness.Options{Transport: rec.transport, API: func(api kube.API) kube.API { rec.API = api; return rec }})
+	a.r = NewHarness(t, harness.Options{Transport: rec.transport, API: func(api kube.API) kube.API { rec.API = api; return rec }})
 	empty := harness.SnapshotOf(a.r)
 	applyCaseFunc(t, name)(a.r)
 	a.settle("ingress")
-	time.Sleep(horizon) // until all targets are healthy
+	time.Sleep(controllerRunTime) // until all targets are healthy
 	before := a.r.State()
-	result := translated(t, a.r)
+	result := translateIngresses(t, a.r)
 	a.groups = result.IngressGroups
-	a.noteLoadBalancers()
-	rec.begin("ingress")
-	a.shadow(result)
-	rec.begin("shadow")
-	docs := &desires{t: t, empty: empty.AWS, made: map[string][]byte{}, from: harness.SnapshotOf(a.r)}
+	a.recordOriginalLoadBalancers()
+	rec.beginStep("ingress")
+	a.applyDryRunGateways(result)
+	rec.beginStep("shadow")
+	docs := &desiredStates{t: t, emptyAWS: empty.AWS, documentCache: map[string][]byte{}, snapshot: harness.SnapshotOf(a.r)}
 	for _, step := range []struct {
 		name string
 		do   func()
-	}{{"adopt", a.adopt}, {"give back", func() { a.returnToIngresses(before) }}, {"adopt again", a.adopt}, {"delete the Ingresses", a.deleteIngresses}, {"finish", a.finish}} {
-		rec.begin(step.name)
+	}{{"adopt", a.adopt}, {"give back", func() { a.returnToIngresses(before) }}, {"adopt again", a.adopt}, {"delete the Ingresses", a.deleteIngresses}, {"finish", a.removeAdoptAnnotations}} {
+		rec.beginStep(step.name)
 		step.do()
 	}
-	rec.begin("end")
-	rec.on = false
+	rec.beginStep("end")
+	rec.isRecording = false
 	return a, docs, rec.moments
 }
 
-// way is the order in which the other controller reconciles the stacks. If at is not 0, it reconciles all other
+// reconcileOrder is the order in which the other controller reconciles the stacks. If at is not 0, it reconciles all other
 // stacks in the middle of the first one.
-type way struct {
-	backwards bool
-	at        int
+type reconcileOrder struct {
+	isReversed        bool
+	interruptAtChange int
 }
 
-// ways returns all ways, or one of them in turn unless all are requested.
-func ways(i int) []way {
-	all := []way{{false, 0}, {true, 0}, {false, 1}, {true, 1}, {false, 3}, {true, 3}, {false, 6}, {true, 6}}
+// reconcileOrders returns all ways, or one of them in turn unless all are requested.
+func reconcileOrders(i int) []reconcileOrder {
+	all := []reconcileOrder{{false, 0}, {true, 0}, {false, 1}, {true, 1}, {false, 3}, {true, 3}, {false, 6}, {true, 6}}
 	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {
 		return all
 	}
 	return all[i%len(all) : i%len(all)+1]
 }
 
-func (s *successor) order(w way) []int {
-	out := s.forwards()
-	if w.backwards {
+func (s *otherController) stackOrder(w reconcileOrder) []int {
+	out := s.stackIndexes()
+	if w.isReversed {
 		slices.Reverse(out)
 	}
 	return out
@@ -91,12 +91,12 @@ func (s *successor) order(w way) []int {
 func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Parallel()
 	seen := map[handover.State]int{}
-	for c, name := range givenCases {
+	for c, name := range takeoverCases {
 		synctest.Test(t, func(t *testing.T) {
-			a, docs, moments := recorded(t, name)
-			for i, m := range sample(moments, map[string]bool{}) {
-				for _, w := range ways(i + c) {
-					seen[a.give(m, docs, w)]++
+			a, docs, moments := recordMoments(t, name)
+			for i, m := range sampleMoments(moments, map[string]bool{}) {
+				for _, w := range reconcileOrders(i + c) {
+					seen[a.checkTakeoverAt(m, docs, w)]++
 				}
 				if t.Failed() {
 					return
@@ -104,7 +104,7 @@ func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 			}
 		})
 	}
-	for _, state := range []handover.State{handover.InIngress, handover.Shadow, handover.Adopting, handover.Adopted, handover.GivingBack, handover.Released} {
+	for _, state := range []handover.State{handover.StateNotRequested, handover.StateShadow, handover.StateAdopting, handover.StateAdopted, handover.StateGivingBack, handover.StateReleased} {
 		if seen[state] < 6 && !t.Failed() {
 			t.Errorf("state %s was met %d times", state, seen[state])
 		}
@@ -112,57 +112,57 @@ func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Log(seen)
 }
 
-// give lets the other controller take over at a moment, and returns the state at that moment.
-func (a *adoption) give(m moment, docs *desires, w way) handover.State {
+// checkTakeoverAt lets the other controller take over at a moment, and returns the state at that moment.
+func (a *adoption) checkTakeoverAt(m moment, docs *desiredStates, w reconcileOrder) handover.State {
 	a.t.Helper()
 	s := a.restoreMoment(m, docs)
-	state := s.states()[0]
+	state := s.handoverStates()[0]
 	s.handOverToOtherController()
-	out := s.reconcileAllStacks(s.order(w), w.at)
+	out := s.reconcileAllStacks(s.stackOrder(w), w.interruptAtChange)
 	fault := func(what string, args ...any) {
 		a.t.Helper()
-		a.t.Errorf("%s, %s, %s, %+v: %s\n%v\n%v", a.groups[0].ID, m, state, w, fmt.Sprintf(what, args...), s.changed, out)
+		a.t.Errorf("%s, %s, %s, %+v: %s\n%v\n%v", a.groups[0].ID, m, state, w, fmt.Sprintf(what, args...), s.changeLog, out)
 	}
-	if s.deleted != "" {
-		fault("something that serves was deleted %s", s.deleted)
+	if s.deletionFault != "" {
+		fault("something that serves was deleted %s", s.deletionFault)
 	}
-	halfway := state == handover.Adopting || state == handover.GivingBack
-	if s.lost != "" && !halfway {
-		fault("requests are answered otherwise %s", s.lost)
+	halfway := state == handover.StateAdopting || state == handover.StateGivingBack
+	if s.lostAnswers != "" && !halfway {
+		fault("requests are answered otherwise %s", s.lostAnswers)
 	}
 	ingress, gateway := out[s.groups[0].ID], out[gatewayStack(s.groups[0].Gateway.Namespace, s.groups[0].Gateway.Name)]
 	switch state {
-	case handover.InIngress, handover.Shadow:
-		if s.r.Emulator.Calls().Mutating() > 0 || ingress.Err != nil || gateway.Err != nil || !gateway.Planned && state == handover.Shadow {
+	case handover.StateNotRequested, handover.StateShadow:
+		if s.r.Emulator.Calls().CountMutating() > 0 || ingress.Err != nil || gateway.Err != nil || !gateway.IsPlanned && state == handover.StateShadow {
 			fault("not all goes on as ever")
 		}
-	case handover.Adopted:
-		if gateway.Err != nil || !s.leaving() && (ingress.Err == nil || !strings.Contains(ingress.Err.Error(), "Duplicate")) {
+	case handover.StateAdopted:
+		if gateway.Err != nil || !s.hasDeletedIngress() && (ingress.Err == nil || !strings.Contains(ingress.Err.Error(), "Duplicate")) {
 			fault("the Gateway is not served alone")
 		}
-		s.leave(fault)
-	case handover.Released:
-		if s.r.Emulator.Calls().Mutating() > s.countTagRemovals() || gateway.Err != nil || ingress.Err != nil {
+		s.checkIngressDeletion(fault)
+	case handover.StateReleased:
+		if s.r.Emulator.Calls().CountMutating() > s.countTagRemovals() || gateway.Err != nil || ingress.Err != nil {
 			fault("the Gateway is not as the other controller makes it")
 		}
 	}
 	if !halfway {
-		s.has(ingress)
-		s.has(gateway)
+		s.checkOutcome(ingress)
+		s.checkOutcome(gateway)
 	}
 	return state
 }
 
-// has checks that the outcome shows the original load balancer, if it shows one.
-func (s *successor) has(o reference.Outcome) {
+// checkOutcome checks that the outcome shows the original load balancer, if it shows one.
+func (s *otherController) checkOutcome(o reference.Outcome) {
 	s.t.Helper()
 	if o.LoadBalancer != "" {
-		s.is(0, o.LoadBalancer)
+		s.checkHostname(0, o.LoadBalancer)
 	}
 }
 
-// leaving reports whether an Ingress is being deleted or is deleted.
-func (s *successor) leaving() bool {
+// hasDeletedIngress reports whether an Ingress is being deleted or is deleted.
+func (s *otherController) hasDeletedIngress() bool {
 	return slices.ContainsFunc(s.groups[0].Members, func(m finding.Ref) bool {
 		obj, _ := s.r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
 		return obj == nil || obj.GetDeletionTimestamp() != nil
@@ -171,9 +171,9 @@ func (s *successor) leaving() bool {
 
 // countTagRemovals returns how many calls have removed the tags that a return needs. The other controller does not know these
 // tags.
-func (s *successor) countTagRemovals() (n int) {
+func (s *otherController) countTagRemovals() (n int) {
 	for _, e := range s.r.Emulator.Calls().Entries() {
-		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.NamespacesTag}) {
+		if in, ok := e.Input.(*elb.RemoveTagsInput); ok && slices.Equal(in.TagKeys, []string{naming.AdoptedTag, naming.AdoptedNamespacesTag}) {
 			n++
 		}
 	}
@@ -181,7 +181,7 @@ func (s *successor) countTagRemovals() (n int) {
 }
 
 // deleteIngresses deletes the Ingresses and runs the other controller.
-func (s *successor) deleteIngresses(order []int) map[model.StackID]reference.Outcome {
+func (s *otherController) deleteIngresses(order []int) map[model.StackID]reference.Outcome {
 	for _, g := range s.groups {
 		for _, m := range g.Members {
 			if err := s.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name}); err != nil && !apierrors.IsNotFound(err) {
@@ -192,17 +192,17 @@ func (s *successor) deleteIngresses(order []int) map[model.StackID]reference.Out
 	return s.reconcileAllStacks(order, 0)
 }
 
-// leave deletes the Ingresses after the Gateway has adopted all resources, and checks that their deletion completes
-// and changes nothing.
-func (s *successor) leave(fault func(string, ...any)) {
+// checkIngressDeletion deletes the Ingresses after the Gateway has adopted all resources, and checks that their deletion
+// completes and changes nothing.
+func (s *otherController) checkIngressDeletion(fault func(string, ...any)) {
 	s.t.Helper()
 	before := s.r.State()
-	n := len(s.changed)
-	s.deleteIngresses(s.forwards())
+	n := len(s.changeLog)
+	s.deleteIngresses(s.stackIndexes())
 	if left := s.r.Store.All(cluster.KindIngress); len(left) > 0 {
 		fault("%d Ingresses do not go", len(left))
 	}
-	for _, c := range s.changed[n:] {
+	for _, c := range s.changeLog[n:] {
 		// With security groups of users, the Ingresses may have created target groups before they failed on a name
 		// that is in use.
 		if c.Operation != "DeleteTargetGroup" {
@@ -212,8 +212,8 @@ func (s *successor) leave(fault func(string, ...any)) {
 	idle := func(line string) bool {
 		return strings.HasPrefix(line, "target-group ") && strings.Contains(line, `"ingress.k8s.aws/stack"`)
 	}
-	if diff := cmp.Diff(slices.DeleteFunc(before, idle), s.r.State()); diff != "" || s.lost != "" {
-		fault("the deletion of the Ingresses changes something: %s%s", diff, s.lost)
+	if diff := cmp.Diff(slices.DeleteFunc(before, idle), s.r.State()); diff != "" || s.lostAnswers != "" {
+		fault("the deletion of the Ingresses changes something: %s%s", diff, s.lostAnswers)
 	}
 }
 
@@ -222,25 +222,25 @@ func (s *successor) leave(fault func(string, ...any)) {
 func TestOtherControllerDeletesTaggedResourcesDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, docs, moments := recorded(t, givenCases[0])
+		a, docs, moments := recordMoments(t, takeoverCases[0])
 		taken := map[handover.State]int{}
 		for i, m := range moments {
 			if i%3 > 0 {
 				continue
 			}
 			s := a.restoreMoment(m, docs)
-			state := s.states()[0]
+			state := s.handoverStates()[0]
 			s.handOverToOtherController()
-			s.deleteIngresses(s.forwards())
+			s.deleteIngresses(s.stackIndexes())
 			s.recordLostAnswers()
-			if s.deleted != "" {
+			if s.deletionFault != "" {
 				taken[state]++
 			}
 		}
-		if taken[handover.Adopting] == 0 || taken[handover.GivingBack] == 0 {
+		if taken[handover.StateAdopting] == 0 || taken[handover.StateGivingBack] == 0 {
 			t.Errorf("nothing is taken along in the middle: %v", taken)
 		}
-		if taken[handover.Adopted]+taken[handover.Released] > 0 {
+		if taken[handover.StateAdopted]+taken[handover.StateReleased] > 0 {
 			t.Errorf("something is taken along that the Gateway has: %v", taken)
 		}
 		t.Log(taken)

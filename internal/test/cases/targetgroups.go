@@ -8,8 +8,8 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// targetGroup records a target group of the controller.
-func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
+// recordTargetGroup records a target group of the controller.
+func (rd *reader) recordTargetGroup(tg elbtypes.TargetGroup) {
 	rd.t.Helper()
 	arn := aws.ToString(tg.TargetGroupArn)
 	key := stackKey(rd.tags[arn])
@@ -20,9 +20,9 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	for _, k := range []string{"TargetGroupArn", "LoadBalancerArns", "VpcId"} {
 		delete(out, k)
 	}
-	out["Port"] = port(aws.ToInt32(tg.Port))
+	out["Port"] = recordedPort(aws.ToInt32(tg.Port))
 	if p := aws.ToString(tg.HealthCheckPort); p != "" {
-		out["HealthCheckPort"] = portText(p)
+		out["HealthCheckPort"] = recordedPortText(p)
 	}
 	// The name of a target group for an ALB, or for pods of a Gateway, has no random part.
 	if tg.TargetType != elbtypes.TargetTypeEnumAlb && !(tg.TargetType == elbtypes.TargetTypeEnumIp && belongsToGateway(rd.tags[arn])) {
@@ -31,26 +31,26 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 		out["Name"] = aws.ToString(tg.TargetGroupName)
 	}
 	delete(out, "TargetGroupName")
-	out["Tags"] = Exact(rd.t, rd.tags[arn])
+	out["Tags"] = PlainWithNulls(rd.t, rd.tags[arn])
 	attrs, err := rd.elb.DescribeTargetGroupAttributes(rd.t.Context(), &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: &arn})
 	values := map[string]string{}
 	for _, a := range must(rd.t, attrs, err).Attributes {
 		values[aws.ToString(a.Key)] = aws.ToString(a.Value)
 	}
-	setAttributes(out, values, targetGroupDefaults(tg))
+	recordAttributes(out, values, targetGroupDefaults(tg))
 	var list []string
 	health, err := rd.elb.DescribeTargetHealth(rd.t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
 	for _, h := range must(rd.t, health, err).TargetHealthDescriptions {
 		if h.TargetHealth == nil || h.TargetHealth.State != elbtypes.TargetHealthStateEnumDraining {
-			list = append(list, rd.target(tg, h.Target))
+			list = append(list, rd.targetName(tg, h.Target))
 		}
 	}
 	out["Targets"] = sortedStrings(list)
-	rd.out.put(targetGroups, key, out)
+	rd.out.put(targetGroupsSection, key, out)
 }
 
-// target returns the name of a target. All pods have the same name.
-func (rd *reader) target(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription) string {
+// targetName returns the name of a target. All pods have the same name.
+func (rd *reader) targetName(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription) string {
 	name := rd.names.nameOf(aws.ToString(d.Id))
 	if tg.TargetType == elbtypes.TargetTypeEnumIp {
 		name = "pod"
@@ -59,11 +59,11 @@ func (rd *reader) target(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription)
 	if zone != "all" {
 		zone = "" // AWS determines the zone of addresses inside the VPC
 	}
-	return name + ":" + port(aws.ToInt32(d.Port)) + ":" + zone
+	return name + ":" + recordedPort(aws.ToInt32(d.Port)) + ":" + zone
 }
 
-// setAttributes records the attributes that differ from the defaults.
-func setAttributes(out map[string]any, have, defaults map[string]string) {
+// recordAttributes records the attributes that differ from the defaults.
+func recordAttributes(out map[string]any, have, defaults map[string]string) {
 	set := map[string]any{}
 	for k, v := range have {
 		if v != defaults[k] {

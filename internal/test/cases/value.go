@@ -11,7 +11,7 @@ import (
 // toPlain converts a value to maps, lists, strings and numbers, without nulls, empty strings and empty collections.
 func toPlain(t *testing.T, v any) any {
 	t.Helper()
-	return prune(Exact(t, v))
+	return withoutEmptyParts(PlainWithNulls(t, v))
 }
 
 // toPlainMap converts a struct as toPlain does.
@@ -24,8 +24,8 @@ func toPlainMap(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// Exact converts a value as toPlain does, but keeps nulls and empty values.
-func Exact(t *testing.T, v any) any {
+// PlainWithNulls converts a value as toPlain does, but keeps nulls and empty values.
+func PlainWithNulls(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -38,12 +38,12 @@ func Exact(t *testing.T, v any) any {
 	return out
 }
 
-// prune returns a value without nulls and empty parts, or nil if nothing remains.
-func prune(v any) any {
+// withoutEmptyParts returns a value without nulls and empty parts, or nil if nothing remains.
+func withoutEmptyParts(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			if v[k] = prune(e); v[k] == nil {
+			if v[k] = withoutEmptyParts(e); v[k] == nil {
 				delete(v, k)
 			}
 		}
@@ -55,7 +55,7 @@ func prune(v any) any {
 			return nil
 		}
 		for i, e := range v {
-			v[i] = prune(e)
+			v[i] = withoutEmptyParts(e)
 		}
 	case string:
 		if v == "" {
@@ -65,23 +65,23 @@ func prune(v any) any {
 	return v
 }
 
-// walk calls visit for each map within v, innermost first.
-func walk(v any, visit func(map[string]any)) {
+// walkMaps calls visit for each map within v, innermost first.
+func walkMaps(v any, visit func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, e := range v {
-			walk(e, visit)
+			walkMaps(e, visit)
 		}
 		visit(v)
 	case []any:
 		for _, e := range v {
-			walk(e, visit)
+			walkMaps(e, visit)
 		}
 	}
 }
 
-// sorted sorts a list by the JSON of its elements.
-func sorted(list []any) []any {
+// sortByJSON sorts a list by the JSON of its elements.
+func sortByJSON(list []any) []any {
 	text := func(v any) string {
 		data, err := json.Marshal(v)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -24,9 +24,9 @@ const (
 // stores exist with every name, and ACM has certificates for example.com and app.test. All targets are healthy and
 // all calls succeed.
 type AWS struct {
-	t       testing.TB
-	stacks  map[model.StackID]observed.Stack
-	backend *observed.SecurityGroup // shared by all stacks
+	t                    testing.TB
+	stacks               map[model.StackID]observed.Stack
+	backendSecurityGroup *observed.SecurityGroup // shared by all stacks
 }
 
 func newAWS(t testing.TB) *AWS {
@@ -42,8 +42,8 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 	have := a.stacks[id]
 	f := &have.Facts
 	*f = observed.Facts{
-		Region: testRegion, Account: testAccount, BackendGroup: a.backend,
-		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
+		Region: testRegion, Account: testAccount, BackendSecurityGroup: a.backendSecurityGroup,
+		Subnets: map[string]observed.SubnetAnswer{}, SecurityGroups: map[string]observed.SecurityGroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
 		AddOns: f.AddOns, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: f.ALBTargets,
 		OwnCertificates: f.OwnCertificates, Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
 	}
@@ -51,13 +51,13 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 		f.AddOns, f.ALBTargets = map[string]observed.AddOn{}, map[string][]observed.Target{}
 	}
 	for _, q := range questions {
-		a.answer(&have, q)
+		a.answerQuestion(&have, q)
 	}
 	a.stacks[id] = have
 	return have, nil
 }
 
-func (a *AWS) answer(have *observed.Stack, q model.Question) {
+func (a *AWS) answerQuestion(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
 	case model.AskAdopted, model.AskBackendSecurityGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
@@ -72,7 +72,7 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: subnetsOf(q)}
 	case model.AskNamedSecurityGroups:
-		answer := observed.GroupAnswer{ByName: map[string][]string{}}
+		answer := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
 		for _, ref := range q.List {
 			if strings.HasPrefix(ref, "sg-") {
 				answer.ByID = append(answer.ByID, ref)
@@ -80,12 +80,12 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 				answer.ByName[ref] = []string{"sg-named-" + ref}
 			}
 		}
-		f.Groups[q.Key()] = answer
+		f.SecurityGroups[q.Key()] = answer
 	case model.AskCertificates:
 		f.CertificatesAsked = true
 		for name, domain := range map[string]string{"example.com": "example.com", "app.test": "app.test", "1": "one.test"} {
 			f.Certificates = append(f.Certificates, observed.Certificate{
-				ARN: arn("acm", "certificate/"+name), Status: observed.Issued, Domains: []string{domain, "*." + domain},
+				ARN: arn("acm", "certificate/"+name), Status: observed.CertificateIssued, Domains: []string{domain, "*." + domain},
 			})
 		}
 		slices.SortFunc(f.Certificates, func(a, b observed.Certificate) int { return strings.Compare(a.ARN, b.ARN) })
@@ -94,7 +94,7 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	case model.AskOwnCertificates:
 		f.OwnCertificatesAsked = true
 	case model.AskHostedZones:
-		f.Zones = &observed.HostedZones{List: []observed.HostedZone{{ID: "Z1", Name: "example.com"}}}
+		f.HostedZones = &observed.HostedZones{Zones: []observed.HostedZone{{ID: "Z1", Name: "example.com"}}}
 	case model.AskPublicCertificates:
 		f.PublicCertificatesAsked = true
 	case model.AskValidation:
@@ -154,10 +154,10 @@ func subnetsOf(q model.AskSubnets) []observed.Subnet {
 }
 
 // Apply implements engine.Cloud.
-func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
+func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	have := plantest.Simulate(a.stacks[id], known, []plan.Step{s})
-	a.stacks[id], a.backend = have, have.Facts.BackendGroup
-	out := plan.Result{ID: s.Address.String()}
+	a.stacks[id], a.backendSecurityGroup = have, have.Facts.BackendSecurityGroup
+	out := plan.StepResult{ID: s.Address.String()}
 	if i := slices.IndexFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return lb.ARN == out.ID }); i >= 0 {
 		out.DNSName = have.LoadBalancers[i].DNSName
 	}
@@ -165,4 +165,4 @@ func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan
 }
 
 // Class implements engine.Cloud.
-func (a *AWS) Class(error) engine.Class { return engine.Unknown }
+func (a *AWS) Class(error) failure.Class { return failure.Unknown }

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// Options returns the options of a case: usual, with the fields in its options.json replaced.
-func Options[T any](t testing.TB, c goldentest.Case, usual T) T {
+// CaseOptions returns the options of a case: usual, with the fields in its options.json replaced.
+func CaseOptions[T any](t testing.TB, c goldentest.Case, usual T) T {
 	t.Helper()
 	if raw := c.Text("options.json"); raw != "" {
 		d := json.NewDecoder(strings.NewReader(raw))
@@ -26,10 +26,10 @@ func Options[T any](t testing.TB, c goldentest.Case, usual T) T {
 	return usual
 }
 
-// Load reads the objects of a case.
-func Load(t testing.TB, yaml string) *cluster.Memory {
+// LoadObjects reads the objects of a case.
+func LoadObjects(t testing.TB, yaml string) *cluster.Memory {
 	t.Helper()
-	m, err := cluster.FromYAML(nil, []byte(yaml))
+	m, err := cluster.MemoryFromYAML(nil, []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,38 +40,38 @@ func Load(t testing.TB, yaml string) *cluster.Memory {
 // references are confirmed.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
-	v := cluster.NewView(&cluster.Reduced{Source: src})
+	v := cluster.NewView(&cluster.ReducedSource{Source: src})
 	stack, found := f.Translate(v, id, live)
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
-	confirmed := confirming{&cluster.Reduced{Source: src}, map[string]bool{}}
+	confirmed := confirmationRecorder{&cluster.ReducedSource{Source: src}, map[string]bool{}}
 	f.Translate(cluster.NewView(confirmed), id, live)
 	none := true
 	for _, x := range found {
 		route := strings.HasSuffix(string(x.Object.Kind), "Route")
 		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, " does not exist") ||
 			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits ")) {
-			if none = false; !confirmed.objects[x.Object.String()] {
+			if none = false; !confirmed.objectsToConfirm[x.Object.String()] {
 				t.Errorf("the finding on %s has effects, but the object was not confirmed: %s", x.Object, x)
 			}
 		}
 	}
-	if none && len(confirmed.objects) > 0 {
-		t.Errorf("objects were confirmed unnecessarily: %v", confirmed.objects)
+	if none && len(confirmed.objectsToConfirm) > 0 {
+		t.Errorf("objects were confirmed unnecessarily: %v", confirmed.objectsToConfirm)
 	}
 	return stack, found
 }
 
-// confirming is a source that records the objects to confirm.
-type confirming struct {
+// confirmationRecorder is a source that records the objects to confirm.
+type confirmationRecorder struct {
 	cluster.Source
-	objects map[string]bool
+	objectsToConfirm map[string]bool
 }
 
 // Confirm implements cluster.Confirmer.
-func (c confirming) Confirm(obj cluster.Object) error {
-	c.objects[cluster.RefOf(obj).String()] = true
+func (c confirmationRecorder) Confirm(obj cluster.Object) error {
+	c.objectsToConfirm[cluster.RefOf(obj).String()] = true
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (c confirming) Confirm(obj cluster.Object) error {
 func DefaultReach(r finding.Reason) finding.Reach {
 	for _, e := range finding.Reasons {
 		if e.Reason == r {
-			return e.Reaches
+			return e.UsualReach
 		}
 	}
 	return finding.BlocksNothing

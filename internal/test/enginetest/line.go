@@ -23,10 +23,10 @@ import (
 // occur.
 const maxRuns = 8
 
-// Stacks returns all stacks with members of a kind.
-func Stacks(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Kind) []model.StackID {
+// StacksOfKind returns all stacks with members of a kind.
+func StacksOfKind(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Kind) []model.StackID {
 	t.Helper()
-	v := cluster.NewView(&cluster.Reduced{Source: src})
+	v := cluster.NewView(&cluster.ReducedSource{Source: src})
 	var out []model.StackID
 	objs, err := src.List(cluster.Query{Kind: kind})
 	if err != nil {
@@ -50,13 +50,13 @@ func Stacks(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Ki
 func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
 	t.Helper()
 	if len(ids) == 0 {
-		return "", shown(src)
+		return "", statusYAML(src)
 	}
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := testclock.FromVariable(&now)
 	opt.VPC, opt.RuleTags, opt.SubnetClusterCheck = "vpc-1", true, true
 	e := engine.New(engine.Config{
-		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Clock: clock,
+		Cloud: newAWS(t), Cluster: kube.New(src, kube.MemoryAPI{Store: src}, clock), Clock: clock,
 		Frontends: map[model.Kind]engine.Frontend{ids[0].Kind: f},
 		Options:   opt,
 	})
@@ -80,49 +80,49 @@ func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model
 			now = now.Add(o.RetryAfter)
 		}
 	}
-	return out.String(), shown(src)
+	return out.String(), statusYAML(src)
 }
 
-// shownEntry is a load balancer in the status of an Ingress or a Service.
-type shownEntry struct {
+// statusEntry is a load balancer in the status of an Ingress or a Service.
+type statusEntry struct {
 	Hostname string
 	Ports    []string
 }
 
-// shownObject has the status and the events of an object.
-type shownObject struct {
+// statusObject has the status and the events of an object.
+type statusObject struct {
 	Object               string
-	LoadBalancer         []shownEntry
+	LoadBalancer         []statusEntry
 	Finalizers           []string
 	Addresses            []string
 	AttachedListenerSets *int32
 	Conditions           []string
-	Listeners            []shownListener
-	Parents              []shownParent
+	Listeners            []statusListener
+	Parents              []statusParent
 	Events               []string
 }
 
-type shownObjects []*shownObject
+type statusObjects []*statusObject
 
-// objectOf returns the object with a name, and adds it if it is new.
-func (o *shownObjects) objectOf(name string) *shownObject {
-	i := slices.IndexFunc(*o, func(s *shownObject) bool { return s.Object == name })
+// findOrAdd returns the object with a name, and adds it if it is new.
+func (o *statusObjects) findOrAdd(name string) *statusObject {
+	i := slices.IndexFunc(*o, func(s *statusObject) bool { return s.Object == name })
 	if i < 0 {
-		i, *o = len(*o), append(*o, &shownObject{Object: name})
+		i, *o = len(*o), append(*o, &statusObject{Object: name})
 	}
 	return (*o)[i]
 }
 
-// shown returns the status of all Ingresses, Services and objects of Gateway API, with their events, as YAML. It
+// statusYAML returns the status of all Ingresses, Services and objects of Gateway API, with their events, as YAML. It
 // omits Services without finalizer.
-func shown(src *cluster.Memory) string {
-	var out shownObjects
+func statusYAML(src *cluster.Memory) string {
+	var out statusObjects
 	for _, obj := range src.All(cluster.KindIngress) {
 		if ing, ok := obj.(*networkingv1.Ingress); ok {
-			o := out.objectOf(cluster.RefOf(ing).String())
+			o := out.findOrAdd(cluster.RefOf(ing).String())
 			o.Finalizers = ing.Finalizers
 			for _, lb := range ing.Status.LoadBalancer.Ingress {
-				e := shownEntry{Hostname: lb.Hostname}
+				e := statusEntry{Hostname: lb.Hostname}
 				for _, p := range lb.Ports {
 					e.Ports = append(e.Ports, fmt.Sprint(p.Port))
 				}
@@ -132,10 +132,10 @@ func shown(src *cluster.Memory) string {
 	}
 	for _, obj := range src.All(cluster.KindService) {
 		if svc, ok := obj.(*corev1.Service); ok && len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress) > 0 {
-			o := out.objectOf(cluster.RefOf(svc).String())
+			o := out.findOrAdd(cluster.RefOf(svc).String())
 			o.Finalizers = svc.Finalizers
 			for _, lb := range svc.Status.LoadBalancer.Ingress {
-				e := shownEntry{Hostname: lb.Hostname}
+				e := statusEntry{Hostname: lb.Hostname}
 				for _, p := range lb.Ports {
 					e.Ports = append(e.Ports, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
 				}
@@ -146,7 +146,7 @@ func shown(src *cluster.Memory) string {
 	out.addGateways(src)
 	for _, obj := range src.All("Event") {
 		if ev, ok := obj.(*corev1.Event); ok {
-			o := out.objectOf(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
+			o := out.findOrAdd(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
 			o.Events = append(o.Events, ev.Type+" "+ev.Reason+" "+ev.Message)
 		}
 	}

@@ -10,30 +10,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// shownListener is the status of a listener.
-type shownListener struct {
+// statusListener is the status of a listener.
+type statusListener struct {
 	Name           string
 	AttachedRoutes int32
 	Kinds          []string
 	Conditions     []string
 }
 
-// shownParent is the status of a route for one parent and controller.
-type shownParent struct {
+// statusParent is the status of a route for one parent and controller.
+type statusParent struct {
 	Parent, Controller string
 	Conditions         []string
 }
 
 // addGateways adds the status of Gateways, ListenerSets and routes that a controller has processed.
-func (o *shownObjects) addGateways(src *cluster.Memory) {
+func (o *statusObjects) addGateways(src *cluster.Memory) {
 	for _, kind := range append([]cluster.Kind{cluster.KindGateway, cluster.KindListenerSet}, cluster.RouteKinds...) {
 		for _, obj := range src.All(kind) {
 			name := cluster.RefOf(obj).String()
 			switch obj := obj.(type) {
 			case *gwv1.Gateway:
 				if hasConditions(obj.Status.Conditions) {
-					s := o.objectOf(name)
-					s.Finalizers, s.Conditions, s.Listeners = obj.Finalizers, conditions(obj.Status.Conditions), listeners(obj.Status.Listeners)
+					s := o.findOrAdd(name)
+					s.Finalizers, s.Conditions, s.Listeners = obj.Finalizers, conditionTexts(obj.Status.Conditions), listenerStatuses(obj.Status.Listeners)
 					for _, a := range obj.Status.Addresses {
 						s.Addresses = append(s.Addresses, a.Value)
 					}
@@ -41,17 +41,17 @@ func (o *shownObjects) addGateways(src *cluster.Memory) {
 				}
 			case *gwv1.ListenerSet:
 				if hasConditions(obj.Status.Conditions) {
-					s := o.objectOf(name)
-					s.Conditions = conditions(obj.Status.Conditions)
+					s := o.findOrAdd(name)
+					s.Conditions = conditionTexts(obj.Status.Conditions)
 					for _, l := range obj.Status.Listeners {
-						s.Listeners = append(s.Listeners, listeners([]gwv1.ListenerStatus{gwv1.ListenerStatus(l)})...)
+						s.Listeners = append(s.Listeners, listenerStatuses([]gwv1.ListenerStatus{gwv1.ListenerStatus(l)})...)
 					}
 				}
 			default:
 				_, parents := cluster.RouteParents(obj)
 				for _, p := range parents {
-					s := o.objectOf(name)
-					s.Parents = append(s.Parents, shownParent{parentName(p.ParentRef), string(p.ControllerName), conditions(p.Conditions)})
+					s := o.findOrAdd(name)
+					s.Parents = append(s.Parents, statusParent{parentName(p.ParentRef), string(p.ControllerName), conditionTexts(p.Conditions)})
 				}
 			}
 		}
@@ -63,7 +63,7 @@ func hasConditions(all []metav1.Condition) bool {
 	return slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Message != "Waiting for controller" })
 }
 
-func conditions(all []metav1.Condition) []string {
+func conditionTexts(all []metav1.Condition) []string {
 	var out []string
 	for _, c := range all {
 		text := fmt.Sprintf("%s %s %s", c.Type, c.Status, c.Reason)
@@ -75,10 +75,10 @@ func conditions(all []metav1.Condition) []string {
 	return out
 }
 
-func listeners(all []gwv1.ListenerStatus) []shownListener {
-	var out []shownListener
+func listenerStatuses(all []gwv1.ListenerStatus) []statusListener {
+	var out []statusListener
 	for _, l := range all {
-		s := shownListener{Name: string(l.Name), AttachedRoutes: l.AttachedRoutes, Conditions: conditions(l.Conditions)}
+		s := statusListener{Name: string(l.Name), AttachedRoutes: l.AttachedRoutes, Conditions: conditionTexts(l.Conditions)}
 		for _, k := range l.SupportedKinds {
 			s.Kinds = append(s.Kinds, string(k.Kind))
 		}

@@ -28,7 +28,7 @@ func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memor
 			if file.Name != "cluster.yaml" {
 				continue
 			}
-			src, err := cluster.FromYAML(nil, file.Data)
+			src, err := cluster.MemoryFromYAML(nil, file.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,26 +37,26 @@ func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memor
 	}
 }
 
-// Shuffled returns a source that returns lists in a random order.
-func Shuffled(src cluster.Source, seed uint64) cluster.Source {
-	return shuffled{src, rand.New(rand.NewPCG(seed, 0))}
+// NewShuffledSource returns a source that returns lists in a random order.
+func NewShuffledSource(src cluster.Source, seed uint64) cluster.Source {
+	return shuffledSource{src, rand.New(rand.NewPCG(seed, 0))}
 }
 
-type shuffled struct {
+type shuffledSource struct {
 	cluster.Source
 	r *rand.Rand
 }
 
 // List implements cluster.Source.
-func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
+func (s shuffledSource) List(q cluster.Query) ([]cluster.Object, error) {
 	out, err := s.Source.List(q)
 	out = slices.Clone(out)
 	s.r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, err
 }
 
-// OnlyViewed returns a source that answers only the queries that a view has recorded.
-func OnlyViewed(src cluster.Source, v *cluster.View) cluster.Source {
+// NewViewedSource returns a source that answers only the queries that a view has recorded.
+func NewViewedSource(src cluster.Source, v *cluster.View) cluster.Source {
 	only := viewedSource{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
 	for _, r := range v.Refs() {
 		only.refs[r] = true

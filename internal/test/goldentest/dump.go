@@ -12,11 +12,11 @@ import (
 // Dump returns a value as readable YAML: non-empty fields in their order; maps sorted by key; values in Go
 // interfaces with the name of their type as key; values with MarshalText or String as text.
 func Dump(v any) string {
-	return strings.Join(lines(reflect.ValueOf(v)), "\n") + "\n"
+	return strings.Join(valueLines(reflect.ValueOf(v)), "\n") + "\n"
 }
 
-// lines renders a value. A scalar is one line without key or dash.
-func lines(v reflect.Value) []string {
+// valueLines renders a value. A scalar is one line without key or dash.
+func valueLines(v reflect.Value) []string {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
@@ -28,13 +28,13 @@ func lines(v reflect.Value) []string {
 	}
 	switch v.Kind() {
 	case reflect.Interface:
-		return variant(v.Elem())
+		return interfaceLines(v.Elem())
 	case reflect.Struct:
-		return fields(v)
+		return fieldLines(v)
 	case reflect.Map:
-		return entries(v)
+		return mapLines(v)
 	case reflect.Slice, reflect.Array:
-		return items(v)
+		return listLines(v)
 	case reflect.String:
 		return []string{quoteIfNeeded(v.String())}
 	}
@@ -83,8 +83,8 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func withKey(key string, v reflect.Value) []string {
-	inner := lines(v)
+func keyedLines(key string, v reflect.Value) []string {
+	inner := valueLines(v)
 	if isScalar(v) {
 		return []string{key + ": " + inner[0]}
 	}
@@ -95,22 +95,22 @@ func withKey(key string, v reflect.Value) []string {
 	return out
 }
 
-// variant renders a value in a Go interface, with the name of its type as key.
-func variant(v reflect.Value) []string {
+// interfaceLines renders a value in a Go interface, with the name of its type as key.
+func interfaceLines(v reflect.Value) []string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
 	if v.Kind() == reflect.Struct && isEmpty(v) {
 		return []string{v.Type().Name()}
 	}
-	return withKey(v.Type().Name(), v)
+	return keyedLines(v.Type().Name(), v)
 }
 
-func fields(v reflect.Value) []string {
+func fieldLines(v reflect.Value) []string {
 	var out []string
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); f.IsExported() && !isEmpty(v.Field(i)) {
-			out = append(out, withKey(f.Name, v.Field(i))...)
+			out = append(out, keyedLines(f.Name, v.Field(i))...)
 		}
 	}
 	if out == nil {
@@ -119,7 +119,7 @@ func fields(v reflect.Value) []string {
 	return out
 }
 
-func entries(v reflect.Value) []string {
+func mapLines(v reflect.Value) []string {
 	if v.Len() == 0 {
 		return []string{"{}"}
 	}
@@ -133,18 +133,18 @@ func entries(v reflect.Value) []string {
 	slices.Sort(names)
 	var out []string
 	for _, name := range names {
-		out = append(out, withKey(quoteIfNeeded(name), byName[name])...)
+		out = append(out, keyedLines(quoteIfNeeded(name), byName[name])...)
 	}
 	return out
 }
 
-func items(v reflect.Value) []string {
+func listLines(v reflect.Value) []string {
 	if v.Len() == 0 {
 		return []string{"[]"}
 	}
 	var out []string
 	for i := range v.Len() {
-		for j, l := range lines(v.Index(i)) {
+		for j, l := range valueLines(v.Index(i)) {
 			lead := "  "
 			if j == 0 {
 				lead = "- "

@@ -10,17 +10,17 @@ import (
 // Page compares a generated file with its expected content, and writes it with -update.
 func Page(t *testing.T, path, want string) {
 	t.Helper()
-	compare(t, os.ReadFile, path, want)
+	compareFile(t, os.ReadFile, path, want)
 }
 
 // EmbeddedPage compares a generated file that a package embeds (see Run). embedded is its content. -update writes it
 // to path.
 func EmbeddedPage(t *testing.T, embedded, path, want string) {
 	t.Helper()
-	compare(t, func(string) ([]byte, error) { return []byte(embedded), nil }, path, want)
+	compareFile(t, func(string) ([]byte, error) { return []byte(embedded), nil }, path, want)
 }
 
-func compare(t *testing.T, read func(string) ([]byte, error), path, want string) {
+func compareFile(t *testing.T, read func(string) ([]byte, error), path, want string) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {

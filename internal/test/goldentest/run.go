@@ -61,7 +61,7 @@ func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c
 			c := Case{Name: name, archive: txtar.Parse(text)}
 			got := produce(t, c)
 			if *update {
-				rewrite(t, file, c, got)
+				rewriteOutputs(t, file, c, got)
 				return
 			}
 			for _, f := range got {
@@ -73,8 +73,8 @@ func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c
 	}
 }
 
-// rewrite replaces the outputs in place, adds new outputs at the end and removes empty outputs.
-func rewrite(t *testing.T, file string, c Case, got []File) {
+// rewriteOutputs replaces the outputs in place, adds new outputs at the end and removes empty outputs.
+func rewriteOutputs(t *testing.T, file string, c Case, got []File) {
 	t.Helper()
 	out := &txtar.Archive{Comment: c.archive.Comment}
 	index := func(name string) int { return slices.IndexFunc(got, func(g File) bool { return g.Name == name }) }

@@ -100,7 +100,7 @@ func TestHostileAcceleratorsDoNotAffectOthers(t *testing.T) {
 		}
 		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
 			if o.GetNamespace() == "evil" {
-				r.drop(cluster.KindGlobalAccelerator, "evil", o.GetName())
+				r.deleteObject(cluster.KindGlobalAccelerator, "evil", o.GetName())
 			}
 		}
 		r.Settle(2 * time.Hour)
@@ -127,7 +127,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 			t.Errorf("orphans beside their object: %v", got)
 		}
 		// A second accelerator with the same tags is not adopted and not deleted.
-		other := made(r, "other", liveAccelerators(r)[0].Tags)
+		other := createAccelerator(r, "other", liveAccelerators(r)[0].Tags)
 		r.Start()
 		r.Settle(10 * time.Minute)
 		if got := r.Orphans(); len(got) != 1 || len(got[0].Resources) != 1 || got[0].Resources[0] != other {
@@ -145,7 +145,7 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		if err := r.Store.Put(obj); err != nil {
 			t.Fatal(err)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller has put the finalizer back
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller has put the finalizer back
 		r.Settle(time.Hour)
 		if n := len(liveAccelerators(r)); n != 1 || !liveAccelerators(r)[0].Enabled || len(liveAccelerators(r)[0].Listeners) != 1 {
 			t.Errorf("%d accelerators, want the one that was there: %v", n, acceleratorState(r))

@@ -55,7 +55,7 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		if got := strings.Join(eventsOf(r, "shop", "later"), "\n"); !strings.Contains(got, "QuotaReached") || !strings.Contains(got, "--max-accelerators-per-namespace") {
 			t.Errorf("events: %s", got)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // makes room for another accelerator
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge") // makes room for another accelerator
 		r.Settle(30 * time.Minute)
 		expect("shop/later", "edge/front")
 		most = 2
@@ -71,8 +71,8 @@ func TestLimitOfAcceleratorsPerNamespace(t *testing.T) {
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=7") {
 			t.Errorf("an accelerator that is live is not served: %s", state)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "later")
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "later")
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 		r.Settle(time.Hour)
 		expect("edge/front")
 	})
@@ -178,7 +178,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.Isolated = c.isolated }})
+				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.IsolatedTenancy = c.isolated }})
 				r.Apply(edgeNamespace, edgeService, member("shop"), member("edge"))
 				r.Settle(10 * time.Minute)
 				arn := lbsByStack(r)["shared"]
@@ -195,7 +195,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 				if got := len(endpointsOf(r)); got != 2 {
 					t.Errorf("%d endpoints with the consent of all, events %v", got, eventsOf(r, "edge", "front"))
 				}
-				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
 				if got := len(endpointsOf(r)); got != c.want {
 					t.Errorf("%d endpoints after a consent was withdrawn, want %d", got, c.want)

@@ -22,8 +22,8 @@ metadata: {name: api, namespace: shop}
 spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}}]}
 `
 
-// threeEndpoints returns an accelerator with two listeners and three endpoints.
-func threeEndpoints(name string, weight int) string {
+// acceleratorWithThreeEndpoints returns an accelerator with two listeners and three endpoints.
+func acceleratorWithThreeEndpoints(name string, weight int) string {
 	return accelerator("shop", name, fmt.Sprintf(`listeners: [
 		{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web, weight: %d}, {type: Ingress, name: api}]}]},
 		{protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}]`, weight))
@@ -61,7 +61,7 @@ func TestAcceleratorCalls(t *testing.T) {
 			floor += n
 		}
 		r.Emulator.Calls().Reset()
-		r.Apply(threeEndpoints("a0", 128))
+		r.Apply(acceleratorWithThreeEndpoints("a0", 128))
 		r.Settle(2 * time.Minute)
 		total, changes, text := calls()
 		t.Logf("BENCH an accelerator with two listeners and three endpoints: %d calls until it is deployed, of which %d change something; floor %d (%s)", total, changes, floor, text)
@@ -71,7 +71,7 @@ func TestAcceleratorCalls(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		r.Settle(time.Second)
 		r.Emulator.Calls().Reset()
-		r.Apply(threeEndpoints("a0", 64))
+		r.Apply(acceleratorWithThreeEndpoints("a0", 64))
 		r.Settle(2 * time.Minute)
 		total, changes, text = calls()
 		t.Logf("BENCH a weight of an accelerator is edited: %d calls until it is deployed, of which %d change something; floor 1 (%s)", total, changes, text)
@@ -79,7 +79,7 @@ func TestAcceleratorCalls(t *testing.T) {
 			t.Errorf("%d calls, of which %d change something: %s", total, changes, text)
 		}
 		for i := 1; i < 20; i++ {
-			r.Apply(threeEndpoints(fmt.Sprint("a", i), 128))
+			r.Apply(acceleratorWithThreeEndpoints(fmt.Sprint("a", i), 128))
 		}
 		r.Settle(30 * time.Minute)
 		if n := len(liveAccelerators(r)); n != 20 {

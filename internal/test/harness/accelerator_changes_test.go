@@ -216,7 +216,7 @@ func TestRejectedEndpointHoldsOnlyItself(t *testing.T) {
 // endpointWatch checks after every call that accelerators have an endpoint and that no endpoint is a deleted load
 // balancer.
 type endpointWatch struct {
-	both bool // whether the endpoint group had two endpoints at some time
+	hadTwoEndpoints bool // whether the endpoint group had two endpoints at some time
 }
 
 func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
@@ -230,7 +230,7 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 			for _, a := range w.AcceleratorState(Account).Accelerators {
 				for _, l := range a.Listeners {
 					for _, g := range l.Groups {
-						out.both = out.both || len(g.Endpoints) == 2
+						out.hadTwoEndpoints = out.hadTwoEndpoints || len(g.Endpoints) == 2
 						for _, e := range g.Endpoints {
 							if p.ELB.LoadBalancers[e.ID] == nil {
 								t.Errorf("an endpoint is gone after %s", c.Operation)
@@ -252,19 +252,19 @@ func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
 // same holds when an object moves to another load balancer.
 func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 	t.Parallel()
-	webService := func(annotations string) string { return sharedService("api", "01", annotations, portOf("80")) }
+	webService := func(annotations string) string { return sharedService("api", "01", annotations, servicePort("80")) }
 	for name, c := range map[string]struct{ endpoint, before, after string }{
-		"the scheme changes":              {"{type: Ingress, name: web}", ingressOf("", "/=web"), ingressOf(", alb.ingress.kubernetes.io/scheme: internet-facing", "/=web")},
-		"an Ingress joins a group":        {"{type: Ingress, name: web}", ingressOf("", "/=web"), ingressOf(", alb.ingress.kubernetes.io/group.name: team", "/=web")},
-		"a Service shares":                {"{type: Service, name: api}", webService(ipTargets), webService(sharesPublic)},
-		"a Service does not share":        {"{type: Service, name: api}", webService(sharesPublic), webService(ipTargets)},
+		"the scheme changes":              {"{type: Ingress, name: web}", webIngress("", "/=web"), webIngress(", alb.ingress.kubernetes.io/scheme: internet-facing", "/=web")},
+		"an Ingress joins a group":        {"{type: Ingress, name: web}", webIngress("", "/=web"), webIngress(", alb.ingress.kubernetes.io/group.name: team", "/=web")},
+		"a Service shares":                {"{type: Service, name: api}", webService(ipTargets), webService(publicGroupAnnotation)},
+		"a Service does not share":        {"{type: Service, name: api}", webService(publicGroupAnnotation), webService(ipTargets)},
 		"the scheme of a Service changes": {"{type: Service, name: api}", webService(ipTargets), webService(ipTargets + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{})
-				r.Apply(pods("api", podAddresses[3]), c.before)
+				r.Apply(readyPods("api", podAddresses[3]), c.before)
 				r.Settle(20 * time.Minute)
 				r.Apply(edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", c.endpoint, 1)))
 				r.Settle(20 * time.Minute)
@@ -272,7 +272,7 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 				watch := watchEndpoints(t, r, false)
 				r.Apply(c.after)
 				r.Settle(3 * time.Hour)
-				if !watch.both {
+				if !watch.hadTwoEndpoints {
 					t.Error("the accelerator never leads to both load balancers")
 				}
 				if after := endpointsOf(r); len(before) != 1 || len(after) != 1 || before[0] == after[0] {
@@ -298,7 +298,7 @@ func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 		r.Settle(20 * time.Minute)
 		watchEndpoints(t, r, true)
 		begun := time.Now()
-		r.drop(cluster.KindIngress, "shop", "web")
+		r.deleteObject(cluster.KindIngress, "shop", "web")
 		for ; time.Since(begun) < time.Hour; r.Settle(time.Second) {
 			if obj, _ := r.Store.Get(ingressRef); obj == nil {
 				break

@@ -9,7 +9,7 @@ import (
 
 // webWithReadyPods returns Service web with three pods, of which n are ready.
 func webWithReadyPods(n int) string {
-	text := pods("web", podAddresses[:3]...)
+	text := readyPods("web", podAddresses[:3]...)
 	at := strings.Index(text, "kind: EndpointSlice")
 	return text[:at] + strings.Replace(strings.ReplaceAll(text[at:], "ready: true", "ready: false"), "ready: false", "ready: true", n)
 }
@@ -21,27 +21,27 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		const follows = ", fulcrum.dev/traffic-dial: ready-targets"
-		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge")+follows, webListener))
+		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge")+follows, webListener))
 		c.settle(10 * time.Minute)
 		arn := liveAccelerators(c.owner)[0].ARN
-		c.guest.Apply(sharedEdge(sharedBy(arn)+follows, webListener))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn)+follows, webListener))
 		c.settle(10 * time.Minute)
-		c.want(t, "all pods are ready", guestGroup, ownGroup)
+		c.expectEndpointGroups(t, "all pods are ready", guestEndpointGroup, ownerEndpointGroup)
 		updates := func() (n int) { return c.owner.Emulator.Calls().Count("UpdateEndpointGroup") }
 
 		c.owner.Emulator.Calls().Reset()
 		c.guest.Apply(webWithReadyPods(1))
 		c.settle(15 * time.Minute)
-		c.want(t, "one of three pods of the guest is ready", "80 eu-west-1 dial=40 eu-west-1=128", ownGroup)
+		c.expectEndpointGroups(t, "one of three pods of the guest is ready", "80 eu-west-1 dial=40 eu-west-1=128", ownerEndpointGroup)
 		if n := updates(); n != 3 {
 			t.Errorf("%d changes from 100 to 40 in steps of 20", n)
 		}
 		c.owner.Apply(webWithReadyPods(2))
 		c.settle(15 * time.Minute)
-		c.want(t, "the owner lacks a pod as well", "80 eu-west-1 dial=40 eu-west-1=128", ownGroup)
+		c.expectEndpointGroups(t, "the owner lacks a pod as well", "80 eu-west-1 dial=40 eu-west-1=128", ownerEndpointGroup)
 		c.guest.Apply(webWithReadyPods(3))
 		c.settle(15 * time.Minute)
-		c.want(t, "the guest is ready again, and the owner lacks a pod", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
+		c.expectEndpointGroups(t, "the guest is ready again, and the owner lacks a pod", guestEndpointGroup, "80 us-west-2 dial=70 us-west-2=128")
 		if n := updates(); n != 8 {
 			t.Errorf("%d changes, of which 3 are those of the guest back to 100, and 2 those of the owner", n)
 		}
@@ -54,7 +54,7 @@ func TestTrafficDialFollowsReadyPods(t *testing.T) {
 		// A user sets the dial in AWS, so that both dials are below 100.
 		c.setDial(SecondRegion, 50)
 		c.settle(time.Hour)
-		c.want(t, "both were below 100", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
+		c.expectEndpointGroups(t, "both were below 100", guestEndpointGroup, "80 us-west-2 dial=70 us-west-2=128")
 	})
 }
 
@@ -81,9 +81,9 @@ func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
 		const follows = ", fulcrum.dev/traffic-dial: 'ready-targets,step=30'"
-		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge")+follows, webListener))
+		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge")+follows, webListener))
 		c.settle(10 * time.Minute)
-		c.guest.Apply(sharedEdge(sharedBy(liveAccelerators(c.owner)[0].ARN)+follows, webListener))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(liveAccelerators(c.owner)[0].ARN)+follows, webListener))
 		c.settle(10 * time.Minute)
 		lowered := map[string]bool{}
 		for round := range 12 {
@@ -96,14 +96,14 @@ func TestTrafficDialIs100InOneOfTwoClusters(t *testing.T) {
 				both[(second+round+1)%2].Settle(0)
 				time.Sleep(time.Second)
 				low := 0
-				for _, g := range c.groups() {
+				for _, g := range c.endpointGroups() {
 					if !strings.Contains(g, "dial=100 ") {
 						low++
 						lowered[g] = true
 					}
 				}
 				if low > 1 {
-					t.Fatalf("round %d, second %d: %q", round, second, c.groups())
+					t.Fatalf("round %d, second %d: %q", round, second, c.endpointGroups())
 				}
 			}
 		}
@@ -119,8 +119,8 @@ func TestFlappingPodsRarelyChangeTrafficDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
-		arn := c.share(t)
-		c.guest.Apply(sharedEdge(sharedBy(arn)+", fulcrum.dev/traffic-dial: ready-targets", webListener))
+		arn := c.createSharedAccelerator(t)
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn)+", fulcrum.dev/traffic-dial: ready-targets", webListener))
 		c.settle(10 * time.Minute)
 		c.owner.Emulator.Calls().Reset()
 		for i := range 600 {

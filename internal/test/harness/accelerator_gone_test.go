@@ -18,7 +18,7 @@ func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*Harness){
 		"deletion is held": func(r *Harness) {
-			r.drop(cluster.KindGlobalAccelerator, "edge", "front")
+			r.deleteObject(cluster.KindGlobalAccelerator, "edge", "front")
 			r.Settle(time.Second)
 		},
 		"without finalizer": func(r *Harness) {
@@ -27,14 +27,14 @@ func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 			if err := r.Store.Put(obj); err != nil {
 				t.Fatal(err)
 			}
-			r.drop(cluster.KindGlobalAccelerator, "edge", "front")
+			r.deleteObject(cluster.KindGlobalAccelerator, "edge", "front")
 			r.Settle(time.Minute)
 			if got := r.Orphans(); len(got) != 1 {
 				t.Errorf("orphans %v", got)
 			}
 		},
 		"with a finalizer of another": func(r *Harness) {
-			r.drop(cluster.KindGlobalAccelerator, "edge", "front")
+			r.deleteObject(cluster.KindGlobalAccelerator, "edge", "front")
 			obj := acceleratorObject(r, "edge", "front").DeepCopyObject().(cluster.Object)
 			obj.SetFinalizers([]string{"other.example/finalizer"})
 			if err := r.Store.Put(obj); err != nil {
@@ -63,7 +63,7 @@ func TestConsentCanBeWithdrawnFromOrphanedAccelerator(t *testing.T) {
 				if got := endpointsOf(r); len(got) != 1 {
 					t.Fatalf("%d endpoints with consent", len(got))
 				}
-				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
 				if got := endpointsOf(r); len(got) > 0 {
 					t.Errorf("an endpoint after consent was withdrawn: %v", got)
@@ -87,7 +87,7 @@ func TestAcceleratorsStayWhenTheirCRDIsDeleted(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
 		r.Emulator.Calls().Reset()
-		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Deleting: true}); err != nil {
+		if err := r.Store.SetDefinition(cluster.KindGlobalAccelerator, cluster.Definition{MissingOrDeleting: true}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -132,7 +132,7 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 			if err := r.Store.Put(gone); err != nil {
 				t.Fatal(err)
 			}
-			r.drop(cluster.KindGlobalAccelerator, o.GetNamespace(), o.GetName())
+			r.deleteObject(cluster.KindGlobalAccelerator, o.GetNamespace(), o.GetName())
 		}
 		r.Emulator.Calls().Reset()
 		r.Settle(time.Hour)
@@ -159,7 +159,7 @@ func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
 		r.Emulator.Calls().Reset()
-		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Spec: []string{"name", "tags"}}); err != nil {
+		if err := r.Store.SetDefinition(cluster.KindGlobalAccelerator, cluster.Definition{SpecFields: []string{"name", "tags"}}); err != nil {
 			t.Fatal(err)
 		}
 		r.Apply(accelerator("shop", "edge", ""))
@@ -172,7 +172,7 @@ func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 		if got := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(got, "has no field spec.listeners") {
 			t.Errorf("events: %s", got)
 		}
-		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Spec: []string{"listeners", "name", "tags"}}); err != nil {
+		if err := r.Store.SetDefinition(cluster.KindGlobalAccelerator, cluster.Definition{SpecFields: []string{"listeners", "name", "tags"}}); err != nil {
 			t.Fatal(err)
 		}
 		r.Apply(edgeAccelerator(webListener))

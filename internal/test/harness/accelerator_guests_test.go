@@ -28,7 +28,7 @@ func newTwoClusters(t *testing.T) twoClusters {
 			t.Fatal(err)
 		}
 	}
-	c.guest.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+	c.guest.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 	c.settle(10 * time.Minute)
 	return c
 }
@@ -49,23 +49,27 @@ func sharedEdge(annotation, listeners string) string {
 	return strings.Replace(edgeAccelerator(listeners), "uid: shop-edge", "uid: shop-edge, annotations: {"+annotation+"}", 1)
 }
 
-func guestsOf(names string) string { return fmt.Sprintf("fulcrum.dev/accelerator-guests: %q", names) }
+func guestsAnnotation(names string) string {
+	return fmt.Sprintf("fulcrum.dev/accelerator-guests: %q", names)
+}
 
-func sharedBy(arn string) string { return fmt.Sprintf("fulcrum.dev/shared-accelerator: %q", arn) }
+func sharedAcceleratorAnnotation(arn string) string {
+	return fmt.Sprintf("fulcrum.dev/shared-accelerator: %q", arn)
+}
 
-// share creates the accelerator of the owner and the endpoint group of the guest.
-func (c twoClusters) share(t *testing.T) (arn string) {
+// createSharedAccelerator creates the accelerator of the owner and the endpoint group of the guest.
+func (c twoClusters) createSharedAccelerator(t *testing.T) (arn string) {
 	t.Helper()
-	c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), webListener))
+	c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge"), webListener))
 	c.settle(10 * time.Minute)
 	arn = liveAccelerators(c.owner)[0].ARN
-	c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+	c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 	c.settle(10 * time.Minute)
 	return arn
 }
 
-// groups returns a line "port region dial endpoints" for each endpoint group.
-func (c twoClusters) groups() (out []string) {
+// endpointGroups returns a line "port region dial endpoints" for each endpoint group.
+func (c twoClusters) endpointGroups() (out []string) {
 	for _, a := range liveAccelerators(c.owner) {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
@@ -85,17 +89,17 @@ func (c twoClusters) groups() (out []string) {
 	return out
 }
 
-func (c twoClusters) want(t *testing.T, when string, want ...string) {
+func (c twoClusters) expectEndpointGroups(t *testing.T, when string, want ...string) {
 	t.Helper()
-	if got := c.groups(); !slices.Equal(got, want) {
+	if got := c.endpointGroups(); !slices.Equal(got, want) {
 		t.Errorf("%s: endpoint groups %q, want %q\nowner: %s\nguest: %s", when, got, want,
 			strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"), strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"))
 	}
 }
 
 const (
-	ownGroup   = "80 us-west-2 dial=100 us-west-2=128"
-	guestGroup = "80 eu-west-1 dial=100 eu-west-1=128"
+	ownerEndpointGroup = "80 us-west-2 dial=100 us-west-2=128"
+	guestEndpointGroup = "80 eu-west-1 dial=100 eu-west-1=128"
 )
 
 func deleteEdge(t *testing.T, r *Harness) {
@@ -111,8 +115,8 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
-		arn := c.share(t)
-		c.want(t, "shared", guestGroup, ownGroup)
+		arn := c.createSharedAccelerator(t)
+		c.expectEndpointGroups(t, "shared", guestEndpointGroup, ownerEndpointGroup)
 		ga := acceleratorObject(c.guest, "shop", "edge")
 		if got := readyCondition(ga); got != "True AcceleratorReady" || ga.Status.AcceleratorARN != "" {
 			t.Errorf("the guest shows %s and ARN %q", got, ga.Status.AcceleratorARN)
@@ -126,15 +130,15 @@ func TestTwoClustersShareAnAccelerator(t *testing.T) {
 			t.Errorf("without an edit: %v", got)
 		}
 
-		c.guest.Apply(sharedEdge(sharedBy(arn), strings.Replace(webListener, "name: web}", "name: web, weight: 7}", 1)))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), strings.Replace(webListener, "name: web}", "name: web, weight: 7}", 1)))
 		c.settle(10 * time.Minute)
-		c.want(t, "the guest sets a weight", "80 eu-west-1 dial=100 eu-west-1=7", ownGroup)
-		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), webListener+", "+strings.ReplaceAll(webListener, "80", "8443")))
+		c.expectEndpointGroups(t, "the guest sets a weight", "80 eu-west-1 dial=100 eu-west-1=7", ownerEndpointGroup)
+		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge"), webListener+", "+strings.ReplaceAll(webListener, "80", "8443")))
 		c.settle(10 * time.Minute)
-		c.want(t, "the owner adds a listener", "80 eu-west-1 dial=100 eu-west-1=7", ownGroup, "8443 us-west-2 dial=100 us-west-2=128")
-		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), strings.ReplaceAll(webListener, "80", "8443")))
+		c.expectEndpointGroups(t, "the owner adds a listener", "80 eu-west-1 dial=100 eu-west-1=7", ownerEndpointGroup, "8443 us-west-2 dial=100 us-west-2=128")
+		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge"), strings.ReplaceAll(webListener, "80", "8443")))
 		c.settle(10 * time.Minute)
-		c.want(t, "the owner removes the listener of the guest", "80 eu-west-1 dial=100 eu-west-1=7", "8443 us-west-2 dial=100 us-west-2=128")
+		c.expectEndpointGroups(t, "the owner removes the listener of the guest", "80 eu-west-1 dial=100 eu-west-1=7", "8443 us-west-2 dial=100 us-west-2=128")
 		if texts := strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"); !strings.Contains(texts, "HeldForGuest") || !strings.Contains(texts, "rig/shop/edge (eu-west-1)") {
 			t.Errorf("the owner's events do not name the guest: %s", texts)
 		}
@@ -150,11 +154,11 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := newTwoClusters(t)
-				c.share(t)
+				c.createSharedAccelerator(t)
 				if first == "guest" {
 					deleteEdge(t, c.guest)
 					c.settle(10 * time.Minute)
-					c.want(t, "the guest is deleted", ownGroup)
+					c.expectEndpointGroups(t, "the guest is deleted", ownerEndpointGroup)
 					if acceleratorObject(c.guest, "shop", "edge") != nil {
 						t.Error("the guest's object stays")
 					}
@@ -162,7 +166,7 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 				} else {
 					deleteEdge(t, c.owner)
 					c.settle(10 * time.Minute)
-					c.want(t, "the owner is deleted", guestGroup)
+					c.expectEndpointGroups(t, "the owner is deleted", guestEndpointGroup)
 					if texts := strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"); !strings.Contains(texts, "HeldForGuest") {
 						t.Errorf("the owner's events: %s", texts)
 					}
@@ -170,7 +174,7 @@ func TestDeletionOfASharedAccelerator(t *testing.T) {
 				}
 				c.settle(20 * time.Minute)
 				if got := liveAccelerators(c.owner); len(got) > 0 {
-					t.Errorf("the accelerator stays: %v", c.groups())
+					t.Errorf("the accelerator stays: %v", c.endpointGroups())
 				}
 				for _, r := range []*Harness{c.owner, c.guest} {
 					if acceleratorObject(r, "shop", "edge") != nil {
@@ -188,10 +192,10 @@ func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
-		c.share(t)
+		c.createSharedAccelerator(t)
 		c.owner.Apply(edgeAccelerator(webListener))
 		c.settle(30 * time.Minute) // the comparison with AWS finds that the tag is gone
-		c.want(t, "withdrawn", ownGroup)
+		c.expectEndpointGroups(t, "withdrawn", ownerEndpointGroup)
 		if tags := liveAccelerators(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+SecondRegion] != "" {
 			t.Errorf("tags %v", tags)
 		}
@@ -200,7 +204,7 @@ func TestEndpointGroupOfWithdrawnGuestIsDeleted(t *testing.T) {
 		}
 		deleteEdge(t, c.guest)
 		c.settle(5 * time.Minute)
-		c.want(t, "the guest is deleted", ownGroup)
+		c.expectEndpointGroups(t, "the guest is deleted", ownerEndpointGroup)
 		if acceleratorObject(c.guest, "shop", "edge") != nil {
 			t.Error("the guest's object stays")
 		}
@@ -226,12 +230,12 @@ func TestGuestNeedsConsentOfOwner(t *testing.T) {
 				case "tag":
 					c.owner.Apply(accelerator("shop", "edge", "tags: {fulcrum.dev/guest/"+SecondRegion+": rig/shop/edge}, listeners: ["+webListener+"]"))
 				default:
-					c.owner.Apply(sharedEdge(guestsOf(consent), webListener))
+					c.owner.Apply(sharedEdge(guestsAnnotation(consent), webListener))
 				}
 				c.settle(10 * time.Minute)
 				before := acceleratorState(c.owner)
 				for _, arn := range []string{liveAccelerators(c.owner)[0].ARN, "arn:aws:globalaccelerator::123456789012:accelerator/no-such", "x", strings.Repeat("a", 5000), liveAccelerators(c.owner)[0].ARN + "/listener/1"} {
-					c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+					c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 					c.settle(5 * time.Minute)
 					if got := acceleratorState(c.owner); !slices.Equal(got, before) {
 						t.Fatalf("changed by %q: %q", arn, got)
@@ -256,20 +260,20 @@ func TestGuestKeepsTrafficWithoutOtherEndpointGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
-		arn := c.share(t)
+		arn := c.createSharedAccelerator(t)
 		dialed := func(dial int) string {
 			return strings.Replace(webListener, "endpointGroups: [{", fmt.Sprintf("endpointGroups: [{trafficDialPercentage: %d, ", dial), 1)
 		}
-		c.guest.Apply(sharedEdge(sharedBy(arn), dialed(0)))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), dialed(0)))
 		c.settle(10 * time.Minute)
-		c.want(t, "the owner takes it all", "80 eu-west-1 dial=0 eu-west-1=128", ownGroup)
-		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+		c.expectEndpointGroups(t, "the owner takes it all", "80 eu-west-1 dial=0 eu-west-1=128", ownerEndpointGroup)
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 		c.settle(10 * time.Minute)
-		c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), dialed(20)))
+		c.owner.Apply(sharedEdge(guestsAnnotation(SecondRegion+"=rig/shop/edge"), dialed(20)))
 		c.settle(10 * time.Minute)
-		c.guest.Apply(sharedEdge(sharedBy(arn), dialed(50)))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), dialed(50)))
 		c.settle(10 * time.Minute)
-		c.want(t, "the owner takes a part", guestGroup, "80 us-west-2 dial=20 us-west-2=128")
+		c.expectEndpointGroups(t, "the owner takes a part", guestEndpointGroup, "80 us-west-2 dial=20 us-west-2=128")
 		if texts := strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"); !strings.Contains(texts, "the traffic dial stays at 100") {
 			t.Errorf("the guest's events: %s", texts)
 		}
@@ -298,23 +302,23 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 				t.Errorf("no event has %q: %s", text, texts)
 			}
 		}
-		ours := guestsOf(SecondRegion + "=rig/shop/edge")
+		ours := guestsAnnotation(SecondRegion + "=rig/shop/edge")
 		lists(c.owner, ours, to(80, 9000), at(443))
-		shared := sharedBy(liveAccelerators(c.owner)[0].ARN)
+		shared := sharedAcceleratorAnnotation(liveAccelerators(c.owner)[0].ARN)
 		c.owner.Emulator.Calls().Reset()
 		lists(c.guest, shared, at(80), to(443, 9000))
-		c.want(t, "the owner has the port", "443 "+owner+" us-west-2=128", guestGroup, "80 "+owner+" 80->9000 us-west-2=128")
+		c.expectEndpointGroups(t, "the owner has the port", "443 "+owner+" us-west-2=128", guestEndpointGroup, "80 "+owner+" 80->9000 us-west-2=128")
 		says(c.guest, "spec.listeners[1].endpointGroups[0].portOverrides[0]: endpoint port 9000 is used under another listener by the endpoint group of rig/shop/edge (us-west-2)")
 		lists(c.guest, shared, to(80, 9000), at(443))
-		c.want(t, "the same port under the same listener", "443 eu-west-1 dial=100 eu-west-1=128", "443 "+owner+" us-west-2=128", "80 eu-west-1 dial=100 80->9000 eu-west-1=128", "80 "+owner+" 80->9000 us-west-2=128")
+		c.expectEndpointGroups(t, "the same port under the same listener", "443 eu-west-1 dial=100 eu-west-1=128", "443 "+owner+" us-west-2=128", "80 eu-west-1 dial=100 80->9000 eu-west-1=128", "80 "+owner+" 80->9000 us-west-2=128")
 		lists(c.guest, shared, at(80))
 		lists(c.guest, shared, to(80, 443))
 		says(c.guest, "endpoint port 443 is a port of listener TCP 443 of the accelerator")
 		lists(c.guest, shared, at(80), to(443, 9000))
 		lists(c.owner, ours, at(80), at(443))
-		c.want(t, "the owner gives it up", guest443, "443 "+owner+" us-west-2=128", guestGroup, ownGroup)
+		c.expectEndpointGroups(t, "the owner gives it up", guest443, "443 "+owner+" us-west-2=128", guestEndpointGroup, ownerEndpointGroup)
 		lists(c.owner, ours, to(80, 9000), at(443))
-		c.want(t, "the guest has the port", guest443, "443 "+owner+" us-west-2=128", guestGroup, ownGroup)
+		c.expectEndpointGroups(t, "the guest has the port", guest443, "443 "+owner+" us-west-2=128", guestEndpointGroup, ownerEndpointGroup)
 		says(c.owner, "endpoint port 9000 is used under another listener by the endpoint group of rig/shop/edge (eu-west-1)")
 		for _, e := range c.owner.Emulator.Calls().Entries() {
 			if e.Service == "globalaccelerator" && e.Code != "" {
@@ -330,23 +334,23 @@ func TestGuestOfManuallyCreatedAccelerator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newTwoClusters(t)
-		arn := c.share(t)
+		arn := c.createSharedAccelerator(t)
 		deleteEdge(t, c.guest)
 		c.settle(10 * time.Minute)
 		c.owner.stop() // no controller serves the accelerator any more
 		tags := map[string]string{"fulcrum.dev/guest/" + SecondRegion: "rig/shop/edge", "team": "edge"}
-		c.retag(arn, tags)
+		c.setTags(arn, tags)
 		c.guest.Allow(slices.Concat(shippedPolicies(c.guest.T, c.guest.Emulator), [][]byte{policyFor(arn)})...)
 		c.guest.Settle(20 * time.Minute)
-		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+		c.guest.Apply(sharedEdge(sharedAcceleratorAnnotation(arn), webListener))
 		c.guest.Settle(10 * time.Minute)
-		c.want(t, "tagged by a person", guestGroup, ownGroup)
+		c.expectEndpointGroups(t, "tagged by a person", guestEndpointGroup, ownerEndpointGroup)
 		if got := liveAccelerators(c.owner)[0].Tags; !maps.Equal(got, tags) {
 			t.Errorf("tags %v", got)
 		}
 		deleteEdge(t, c.guest)
 		c.guest.Settle(10 * time.Minute)
-		c.want(t, "the guest is deleted", ownGroup)
+		c.expectEndpointGroups(t, "the guest is deleted", ownerEndpointGroup)
 	})
 }
 
@@ -359,8 +363,8 @@ func policyFor(arn string) []byte {
 	}]}`, arn)
 }
 
-// retag sets the tags of an accelerator, as a user would.
-func (c twoClusters) retag(arn string, tags map[string]string) {
+// setTags sets the tags of an accelerator, as a user would.
+func (c twoClusters) setTags(arn string, tags map[string]string) {
 	w := c.owner.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()

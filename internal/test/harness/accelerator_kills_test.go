@@ -30,7 +30,7 @@ func TestAcceleratorSurvivesKillAtAnyCall(t *testing.T) {
 	var want []string
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
-		want = acceleratorLifecycle(t, func(c fault.Call) fault.Action { count(c, &calls); return fault.Action{} }, nil)
+		want = acceleratorLifecycle(t, func(c fault.Call) fault.Action { countMutation(c, &calls); return fault.Action{} }, nil)
 	})
 	if calls < 20 {
 		t.Fatalf("the lifecycle of the accelerator takes %d calls only", calls)
@@ -50,15 +50,15 @@ func acceleratorLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with
 	r.Emulator.Faults().SetHook(hook)
 	for _, doc := range acceleratorEdits {
 		r.Apply(doc)
-		r.alive(time.Hour)
+		r.settleWithRestarts(time.Hour)
 		out = append(out, acceleratorState(r)...)
 	}
-	r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
-	r.alive(time.Hour)
+	r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
+	r.settleWithRestarts(time.Hour)
 	if left := acceleratorState(r); len(left) > 0 {
 		t.Fatalf("left behind: %v", left)
 	}
-	if d := cmp.Diff(before, withoutGroup(r.State())); d != "" {
+	if d := cmp.Diff(before, withoutAcceleratorSecurityGroup(r.State())); d != "" {
 		t.Fatalf("load balancers were changed (-before +after):\n%s", d)
 	}
 	return out

@@ -12,24 +12,24 @@ import (
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
-// watched is a source that hides objects of other namespaces, as with --watch-namespace.
-type watched struct {
+// namespaceSource is a source that hides objects of other namespaces, as with --watch-namespace.
+type namespaceSource struct {
 	cluster.Source
-	only *string
+	namespace *string
 }
 
-func (w watched) isUnwatchedNamespace(namespace string) bool {
-	return *w.only != "" && namespace != "" && namespace != *w.only
+func (w namespaceSource) isUnwatchedNamespace(namespace string) bool {
+	return *w.namespace != "" && namespace != "" && namespace != *w.namespace
 }
 
-func (w watched) Get(ref cluster.Ref) (cluster.Object, error) {
+func (w namespaceSource) Get(ref cluster.Ref) (cluster.Object, error) {
 	if w.isUnwatchedNamespace(ref.Namespace) {
 		return nil, nil
 	}
 	return w.Source.Get(ref)
 }
 
-func (w watched) List(q cluster.Query) ([]cluster.Object, error) {
+func (w namespaceSource) List(q cluster.Query) ([]cluster.Object, error) {
 	all, err := w.Source.List(q)
 	return slices.DeleteFunc(slices.Clone(all), func(o cluster.Object) bool { return w.isUnwatchedNamespace(o.GetNamespace()) }), err
 }
@@ -48,8 +48,8 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				only := ""
 				r := newAcceleratorHarness(t, Options{
-					Source:      func(s cluster.Source) cluster.Source { return watched{s, &only} },
-					Accelerator: func(o *accelerators.Options) { o.Watched = only },
+					Source:      func(s cluster.Source) cluster.Source { return namespaceSource{s, &only} },
+					Accelerator: func(o *accelerators.Options) { o.WatchedNamespace = only },
 				})
 				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), accelerator("edge", "front", listenerTo(endpoint(r))), edgeAccelerator(webListener))
 				r.Settle(10 * time.Minute)
@@ -83,7 +83,7 @@ func TestAcceleratorsWithWatchNamespace(t *testing.T) {
 				if got := endpointsOf(r); len(got) != 3 {
 					t.Errorf("endpoints once all is read: %v", got)
 				}
-				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
 				if got := endpointsOf(r); len(got) != 1 {
 					t.Errorf("endpoints after consent was withdrawn: %v", got)
@@ -134,7 +134,7 @@ func TestQuotaOfAccelerators(t *testing.T) {
 		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=5") {
 			t.Errorf("an edit of another does not take effect in %s: %s", time.Since(begun), state)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "more1") // one without an accelerator is deleted at once
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "more1") // one without an accelerator is deleted at once
 		r.Settle(time.Minute)
 		if obj := acceleratorObject(r, "shop", "more1"); obj != nil {
 			t.Errorf("the object of an accelerator that was never made is still there: %v", obj.Finalizers)

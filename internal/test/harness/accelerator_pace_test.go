@@ -63,7 +63,7 @@ func TestFrequentEditsOfAcceleratorCostFewCalls(t *testing.T) {
 		}
 		r.Apply(weightedAccelerator(77))
 		r.Settle(time.Second)
-		r.drop(cluster.KindReferenceGrant, "shop", "edge")
+		r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 		r.Settle(2 * time.Second)
 		if left := slices.DeleteFunc(acceleratorState(r), func(l string) bool {
 			return !strings.HasPrefix(l, "k8s_edge_front_") || !strings.Contains(l, " endpoint ")

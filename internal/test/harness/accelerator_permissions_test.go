@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permittedLife returns a harness with the given policies in which an accelerator was created, changed and emptied.
-func permittedLife(t *testing.T, policies ...[]byte) *Harness {
+// runLifecycleWithPolicies returns a harness with the given policies in which an accelerator was created, changed and emptied.
+func runLifecycleWithPolicies(t *testing.T, policies ...[]byte) *Harness {
 	t.Helper()
 	shipped, err := iam.PolicyOf("aws")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newAcceleratorHarness(t, Options{Drift: true, Policies: append([][]byte{shipped, iam.Optional}, policies...)})
+	r := newAcceleratorHarness(t, Options{Drift: true, Policies: append([][]byte{shipped, iam.OptionalPolicy}, policies...)})
 	for _, doc := range acceleratorEdits {
 		r.Apply(doc)
 		r.Settle(20 * time.Minute)
@@ -43,8 +43,8 @@ func TestMissingAcceleratorPermissionIsReported(t *testing.T) {
 	t.Run("with all", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			r := permittedLife(t, iam.Accelerators)
-			r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+			r := runLifecycleWithPolicies(t, iam.AcceleratorsPolicy)
+			r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 			r.Settle(time.Hour)
 			for denied := range r.Emulator.Denials() {
 				t.Errorf("denied: %s", denied)
@@ -54,13 +54,13 @@ func TestMissingAcceleratorPermissionIsReported(t *testing.T) {
 			}
 		})
 	})
-	for _, s := range rights.Accelerators {
+	for _, s := range rights.AcceleratorStatements {
 		for _, a := range seeds.Spread(2, s.Actions) {
 			t.Run(s.Sid+" "+a.Name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					r := permittedLife(t, rights.AcceleratorPolicy(s.Sid, a.Name))
-					r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+					r := runLifecycleWithPolicies(t, rights.AcceleratorPolicy(s.Sid, a.Name))
+					r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 					r.Settle(time.Hour)
 					texts := strings.Join(eventsOf(r, "shop", "edge"), "\n")
 					if !strings.Contains(texts, a.Name) {

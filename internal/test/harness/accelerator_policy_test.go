@@ -23,9 +23,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// acceleratorLife makes the calls of the controller that create, change and delete an accelerator, with the policies
+// makeAcceleratorCalls makes the calls of the controller that create, change and delete an accelerator, with the policies
 // of the test. After a denied call it continues with other credentials. It returns the errors of the denied calls.
-func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
+func makeAcceleratorCalls(t *testing.T, r *Harness) (denied []string) {
 	t.Helper()
 	ctx, cfg := t.Context(), AWSConfig(r.Emulator)
 	balancer, err := elb.NewFromConfig(cfg).CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String("web"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.World.Public[:2], SecurityGroups: []string{r.World.ExtraSG}})
@@ -58,13 +58,13 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 		return false
 	}
 	// call repeats a denied call with other credentials, so that the lifecycle continues.
-	accelerator := call(note, func(c *ga.Client) (*ga.CreateAcceleratorOutput, error) {
+	accelerator := callWithFallback(note, func(c *ga.Client) (*ga.CreateAcceleratorOutput, error) {
 		return c.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), Tags: both, Enabled: aws.Bool(true)})
 	}, api, other).Accelerator.AcceleratorArn
-	listener := call(note, func(c *ga.Client) (*ga.CreateListenerOutput, error) {
+	listener := callWithFallback(note, func(c *ga.Client) (*ga.CreateListenerOutput, error) {
 		return c.CreateListener(ctx, &ga.CreateListenerInput{AcceleratorArn: accelerator, Protocol: gatypes.ProtocolTcp, PortRanges: ports(443)})
 	}, api, other).Listener.ListenerArn
-	group := call(note, func(c *ga.Client) (*ga.CreateEndpointGroupOutput, error) {
+	group := callWithFallback(note, func(c *ga.Client) (*ga.CreateEndpointGroupOutput, error) {
 		return c.CreateEndpointGroup(ctx, &ga.CreateEndpointGroupInput{ListenerArn: listener, EndpointGroupRegion: aws.String(RegionOf(r.Emulator))})
 	}, api, other).EndpointGroup.EndpointGroupArn
 	for _, step := range []func(*ga.Client) error{
@@ -110,15 +110,15 @@ func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
 			return errorOf(c.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: accelerator}))
 		},
 	} {
-		call(note, func(c *ga.Client) (struct{}, error) { return struct{}{}, step(c) }, api, other)
+		callWithFallback(note, func(c *ga.Client) (struct{}, error) { return struct{}{}, step(c) }, api, other)
 	}
 	return denied
 }
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// call makes a call with the first client and, if it is denied, with the second one.
-func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first, second *ga.Client) T {
+// callWithFallback makes a call with the first client and, if it is denied, with the second one.
+func callWithFallback[T any](note func(error) bool, make func(*ga.Client) (T, error), first, second *ga.Client) T {
 	out, err := make(first)
 	if note(err) {
 		return out
@@ -131,10 +131,10 @@ func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first,
 
 // withAcceleratorPolicy creates, changes and deletes an accelerator with an IAM policy, and returns the denied calls
 // and the permissions that were used.
-func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.Used]int) {
+func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.UsedPermission]int) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), policy}})
-		denied, used = acceleratorLife(t, r), r.Emulator.Permissions()
+		denied, used = makeAcceleratorCalls(t, r), r.Emulator.Permissions()
 	})
 	return denied, used
 }
@@ -147,9 +147,9 @@ func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 	for _, d := range denied {
 		t.Error(d)
 	}
-	for _, s := range rights.Accelerators {
+	for _, s := range rights.AcceleratorStatements {
 		for _, a := range s.Actions {
-			if used[authz.Used{Sid: s.Sid, Action: a.Name}] == 0 {
+			if used[authz.UsedPermission{Sid: s.Sid, Action: a.Name}] == 0 {
 				t.Errorf("%s %s is not used by any of %v", s.Sid, a.Name, slices.Collect(maps.Keys(used)))
 			}
 		}
@@ -160,7 +160,7 @@ func TestAcceleratorPolicyIsMinimal(t *testing.T) {
 // names the permission.
 func TestWithoutPermissionOfAccelerators(t *testing.T) {
 	t.Parallel()
-	for _, s := range rights.Accelerators {
+	for _, s := range rights.AcceleratorStatements {
 		for _, a := range s.Actions {
 			t.Run(s.Sid+"/"+a.Name, func(t *testing.T) {
 				denied, _ := withAcceleratorPolicy(t, rights.AcceleratorPolicy(s.Sid, a.Name))
@@ -221,7 +221,7 @@ func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 		act(`name: renamed, listeners: [` + group(other, `endpoints: [`+endpoint+`]`) + `]`)
 		r.Start() // and reads the existing accelerator
 		act(`name: renamed`)
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 		r.Settle(time.Hour)
 		if left := acceleratorState(r); len(left) > 0 {
 			t.Error(left)
@@ -230,9 +230,9 @@ func TestControllerNeedsOnlyAcceleratorPolicy(t *testing.T) {
 			t.Error(denied)
 		}
 		used := r.Emulator.Permissions()
-		for _, s := range rights.Accelerators {
+		for _, s := range rights.AcceleratorStatements {
 			for _, a := range s.Actions {
-				if used[authz.Used{Sid: s.Sid, Action: a.Name}] == 0 {
+				if used[authz.UsedPermission{Sid: s.Sid, Action: a.Name}] == 0 {
 					t.Errorf("%s %s is not used", s.Sid, a.Name)
 				}
 			}

@@ -109,7 +109,7 @@ func TestAcceleratorNeedsConsentForEndpoints(t *testing.T) {
 				if got := readyCondition(acceleratorObject(r, "edge", "front")); got != "True AcceleratorReady" {
 					t.Errorf("Ready is %s", got)
 				}
-				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
 				if got := endpointsOf(r); len(got) > 0 {
 					t.Errorf("an endpoint after consent was withdrawn: %v", got)
@@ -125,7 +125,7 @@ func TestForgedStatusIsNoEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})
-		host := host(r)
+		host := ingressHostname(r)
 		service := func(name, class, finalizers string) string {
 			return fmt.Sprintf(`
 apiVersion: v1
@@ -166,8 +166,8 @@ func acceleratorClient(r *Harness) *ga.Client {
 	return ga.NewFromConfig(AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" })
 }
 
-// made creates an accelerator without the controller.
-func made(r *Harness, name string, tags map[string]string) string {
+// createAccelerator creates an accelerator without the controller.
+func createAccelerator(r *Harness, name string, tags map[string]string) string {
 	r.T.Helper()
 	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
 	for k, v := range tags {
@@ -209,7 +209,7 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{})
-				victim := made(r, "victim", of)
+				victim := createAccelerator(r, "victim", of)
 				seen := func() (out []string) {
 					for _, l := range acceleratorState(r) {
 						if strings.Contains(l, "victim") {
@@ -231,7 +231,7 @@ func TestForgedAcceleratorARNIsIgnored(t *testing.T) {
 					t.Errorf("there are %d accelerators, want two", n)
 				}
 				setStatusARN(r, "shop", "edge", victim)
-				r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+				r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 				r.Settle(30 * time.Minute)
 				if d := cmp.Diff(before, seen()); d != "" {
 					t.Errorf("the victim was changed: %s", d)

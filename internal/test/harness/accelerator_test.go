@@ -21,7 +21,7 @@ func newAcceleratorHarness(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	opt.Accelerators = true
 	r := shopWith(t, opt)
-	r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 	r.Settle(10 * time.Minute)
 	return r
 }
@@ -49,7 +49,7 @@ func acceleratorState(r *Harness) (out []string) {
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, RegionOf(r.Emulator))
-	names := r.names(p)
+	names := r.nameReplacer(p)
 	for _, a := range w.AcceleratorState(Account).Accelerators {
 		out = append(out, fmt.Sprintf("accelerator %s %s enabled=%t %v", a.Name, a.Addressing, a.Enabled, a.Tags))
 		for _, l := range a.Listeners {
@@ -124,7 +124,7 @@ func TestAcceleratorLifecycle(t *testing.T) {
 		if calls := mutations(r); len(calls) > 0 {
 			t.Errorf("calls without a change: %v", calls)
 		}
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 		r.Settle(30 * time.Minute)
 		if left := acceleratorState(r); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
@@ -132,15 +132,15 @@ func TestAcceleratorLifecycle(t *testing.T) {
 		if ga := acceleratorObject(r, "shop", "edge"); ga != nil {
 			t.Errorf("the object is still there: %v", ga.Finalizers)
 		}
-		if d := cmp.Diff(before, withoutGroup(r.State())); d != "" {
+		if d := cmp.Diff(before, withoutAcceleratorSecurityGroup(r.State())); d != "" {
 			t.Errorf("load balancers were changed: %s", d)
 		}
 	})
 }
 
-// withoutGroup removes the security group that AWS creates for the ENIs of accelerators and does not delete with
-// them.
-func withoutGroup(state []string) []string {
+// withoutAcceleratorSecurityGroup removes the security group that AWS creates for the ENIs of accelerators and does not
+// delete with them.
+func withoutAcceleratorSecurityGroup(state []string) []string {
 	return slices.DeleteFunc(state, func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) })
 }
 

@@ -44,12 +44,12 @@ func awaitSettled(t *testing.T, r *Harness) {
 	}
 }
 
-const prefix = "alb.ingress.kubernetes.io/"
+const annotationPrefix = "alb.ingress.kubernetes.io/"
 
-func annotated(pairs ...string) string {
+func ingressAnnotations(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
-		fmt.Fprintf(&b, `, %s%s: '%s'`, prefix, pairs[i], pairs[i+1])
+		fmt.Fprintf(&b, `, %s%s: '%s'`, annotationPrefix, pairs[i], pairs[i+1])
 	}
 	return b.String()
 }
@@ -58,14 +58,14 @@ func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...))
 		for _, act := range []struct{ annotations, want string }{
-			{annotated("wafv2-acl-name", "rig", "shield-advanced-protection", "true"), "acl rig, managed by aws-load-balancer-controller"},
+			{ingressAnnotations("wafv2-acl-name", "rig", "shield-advanced-protection", "true"), "acl rig, managed by aws-load-balancer-controller"},
 			{"", "acl rig, managed by aws-load-balancer-controller"}, // an annotation that is not set changes nothing
-			{annotated("wafv2-acl-name", "none", "shield-advanced-protection", "false"), "acl "},
-			{annotated("wafv2-acl-arn", r.World.WebACL), "acl rig"},
+			{ingressAnnotations("wafv2-acl-name", "none", "shield-advanced-protection", "false"), "acl "},
+			{ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "acl rig"},
 		} {
-			r.Apply(ingressOf(act.annotations, "/=web"))
+			r.Apply(webIngress(act.annotations, "/=web"))
 			awaitSettled(t, r)
 			if got := attachedAddons(r); got != act.want {
 				t.Errorf("with %q want %q, got %q", act.annotations, act.want, got)
@@ -74,7 +74,7 @@ func TestWebACLAndShieldProtectionFollowAnnotations(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		r.Start()
 		awaitSettled(t, r)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
@@ -84,7 +84,7 @@ func TestNoCallsToUnconfiguredServices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		awaitSettled(t, r)
 		for op := range r.Emulator.Calls().Counts() {
 			if strings.HasPrefix(op, "waf") || strings.HasPrefix(op, "shield") {
@@ -106,13 +106,13 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, live %t", name, live), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 					if live {
-						r.Apply(ingressOf("", "/=web"))
+						r.Apply(webIngress("", "/=web"))
 						awaitSettled(t, r)
 					}
 					r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: action})
-					r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web", "/api=api"))
+					r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "/=web", "/api=api"))
 					r.Settle(10 * time.Minute)
 					if got := hasRule(r.State(), "/api"); got != live {
 						t.Errorf("served: %t", got)
@@ -120,7 +120,7 @@ func TestWAFFailureDoesNotStopTraffic(t *testing.T) {
 					if !live && len(statusNames(r, "web")) > 0 {
 						t.Errorf("the status shows a load balancer that is not open: %v", statusNames(r, "web"))
 					}
-					if len(warnings(r)["web"]) == 0 {
+					if len(warningsByObject(r)["web"]) == 0 {
 						t.Error("no warning")
 					}
 					r.Emulator.Faults().Reset()
@@ -155,22 +155,22 @@ func TestLoadBalancerWithMissingWebACLARNIsNotOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		missing := strings.Replace(r.World.WebACL, "/rig/", "/missing/", 1)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("wafv2-acl-arn", missing), "/=web"))
 		r.Settle(10 * time.Minute)
 		r.Start()
 		r.Settle(10 * time.Minute)
-		if state := r.State(); hasRule(state, "/*") || len(statusNames(r, "web")) > 0 || len(with(state, "listener ")) > 0 {
+		if state := r.State(); hasRule(state, "/*") || len(statusNames(r, "web")) > 0 || len(linesWith(state, "listener ")) > 0 {
 			t.Errorf("it is served unguarded: %v", state)
 		}
-		if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "WebACLNotFound: wafv2-acl-arn: AWS refuses \""+missing+"\": no such web ACL exists in this region; the load balancer is not opened") {
+		if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "WebACLNotFound: wafv2-acl-arn: AWS refuses \""+missing+"\": no such web ACL exists in this region; the load balancer is not opened") {
 			t.Errorf("warnings: %s", w)
 		}
-		r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "/=web"))
 		awaitSettled(t, r)
 		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
 			t.Errorf("after the correction: %s, status %v", got, statusNames(r, "web"))
 		}
-		r.Apply(ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("wafv2-acl-arn", missing), "/=web"))
 		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); got != "acl rig" || !hasRule(r.State(), "/*") {
 			t.Errorf("a live load balancer loses its web ACL: %s", got)
@@ -182,17 +182,17 @@ func TestLoadBalancerWithMissingWebACLNameIsNotCreated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("wafv2-acl-name", "missing"), "/=web"))
 		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); got != "no load balancer" {
 			t.Errorf("want none, got one with %s", got)
 		}
-		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "WebACLNotFound") {
+		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "WebACLNotFound") {
 			t.Errorf("warnings: %s", w)
 		}
-		r.Apply(ingressOf(annotated("wafv2-acl-name", "rig"), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("wafv2-acl-name", "rig"), "/=web"))
 		awaitSettled(t, r)
-		r.Apply(ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("wafv2-acl-name", "missing"), "/=web"))
 		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); got != "acl rig" {
 			t.Errorf("a live load balancer loses its web ACL: %s", got)
@@ -208,12 +208,12 @@ func TestMissingShieldSubscriptionDoesNotStopLoadBalancer(t *testing.T) {
 		w.Lock()
 		w.Partition(Account, "us-east-1").Shield.Subscribed = time.Time{}
 		w.Unlock()
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("shield-advanced-protection", "true"), "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("shield-advanced-protection", "true"), "/=web"))
 		awaitSettled(t, r)
 		if got := attachedAddons(r); got != "acl " {
 			t.Errorf("got %s", got)
 		}
-		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "ServiceUnavailable") {
+		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "ServiceUnavailable") {
 			t.Errorf("warnings: %s", w)
 		}
 	})
@@ -225,15 +225,15 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 		r := newShop(t)
 		client := elb.NewFromConfig(AWSConfig(r.Emulator))
 		verify := func(store string) string {
-			return annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
+			return ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
 				"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"`+store+`"}]`)
 		}
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(verify("clients"), "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(verify("clients"), "/=web"))
 		r.Settle(2 * time.Minute)
 		if got := attachedAddons(r); got != "no load balancer" {
 			t.Errorf("clients are let in unchecked: %s", got)
 		}
-		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "TrustStoreNotFound") {
+		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "TrustStoreNotFound") {
 			t.Errorf("warnings: %s", w)
 		}
 		out, err := client.CreateTrustStore(t.Context(), &elb.CreateTrustStoreInput{
@@ -259,17 +259,17 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 		if got := store(); got != want {
 			t.Fatalf("want trust store %s, got %q", want, got)
 		}
-		r.Apply(ingressOf(verify("elsewhere"), "/=web"))
+		r.Apply(webIngress(verify("elsewhere"), "/=web"))
 		r.Settle(2 * time.Minute)
 		if got := store(); got != want {
 			t.Errorf("an unknown name changes the trust store to %q", got)
 		}
-		r.Apply(ingressOf(verify("clients"), "/=web"))
+		r.Apply(webIngress(verify("clients"), "/=web"))
 		awaitSettled(t, r)
 		r.Emulator.Calls().Reset()
 		r.Start()
 		awaitSettled(t, r)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
@@ -279,14 +279,14 @@ func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
-			ingressOf(annotated("conditions.api", `[{"field":"source-ip","sourceIpConfig":{"values":["10.0.0.0/8","11.0.0.0/8","12.0.0.0/8","13.0.0.0/8"]}}]`), "/=web", "/api=api"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]),
+			webIngress(ingressAnnotations("conditions.api", `[{"field":"source-ip","sourceIpConfig":{"values":["10.0.0.0/8","11.0.0.0/8","12.0.0.0/8","13.0.0.0/8"]}}]`), "/=web", "/api=api"))
 		awaitSettled(t, r)
 		state := strings.Join(r.State(), "\n")
 		if !hasRule(r.State(), "/*") || !strings.Contains(state, `"/api"`) || !strings.Contains(state, "503") {
 			t.Errorf("want the other rule, and a 503 in place of the large one:\n%s", state)
 		}
-		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "RuleTooLarge") {
+		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "RuleTooLarge") {
 			t.Errorf("warnings: %s", w)
 		}
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {

@@ -18,7 +18,7 @@ import (
 func TestEndpointStaysDuringAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := adoptHarness(t, Options{Accelerators: true})
+		r := newAdoptionHarness(t, Options{Accelerators: true})
 		r.Apply(adoptedGroup, adoptingRoutes)
 		r.Settle(time.Hour)
 		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: a}`)))
@@ -34,10 +34,10 @@ func TestEndpointStaysDuringAdoption(t *testing.T) {
 				t.Errorf("%s (-before +after):\n%s", step, d)
 			}
 		}
-		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 		same("adopted")
 		r.expectOwner(model.ALBGateway, "adopted")
-		r.edit("a", func(o *networkingv1.Ingress) { o.Annotations["alb.ingress.kubernetes.io/group.order"] = "7" })
+		r.editIngress("a", func(o *networkingv1.Ingress) { o.Annotations["alb.ingress.kubernetes.io/group.order"] = "7" })
 		same("an edit of the Ingress")
 		r.Kill()
 		r.Start()
@@ -50,8 +50,8 @@ func TestEndpointStaysDuringAdoption(t *testing.T) {
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: a}, {type: Gateway, name: edge}`)))
 		same("the Gateway is an endpoint too")
-		r.drop("Ingress", "shop", "a")
-		r.drop("Ingress", "shop", "b")
+		r.deleteObject("Ingress", "shop", "a")
+		r.deleteObject("Ingress", "shop", "b")
 		same("released")
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-const evil = `
+const evilNamespace = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: evil}
@@ -27,13 +27,13 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 `
 
 // adoptedShop returns a shop with IngressGroup g, whose load balancer a Gateway has adopted if taken is true.
-func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
+func adoptedShop(t *testing.T, opt Options, taken bool) *adoptionHarness {
 	t.Helper()
-	r := adoptHarness(t, opt)
-	r.Apply(evil, adoptedGroup, adoptingRoutes)
+	r := newAdoptionHarness(t, opt)
+	r.Apply(evilNamespace, adoptedGroup, adoptingRoutes)
 	r.Settle(time.Hour)
 	if taken {
-		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 		r.Settle(time.Hour)
 		r.expectOwner(model.ALBGateway, "adopt")
 	}
@@ -47,19 +47,19 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 	for name, value := range map[string]string{
 		"group": "ingress-group/g", "ingress": "ingress/shop/solo", "own namespace": "ingress/solo", "service": "service/shop/web", "nothing": "ingress-group/none",
 	} {
-		for _, dry := range []string{"", dryRun} {
+		for _, dry := range []string{"", dryRunAnnotation} {
 			t.Run(name+dry, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					runs := 0
-					r := adoptedShop(t, Options{Ran: func(string, error) { runs++ }}, false)
+					r := adoptedShop(t, Options{AfterRun: func(string, error) { runs++ }}, false)
 					r.Apply(strings.Replace(adoptedMember("shop", "solo", "/solo", ""), ", alb.ingress.kubernetes.io/group.name: g", "", 1))
 					r.Settle(time.Hour)
 					before := r.State()
 					r.Emulator.Calls().Reset()
 					r.Apply(gatewayOf("evil", "edge", "fulcrum.dev/adopt: "+value+dry), routeTo("evil", "a", "edge", "/a", "web"))
 					r.Settle(time.Hour)
-					if n := r.Emulator.Calls().Mutating(); n > 0 {
+					if n := r.Emulator.Calls().CountMutating(); n > 0 {
 						t.Errorf("%d changes: %v", n, r.Emulator.Calls().Counts())
 					}
 					runs = 0
@@ -74,7 +74,7 @@ func TestGatewayWithoutConsentAdoptsNothing(t *testing.T) {
 							t.Errorf("the Gateway shows %q: %s", secret, text)
 						}
 					}
-					r.drop(cluster.KindGateway, "evil", "edge")
+					r.deleteObject(cluster.KindGateway, "evil", "edge")
 					r.Settle(time.Hour)
 					if d := cmp.Diff(before, r.State()); d != "" {
 						t.Errorf("something is changed:\n%s", d)
@@ -91,8 +91,8 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		r := adoptedShop(t, Options{Ran: func(string, error) { runs++ }}, false)
-		r.Apply(gatewayOf("shop", "edge", adoptsGroup), gatewayOf("shop", "other", adoptsGroup),
+		r := adoptedShop(t, Options{AfterRun: func(string, error) { runs++ }}, false)
+		r.Apply(gatewayOf("shop", "edge", adoptAnnotation), gatewayOf("shop", "other", adoptAnnotation),
 			routeTo("shop", "oa", "other", "/a", "web")+routeTo("shop", "ob", "other", "/b", "api"))
 		r.Settle(time.Hour)
 		r.expectOwner(model.ALBGateway, "adopt")
@@ -107,7 +107,7 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("the other one changes something:\n%s", d)
 		}
-		r.dropAll(cluster.KindGateway)
+		r.deleteAll(cluster.KindGateway)
 		r.Settle(time.Hour)
 		r.expectOwner(model.Ingress, "give back")
 	})
@@ -117,20 +117,22 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 // were deleted cannot get the load balancer that a Gateway has adopted.
 func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(r *adopting){
-		"annotation off": func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-") },
-		"dry-run":        func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") },
-		"another name":   func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
-		"nothing":        func(*adopting) {},
-		"deleted":        func(r *adopting) { r.drop(cluster.KindGateway, "shop", "edge") },
+	for name, act := range map[string]func(r *adoptionHarness){
+		"annotation off": func(r *adoptionHarness) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-") },
+		"dry-run":        func(r *adoptionHarness) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") },
+		"another name": func(r *adoptionHarness) {
+			annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/other")
+		},
+		"nothing": func(*adoptionHarness) {},
+		"deleted": func(r *adoptionHarness) { r.deleteObject(cluster.KindGateway, "shop", "edge") },
 	} {
-		for _, claim := range []string{"", byEdge} {
+		for _, claim := range []string{"", consentToEdge} {
 			t.Run(name+claim, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					r := adoptedShop(t, Options{}, true)
 					arn := r.arns()[0]
-					r.dropAll(cluster.KindIngress)
+					r.deleteAll(cluster.KindIngress)
 					r.Settle(time.Hour)
 					r.expectOwner(model.ALBGateway, "release")
 					r.Apply(strings.Replace(adoptedMember("evil", "x", "/a", claim), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1))
@@ -172,9 +174,9 @@ func TestNewMembersCannotClaimAdoptedLoadBalancer(t *testing.T) {
 func TestLongNamesAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := adoptHarness(t, Options{})
+		r := newAdoptionHarness(t, Options{})
 		long := strings.Repeat("a123456789", 25)
-		r.Apply(strings.Replace(adoptedMember("shop", long, "/a", byEdge), ", alb.ingress.kubernetes.io/group.name: g", "", 1),
+		r.Apply(strings.Replace(adoptedMember("shop", long, "/a", consentToEdge), ", alb.ingress.kubernetes.io/group.name: g", "", 1),
 			routeTo("shop", "a", "edge", "/a", "web"))
 		r.Settle(time.Hour)
 		before := r.State()
@@ -189,46 +191,46 @@ func TestLongNamesAreNotAdopted(t *testing.T) {
 	})
 }
 
-// squatters are Ingresses of another namespace that claim to be members of IngressGroup g.
-var squatters = map[string]string{
+// falseMembers are Ingresses of another namespace that claim to be members of IngressGroup g.
+var falseMembers = map[string]string{
 	"accepted":      adoptedMember("evil", "x", "/a", ""),
-	"consenting":    adoptedMember("evil", "x", "/a", byEdge),
-	"no class":      strings.Replace(squatter, "ingressClassName: alb", "ingressClassName: none", 1),
-	"another class": strings.Replace(squatter, "ingressClassName: alb", "ingressClassName: other", 1),
-	"blocked":       strings.Replace(squatter, "group.name: g", `group.name: g, alb.ingress.kubernetes.io/group.order: "x", alb.ingress.kubernetes.io/listen-ports: "["`, 1),
-	"everything":    strings.Replace(squatter, "group.name: g", `group.name: g, alb.ingress.kubernetes.io/scheme: odd, alb.ingress.kubernetes.io/subnets: none`, 1),
-	"finalizer": strings.Replace(strings.Replace(squatter, "alb.ingress.kubernetes.io/group.name: g", "a: b", 1),
+	"consenting":    adoptedMember("evil", "x", "/a", consentToEdge),
+	"no class":      strings.Replace(falseMember, "ingressClassName: alb", "ingressClassName: none", 1),
+	"another class": strings.Replace(falseMember, "ingressClassName: alb", "ingressClassName: other", 1),
+	"blocked":       strings.Replace(falseMember, "group.name: g", `group.name: g, alb.ingress.kubernetes.io/group.order: "x", alb.ingress.kubernetes.io/listen-ports: "["`, 1),
+	"everything":    strings.Replace(falseMember, "group.name: g", `group.name: g, alb.ingress.kubernetes.io/scheme: odd, alb.ingress.kubernetes.io/subnets: none`, 1),
+	"finalizer": strings.Replace(strings.Replace(falseMember, "alb.ingress.kubernetes.io/group.name: g", "a: b", 1),
 		"[group.ingress", "[example.com/stay, group.ingress", 1),
 }
 
-var squatter = strings.Replace(adoptedMember("evil", "x", "/a", byEdge), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1)
+var falseMember = strings.Replace(adoptedMember("evil", "x", "/a", consentToEdge), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1)
 
 // TestForgedMembersDoNotBlockAdoptingGateway checks that no object that claims to be a member of the IngressGroup
 // prevents that a Gateway with its load balancer is edited, released or deleted.
 func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 	t.Parallel()
-	for name, doc := range squatters {
+	for name, doc := range falseMembers {
 		for _, deleting := range []bool{false, true} {
 			for _, released := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, deleting %t, released %t", name, deleting, released), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						runs := 0
-						r := adoptedShop(t, Options{Ran: func(string, error) { runs++ }}, true)
+						r := adoptedShop(t, Options{AfterRun: func(string, error) { runs++ }}, true)
 						arn := r.arns()[0]
 						squat := func() {
 							r.Apply(doc, "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\nspec: {controller: example.com/other}\n")
 							r.Settle(time.Minute)
 							if deleting {
-								r.dropIf(cluster.KindIngress, "evil", "x")
+								r.deleteIfExists(cluster.KindIngress, "evil", "x")
 							}
 							r.Settle(10 * time.Minute)
 						}
 						if !released {
 							squat()
 						}
-						r.dropIf(cluster.KindIngress, "shop", "a")
-						r.dropIf(cluster.KindIngress, "shop", "b")
+						r.deleteIfExists(cluster.KindIngress, "shop", "a")
+						r.deleteIfExists(cluster.KindIngress, "shop", "b")
 						r.Settle(10 * time.Minute)
 						for _, name := range []string{"a", "b"} {
 							if !r.isDeleted(cluster.KindIngress, "shop", name) {
@@ -242,7 +244,7 @@ func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 						r.Settle(10 * time.Minute)
 						r.Apply(routeTo("shop", "c", "edge", "/c", "api"))
 						r.Settle(10 * time.Minute)
-						if a, c := r.answer("/a"), r.answer("/c"); c != "c" {
+						if a, c := r.servicesOfPath("/a"), r.servicesOfPath("/c"); c != "c" {
 							t.Errorf("/a is answered by %q, /c by %q", a, c)
 						}
 						w := r.Emulator.Store()
@@ -257,7 +259,7 @@ func TestForgedMembersDoNotBlockAdoptingGateway(t *testing.T) {
 						if runs > 30 {
 							t.Errorf("%d runs at rest", runs)
 						}
-						r.drop(cluster.KindGateway, "shop", "edge")
+						r.deleteObject(cluster.KindGateway, "shop", "edge")
 						r.Settle(10 * time.Minute)
 						if !r.isDeleted(cluster.KindGateway, "shop", "edge") {
 							t.Errorf("the Gateway is not gone\n%s", r.warnings())

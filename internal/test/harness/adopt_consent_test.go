@@ -106,15 +106,15 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 					consent = ", fulcrum.dev/adopted-by: " + c.adoptedBy
 				}
 				r := shopWith(t, opt)
-				r.Apply(shop, pods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", consent, 1))
-				r.during(5 * time.Minute)
+				r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", consent, 1))
+				r.advanceTime(5 * time.Minute)
 				before := len(r.State())
 				r.Emulator.Calls().Reset()
 				if c.route != "" {
 					r.Apply(c.route)
 				}
 				r.Apply(sharedGateway)
-				r.during(10 * time.Minute)
+				r.advanceTime(10 * time.Minute)
 				taken := false
 				for _, line := range r.State() {
 					taken = taken || strings.Contains(line, naming.StackTag(model.ALBGateway))
@@ -125,7 +125,7 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 				if c.why == "" {
 					return
 				}
-				if n := r.Emulator.Calls().Mutating(); n > 0 || len(r.State()) != before {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 || len(r.State()) != before {
 					t.Errorf("%d changes: %v", n, r.Emulator.Calls().Counts())
 				}
 				reported := false
@@ -147,11 +147,11 @@ func TestAdoptionNeedsConsent(t *testing.T) {
 func TestSecondGatewayReportsTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := takenOverGroup(t, Options{})
+		r := harnessWithAdoptedGroup(t, Options{})
 		before := r.State()
 		r.Apply(strings.ReplaceAll(strings.Split(sharedGateway, "---")[1], "name: edge,", "name: second,"))
 		r.Apply(strings.NewReplacer("HOST", "blog.example.com", "name: posts, namespace: blog}\nspec: {parentRefs", "name: second, namespace: blog}\nspec: {parentRefs", "name: edge, namespace: shop", "name: second, namespace: shop").Replace(blogRoute))
-		r.during(10 * time.Minute)
+		r.advanceTime(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("something was changed (-before +after):\n%s", d)
 		}

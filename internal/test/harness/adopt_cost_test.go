@@ -9,14 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// takenOverGroup returns a harness with an IngressGroup of two namespaces whose load balancer a Gateway has adopted.
-func takenOverGroup(t *testing.T, opt Options) *Harness {
+// harnessWithAdoptedGroup returns a harness with an IngressGroup of two namespaces whose load balancer a Gateway has adopted.
+func harnessWithAdoptedGroup(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
-	r.Apply(shop, pods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", "", 1))
-	r.during(5 * time.Minute)
+	r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", "", 1))
+	r.advanceTime(5 * time.Minute)
 	r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), sharedGateway)
-	r.during(10 * time.Minute)
+	r.advanceTime(10 * time.Minute)
 	for _, line := range r.State() {
 		if strings.Contains(line, "ingress.k8s.aws/stack") {
 			t.Fatalf("not taken over: %s", line)
@@ -31,18 +31,18 @@ func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		counted := Options{Checkpoints: true, Ran: func(what string, _ error) {
+		counted := Options{Checkpoints: true, AfterRun: func(what string, _ error) {
 			if !strings.Contains(what, "binding") {
 				runs++
 			}
 		}}
 		quiet := func(what string, r *Harness, most int) {
 			t.Helper()
-			r.during(20 * time.Minute)
+			r.advanceTime(20 * time.Minute)
 			runs = 0
 			r.Emulator.Calls().Reset()
-			r.during(6 * time.Hour)
-			if n := r.Emulator.Calls().Mutating(); n > 0 || runs > most {
+			r.advanceTime(6 * time.Hour)
+			if n := r.Emulator.Calls().CountMutating(); n > 0 || runs > most {
 				t.Errorf("%s: %d runs and %d changes in six hours: %v", what, runs, n, r.Emulator.Calls().Counts())
 			}
 		}
@@ -50,14 +50,14 @@ func TestAdoptionCostsNoCallsAfterwards(t *testing.T) {
 			r.Kill()
 			r.Start()
 			r.Emulator.Calls().Reset()
-			r.during(2 * time.Minute)
+			r.advanceTime(2 * time.Minute)
 			return r.Emulator.Calls().Counts()
 		}
 		without := shopWith(t, counted)
-		without.Apply(shop, pods("web", podAddresses[:2]...), strings.Split(sharedHosts, "---\napiVersion: networking")[0],
+		without.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Split(sharedHosts, "---\napiVersion: networking")[0],
 			strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1))
-		without.during(30 * time.Minute)
-		r := takenOverGroup(t, counted)
+		without.advanceTime(30 * time.Minute)
+		r := harnessWithAdoptedGroup(t, counted)
 		quiet("adopted", r, 4)
 		// Both stacks read the subnets once.
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {

@@ -18,12 +18,12 @@ import (
 // balancer: nothing is planned for them, so no mutating call is made or tried.
 func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 	t.Parallel()
-	edit := func(from, to string) func(*adopting) {
-		return func(r *adopting) { r.Apply(strings.Replace(adoptedGroup, from, to, 1)) }
+	edit := func(from, to string) func(*adoptionHarness) {
+		return func(r *adoptionHarness) { r.Apply(strings.Replace(adoptedGroup, from, to, 1)) }
 	}
 	const groupName = "alb.ingress.kubernetes.io/group.name: g"
-	for name, act := range map[string]func(r *adopting){
-		"nothing":                    func(*adopting) {},
+	for name, act := range map[string]func(r *adoptionHarness){
+		"nothing":                    func(*adoptionHarness) {},
 		"a path":                     edit("path: /b", "path: /c"),
 		"a backend":                  edit("name: api, port", "name: web, port"),
 		"a port":                     edit(groupName, groupName+`, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP": 80}, {"HTTP": 8080}]'`),
@@ -32,14 +32,14 @@ func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 		"name":                       edit(groupName, groupName+", alb.ingress.kubernetes.io/load-balancer-name: other"),
 		"client ranges":              edit(groupName, groupName+", alb.ingress.kubernetes.io/inbound-cidrs: 10.0.0.0/8"),
 		"a security group of others": edit(groupName, groupName+", alb.ingress.kubernetes.io/security-groups: nodes"),
-		"another member":             func(r *adopting) { r.Apply(adoptedMember("evil", "x", "/x", byEdge)) },
-		"a restart":                  func(r *adopting) { r.Kill(); r.Start() },
+		"another member":             func(r *adoptionHarness) { r.Apply(adoptedMember("evil", "x", "/x", consentToEdge)) },
+		"a restart":                  func(r *adoptionHarness) { r.Kill(); r.Start() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var planned []string
-				r := adoptedShop(t, Options{Planned: func(d engine.Draft) {
+				r := adoptedShop(t, Options{OnPlan: func(d engine.Draft) {
 					for _, s := range d.Plan.Steps {
 						if d.Stack.ID.Kind == model.Ingress && s.Address.Kind != plan.Finalizer {
 							planned = append(planned, string(s.Verb)+" "+s.Address.String())
@@ -54,7 +54,7 @@ func TestHandedOverGroupIsNotPlanned(t *testing.T) {
 				if len(planned) > 0 {
 					t.Errorf("%d steps are planned for the Ingresses, the first one is %s", len(planned), planned[0])
 				}
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d changes: %v", n, r.Emulator.Calls().Counts())
 				}
 				if d := cmp.Diff(before, r.State()); d != "" {
@@ -76,15 +76,15 @@ func TestSecondGatewayCannotInterruptAdoption(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := adoptedShop(t, Options{}, false)
 				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Deny: c.Operation == denied} })
-				r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+				r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 				r.Settle(time.Hour)
-				r.Apply(gatewayOf("shop", "other", adoptsGroup), routeTo("shop", "oa", "other", "/a", "web"), routeTo("shop", "ob", "other", "/b", "api"))
+				r.Apply(gatewayOf("shop", "other", adoptAnnotation), routeTo("shop", "oa", "other", "/a", "web"), routeTo("shop", "ob", "other", "/b", "api"))
 				for _, step := range []string{"denied", "permitted"} {
 					r.Settle(3 * time.Hour)
 					if of := r.stateWithTag("shop/other"); len(of) > 0 {
 						t.Errorf("%s: the second Gateway has %s", step, strings.Join(of, "\n"))
 					}
-					if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
+					if a, b := r.servicesOfPath("/a"), r.servicesOfPath("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
 						t.Errorf("%s: /a is answered by %q, /b by %q, load balancers %v", step, a, b, r.arns())
 					}
 					r.Emulator.Faults().SetHook(nil)

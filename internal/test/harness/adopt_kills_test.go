@@ -15,47 +15,47 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// adoptHooked is a harness whose hook counts mutating calls to AWS and writes to Kubernetes, and runs act at one of
+// hookedAdoption is a harness whose hook counts mutating calls to AWS and writes to Kubernetes, and runs act at one of
 // them.
-type adoptHooked struct {
-	*adopting
-	watch   *adoptWatch
-	n, at   int
-	act     func(r *adopting) fault.Action
-	after   bool // act after a write to Kubernetes instead of before
-	counts  bool
-	reached string
-	event   func()
+type hookedAdoption struct {
+	*adoptionHarness
+	watch          *adoptionWatch
+	n, actAt       int
+	act            func(r *adoptionHarness) fault.Action
+	actsAfterWrite bool // act after a write to Kubernetes instead of before
+	isCounting     bool
+	reachedCall    string
+	userAction     func()
 }
 
-func (h *adoptHooked) note(what string) (out fault.Action) {
-	if !h.counts {
+func (h *hookedAdoption) countCall(what string) (out fault.Action) {
+	if !h.isCounting {
 		return fault.Action{}
 	}
-	if h.n++; h.n == h.at {
-		h.reached = what
-		return h.act(h.adopting)
+	if h.n++; h.n == h.actAt {
+		h.reachedCall = what
+		return h.act(h.adoptionHarness)
 	}
 	return fault.Action{}
 }
 
-func newAdoptHooked(t *testing.T, at int, after bool, act func(r *adopting) fault.Action) *adoptHooked {
-	h := &adoptHooked{watch: &adoptWatch{}, at: at, act: act, after: after}
-	h.adopting = adoptHarness(t, Options{Checkpoints: true, Transport: h.watch.wrap, API: func(api kube.API) kube.API {
+func newHookedAdoption(t *testing.T, at int, after bool, act func(r *adoptionHarness) fault.Action) *hookedAdoption {
+	h := &hookedAdoption{watch: &adoptionWatch{}, actAt: at, act: act, actsAfterWrite: after}
+	h.adoptionHarness = newAdoptionHarness(t, Options{Checkpoints: true, Transport: h.watch.wrap, API: func(api kube.API) kube.API {
 		return apiHook{api, func(after bool) {
-			if after == h.after {
-				h.note("write")
+			if after == h.actsAfterWrite {
+				h.countCall("write")
 			}
 		}}
 	}})
-	h.watch.r = h.adopting
+	h.watch.r = h.adoptionHarness
 	h.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating {
 			return fault.Action{}
 		}
-		return h.note(c.Operation)
+		return h.countCall(c.Operation)
 	})
-	h.counts = true
+	h.isCounting = true
 	return h
 }
 
@@ -66,8 +66,8 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	t.Parallel()
 	total := 0
 	synctest.Test(t, func(t *testing.T) {
-		h := newAdoptHooked(t, 0, false, nil)
-		adoptRound(t, h.adopting, h.watch)
+		h := newHookedAdoption(t, 0, false, nil)
+		checkAdoptionRound(t, h.adoptionHarness, h.watch)
 		total = h.n
 	})
 	if total < 40 {
@@ -75,9 +75,9 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	}
 	first := 0 // tries each call about once, in one of the ways
 	for _, name := range []string{"killed", "lost"} {
-		act := map[string]func(r *adopting) fault.Action{
-			"killed": func(r *adopting) fault.Action { r.Kill(); return fault.Action{} },
-			"lost":   func(*adopting) fault.Action { return fault.Action{Lose: true} },
+		act := map[string]func(r *adoptionHarness) fault.Action{
+			"killed": func(r *adoptionHarness) fault.Action { r.Kill(); return fault.Action{} },
+			"lost":   func(*adoptionHarness) fault.Action { return fault.Action{Lose: true} },
 		}[name]
 		for _, after := range []bool{false, true} {
 			if name == "lost" && after {
@@ -89,13 +89,13 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 				for at := min(first, seeds.Step(9)); at <= total; at += seeds.Step(9) {
 					t.Run(fmt.Sprint(at), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
-							h := newAdoptHooked(t, at, after, act)
+							h := newHookedAdoption(t, at, after, act)
 							defer func() {
 								if t.Failed() {
-									t.Logf("%s at %d of %d, %s", name, at, total, h.reached)
+									t.Logf("%s at %d of %d, %s", name, at, total, h.reachedCall)
 								}
 							}()
-							adoptRound(t, h.adopting, h.watch)
+							checkAdoptionRound(t, h.adoptionHarness, h.watch)
 						})
 					})
 				}
@@ -104,37 +104,40 @@ func TestAdoptionsSurviveKillAtAnyCall(t *testing.T) {
 	}
 }
 
-// adoptEvents are actions of users in the middle of an adoption.
-var adoptEvents = map[string]func(r *adopting){
-	"members deleted":            func(r *adopting) { r.dropAll(cluster.KindIngress) },
-	"one member deleted":         func(r *adopting) { r.dropIf(cluster.KindIngress, "shop", "a") },
-	"gateway deleted":            func(r *adopting) { r.dropAll(cluster.KindGateway) },
-	"annotation off":             func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-") },
-	"annotation and members off": func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-"); r.dropAll(cluster.KindIngress) },
-	"members and gateway":        func(r *adopting) { r.dropAll(cluster.KindIngress); r.dropAll(cluster.KindGateway) },
-	"gateway and members":        func(r *adopting) { r.dropAll(cluster.KindGateway); r.dropAll(cluster.KindIngress) },
-	"dry-run":                    func(r *adopting) { r.annotateIf("shop", "edge", "gateway.k8s.aws/dry-run=true") },
-	"class deleted":              func(r *adopting) { r.dropIf(cluster.KindGatewayClass, "", "alb") },
-	"another name":               func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
-	"routes deleted":             func(r *adopting) { r.dropAll(cluster.KindHTTPRoute) },
-	"another scheme":             func(r *adopting) { r.configure("shop", "edge", "{scheme: internet-facing}") },
+// adoptionUserActions are actions of users in the middle of an adoption.
+var adoptionUserActions = map[string]func(r *adoptionHarness){
+	"members deleted":    func(r *adoptionHarness) { r.deleteAll(cluster.KindIngress) },
+	"one member deleted": func(r *adoptionHarness) { r.deleteIfExists(cluster.KindIngress, "shop", "a") },
+	"gateway deleted":    func(r *adoptionHarness) { r.deleteAll(cluster.KindGateway) },
+	"annotation off":     func(r *adoptionHarness) { r.annotateIfExists("shop", "edge", "fulcrum.dev/adopt-") },
+	"annotation and members off": func(r *adoptionHarness) {
+		r.annotateIfExists("shop", "edge", "fulcrum.dev/adopt-")
+		r.deleteAll(cluster.KindIngress)
+	},
+	"members and gateway": func(r *adoptionHarness) { r.deleteAll(cluster.KindIngress); r.deleteAll(cluster.KindGateway) },
+	"gateway and members": func(r *adoptionHarness) { r.deleteAll(cluster.KindGateway); r.deleteAll(cluster.KindIngress) },
+	"dry-run":             func(r *adoptionHarness) { r.annotateIfExists("shop", "edge", "gateway.k8s.aws/dry-run=true") },
+	"class deleted":       func(r *adoptionHarness) { r.deleteIfExists(cluster.KindGatewayClass, "", "alb") },
+	"another name":        func(r *adoptionHarness) { r.annotateIfExists("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
+	"routes deleted":      func(r *adoptionHarness) { r.deleteAll(cluster.KindHTTPRoute) },
+	"another scheme":      func(r *adoptionHarness) { r.configure("shop", "edge", "{scheme: internet-facing}") },
 }
 
-func (r *adopting) dropAll(kind cluster.Kind) {
+func (r *adoptionHarness) deleteAll(kind cluster.Kind) {
 	for _, o := range r.Store.All(kind) {
 		if o.GetDeletionTimestamp() == nil {
-			r.drop(kind, o.GetNamespace(), o.GetName())
+			r.deleteObject(kind, o.GetNamespace(), o.GetName())
 		}
 	}
 }
 
-func (r *adopting) dropIf(kind cluster.Kind, namespace, name string) {
+func (r *adoptionHarness) deleteIfExists(kind cluster.Kind, namespace, name string) {
 	if obj, _ := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); obj != nil {
-		r.drop(kind, namespace, name)
+		r.deleteObject(kind, namespace, name)
 	}
 }
 
-func (r *adopting) annotateIf(namespace, name string, annotations ...string) {
+func (r *adoptionHarness) annotateIfExists(namespace, name string, annotations ...string) {
 	if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name}); obj != nil {
 		annotateGateway(r.Harness, namespace, name, annotations...)
 	}
@@ -147,16 +150,16 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		total := 0
 		synctest.Test(t, func(t *testing.T) {
-			h := newAdoptHooked(t, 0, false, nil)
-			adoptMiddle(t, h, back)
+			h := newHookedAdoption(t, 0, false, nil)
+			deleteDuringAdoption(t, h, back)
 			total = h.n
 		})
 		if total < 10 {
 			t.Fatalf("%d calls and writes", total)
 		}
 		first := 0 // offsets the events, so that together they cover each call
-		for _, name := range slices.Sorted(maps.Keys(adoptEvents)) {
-			event := adoptEvents[name]
+		for _, name := range slices.Sorted(maps.Keys(adoptionUserActions)) {
+			event := adoptionUserActions[name]
 			for _, kill := range []bool{false, true} {
 				first++
 				t.Run(fmt.Sprintf("back %t, %s, kill %t", back, name, kill), func(t *testing.T) {
@@ -165,9 +168,9 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 					for at := 1 + first%step; at <= total; at += step {
 						t.Run(fmt.Sprint(at), func(t *testing.T) {
 							synctest.Test(t, func(t *testing.T) {
-								h := newAdoptHooked(t, at, true, nil)
+								h := newHookedAdoption(t, at, true, nil)
 								done := false
-								h.act = func(r *adopting) fault.Action {
+								h.act = func(r *adoptionHarness) fault.Action {
 									if kill {
 										r.Kill()
 										return fault.Action{}
@@ -178,15 +181,15 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 								}
 								defer func() {
 									if t.Failed() {
-										t.Logf("%s at %d of %d, %s\n%s", name, at, total, h.reached, h.warnings())
+										t.Logf("%s at %d of %d, %s\n%s", name, at, total, h.reachedCall, h.warnings())
 									}
 								}()
-								h.event = func() {
+								h.userAction = func() {
 									if !done {
-										event(h.adopting)
+										event(h.adoptionHarness)
 									}
 								}
-								adoptMiddle(t, h, back)
+								deleteDuringAdoption(t, h, back)
 							})
 						})
 					}
@@ -196,26 +199,26 @@ func TestDeletionDuringAdoptionLeavesNothing(t *testing.T) {
 	}
 }
 
-// adoptMiddle counts the calls of an adoption or, if back is true, of a return. Then it deletes all objects.
-func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
+// deleteDuringAdoption counts the calls of an adoption or, if back is true, of a return. Then it deletes all objects.
+func deleteDuringAdoption(t *testing.T, h *hookedAdoption, back bool) {
 	t.Helper()
-	r := h.adopting
-	h.counts = false
+	r := h.adoptionHarness
+	h.isCounting = false
 	empty := r.State()
 	r.Apply(adoptedGroup, adoptingRoutes)
-	r.alive(time.Hour)
-	r.Apply(gatewayOf("shop", "edge", adoptsGroup))
-	h.counts = !back
+	r.settleWithRestarts(time.Hour)
+	r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
+	h.isCounting = !back
 	r.Settle(time.Hour)
 	if back {
-		h.counts = true
+		h.isCounting = true
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 		r.Settle(time.Hour)
 	}
-	h.counts = false
-	if r.Dead() {
-		if h.event != nil {
-			h.event()
+	h.isCounting = false
+	if r.IsDead() {
+		if h.userAction != nil {
+			h.userAction()
 		}
 		r.Start()
 		r.Settle(time.Hour)
@@ -223,14 +226,14 @@ func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
 	h.check(t)
 	r.Apply(gatewayClassALB)
 	r.Settle(time.Hour)
-	r.expectRemoval(empty)
+	r.deleteAllAndCheck(empty)
 }
 
 // check verifies the state at rest after any event: there is one load balancer, or there are two and no resource has
 // the tag that records an adoption.
-func (h *adoptHooked) check(t *testing.T) {
+func (h *hookedAdoption) check(t *testing.T) {
 	t.Helper()
-	r := h.adopting
+	r := h.adoptionHarness
 	if n := len(r.arns()); n > 1 {
 		if n > 2 || len(r.stateWithTag(naming.AdoptedTag)) > 0 {
 			t.Fatalf("%d load balancers: %v\n%s", n, r.State(), r.warnings())

@@ -19,7 +19,7 @@ import (
 )
 
 // configure makes a Gateway use a LoadBalancerConfiguration with the given spec.
-func (r *adopting) configure(namespace, name, spec string) {
+func (r *adoptionHarness) configure(namespace, name, spec string) {
 	r.T.Helper()
 	r.Apply(fmt.Sprintf("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: own, namespace: %s}\nspec: %s\n", namespace, spec))
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
@@ -33,8 +33,8 @@ func (r *adopting) configure(namespace, name, spec string) {
 	}
 }
 
-// certificateOf returns the domain of the certificate of the HTTPS listener, or "" if ACM has no such certificate.
-func (r *adopting) certificateOf() string {
+// httpsCertificateDomain returns the domain of the certificate of the HTTPS listener, or "" if ACM has no such certificate.
+func (r *adoptionHarness) httpsCertificateDomain() string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -52,25 +52,25 @@ func (r *adopting) certificateOf() string {
 // them. At the end ACM has none of these certificates.
 func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 	t.Parallel()
-	group := strings.Replace(adoptedMember("shop", "a", "/a", byEdge), "  rules:", "  tls: [{hosts: [shop.example.com], secretName: shop}]\n  rules:", 1)
-	gateway := strings.Replace(gatewayOf("shop", "edge", adoptsGroup), "[{name: http, port: 80, protocol: HTTP}]",
+	group := strings.Replace(adoptedMember("shop", "a", "/a", consentToEdge), "  rules:", "  tls: [{hosts: [shop.example.com], secretName: shop}]\n  rules:", 1)
+	gateway := strings.Replace(gatewayOf("shop", "edge", adoptAnnotation), "[{name: http, port: 80, protocol: HTTP}]",
 		"[{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}]", 1)
 	total := 0
 	run := func(t *testing.T, at int) {
 		synctest.Test(t, func(t *testing.T) {
-			opt := importing(Options{Checkpoints: true})
+			opt := importOptions(Options{Checkpoints: true})
 			opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
-			r := &adopting{shopWith(t, opt)}
-			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), gatewayClassALB)
+			r := &adoptionHarness{shopWith(t, opt)}
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), gatewayClassALB)
 			empty := r.State()
 			r.Apply(newIssuer(t).issue("shop", elliptic.P256(), "shop.example.com"), group, routeTo("shop", "a", "edge", "/a", "web"))
-			r.alive(time.Hour)
-			if got := r.certificateOf(); got != "shop.example.com" {
+			r.settleWithRestarts(time.Hour)
+			if got := r.httpsCertificateDomain(); got != "shop.example.com" {
 				t.Fatalf("the Ingress has the certificate %q\n%s", got, r.warnings())
 			}
 			calls := 0
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-				if got := r.certificateOf(); got != "shop.example.com" && !t.Failed() {
+				if got := r.httpsCertificateDomain(); got != "shop.example.com" && !t.Failed() {
 					t.Errorf("before %s the listener has the certificate %q", c.Operation, got)
 				}
 				if c.Mutating {
@@ -81,7 +81,7 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 				return fault.Action{}
 			})
 			r.Apply(gateway)
-			r.alive(time.Hour)
+			r.settleWithRestarts(time.Hour)
 			owned := func(kind model.Kind, step string) {
 				t.Helper()
 				other := model.ALBGateway
@@ -94,19 +94,19 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 			}
 			owned(model.ALBGateway, "adopt")
 			annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
-			r.alive(time.Hour)
+			r.settleWithRestarts(time.Hour)
 			owned(model.Ingress, "back")
 			annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
-			r.alive(time.Hour)
+			r.settleWithRestarts(time.Hour)
 			owned(model.ALBGateway, "adopt again")
-			r.drop(cluster.KindIngress, "shop", "a")
-			r.alive(time.Hour)
+			r.deleteObject(cluster.KindIngress, "shop", "a")
+			r.settleWithRestarts(time.Hour)
 			if at == 0 {
 				total = calls
 			}
 			r.Emulator.Faults().SetHook(nil)
-			r.drop(cluster.KindGateway, "shop", "edge")
-			r.alive(time.Hour)
+			r.deleteObject(cluster.KindGateway, "shop", "edge")
+			r.settleWithRestarts(time.Hour)
 			r.expectNothing(empty)
 			if t.Failed() {
 				t.Logf("killed after call %d of %d", at, total)
@@ -127,13 +127,13 @@ func TestAdoptedLoadBalancerAlwaysHasCertificate(t *testing.T) {
 func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, watch := watchedHarness(t, Options{})
+		r, watch := newWatchedAdoption(t, Options{})
 		empty := r.State()
 		const protected = "deletion_protection.enabled=true"
-		r.Apply(strings.ReplaceAll(adoptedGroup, byEdge, byEdge+", alb.ingress.kubernetes.io/load-balancer-attributes: "+protected), adoptingRoutes)
+		r.Apply(strings.ReplaceAll(adoptedGroup, consentToEdge, consentToEdge+", alb.ingress.kubernetes.io/load-balancer-attributes: "+protected), adoptingRoutes)
 		r.Settle(time.Hour)
-		watch.set(true)
-		r.Apply(gatewayOf("shop", "edge", adoptsGroup+dryRun))
+		watch.setOn(true)
+		r.Apply(gatewayOf("shop", "edge", adoptAnnotation+dryRunAnnotation))
 		r.configure("shop", "edge", `{loadBalancerAttributes: [{key: deletion_protection.enabled, value: "true"}]}`)
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 		r.Settle(time.Hour)
@@ -143,11 +143,11 @@ func TestLoadBalancerWithDeletionProtectionIsAdopted(t *testing.T) {
 		r.expectOwner(model.Ingress, "back")
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 		r.Settle(time.Hour)
-		r.dropAll(cluster.KindIngress)
+		r.deleteAll(cluster.KindIngress)
 		r.Settle(time.Hour)
 		r.expectOwner(model.ALBGateway, "release")
-		watch.set(false)
-		r.drop(cluster.KindGateway, "shop", "edge")
+		watch.setOn(false)
+		r.deleteObject(cluster.KindGateway, "shop", "edge")
 		r.Settle(time.Hour)
 		if len(r.arns()) != 1 || !strings.Contains(r.warnings(), "DeletionProtected") {
 			t.Errorf("a protected load balancer: %v\n%s", r.arns(), r.warnings())

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// priority matches port and priority of a rule of port 80 in a line of the state.
-var priority = regexp.MustCompile(`,80,\d+`)
+// portAndPriority matches port and priority of a rule of port 80 in a line of the state.
+var portAndPriority = regexp.MustCompile(`,80,\d+`)
 
 // ipTargetsOfWeb makes the Gateway need its own target group, because AWS cannot change the target type.
 const ipTargetsOfWeb = `
@@ -30,14 +30,14 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(shop, pods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", ", fulcrum.dev/adopted-by: shop/edge", 1))
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", ", fulcrum.dev/adopted-by: shop/edge", 1))
 		r.Apply(strings.Replace(strings.Split(strings.Split(sharedHosts, "---")[2], "---")[0], `group.order: "1"`, `group.order: "1", fulcrum.dev/adopted-by: shop/edge`, 1))
-		r.during(5 * time.Minute)
+		r.advanceTime(5 * time.Minute)
 		rules := func() []string {
 			var out []string
 			for _, line := range r.State() {
 				if strings.HasPrefix(line, "rule ") {
-					text, _, _ := strings.Cut(priority.ReplaceAllString(line, ""), ",null,{")
+					text, _, _ := strings.Cut(portAndPriority.ReplaceAllString(line, ""), ",null,{")
 					out = append(out, text)
 				}
 			}
@@ -50,19 +50,19 @@ func TestDeniedAdoptionLosesNothing(t *testing.T) {
 		more := "rules: [{matches: [{path: {type: PathPrefix, value: /api}}], backendRefs: [{name: web, port: 80}]}, {backendRefs: [{name: web"
 		r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, "rules: [{backendRefs: [{name: web", more, 1))
 		r.Apply(ipTargetsOfWeb)
-		r.during(30 * time.Minute)
+		r.advanceTime(30 * time.Minute)
 		if after := rules(); strings.Join(before, "\n") != strings.Join(after, "\n") {
 			t.Errorf("rules before:\n%s\nafter:\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 		}
 		r.Emulator.Faults().SetHook(nil)
-		r.during(2 * time.Hour)
+		r.advanceTime(2 * time.Hour)
 		for _, line := range r.State() {
 			if strings.Contains(line, naming.StackTag(model.Ingress)) {
 				t.Errorf("not taken over once it is permitted: %s", line)
 			}
 		}
 		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"=true")
-		r.during(30 * time.Minute)
+		r.advanceTime(30 * time.Minute)
 		for _, line := range r.State() {
 			if strings.Contains(line, naming.StackTag(model.ALBGateway)) {
 				t.Errorf("not given back: %s", line)

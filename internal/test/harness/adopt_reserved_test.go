@@ -14,47 +14,47 @@ import (
 
 // slowChange delays one mutating call to AWS, and counts the plans of each kind of stack during the delay.
 type slowChange struct {
-	mu      sync.Mutex
-	lasts   time.Duration // 0 for no delay
-	until   time.Time
-	planned map[model.Kind]int
+	mu        sync.Mutex
+	nextDelay time.Duration // 0 for no delay
+	delayEnd  time.Time
+	planned   map[model.Kind]int
 }
 
-// begin delays the next mutating call.
-func (s *slowChange) begin(lasts time.Duration) {
+// delayNextCall delays the next mutating call.
+func (s *slowChange) delayNextCall(lasts time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lasts = lasts
+	s.nextDelay = lasts
 }
 
-func (s *slowChange) begun() bool {
+func (s *slowChange) hasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.until.IsZero()
+	return !s.delayEnd.IsZero()
 }
 
-// plans returns how many plans of stacks of a kind were made during the delay.
-func (s *slowChange) plans(kind model.Kind) int {
+// planCount returns how many plans of stacks of a kind were made during the delay.
+func (s *slowChange) planCount(kind model.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.planned[kind]
 }
 
-func (s *slowChange) slow(call fault.Call) fault.Action {
+func (s *slowChange) delayCall(call fault.Call) fault.Action {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !call.Mutating || s.lasts == 0 {
+	if !call.Mutating || s.nextDelay == 0 {
 		return fault.Action{}
 	}
-	out := fault.Action{Latency: s.lasts}
-	s.until, s.planned, s.lasts = time.Now().Add(s.lasts), map[model.Kind]int{}, 0
+	out := fault.Action{Latency: s.nextDelay}
+	s.delayEnd, s.planned, s.nextDelay = time.Now().Add(s.nextDelay), map[model.Kind]int{}, 0
 	return out
 }
 
-func (s *slowChange) note(d engine.Draft) {
+func (s *slowChange) countPlan(d engine.Draft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().Before(s.until) {
+	if time.Now().Before(s.delayEnd) {
 		s.planned[d.Stack.ID.Kind]++
 	}
 }
@@ -64,13 +64,13 @@ func (s *slowChange) note(d engine.Draft) {
 func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const lasts = 20 * time.Second
-	editsIngress := func(r *adopting) { r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1)) }
-	editsRoute := func(r *adopting) { r.Apply(routeTo("shop", "b", "edge", "/d", "api")) }
-	takesOver := func(r *adopting) { r.Apply(gatewayOf("shop", "edge", adoptsGroup)) }
-	givesBack := func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") }
+	editsIngress := func(r *adoptionHarness) { r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1)) }
+	editsRoute := func(r *adoptionHarness) { r.Apply(routeTo("shop", "b", "edge", "/d", "api")) }
+	takesOver := func(r *adoptionHarness) { r.Apply(gatewayOf("shop", "edge", adoptAnnotation)) }
+	givesBack := func(r *adoptionHarness) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") }
 	for name, c := range map[string]struct {
 		taken         bool
-		first, second func(r *adopting)
+		first, second func(r *adoptionHarness)
 		waits         model.Kind // the kind of stack whose runs wait
 		owner         model.Kind // the owner in the end
 	}{
@@ -83,24 +83,24 @@ func TestRunsOfBothStacksDoNotOverlapDuringAdoption(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				slow := &slowChange{}
-				r := adoptHarness(t, Options{Workers: 3, Planned: slow.note})
+				r := newAdoptionHarness(t, Options{Workers: 3, OnPlan: slow.countPlan})
 				r.Apply(adoptedGroup, adoptingRoutes)
 				time.Sleep(time.Hour)
 				if c.taken {
-					r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+					r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 					time.Sleep(time.Hour)
 					r.expectOwner(model.ALBGateway, "adopt")
 				}
-				slow.begin(lasts)
-				r.Emulator.Faults().SetHook(slow.slow)
+				slow.delayNextCall(lasts)
+				r.Emulator.Faults().SetHook(slow.delayCall)
 				c.first(r)
 				time.Sleep(lasts / 2)
-				if !slow.begun() {
+				if !slow.hasBegun() {
 					t.Fatal("nothing was changed")
 				}
 				c.second(r)
 				time.Sleep(lasts / 2)
-				if n := slow.plans(c.waits); n > 0 {
+				if n := slow.planCount(c.waits); n > 0 {
 					t.Errorf("%d plans of the stack of kind %s while a run of the other one is under way", n, c.waits)
 				}
 				time.Sleep(time.Hour) // the waiting runs continue

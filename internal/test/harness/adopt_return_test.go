@@ -32,38 +32,38 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: inf
 // and however the adoption ends, also if consent was withdrawn meanwhile.
 func TestAdoptedLoadBalancerIsReturned(t *testing.T) {
 	t.Parallel()
-	annotate := func(a string) func(*adopting) {
-		return func(r *adopting) { annotateGateway(r.Harness, "infra", "edge", a) }
+	annotate := func(a string) func(*adoptionHarness) {
+		return func(r *adoptionHarness) { annotateGateway(r.Harness, "infra", "edge", a) }
 	}
 	for name, c := range map[string]struct {
-		act     func(r *adopting)
+		act     func(r *adoptionHarness)
 		another bool // the Gateway has another load balancer afterwards
 	}{
 		"annotation off":         {annotate("fulcrum.dev/adopt-"), true},
 		"another name":           {annotate("fulcrum.dev/adopt=ingress-group/other"), false},
 		"dry-run":                {annotate("gateway.k8s.aws/dry-run=true"), false},
-		"the Gateway is deleted": {func(r *adopting) { r.drop(cluster.KindGateway, "infra", "edge") }, false},
+		"the Gateway is deleted": {func(r *adoptionHarness) { r.deleteObject(cluster.KindGateway, "infra", "edge") }, false},
 	} {
 		for _, withdrawn := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, withdrawn %t", name, withdrawn), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					r, watch := watchedHarness(t, Options{})
+					r, watch := newWatchedAdoption(t, Options{})
 					r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}\n", infraMembers, infraRoutes)
 					r.Settle(time.Hour)
 					before, arn := r.State(), r.arns()[0]
-					watch.set(true)
-					r.Apply(gatewayOf("infra", "edge", adoptsGroup))
+					watch.setOn(true)
+					r.Apply(gatewayOf("infra", "edge", adoptAnnotation))
 					r.Settle(time.Hour)
 					r.expectOwner(model.ALBGateway, "adopt")
 					if withdrawn {
 						for _, name := range []string{"a", "b"} {
-							r.edit(name, func(o *networkingv1.Ingress) { delete(o.Annotations, naming.AdoptedByAnnotation) })
+							r.editIngress(name, func(o *networkingv1.Ingress) { delete(o.Annotations, naming.AdoptedByAnnotation) })
 						}
 						r.Settle(time.Hour)
 						r.expectOwner(model.ALBGateway, "consent is withdrawn")
 					}
-					watch.set(!c.another)
+					watch.setOn(!c.another)
 					c.act(r)
 					r.Settle(time.Hour)
 					w := r.Emulator.Store()
@@ -114,18 +114,18 @@ func TestUnfinishedAdoptionMarksNoOtherGroup(t *testing.T) {
 				return
 			}
 			r.Emulator.Faults().SetHook(nil)
-			r.drop(cluster.KindIngress, "evil", "m")
+			r.deleteObject(cluster.KindIngress, "evil", "m")
 			annotateGateway(r.Harness, "evil", "edge", "fulcrum.dev/adopt=ingress-group/g")
 			r.Start()
 			for n := range 20 {
 				r.Settle(time.Duration(n) * time.Second)
-				if left := r.stateWithTag(naming.Adopted(model.StackID{Kind: model.Ingress, Name: "g"})); len(left) > 0 {
+				if left := r.stateWithTag(naming.AdoptedTagValue(model.StackID{Kind: model.Ingress, Name: "g"})); len(left) > 0 {
 					t.Fatalf("after call %d of %d: marked as taken from group g: %v", at, total, left)
 				}
 			}
-			r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
+			r.editIngress("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
 			r.Settle(time.Minute)
-			if got := r.answer("/z"); got != "web" {
+			if got := r.servicesOfPath("/z"); got != "web" {
 				t.Errorf("after call %d of %d: /z is answered by %q\n%s", at, total, got, r.warnings())
 			}
 		})
@@ -147,20 +147,20 @@ func TestAdoptionNeedsFreeTags(t *testing.T) {
 		t.Run(fmt.Sprint(free), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r, watch := watchedHarness(t, Options{})
+				r, watch := newWatchedAdoption(t, Options{})
 				var tags []string
 				for i := range naming.MaxTags - 3 - free { // the controller sets three tags
 					tags = append(tags, fmt.Sprintf("t%d=x", i))
 				}
-				r.Apply(strings.ReplaceAll(adoptedGroup, byEdge, byEdge+fmt.Sprintf(", alb.ingress.kubernetes.io/tags: %q", strings.Join(tags, ","))), adoptingRoutes)
+				r.Apply(strings.ReplaceAll(adoptedGroup, consentToEdge, consentToEdge+fmt.Sprintf(", alb.ingress.kubernetes.io/tags: %q", strings.Join(tags, ","))), adoptingRoutes)
 				r.Settle(time.Hour)
 				before := r.State()
-				watch.set(true)
+				watch.setOn(true)
 				r.Emulator.Calls().Reset()
-				r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+				r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 				r.Settle(time.Hour)
 				if free == 3 {
-					if n := r.Emulator.Calls().Mutating(); n > 0 || !strings.Contains(r.warnings(), "it needs 1 more than the 50 that AWS allows; remove tags") {
+					if n := r.Emulator.Calls().CountMutating(); n > 0 || !strings.Contains(r.warnings(), "it needs 1 more than the 50 that AWS allows; remove tags") {
 						t.Errorf("%d changes\n%s", n, r.warnings())
 					}
 					return

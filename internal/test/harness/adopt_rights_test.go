@@ -40,14 +40,14 @@ metadata: {name: evil, namespace: shop}
 spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evil}], to: [{group: "", kind: Service}]}
 `)
 				r.Settle(time.Hour)
-				if got := r.answer("/x"); got == "" {
+				if got := r.servicesOfPath("/x"); got == "" {
 					t.Fatal("the route is not served")
 				}
 				annotateGateway(r.Harness, "evil", "edge", "fulcrum.dev/adopt="+value, "gateway.k8s.aws/dry-run=true")
 				r.Settle(time.Minute)
-				r.drop(cluster.KindReferenceGrant, "shop", "evil")
+				r.deleteObject(cluster.KindReferenceGrant, "shop", "evil")
 				r.Settle(5 * time.Minute)
-				if got := r.answer("/x"); got != "" {
+				if got := r.servicesOfPath("/x"); got != "" {
 					t.Errorf("the route is still served by %s\n%s", got, r.warnings())
 				}
 			})
@@ -67,11 +67,11 @@ func TestForgedBindingsDoNotBlockAdoption(t *testing.T) {
 				t.Run(fmt.Sprint(i, namespace, early), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
-						r, watch := watchedHarness(t, Options{})
+						r, watch := newWatchedAdoption(t, Options{})
 						empty := r.State()
-						r.Apply(evil, strings.ReplaceAll(evil, "evil", "zevil"), adoptedGroup, adoptingRoutes)
+						r.Apply(evilNamespace, strings.ReplaceAll(evilNamespace, "evil", "zevil"), adoptedGroup, adoptingRoutes)
 						r.Settle(time.Hour)
-						watch.set(true)
+						watch.setOn(true)
 						forge := func() {
 							w := r.Emulator.Store()
 							w.Lock()
@@ -91,7 +91,7 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 						if early {
 							forge()
 						}
-						r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+						r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 						r.Settle(time.Hour)
 						if !early {
 							forge()
@@ -103,15 +103,15 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 						r.Settle(time.Hour)
 						r.expectOwner(model.ALBGateway, "adopt again")
-						watch.set(false)
-						r.dropAll(cluster.KindIngress)
+						watch.setOn(false)
+						r.deleteAll(cluster.KindIngress)
 						r.Settle(10 * time.Minute)
 						for _, name := range []string{"a", "b"} {
 							if !r.isDeleted(cluster.KindIngress, "shop", name) {
 								t.Errorf("Ingress %s is not gone", name)
 							}
 						}
-						r.drop(cluster.KindGateway, "shop", "edge")
+						r.deleteObject(cluster.KindGateway, "shop", "edge")
 						r.Settle(time.Hour)
 						if !r.isDeleted(cluster.KindGateway, "shop", "edge") {
 							t.Error("the Gateway is not gone")
@@ -157,7 +157,7 @@ spec: {targetReference: {name: web}, defaultConfiguration: {tags: {` + naming.Ad
 				if left := r.stateWithTag(naming.AdoptedTag); len(left) > 0 {
 					t.Errorf("%v", left)
 				}
-				r.edit("a", func(o *networkingv1.Ingress) { o.Annotations["x"] = "y" })
+				r.editIngress("a", func(o *networkingv1.Ingress) { o.Annotations["x"] = "y" })
 				r.Settle(time.Hour)
 				for _, line := range before {
 					if !strings.Contains(line, `"nodes"`) && !strings.Contains(strings.Join(r.State(), "\n"), line) {
@@ -176,26 +176,26 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 	for _, checkpoints := range []bool{false, true} {
 		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, watch := watchedHarness(t, Options{Checkpoints: checkpoints})
+				r, watch := newWatchedAdoption(t, Options{Checkpoints: checkpoints})
 				empty := r.State()
-				r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptsGroup))
+				r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptAnnotation))
 				r.Settle(time.Hour)
 				r.expectOwner(model.ALBGateway, "adopt")
-				watch.set(true)
+				watch.setOn(true)
 				before := r.State()
 				r.Harness.opt.Frontends = map[model.Kind]engine.Frontend{model.ALBGateway: nil}
 				r.Start()
 				r.Settle(time.Hour)
-				r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
+				r.editIngress("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
 				annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-")
 				r.Settle(time.Hour)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("without the kind:\n%s", d)
 				}
 				annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
-				r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/a" })
+				r.editIngress("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/a" })
 				r.Harness.opt.Frontends = nil
-				r.drop(cluster.KindGatewayClass, "", "alb")
+				r.deleteObject(cluster.KindGatewayClass, "", "alb")
 				r.Start()
 				r.Settle(time.Hour)
 				if d := cmp.Diff(before, r.State()); d != "" {
@@ -218,8 +218,8 @@ func TestAdoptionSurvivesDisabledKind(t *testing.T) {
 					r.Settle(5 * time.Minute)
 					r.expectOwner(want, fmt.Sprint("after a start, back ", back))
 				}
-				watch.set(false)
-				r.expectRemoval(empty)
+				watch.setOn(false)
+				r.deleteAllAndCheck(empty)
 			})
 		})
 	}
@@ -248,13 +248,13 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				runs, of := 0, map[string]int{}
-				r, watch := watchedHarness(t, Options{Checkpoints: true, Ran: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
+				r, watch := newWatchedAdoption(t, Options{Checkpoints: true, AfterRun: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
 				empty := r.State()
 				r.Apply(adoptedGroup, adoptingRoutes)
 				r.Settle(time.Hour)
-				watch.set(true)
+				watch.setOn(true)
 				if x.back {
-					r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+					r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 					r.Settle(time.Hour)
 				}
 				n := 0
@@ -270,7 +270,7 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 				if x.back {
 					annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 				} else {
-					r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+					r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 				}
 				r.Settle(x.lasts)
 				runs = 0
@@ -284,8 +284,8 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 				r.Emulator.Faults().SetHook(nil)
 				r.Settle(time.Hour)
 				r.expectOwner(map[bool]model.Kind{false: model.ALBGateway, true: model.Ingress}[x.back], "in the end")
-				watch.set(false)
-				r.expectRemoval(empty)
+				watch.setOn(false)
+				r.deleteAllAndCheck(empty)
 			})
 		})
 	}
@@ -296,16 +296,16 @@ func TestRejectedTagsDelayAdoption(t *testing.T) {
 func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, watch := watchedHarness(t, Options{})
+		r, watch := newWatchedAdoption(t, Options{})
 		empty := r.State()
-		r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptsGroup))
+		r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptAnnotation))
 		r.Settle(time.Hour)
-		watch.set(true)
+		watch.setOn(true)
 		other := "other"
-		r.edit("a", func(o *networkingv1.Ingress) { o.Spec.IngressClassName = &other })
+		r.editIngress("a", func(o *networkingv1.Ingress) { o.Spec.IngressClassName = &other })
 		r.Apply("apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\nspec: {controller: example.com/other}\n")
 		r.Settle(time.Hour)
-		r.edit("b", func(o *networkingv1.Ingress) { o.Annotations["alb.ingress.kubernetes.io/group.name"] = "h" })
+		r.editIngress("b", func(o *networkingv1.Ingress) { o.Annotations["alb.ingress.kubernetes.io/group.name"] = "h" })
 		r.Settle(time.Hour)
 		for _, name := range []string{"a", "b"} {
 			obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
@@ -313,8 +313,8 @@ func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 				t.Errorf("Ingress %s has %s", name, f)
 			}
 		}
-		watch.set(false)
-		r.expectRemoval(empty)
+		watch.setOn(false)
+		r.deleteAllAndCheck(empty)
 	})
 }
 
@@ -323,30 +323,30 @@ func TestMembersCanLeaveAdoptedGroup(t *testing.T) {
 func TestGatewayCanAdoptAnotherGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := adoptHarness(t, Options{})
+		r := newAdoptionHarness(t, Options{})
 		empty := r.State()
 		r.Apply(adoptedGroup, strings.NewReplacer("name: a\n", "name: c\n", "name: b\n", "name: d\n", "group.name: g", "group.name: h").Replace(adoptedGroup), adoptingRoutes)
 		r.Settle(time.Hour)
 		before, arns := r.State(), r.arns()
-		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 		for n := range 8 {
 			r.Settle([]time.Duration{time.Hour, 4 * time.Second, time.Hour, 2 * time.Second}[n%4])
 			annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/"+[]string{"h", "g"}[n%2])
 		}
 		r.Settle(time.Hour)
-		if d := cmp.Diff(arns, r.arns()); d != "" || r.answer("/a") != "web" {
+		if d := cmp.Diff(arns, r.arns()); d != "" || r.servicesOfPath("/a") != "web" {
 			t.Errorf("other load balancers: %s", d)
 		}
 		obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"})
 		if len(obj.(*gwv1.Gateway).Status.Addresses) != 1 {
 			t.Errorf("%v\n%s", obj.(*gwv1.Gateway).Status, r.warnings())
 		}
-		r.dropAll(cluster.KindGateway)
+		r.deleteAll(cluster.KindGateway)
 		r.Settle(time.Hour)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("not as before:\n%s", d)
 		}
-		r.dropAll(cluster.KindIngress)
+		r.deleteAll(cluster.KindIngress)
 		r.Settle(time.Hour)
 		r.expectNothing(empty)
 	})

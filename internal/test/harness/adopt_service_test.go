@@ -69,14 +69,14 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
 		empty := r.State()
-		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"))
-		r.during(8 * time.Minute)
+		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"))
+		r.advanceTime(8 * time.Minute)
 		before := r.State()
 		name, _ := mailStatusHostnames(r)
 		r.Emulator.Calls().Reset()
 		r.Apply(mailGateway)
-		r.during(time.Minute)
-		if n := r.Emulator.Calls().Mutating(); n > 0 || name == "" {
+		r.advanceTime(time.Minute)
+		if n := r.Emulator.Calls().CountMutating(); n > 0 || name == "" {
 			t.Fatalf("the shadow of %q makes %d changes: %v", name, n, r.Emulator.Calls().Counts())
 		}
 		defer func() {
@@ -91,7 +91,7 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		adopt := func() {
 			t.Helper()
 			annotateGateway(r, "shop", "mail", naming.DryRunAnnotation+"-")
-			r.during(10 * time.Minute)
+			r.advanceTime(10 * time.Minute)
 			for _, line := range r.State() {
 				if strings.Contains(line, naming.StackTag(model.Service)) {
 					t.Fatalf("this is the Service's still: %s", line)
@@ -103,26 +103,26 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		}
 		adopt()
 		r.Emulator.Calls().Reset()
-		r.during(11 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		r.advanceTime(11 * time.Hour)
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
 		}
 		annotateGateway(r, "shop", "mail", naming.DryRunAnnotation+"=true")
-		r.during(10 * time.Minute)
+		r.advanceTime(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("not as before (-before +after):\n%s", d)
 		}
 		adopt()
-		r.drop(cluster.KindService, "shop", "mail")
-		r.during(time.Minute)
+		r.deleteObject(cluster.KindService, "shop", "mail")
+		r.advanceTime(time.Minute)
 		if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}); obj != nil {
 			t.Errorf("the Service is not gone: %v", obj.GetFinalizers())
 		}
 		if _, gateway := mailStatusHostnames(r); gateway != name {
 			t.Errorf("the Gateway shows %q", gateway)
 		}
-		r.drop(cluster.KindGateway, "shop", "mail")
-		r.during(20 * time.Minute)
+		r.deleteObject(cluster.KindGateway, "shop", "mail")
+		r.advanceTime(20 * time.Minute)
 		if d := cmp.Diff(empty, r.State()); d != "" {
 			t.Errorf("left over (-before +after):\n%s", d)
 		}

@@ -16,17 +16,17 @@ import (
 func TestGatewayStatusIsCorrectDuringReturn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, watch := watchedHarness(t, Options{Workers: 3})
+		r, watch := newWatchedAdoption(t, Options{Workers: 3})
 		r.Apply(adoptedGroup, adoptingRoutes)
-		r.during(10 * time.Minute)
-		watch.set(true)
+		r.advanceTime(10 * time.Minute)
+		watch.setOn(true)
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			if c.Mutating {
 				return fault.Action{Latency: 4 * time.Second}
 			}
 			return fault.Action{}
 		})
-		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		r.Apply(gatewayOf("shop", "edge", adoptAnnotation))
 		truth := func(step string) {
 			t.Helper()
 			for range 600 {

@@ -39,11 +39,11 @@ spec:
 `, name, namespace, more, path)
 }
 
-const byEdge = `, fulcrum.dev/adopted-by: shop/edge`
+const consentToEdge = `, fulcrum.dev/adopted-by: shop/edge`
 
 // adoptedGroup is IngressGroup g with two members, which consent to the adoption.
-var adoptedGroup = adoptedMember("shop", "a", "/a", byEdge) +
-	strings.ReplaceAll(adoptedMember("shop", "b", "/b", byEdge), "name: web,", "name: api,")
+var adoptedGroup = adoptedMember("shop", "a", "/a", consentToEdge) +
+	strings.ReplaceAll(adoptedMember("shop", "b", "/b", consentToEdge), "name: web,", "name: api,")
 
 const gatewayClassALB = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -81,30 +81,30 @@ spec:
 }
 
 const (
-	adoptsGroup = "fulcrum.dev/adopt: ingress-group/g"
-	dryRun      = `, gateway.k8s.aws/dry-run: "true"`
+	adoptAnnotation  = "fulcrum.dev/adopt: ingress-group/g"
+	dryRunAnnotation = `, gateway.k8s.aws/dry-run: "true"`
 )
 
 var adoptingRoutes = routeTo("shop", "a", "edge", "/a", "web") + routeTo("shop", "b", "edge", "/b", "api")
 
-// adopting is a harness for the adoption and the return of load balancers.
-type adopting struct{ *Harness }
+// adoptionHarness is a harness for the adoption and the return of load balancers.
+type adoptionHarness struct{ *Harness }
 
-// adoptHarness returns a shop with Gateways, whose target groups have the same target type as those of the Ingresses.
-func adoptHarness(t *testing.T, opt Options) *adopting {
+// newAdoptionHarness returns a shop with Gateways, whose target groups have the same target type as those of the Ingresses.
+func newAdoptionHarness(t *testing.T, opt Options) *adoptionHarness {
 	t.Helper()
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
-	r := &adopting{shopWith(t, opt)}
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), gatewayClassALB)
+	r := &adoptionHarness{shopWith(t, opt)}
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), gatewayClassALB)
 	return r
 }
 
-// watchedHarness returns a harness with an adoptWatch.
-func watchedHarness(t *testing.T, opt Options) (*adopting, *adoptWatch) {
+// newWatchedAdoption returns a harness with an adoptionWatch.
+func newWatchedAdoption(t *testing.T, opt Options) (*adoptionHarness, *adoptionWatch) {
 	t.Helper()
-	watch := &adoptWatch{}
+	watch := &adoptionWatch{}
 	opt.Transport = watch.wrap
-	watch.r = adoptHarness(t, opt)
+	watch.r = newAdoptionHarness(t, opt)
 	return watch.r, watch
 }
 
@@ -127,13 +127,13 @@ func annotateGateway(r *Harness, namespace, name string, annotations ...string) 
 		}
 		gw.Annotations[key] = value
 	}
-	if _, err := r.Store.Update(gw, cluster.Main); err != nil {
+	if _, err := r.Store.Update(gw, cluster.MainPart); err != nil {
 		r.T.Fatal(err)
 	}
 }
 
 // arns returns the ARNs of all load balancers.
-func (r *adopting) arns() (out []string) {
+func (r *adoptionHarness) arns() (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -145,7 +145,7 @@ func (r *adopting) arns() (out []string) {
 }
 
 // stateWithTag returns the lines of the state of resources with a tag.
-func (r *adopting) stateWithTag(tag string) (out []string) {
+func (r *adoptionHarness) stateWithTag(tag string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, tag) {
 			out = append(out, line)
@@ -154,7 +154,7 @@ func (r *adopting) stateWithTag(tag string) (out []string) {
 	return out
 }
 
-func (r *adopting) warnings() string {
+func (r *adoptionHarness) warnings() string {
 	var out []string
 	for _, o := range r.Store.All("Event") {
 		e := o.(*corev1.Event)
@@ -166,7 +166,7 @@ func (r *adopting) warnings() string {
 
 // expectOwner checks that there is one load balancer, that all its resources belong to stacks of the given kind, and
 // that it answers requests correctly.
-func (r *adopting) expectOwner(kind model.Kind, step string) {
+func (r *adoptionHarness) expectOwner(kind model.Kind, step string) {
 	r.T.Helper()
 	other := model.Ingress
 	if kind == model.Ingress {
@@ -175,25 +175,25 @@ func (r *adopting) expectOwner(kind model.Kind, step string) {
 	if left := r.stateWithTag(naming.StackTag(other)); len(left) > 0 {
 		r.T.Fatalf("%s: these are still of %s:\n%s\n%s", step, other, strings.Join(left, "\n"), r.warnings())
 	}
-	if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
+	if a, b := r.servicesOfPath("/a"), r.servicesOfPath("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
 		r.T.Fatalf("%s: /a is answered by %q, /b by %q, load balancers %v\n%s", step, a, b, r.arns(), r.warnings())
 	}
 }
 
-// adoptWatch wraps the connection to AWS. While it is on, it checks after each call that requests are still answered.
-type adoptWatch struct {
-	r  *adopting
-	mu sync.Mutex
-	on bool
+// adoptionWatch wraps the connection to AWS. While it is on, it checks after each call that requests are still answered.
+type adoptionWatch struct {
+	r    *adoptionHarness
+	mu   sync.Mutex
+	isOn bool
 }
 
-func (a *adoptWatch) wrap(next http.RoundTripper) http.RoundTripper {
+func (a *adoptionWatch) wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.on {
-			if x, y := a.r.answer("/a"), a.r.answer("/b"); (x != "web" || y != "api") && !a.r.T.Failed() {
+		if a.isOn {
+			if x, y := a.r.servicesOfPath("/a"), a.r.servicesOfPath("/b"); (x != "web" || y != "api") && !a.r.T.Failed() {
 				a.r.T.Errorf("after %s: /a is answered by %q, /b by %q", req.Header.Get("X-Amz-Target"), x, y)
 			}
 		}
@@ -201,10 +201,10 @@ func (a *adoptWatch) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (a *adoptWatch) set(on bool) {
+func (a *adoptionWatch) setOn(on bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.on = on
+	a.isOn = on
 }
 
 // apiHook calls a hook before and after each write to Kubernetes.
@@ -236,60 +236,60 @@ func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
 	return h.runBetweenHooks(func() error { return h.API.Delete(ctx, obj) })
 }
 
-// adoptRound runs the stages of a load balancer: shadow, adopted, returned, adopted again, released and deleted.
-func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
+// checkAdoptionRound runs the stages of a load balancer: shadow, adopted, returned, adopted again, released and deleted.
+func checkAdoptionRound(t *testing.T, r *adoptionHarness, watch *adoptionWatch) {
 	t.Helper()
 	empty := r.State()
 	r.Apply(adoptedGroup, adoptingRoutes)
-	r.alive(time.Hour)
+	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.Ingress, "ingress")
 	arn := r.arns()[0]
 	before := r.State()
-	watch.set(true)
-	r.Apply(gatewayOf("shop", "edge", adoptsGroup+dryRun))
-	r.alive(time.Hour)
+	watch.setOn(true)
+	r.Apply(gatewayOf("shop", "edge", adoptAnnotation+dryRunAnnotation))
+	r.settleWithRestarts(time.Hour)
 	if d := cmp.Diff(before, r.State()); d != "" {
 		t.Fatalf("the shadow changes AWS:\n%s", d)
 	}
 	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
-	r.alive(time.Hour)
+	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.ALBGateway, "adopt")
 	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
-	r.alive(time.Hour)
+	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.Ingress, "give back")
 	if d := cmp.Diff(before, r.State()); d != "" {
 		t.Fatalf("not as before:\n%s", d)
 	}
 	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
-	r.alive(time.Hour)
+	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.ALBGateway, "adopt again")
-	r.drop(cluster.KindIngress, "shop", "a")
-	r.drop(cluster.KindIngress, "shop", "b")
-	r.alive(time.Hour)
+	r.deleteObject(cluster.KindIngress, "shop", "a")
+	r.deleteObject(cluster.KindIngress, "shop", "b")
+	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.ALBGateway, "release")
 	annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-")
-	r.alive(time.Hour)
+	r.settleWithRestarts(time.Hour)
 	r.expectOwner(model.ALBGateway, "marks")
 	if left := r.stateWithTag(naming.AdoptedTag); len(left) > 0 || r.arns()[0] != arn {
 		t.Fatalf("marks left: %v, or another load balancer: %v, was %s", left, r.arns(), arn)
 	}
-	watch.set(false)
-	r.drop(cluster.KindGateway, "shop", "edge")
-	r.alive(time.Hour)
+	watch.setOn(false)
+	r.deleteObject(cluster.KindGateway, "shop", "edge")
+	r.settleWithRestarts(time.Hour)
 	r.expectNothing(empty)
 }
 
-// expectRemoval deletes all Gateways and Ingresses, and checks that nothing remains.
-func (r *adopting) expectRemoval(empty []string) {
+// deleteAllAndCheck deletes all Gateways and Ingresses, and checks that nothing remains.
+func (r *adoptionHarness) deleteAllAndCheck(empty []string) {
 	r.T.Helper()
-	r.dropAll(cluster.KindGateway)
-	r.dropAll(cluster.KindIngress)
+	r.deleteAll(cluster.KindGateway)
+	r.deleteAll(cluster.KindIngress)
 	r.Settle(time.Hour)
 	r.expectNothing(empty)
 }
 
 // expectNothing checks that AWS is empty and that no deletion of an object is blocked.
-func (r *adopting) expectNothing(empty []string) {
+func (r *adoptionHarness) expectNothing(empty []string) {
 	r.T.Helper()
 	if d := cmp.Diff(empty, r.State()); d != "" {
 		r.T.Fatalf("left over:\n%s\n%s", d, r.warnings())
@@ -310,8 +310,8 @@ func TestAdoptionAndReturn(t *testing.T) {
 	for _, checkpoints := range []bool{false, true} {
 		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, watch := watchedHarness(t, Options{Checkpoints: checkpoints})
-				adoptRound(t, r, watch)
+				r, watch := newWatchedAdoption(t, Options{Checkpoints: checkpoints})
+				checkAdoptionRound(t, r, watch)
 			})
 		})
 	}

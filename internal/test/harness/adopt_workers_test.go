@@ -18,13 +18,13 @@ import (
 func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 	t.Parallel()
 	took := map[string]time.Duration{}
-	for _, annotation := range []string{"a: b", adoptsGroup} {
+	for _, annotation := range []string{"a: b", adoptAnnotation} {
 		synctest.Test(t, func(t *testing.T) {
-			r := adoptHarness(t, Options{Workers: 3})
-			r.Apply(evil, adoptedGroup)
+			r := newAdoptionHarness(t, Options{Workers: 3})
+			r.Apply(evilNamespace, adoptedGroup)
 			time.Sleep(time.Hour)
 			for i := range 40 {
-				r.Apply(gatewayOf("evil", fmt.Sprint("g", i), annotation+`, gateway.k8s.aws/dry-run: "`+fmt.Sprint(annotation != adoptsGroup)+`"`),
+				r.Apply(gatewayOf("evil", fmt.Sprint("g", i), annotation+`, gateway.k8s.aws/dry-run: "`+fmt.Sprint(annotation != adoptAnnotation)+`"`),
 					routeTo("evil", fmt.Sprint("r", i), fmt.Sprint("g", i), "/a", "web"))
 			}
 			time.Sleep(time.Hour)
@@ -46,14 +46,14 @@ func TestGatewaysWithoutConsentDelayNoEdit(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			begun := time.Now()
 			r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1))
-			for r.answer("/c") != "api" && time.Since(begun) < time.Hour {
+			for r.servicesOfPath("/c") != "api" && time.Since(begun) < time.Hour {
 				time.Sleep(100 * time.Millisecond)
 			}
 			took[annotation] = time.Since(begun)
 		})
 	}
 	t.Log(took)
-	if a, b := took["a: b"], took[adoptsGroup]; b > 2*a+5*time.Second {
+	if a, b := took["a: b"], took[adoptAnnotation]; b > 2*a+5*time.Second {
 		t.Errorf("an edit takes %s, and %s beside Gateways that name the IngressGroup", a, b)
 	}
 }
@@ -65,12 +65,12 @@ func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 	for _, latency := range seeds.Spread(2, []time.Duration{300 * time.Millisecond, 0}) {
 		t.Run(latency.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := adoptHarness(t, Options{Workers: 4, Checkpoints: true})
+				r := newAdoptionHarness(t, Options{Workers: 4, Checkpoints: true})
 				empty := r.State()
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 				r.Apply(adoptedGroup, adoptingRoutes)
 				time.Sleep(10 * time.Minute)
-				r.Apply(gatewayOf("shop", "edge", adoptsGroup), gatewayOf("shop", "other", adoptsGroup+dryRun))
+				r.Apply(gatewayOf("shop", "edge", adoptAnnotation), gatewayOf("shop", "other", adoptAnnotation+dryRunAnnotation))
 				for n := range 60 {
 					time.Sleep(time.Duration(n*37%11) * 700 * time.Millisecond)
 					switch n % 6 {
@@ -87,7 +87,7 @@ func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 					case 5:
 						annotateGateway(r.Harness, "shop", "other", "gateway.k8s.aws/dry-run=true")
 					}
-					if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" {
+					if a, b := r.servicesOfPath("/a"), r.servicesOfPath("/b"); a != "web" || b != "api" {
 						t.Fatalf("move %d: /a is answered by %q, /b by %q", n, a, b)
 					}
 				}
@@ -96,11 +96,11 @@ func TestAdoptionWithConcurrentWorkers(t *testing.T) {
 				r.expectOwner(model.ALBGateway, "adopt")
 				r.Emulator.Calls().Reset()
 				time.Sleep(3 * time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d changes at rest: %v", n, r.Emulator.Calls().Counts())
 				}
-				r.dropAll(cluster.KindGateway)
-				r.dropAll(cluster.KindIngress)
+				r.deleteAll(cluster.KindGateway)
+				r.deleteAll(cluster.KindIngress)
 				time.Sleep(time.Hour)
 				r.expectNothing(empty)
 			})

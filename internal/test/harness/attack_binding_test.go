@@ -23,8 +23,8 @@ func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
 	return out
 }
 
-// impostor returns a copy of a binding in namespace team with another name.
-func impostor(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
+// imitatedBinding returns a copy of a binding in namespace team with another name.
+func imitatedBinding(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	b := &elbv2.TargetGroupBinding{}
 	b.Namespace, b.Name, b.Labels, b.Spec = "team", "impostor", of.Labels, *of.Spec.DeepCopy()
 	return b
@@ -38,9 +38,9 @@ func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 		t.Run("a target group "+arn, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				awaitSettled(t, r)
-				forged := impostor(bindingsOf(r, "shop")[0])
+				forged := imitatedBinding(bindingsOf(r, "shop")[0])
 				forged.Finalizers = []string{"team.example.com/keep"}
 				if arn == "of nothing" {
 					forged.Spec.TargetGroupARN = strings.Replace(forged.Spec.TargetGroupARN, "k8s-shop", "k8s-none", 1)
@@ -49,8 +49,8 @@ func TestForgedBindingLabelsDoNotBlockDeletion(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Settle(10 * time.Minute)
-				remove(t, r, "shop", "a")
-				remove(t, r, "shop", "b")
+				deleteIngress(t, r, "shop", "a")
+				deleteIngress(t, r, "shop", "b")
 				r.Settle(30 * time.Minute)
 				if left := stateOfKinds(r, "load-balancer", "target-group"); len(left) > 0 {
 					t.Errorf("left behind: %v", left)

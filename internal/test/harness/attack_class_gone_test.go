@@ -33,7 +33,7 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 						mine := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
 						mine = strings.Replace(mine, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1)
 						mine = strings.Replace(mine, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
-						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", mine))
+						r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", mine))
 						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
 						awaitSettled(t, r)
 						time.Sleep(time.Hour)
@@ -58,7 +58,7 @@ func TestNewcomerTakesNothingWhileClassIsRecreated(t *testing.T) {
 									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // the newcomer's own port
 								}
 							}
-							return append(out, webACLOf(r, "k8s-edge-"), "a: "+answered(r, 80, "a.example.com", "/"), "b: "+answered(r, 80, "b.example.com", "/"))
+							return append(out, webACLOf(r, "k8s-edge-"), "a: "+answerTo(r, 80, "a.example.com", "/"), "b: "+answerTo(r, 80, "b.example.com", "/"))
 						}
 						before := look()
 						if err := r.Store.Delete(cluster.Ref{Kind: lost, Name: "firm"}); err != nil {
@@ -94,7 +94,7 @@ func TestMemberWithMissingClassDoesNotDisableClassSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})
-		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
 		r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
 		awaitSettled(t, r)
 		r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))

@@ -51,11 +51,11 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
-					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters))
 					if by == "class" {
 						r.Apply(ingressInNamespace("shop", "a", "firm", "a.example.com", ""), ingressInNamespace("shop", "b", "firm", "b.example.com", ""))
 					} else {
-						r.Apply(victims(r, "alb", reported...)...)
+						r.Apply(victimIngresses(r, "alb", reported...)...)
 					}
 					awaitSettled(t, r)
 					value := func(line, attribute string) string {
@@ -78,16 +78,16 @@ func TestClassOfAnotherGroupOverridesNoAnnotation(t *testing.T) {
 					r.Start() // the process forgets the events that it has emitted
 					r.Settle(settleFor)
 					if tenancy == ingress.Cooperative {
-						expect(t, "what the victims ask for", before, look())
+						expectEqual(t, "what the victims ask for", before, look())
 					} else if got := look(); !strings.HasPrefix(got, "1 true 120 false shop false acl rig") || strings.Contains(got, "0.0.0.0/0") {
 						t.Errorf("what the victims' class asks for is now %s", got)
 					}
 					for _, n := range []string{"a", "b"} {
-						if w := warnings(r)[n]; len(w) > 0 {
+						if w := warningsByObject(r)[n]; len(w) > 0 {
 							t.Errorf("warnings on victim %s: %q", n, w)
 						}
 					}
-					if len(warnings(r)["newcomer"]) == 0 {
+					if len(warningsByObject(r)["newcomer"]) == 0 {
 						t.Error("the newcomer hears nothing")
 					}
 				})
@@ -106,7 +106,7 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 		secure := func(namespace, name, host string, notes ...string) string {
 			return ingressInNamespace(namespace, name, "alb", host, "", append(notes, "group.name", "edge", "listen-ports", `[{"HTTPS":443}]`)...)
 		}
-		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, secure("shop", "a", "a.example.com", "certificate-arn", theirs))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, secure("shop", "a", "a.example.com", "certificate-arn", theirs))
 		awaitSettled(t, r)
 		shown := func() string {
 			w := r.Emulator.Store()
@@ -117,16 +117,16 @@ func TestCertificateOfNewcomerIsNotTheDefault(t *testing.T) {
 			}
 			return ""
 		}
-		expect(t, "the default", theirs, shown())
+		expectEqual(t, "the default", theirs, shown())
 		for _, list := range []string{other, other + "," + theirs} {
 			r.Apply(secure("team", "newcomer", "team.app.test", "certificate-arn", list, "group.order", "-1000"))
 			awaitSettled(t, r)
-			expect(t, "the default beside a newcomer with "+list, theirs, shown())
+			expectEqual(t, "the default beside a newcomer with "+list, theirs, shown())
 		}
 		// The owner chooses another default.
 		r.Apply(secure("shop", "a", "a.example.com", "certificate-arn", other+","+theirs), secure("team", "newcomer", "team.app.test", "certificate-arn", theirs+","+other, "group.order", "1000"))
-		remove(t, r, "team", "newcomer")
+		deleteIngress(t, r, "team", "newcomer")
 		awaitSettled(t, r)
-		expect(t, "the default that its owner chooses", other, shown())
+		expectEqual(t, "the default that its owner chooses", other, shown())
 	})
 }

@@ -16,9 +16,9 @@ import (
 
 // These tests cover attacks by a tenant with Pods and EndpointSlices of its own namespace.
 
-// ownPod returns a pod of namespace team, and an EndpointSlice of Service web that lists the pod with the given
+// teamPodWithSlice returns a pod of namespace team, and an EndpointSlice of Service web that lists the pod with the given
 // ports.
-func ownPod(address, meta, spec string, ports ...int) string {
+func teamPodWithSlice(address, meta, spec string, ports ...int) string {
 	var list []string
 	for _, p := range ports {
 		list = append(list, fmt.Sprintf("{name: \"\", port: %d}", p))
@@ -45,7 +45,7 @@ func TestForgedPodENIOpensNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
 		api := ec2.NewFromConfig(AWSConfig(r.Emulator))
 		database, err := api.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &r.World.Private[0], Groups: []string{r.World.ExtraSG}})
@@ -54,7 +54,7 @@ func TestForgedPodENIOpensNothing(t *testing.T) {
 		}
 		id := aws.ToString(database.NetworkInterface.NetworkInterfaceId)
 		note := fmt.Sprintf(`, annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"%s","privateIp":"%s"}]'}`, id, podAddresses[3])
-		r.Apply(ownPod(podAddresses[3], note, "", 9999))
+		r.Apply(teamPodWithSlice(podAddresses[3], note, "", 9999))
 		r.Apply(ingressInNamespace("team", "opener", "alb", "team.example.com", "", "group.name", "edge"), `
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
@@ -72,9 +72,9 @@ spec:
 			}
 		}
 		// The ENI with the pod's address serves the pod, and rules of other bindings are removed.
-		expect(t, "targets", podAddresses[3], registered(t, r, Account, r.World.TargetGroups["external"]))
-		r.drop(cluster.KindBinding, "team", "opener")
-		remove(t, r, "team", "opener")
+		expectEqual(t, "targets", podAddresses[3], activeTargets(t, r, Account, r.World.TargetGroups["external"]))
+		r.deleteObject(cluster.KindBinding, "team", "opener")
+		deleteIngress(t, r, "team", "opener")
 		r.Settle(settleFor)
 		for _, l := range stateOfKinds(r, "security-group") {
 			if strings.Contains(l, "0.0.0.0/0") {
@@ -90,7 +90,7 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
 		binding := bindingsOf(r, "shop")[0]
 		gate := "target-health.elbv2.k8s.aws/" + binding.Name
@@ -99,12 +99,12 @@ func TestImitatedPodTakesNothing(t *testing.T) {
 			", readinessGates: [{conditionType: " + gate + "}]",
 			", readinessGates: [{conditionType: " + gate + "}], hostNetwork: true",
 		} {
-			r.Apply(ownPod(podAddresses[4], ", annotations: {elbv2.k8s.aws/checkpoint: forged}", spec, 8080))
+			r.Apply(teamPodWithSlice(podAddresses[4], ", annotations: {elbv2.k8s.aws/checkpoint: forged}", spec, 8080))
 			r.Settle(settleFor)
-			expect(t, "targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
-			expect(t, "targets of the binding", "10.0.132.10 10.0.148.10 10.0.164.10", registered(t, r, Account, binding.Spec.TargetGroupARN))
+			expectEqual(t, "targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
+			expectEqual(t, "targets of the binding", "10.0.132.10 10.0.148.10 10.0.164.10", activeTargets(t, r, Account, binding.Spec.TargetGroupARN))
 		}
-		expect(t, "state", fmt.Sprint(before), fmt.Sprint(r.State()))
+		expectEqual(t, "state", fmt.Sprint(before), fmt.Sprint(r.State()))
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "team", Name: "own-0"})
 		if err != nil {
 			t.Fatal(err)
@@ -124,16 +124,16 @@ func TestHostNetworkPodTakesNoAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		node := r.World.Instances[0].Address
-		shared := strings.Replace(pods("web", node), "spec: {nodeName", "spec: {hostNetwork: true, nodeName", 1)
-		r.Apply(shop, teamShop, shared, ingressOf("", "/=web"))
+		shared := strings.Replace(readyPods("web", node), "spec: {nodeName", "spec: {hostNetwork: true, nodeName", 1)
+		r.Apply(shop, teamShop, shared, webIngress("", "/=web"))
 		awaitSettled(t, r)
-		expect(t, "targets of the victim", node, r.addresses())
+		expectEqual(t, "targets of the victim", node, r.allActiveTargets())
 		time.Sleep(time.Minute)
-		r.Apply(ownPod(node, "", ", hostNetwork: true", 10250), ingressInNamespace("team", "neighbour", "alb", "team.example.com", ""))
+		r.Apply(teamPodWithSlice(node, "", ", hostNetwork: true", 10250), ingressInNamespace("team", "neighbour", "alb", "team.example.com", ""))
 		r.Settle(settleFor)
 		for _, b := range bindingsOf(r, "shop") {
-			expect(t, "targets of the victim beside another pod on the node", node, registered(t, r, Account, b.Spec.TargetGroupARN))
-			if w := warnings(r)[b.Name]; len(w) > 0 {
+			expectEqual(t, "targets of the victim beside another pod on the node", node, activeTargets(t, r, Account, b.Spec.TargetGroupARN))
+			if w := warningsByObject(r)[b.Name]; len(w) > 0 {
 				t.Errorf("warnings on the victim's binding: %q", w)
 			}
 		}
@@ -146,28 +146,28 @@ func TestManyTargetsDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
 		var ports []int
 		for n := range 1300 {
 			ports = append(ports, 10000+n)
 		}
 		r.Emulator.Calls().Reset()
-		r.Apply(ownPod(podAddresses[4], "", "", ports...), ingressInNamespace("team", "flood", "alb", "team.example.com", "", "group.name", "edge"))
+		r.Apply(teamPodWithSlice(podAddresses[4], "", "", ports...), ingressInNamespace("team", "flood", "alb", "team.example.com", "", "group.name", "edge"))
 		r.Settle(time.Minute)
-		r.Apply(pods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
-		r.drop(cluster.KindPod, "shop", "web-2")
-		r.Apply(pods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
-		r.Settle(soon)
+		r.Apply(readyPods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
+		r.deleteObject(cluster.KindPod, "shop", "web-2")
+		r.Apply(readyPods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
+		r.Settle(maxDeregistrationDelay)
 		for _, b := range bindingsOf(r, "shop") {
-			expect(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.11", registered(t, r, Account, b.Spec.TargetGroupARN))
+			expectEqual(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.11", activeTargets(t, r, Account, b.Spec.TargetGroupARN))
 		}
 		r.Settle(settleFor)
 		if n := r.Emulator.Calls().Counts()["elasticloadbalancing:RegisterTargets"]; n > 100 {
 			t.Errorf("%d calls register targets", n)
 		}
 		for _, n := range []string{"a", "b"} {
-			if w := warnings(r)[n]; len(w) > 0 {
+			if w := warningsByObject(r)[n]; len(w) > 0 {
 				t.Errorf("warnings on victim %s: %q", n, w)
 			}
 		}

@@ -27,7 +27,7 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 			t.Run(name+"/"+where, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(victims(r, "alb", "group.name", "edge")...)
+					r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 					awaitSettled(t, r)
 					of := bindingsOf(r, "shop")[0]
 					action := strings.NewReplacer("ARN\"", of.Spec.TargetGroupARN+"\"", "NAME", of.Name).Replace(action)
@@ -37,7 +37,7 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 					}
 					doc := withActionBackend(ingressInNamespace("team", "thief", "alb", "team.example.com", "", "group.name", group, "actions.act", action))
 					if where == "default backend" {
-						doc = withDefault(doc)
+						doc = withDefaultBackend(doc)
 					}
 					r.Apply(doc)
 					r.Settle(30 * time.Minute)
@@ -53,11 +53,11 @@ func TestMemberCannotForwardToTargetGroupOfAnother(t *testing.T) {
 					if uses != 1 {
 						t.Errorf("%d rules forward to the target group", uses)
 					}
-					if w := warnings(r)["thief"]; len(w) == 0 {
+					if w := warningsByObject(r)["thief"]; len(w) == 0 {
 						t.Error("the author hears nothing")
 					}
 					for _, n := range []string{"a", "b"} {
-						if w := warnings(r)[n]; len(w) > 0 {
+						if w := warningsByObject(r)[n]; len(w) > 0 {
 							t.Errorf("warnings on victim %s: %q", n, w)
 						}
 					}
@@ -103,20 +103,20 @@ endpoints: [%s]
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				awaitSettled(t, r)
-				own, _, _ := strings.Cut(pods("own", podAddresses[5]), "---")
+				own, _, _ := strings.Cut(readyPods("own", podAddresses[5]), "---")
 				r.Apply(inNamespace("team", own))
 				r.Apply(docs...)
 				r.Apply(ingressInNamespace("team", "thief", "alb", "team.example.com", "", "group.name", "edge"))
 				r.Settle(30 * time.Minute)
 				for _, b := range bindingsOf(r, "team") {
-					expect(t, "targets", "", registered(t, r, Account, b.Spec.TargetGroupARN))
+					expectEqual(t, "targets", "", activeTargets(t, r, Account, b.Spec.TargetGroupARN))
 				}
 				if len(bindingsOf(r, "team")) == 0 {
 					t.Error("no binding was made, so nothing was tried")
 				}
-				expect(t, "all targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+				expectEqual(t, "all targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
 			})
 		})
 	}

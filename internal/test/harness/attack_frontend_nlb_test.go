@@ -33,7 +33,7 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				front := []string{"enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal", "frontend-nlb-listener-port-mapping", "8443=80"}
-				r.Apply(victims(r, "alb", append(front, "group.name", "edge")...)...)
+				r.Apply(victimIngresses(r, "alb", append(front, "group.name", "edge")...)...)
 				awaitSettled(t, r)
 				look := func() string {
 					// Ignores the port that the newcomer adds, which affects no other member.
@@ -62,7 +62,7 @@ func TestInvalidMemberDoesNotHoldFrontendNLBOfOthers(t *testing.T) {
 					t.Errorf("the victims' change is not made:\n%s", got)
 				}
 				for _, n := range []string{"a", "b"} {
-					if w := warnings(r)[n]; len(w) > 0 {
+					if w := warningsByObject(r)[n]; len(w) > 0 {
 						t.Errorf("warnings on victim %s: %q", n, w)
 					}
 				}
@@ -84,7 +84,7 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop)
 				member := func(namespace, name string, notes ...string) {
 					r.Apply(ingressInNamespace(namespace, name, "alb", name+".example.com", "", append(notes, "group.name", "edge")...))
 				}
@@ -94,15 +94,15 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 				}
 				member("team", "newcomer", "listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "9000=9000")
 				awaitSettled(t, r)
-				expect(t, "before", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
+				expectEqual(t, "before", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				member("team", "newcomer", notes...)
 				r.Settle(settleFor)
-				expect(t, "while the newcomer cannot be read", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
+				expectEqual(t, "while the newcomer cannot be read", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				for _, n := range []string{"a", "b"} {
 					member("shop", n, append(front, "listen-ports", `[{"HTTP":80}]`)...)
 				}
 				r.Settle(settleFor)
-				expect(t, "after the others gave up a port", "[internal:80 to internal:80 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
+				expectEqual(t, "after the others gave up a port", "[internal:80 to internal:80 internal:9000 to internal:9000]", fmt.Sprint(nlbForwards(r)))
 				state := strings.Join(stateOfKinds(r, "listener", "rule", "security-group"), "\n")
 				for _, gone := range []string{",8080,", "8080-8080 10.0.0.0/8"} {
 					if strings.Contains(state, gone) {
@@ -112,8 +112,8 @@ func TestInvalidPortMappingKeepsNoListenerOfOthers(t *testing.T) {
 				if !strings.Contains(state, "9000-9000 0.0.0.0/0") {
 					t.Errorf("the newcomer's port is not open:\n%s", state)
 				}
-				remove(t, r, "shop", "a")
-				remove(t, r, "shop", "b")
+				deleteIngress(t, r, "shop", "a")
+				deleteIngress(t, r, "shop", "b")
 				r.Settle(settleFor)
 				if state := strings.Join(stateOfKinds(r, "rule"), "\n"); strings.Contains(state, "a.example.com") || strings.Contains(state, "b.example.com") {
 					t.Errorf("rules of deleted members stay:\n%s", state)
@@ -154,7 +154,7 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 					}
 					return out
 				}
-				r.Apply(victims(r, "alb", filled(c.victims)...)...)
+				r.Apply(victimIngresses(r, "alb", filled(c.victims)...)...)
 				awaitSettled(t, r)
 				look := func() string {
 					return strings.Join(append(nlbForwards(r), stateOfKinds(r, "load-balancer", "target-group", "security-group")...), "\n")
@@ -169,7 +169,7 @@ func TestNewcomerDoesNotDecideUnsetFrontendNLBSettings(t *testing.T) {
 				} else if d := cmp.Diff(withoutGroupsOf(before, "team"), withoutGroupsOf(look(), "team")); d != "" {
 					t.Errorf("what the victims have (-before +after):\n%s", d)
 				}
-				reported := warnings(r)
+				reported := warningsByObject(r)
 				if text := strings.Join(reported["newcomer"], "\n"); !strings.Contains(text, "AnnotationConflict") || !strings.Contains(text, c.newcomer[len(c.newcomer)-2]) {
 					t.Errorf("events on the newcomer: %q", text)
 				}

@@ -25,7 +25,7 @@ spec: %s
 `, name, spec)
 }
 
-const noGroup = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/none/0000000000000000"
+const missingTargetGroupARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/none/0000000000000000"
 
 // hostileObjects returns malformed objects of namespace team and of class owners, by description.
 func hostileObjects(r *Harness) map[string][]string {
@@ -42,13 +42,13 @@ func hostileObjects(r *Harness) map[string][]string {
 	use := ingressInNamespace("team", "user", "alb", "team.example.com", "", "group.name", "edge")
 	var bindings, classes []string
 	for i, spec := range []string{
-		"{targetGroupARN: " + noGroup + ", targetType: ip, serviceRef: {name: web, port: 80}}",
+		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: ip, serviceRef: {name: web, port: 80}}",
 		"{targetGroupARN: 'x', targetType: ip, serviceRef: {name: web, port: 80}}",
 		"{targetGroupName: '" + strings.Repeat("x", 5000) + "', serviceRef: {name: web, port: 80}}",
-		"{targetGroupARN: " + noGroup + ", targetType: instance, serviceRef: {name: web, port: http}, nodeSelector: {matchExpressions: [{key: a b, operator: Near}]}}",
+		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: instance, serviceRef: {name: web, port: http}, nodeSelector: {matchExpressions: [{key: a b, operator: Near}]}}",
 		"{targetGroupARN: " + r.World.TargetGroups["external"] + ", targetType: ip, serviceRef: {name: web, port: -1}, networking: {ingress: [{from: [{}], ports: [{protocol: x, port: -1}, {port: 70000}]}, {from: [{ipBlock: {cidr: x}}, {securityGroup: {groupID: sg-0}}], ports: [{}]}]}}",
-		"{targetGroupARN: " + noGroup + ", targetType: ip, serviceRef: {name: web, port: 80}, iamRoleArnToAssume: 'arn:aws:iam::1:role/*', assumeRoleExternalId: \"\\n\"}",
-		"{targetGroupARN: " + noGroup + ", targetType: ip, serviceRef: {name: ../shop/web, port: 80}, multiClusterTargetGroup: true, vpcID: vpc-0}",
+		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: ip, serviceRef: {name: web, port: 80}, iamRoleArnToAssume: 'arn:aws:iam::1:role/*', assumeRoleExternalId: \"\\n\"}",
+		"{targetGroupARN: " + missingTargetGroupARN + ", targetType: ip, serviceRef: {name: ../shop/web, port: 80}, multiClusterTargetGroup: true, vpcID: vpc-0}",
 	} {
 		bindings = append(bindings, hostileBinding(fmt.Sprintf("hostile-%d", i), spec))
 	}
@@ -80,8 +80,8 @@ metadata: {name: web-1, namespace: team, labels: {kubernetes.io/service-name: we
 addressType: IPv4
 ports: [{}, {name: x}, {port: -1}, {port: 80}]
 endpoints: [{addresses: []}, {addresses: [""], targetRef: {kind: Pod}}, {addresses: [x, "::1"], targetRef: {kind: Pod, name: own-0}}, {addresses: [127.0.0.1], targetRef: {kind: Pod, name: own-0, uid: own-0}}, {addresses: [169.254.169.254], targetRef: {kind: Pod, name: own-0}}]
-`, ownPodAlone("169.254.169.254")},
-		"Pod":                             {use, ownPod("x", `, annotations: {vpc.amazonaws.com/pod-eni: '{"a":'}, finalizers: [team.example.com/keep]`, ", readinessGates: [{conditionType: target-health.elbv2.k8s.aws/}, {conditionType: target-health.elbv2.k8s.aws/none}]", 0, -1, 70000)},
+`, teamPod("169.254.169.254")},
+		"Pod":                             {use, teamPodWithSlice("x", `, annotations: {vpc.amazonaws.com/pod-eni: '{"a":'}, finalizers: [team.example.com/keep]`, ", readinessGates: [{conditionType: target-health.elbv2.k8s.aws/}, {conditionType: target-health.elbv2.k8s.aws/none}]", 0, -1, 70000)},
 		"TargetGroupBinding":              bindings,
 		"Secret":                          {secret("data: {clientID: '', clientSecret: ''}"), secure("login")},
 		"Secret that is binary":           {secret("data: {clientID: AAECA/8=, clientSecret: //79AAECAwQ=}"), secure("login")},
@@ -93,9 +93,9 @@ endpoints: [{addresses: []}, {addresses: [""], targetRef: {kind: Pod}}, {address
 	}
 }
 
-// ownPodAlone returns a pod of namespace team with the given address.
-func ownPodAlone(address string) string {
-	pod, _, _ := strings.Cut(ownPod(address, "", "", 80), "---")
+// teamPod returns a pod of namespace team with the given address.
+func teamPod(address string) string {
+	pod, _, _ := strings.Cut(teamPodWithSlice(address, "", "", 80), "---")
 	return pod
 }
 
@@ -114,7 +114,7 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				awaitSettled(t, r)
 				before := stateOfKinds(r, "load-balancer", "security-group", "web-acl")
 				r.Emulator.Calls().Reset()
@@ -137,7 +137,7 @@ func TestHostileObjectsDoNotAffectOthers(t *testing.T) {
 					t.Error("a victim's change is not made")
 				}
 				for _, n := range []string{"a", "b"} {
-					if w := warnings(r)[n]; len(w) > 0 {
+					if w := warningsByObject(r)[n]; len(w) > 0 {
 						t.Errorf("warnings on victim %s: %q", n, w)
 					}
 				}
@@ -152,8 +152,8 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
-		r.Apply(ownPod(podAddresses[4], "", "", 8080), ingressInNamespace("team", "forger", "alb", "team.example.com", "", "group.name", "edge"))
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
+		r.Apply(teamPodWithSlice(podAddresses[4], "", "", 8080), ingressInNamespace("team", "forger", "alb", "team.example.com", "", "group.name", "edge"))
 		awaitSettled(t, r)
 		state := r.State()
 		shown := func(namespace, name string) string {
@@ -169,7 +169,7 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 		}
 		honest := shown("team", "forger")
 		forge := func(obj cluster.Object) {
-			if _, err := r.Store.Update(obj, cluster.Status); err != nil {
+			if _, err := r.Store.Update(obj, cluster.StatusPart); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,8 +182,8 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 			ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: hostname, IP: "10.0.132.10", Ports: []networkingv1.IngressPortStatus{{Port: 443}}}}
 			forge(ing)
 			awaitSettled(t, r)
-			expect(t, "status after "+hostname, honest, shown("team", "forger"))
-			expect(t, "state", fmt.Sprint(state), fmt.Sprint(r.State()))
+			expectEqual(t, "status after "+hostname, honest, shown("team", "forger"))
+			expectEqual(t, "state", fmt.Sprint(state), fmt.Sprint(r.State()))
 		}
 		// A binding whose forged status claims a future generation still follows its pods.
 		own := bindingsOf(r, "team")[0].DeepCopy()
@@ -192,15 +192,15 @@ func TestForgedStatusIsIgnored(t *testing.T) {
 		forge(own)
 		live := bindingsOf(r, "team")[0].DeepCopy()
 		live.Annotations = map[string]string{targets.CheckpointAnnotation: "forged"}
-		if _, err := r.Store.Update(live, cluster.Main); err != nil {
+		if _, err := r.Store.Update(live, cluster.MainPart); err != nil {
 			t.Fatal(err)
 		}
 		awaitSettled(t, r)
-		r.Apply(ownPod(podAddresses[5], "", "", 8080))
+		r.Apply(teamPodWithSlice(podAddresses[5], "", "", 8080))
 		awaitSettled(t, r)
-		expect(t, "targets", podAddresses[5], registered(t, r, Account, own.Spec.TargetGroupARN))
+		expectEqual(t, "targets", podAddresses[5], activeTargets(t, r, Account, own.Spec.TargetGroupARN))
 		for _, b := range bindingsOf(r, "shop") {
-			expect(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.10", registered(t, r, Account, b.Spec.TargetGroupARN))
+			expectEqual(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.10", activeTargets(t, r, Account, b.Spec.TargetGroupARN))
 		}
 	})
 }

@@ -16,16 +16,16 @@ apiVersion: v1
 kind: Service
 metadata: {name: ` + name + `, namespace: shop}
 spec: {selector: {app: ` + name + `}, ports: [{port: 80, targetPort: 8080}]}
----` + pods(name, address) + "---\n"
+---` + readyPods(name, address) + "---\n"
 	return strings.ReplaceAll(service, "namespace: shop", "namespace: "+namespace) +
-		strings.ReplaceAll(routeOfNamespace("HTTPRoute", namespace, name, year, toEdge, host), "{name: web,", "{name: "+name+",")
+		strings.ReplaceAll(routeOfNamespace("HTTPRoute", namespace, name, year, edgeParentRef, host), "{name: web,", "{name: "+name+",")
 }
 
-// forwardedTo returns the addresses that receive requests for a host.
-func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
+// addressesServingHost returns the addresses that receive requests for a host.
+func addressesServingHost(t *testing.T, r *Harness, host string) (out []string) {
 	t.Helper()
-	for _, arn := range forwardsOn(80, host)(r) {
-		out = append(out, registered(t, r, Account, arn))
+	for _, arn := range targetGroupsForHost(80, host)(r) {
+		out = append(out, activeTargets(t, r, Account, arn))
 	}
 	return out
 }
@@ -36,22 +36,22 @@ func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
 func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
-		r := ownedWorld(t, open, routeWithHyphenatedNames("a-b", "c", podAddresses[3], "victim.example.com", 2025))
-		arn := forwardsOn(80, "victim.example.com")(r)
-		r.opt.Ran = func(what string, _ error) {
-			if got := forwardedTo(t, r, "victim.example.com"); !slices.Equal(got, []string{podAddresses[3]}) {
+		open := strings.Replace(ownedALBGateway, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
+		r := harnessWithOwnedGateways(t, open, routeWithHyphenatedNames("a-b", "c", podAddresses[3], "victim.example.com", 2025))
+		arn := targetGroupsForHost(80, "victim.example.com")(r)
+		r.opt.AfterRun = func(what string, _ error) {
+			if got := addressesServingHost(t, r, "victim.example.com"); !slices.Equal(got, []string{podAddresses[3]}) {
 				t.Errorf("after a run of %s the victim's requests go to %q", what, got)
 			}
-			for _, got := range forwardedTo(t, r, "evil.example.com") {
+			for _, got := range addressesServingHost(t, r, "evil.example.com") {
 				if strings.Contains(got, podAddresses[3]) {
 					t.Errorf("after a run of %s the other's requests go to %q", what, got)
 				}
 			}
 		}
 		step := func(name string) {
-			r.during(30 * time.Minute)
-			if got := forwardsOn(80, "victim.example.com")(r); !slices.Equal(got, arn) {
+			r.advanceTime(30 * time.Minute)
+			if got := targetGroupsForHost(80, "victim.example.com")(r); !slices.Equal(got, arn) {
 				t.Errorf("%s: the target group is another: %s, before %s", name, got, arn)
 			}
 		}
@@ -61,10 +61,10 @@ func TestRouteWithSameIDTakesNoTargetGroup(t *testing.T) {
 		refused := "rules: [{matches: [{headers: [{name: x, value: " + strings.Repeat("x", 200) + "}]}], backendRefs" // AWS refuses this header value
 		r.Apply(strings.Replace(evil, "rules: [{backendRefs", refused, 1))
 		step("it is held")
-		if got := forwardedTo(t, r, "evil.example.com"); !slices.Equal(got, []string{podAddresses[4]}) {
+		if got := addressesServingHost(t, r, "evil.example.com"); !slices.Equal(got, []string{podAddresses[4]}) {
 			t.Errorf("the live rule is not held: requests go to %q", got)
 		}
-		r.drop("HTTPRoute", "a", "b-c")
+		r.deleteObject("HTTPRoute", "a", "b-c")
 		step("it leaves")
 	})
 }

@@ -13,8 +13,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// foreignImports adds certificates to the account that were imported without the controller.
-func foreignImports(r *Harness, n int) {
+// addForeignImports adds certificates to the account that were imported without the controller.
+func addForeignImports(r *Harness, n int) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -27,9 +27,9 @@ func foreignImports(r *Harness, n int) {
 	}
 }
 
-// importsOf returns the number of certificates that are imported for a namespace.
-func importsOf(r *Harness, namespace string) (n int) {
-	for _, is := range imports(r) {
+// countImports returns the number of certificates that are imported for a namespace.
+func countImports(r *Harness, namespace string) (n int) {
+	for _, is := range importedCertificates(r) {
 		if strings.HasPrefix(is, "imported/"+namespace+"/") {
 			n++
 		}
@@ -43,14 +43,14 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		opt := importing(Options{StacksOnly: true})
+		opt := importOptions(Options{StacksOnly: true})
 		set := opt.Plan
 		opt.Plan = func(o *plan.Options) {
 			set(o)
 			o.AccountImports = 30
 		}
 		r := shopWith(t, opt)
-		foreignImports(r, 20-len(r.World.Certs))
+		addForeignImports(r, 20-len(r.World.Certs))
 		in := func(namespace, doc string) string {
 			return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)
 		}
@@ -62,15 +62,15 @@ func TestTenantCannotExhaustCertificateQuota(t *testing.T) {
 		}
 		r.Apply(in("evil", withTLS("", names...)))
 		r.Settle(time.Hour)
-		if n := importsOf(r, "evil"); n != 5 {
+		if n := countImports(r, "evil"); n != 5 {
 			t.Errorf("the tenant has %d certificates, want 5: as many as are left", n)
 		}
 		r.Apply(shop, i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		r.Settle(time.Hour)
-		if n := importsOf(r, "shop"); n != 1 {
-			t.Errorf("the other one has %d certificates: %v", n, warnings(r)["web"])
+		if n := countImports(r, "shop"); n != 1 {
+			t.Errorf("the other one has %d certificates: %v", n, warningsByObject(r)["web"])
 		}
-		if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "QuotaReached") || !strings.Contains(w, `Secret "evil/t`) || strings.Contains(w, "shop/shop") {
+		if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "QuotaReached") || !strings.Contains(w, `Secret "evil/t`) || strings.Contains(w, "shop/shop") {
 			t.Errorf("warnings: %s", w)
 		}
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n != 6 {
@@ -92,23 +92,23 @@ func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				i := newIssuer(t)
-				opt := importing(Options{})
+				opt := importOptions(Options{})
 				opt.Ingress = nil
 				opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
 				r := New(t, opt)
-				r.Apply(ownedGateways, webOf("evil", podAddresses[1]), webOf("bank", podAddresses[2]), in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")),
-					listenerSet("bank", "more", 2024, "edge", "port: 443, protocol: HTTPS, hostname: bank.example.com, tls: {certificateRefs: [{name: tls}]}"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
-				r.during(20 * time.Minute)
+				r.Apply(ownedGateways, webServiceOf("evil", podAddresses[1]), webServiceOf("bank", podAddresses[2]), in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")),
+					listenerSet("bank", "more", 2024, "edge", "port: 443, protocol: HTTPS, hostname: bank.example.com, tls: {certificateRefs: [{name: tls}]}"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, ""))
+				r.advanceTime(20 * time.Minute)
 				r.Apply(in("evil", i.issue("tls", elliptic.P256(), name)),
-					listenerSet("evil", "more", 2020, "edge", `port: 443, protocol: HTTPS, hostname: "*.example.com", tls: {certificateRefs: [{name: tls}]}`), routeOfNamespace("HTTPRoute", "evil", "web", 2020, toSet, ""))
-				r.during(time.Hour)
+					listenerSet("evil", "more", 2020, "edge", `port: 443, protocol: HTTPS, hostname: "*.example.com", tls: {certificateRefs: [{name: tls}]}`), routeOfNamespace("HTTPRoute", "evil", "web", 2020, listenerSetParentRef, ""))
+				r.advanceTime(time.Hour)
 				if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/bank/tls ") {
 					t.Errorf("imported: %q", got)
 				}
-				expect(t, "requests for the host", "bank-web", routeReached(r, "application", 443, "bank.example.com", "/"))
+				expectEqual(t, "requests for the host", "bank-web", servingRoute(r, "application", 443, "bank.example.com", "/"))
 				before := gatewayImports(r)
 				r.Apply(in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")))
-				r.during(time.Hour)
+				r.advanceTime(time.Hour)
 				if got := gatewayImports(r); len(got) != 1 || got[0] == before[0] {
 					t.Errorf("after a renewal: %q, before %q", got, before)
 				}
@@ -119,22 +119,22 @@ func TestNewcomerCannotReplaceCertificateOfLiveHost(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			i := newIssuer(t)
-			r := shopWith(t, importing(Options{StacksOnly: true}))
+			r := shopWith(t, importOptions(Options{StacksOnly: true}))
 			tls := func(namespace, name, host, group string) string {
 				year := map[string]string{"team": "2020", "shop": "2024"}[namespace]
 				return strings.Replace(ingressInNamespace(namespace, name, "alb", host, "", "group.name", group, "listen-ports", `[{"HTTPS":443}]`), "metadata:\n", "metadata:\n  creationTimestamp: \""+year+"-01-01T00:00:00Z\"\n", 1) +
 					"  tls: [{hosts: [" + host + "], secretName: tls}]\n"
 			}
-			r.Apply(shop, teamShop, pods("web", podAddresses[:3]...), in("team", i.issue("tls", elliptic.P256(), "shop.example.com")), tls("team", "own", "shop.example.com", "theirs"))
+			r.Apply(shop, teamShop, readyPods("web", podAddresses[:3]...), in("team", i.issue("tls", elliptic.P256(), "shop.example.com")), tls("team", "own", "shop.example.com", "theirs"))
 			r.Settle(time.Hour)
 			r.Apply(i.issue("tls", elliptic.P256(), "shop.example.com"), tls("shop", "a", "shop.example.com", "edge"))
 			r.Settle(time.Hour)
 			r.Apply(tls("team", "own", "shop.example.com", "edge"))
 			r.Settle(2 * time.Hour)
-			if got := strings.Join(imports(r), "\n"); strings.Contains(got, "imported/team/") || !strings.Contains(got, "imported/shop/tls") {
+			if got := strings.Join(importedCertificates(r), "\n"); strings.Contains(got, "imported/team/") || !strings.Contains(got, "imported/shop/tls") {
 				t.Errorf("imported: %s", got)
 			}
-			if w := strings.Join(warnings(r)["own"], "\n"); !strings.Contains(w, "HostNotOwned") {
+			if w := strings.Join(warningsByObject(r)["own"], "\n"); !strings.Contains(w, "HostNotOwned") {
 				t.Errorf("the newcomer reads %s", w)
 			}
 		})

@@ -24,29 +24,29 @@ func TestBlockedDeletionBlocksNoOtherMember(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
 						// The victims disable deletion protection; otherwise the newcomer would decide it.
-						r.Apply(victims(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
+						r.Apply(victimIngresses(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
 						awaitSettled(t, r)
 						r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
 						awaitSettled(t, r)
 						leave := func() {
-							remove(t, r, "shop", "a")
-							remove(t, r, "shop", "b")
+							deleteIngress(t, r, "shop", "a")
+							deleteIngress(t, r, "shop", "b")
 						}
 						switch order {
 						case "attacker first":
-							remove(t, r, "team", "newcomer")
+							deleteIngress(t, r, "team", "newcomer")
 							r.Settle(settleFor)
 							leave()
 						case "victims first":
 							leave()
-							remove(t, r, "team", "newcomer")
+							deleteIngress(t, r, "team", "newcomer")
 						default:
 							leave()
 						}
 						r.Settle(settleFor)
 						for _, n := range []string{"a", "b"} {
 							if !r.isDeleted(cluster.KindIngress, "shop", n) {
-								t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warnings(r))
+								t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warningsByObject(r))
 							}
 						}
 					})
@@ -64,7 +64,7 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 		t.Run(fmt.Sprintf("the other member stays: %v", stays), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
 				awaitSettled(t, r)
 				for _, o := range r.Store.All(cluster.KindBinding) {
@@ -78,14 +78,14 @@ func TestBlockedBindingDeletionBlocksNoOtherMember(t *testing.T) {
 				}
 				awaitSettled(t, r)
 				if !stays {
-					remove(t, r, "team", "newcomer")
+					deleteIngress(t, r, "team", "newcomer")
 				}
-				remove(t, r, "shop", "a")
-				remove(t, r, "shop", "b")
+				deleteIngress(t, r, "shop", "a")
+				deleteIngress(t, r, "shop", "b")
 				r.Settle(settleFor)
 				for _, n := range []string{"a", "b"} {
 					if !r.isDeleted(cluster.KindIngress, "shop", n) {
-						t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warnings(r))
+						t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warningsByObject(r))
 					}
 				}
 			})
@@ -105,7 +105,7 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				member := func(notes ...string) string {
 					return ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...)
 				}
@@ -113,23 +113,23 @@ func TestDeletedMemberIsNotServedWhileOthersAreHeld(t *testing.T) {
 				awaitSettled(t, r)
 				r.Apply(member(notes...))
 				r.Settle(settleFor)
-				expect(t, "the default backend before", "shop/c-web:80", routeReached(r, "application", 80, "other.example.com", "/"))
+				expectEqual(t, "the default backend before", "shop/c-web:80", servingRoute(r, "application", 80, "other.example.com", "/"))
 				for _, n := range []string{"a", "b", "c"} {
-					remove(t, r, "shop", n)
+					deleteIngress(t, r, "shop", n)
 				}
 				r.Settle(settleFor)
 				for _, host := range []string{"a", "b", "c", "other"} {
-					expect(t, host, "dataplane.FixedResponse", routeReached(r, "application", 80, host+".example.com", "/"))
+					expectEqual(t, host, "dataplane.FixedResponse", servingRoute(r, "application", 80, host+".example.com", "/"))
 				}
-				expect(t, "the member that remains", "team/newcomer-web:80", routeReached(r, "application", 80, "team.example.com", "/"))
+				expectEqual(t, "the member that remains", "team/newcomer-web:80", servingRoute(r, "application", 80, "team.example.com", "/"))
 				for _, n := range []string{"a", "b", "c"} {
 					if !r.isDeleted(cluster.KindIngress, "shop", n) {
-						t.Errorf("Ingress shop/%s hangs: %v", n, warnings(r))
+						t.Errorf("Ingress shop/%s hangs: %v", n, warningsByObject(r))
 					}
 				}
 				r.Emulator.Calls().Reset()
 				r.Settle(settleFor)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d changes later: %v", n, r.Emulator.Calls().Counts())
 				}
 				r.Apply(member())
@@ -148,15 +148,15 @@ func TestDeletedServiceIsNotServedWhileOthersAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharedService("web", "10", sharesPublic, portOf("443")), sharedService("mail", "12", sharesPublic, portOf("25")))
-		r.during(20 * time.Minute)
-		expect(t, "mail before", "shop/mail:25", routeReached(r, "network", 25, "", ""))
-		r.Apply(sharedService("web", "10", sharesPublic+lbAnnotation+"scheme: outside", portOf("443")))
-		r.during(10 * time.Minute)
-		r.drop(cluster.KindService, "shop", "mail")
-		r.during(20 * time.Minute)
-		expect(t, "mail", "refused", routeReached(r, "network", 25, "", ""))
-		expect(t, "web", "shop/web:443", routeReached(r, "network", 443, "", ""))
+		r.Apply(readyPods("web", podAddresses[0]), readyPods("mail", podAddresses[1]), sharedService("web", "10", publicGroupAnnotation, servicePort("443")), sharedService("mail", "12", publicGroupAnnotation, servicePort("25")))
+		r.advanceTime(20 * time.Minute)
+		expectEqual(t, "mail before", "shop/mail:25", servingRoute(r, "network", 25, "", ""))
+		r.Apply(sharedService("web", "10", publicGroupAnnotation+serviceAnnotationStart+"scheme: outside", servicePort("443")))
+		r.advanceTime(10 * time.Minute)
+		r.deleteObject(cluster.KindService, "shop", "mail")
+		r.advanceTime(20 * time.Minute)
+		expectEqual(t, "mail", "refused", servingRoute(r, "network", 25, "", ""))
+		expectEqual(t, "web", "shop/web:443", servingRoute(r, "network", 443, "", ""))
 		if !r.isDeleted(cluster.KindService, "shop", "mail") {
 			t.Error("the Service hangs")
 		}

@@ -52,7 +52,7 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, live %v", name, live), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(victims(r, "alb", "group.name", "edge")...)
+					r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 					if live {
 						awaitSettled(t, r)
 					}
@@ -67,12 +67,12 @@ func TestTooManyTagsOfOneMemberBlockNoOther(t *testing.T) {
 					if !slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, ",8080,") }) {
 						t.Error("the victim's new port is not there")
 					}
-					for n, w := range warnings(r) {
+					for n, w := range warningsByObject(r) {
 						if n == "a" || n == "b" {
 							t.Errorf("warnings on victim %s: %q", n, w)
 						}
 					}
-					if w := fmt.Sprint(warnings(r)); !strings.Contains(w, "TagInvalid: alb.ingress.kubernetes.io/tags: there are ") {
+					if w := fmt.Sprint(warningsByObject(r)); !strings.Contains(w, "TagInvalid: alb.ingress.kubernetes.io/tags: there are ") {
 						t.Errorf("the author hears nothing of it: %s", w)
 					}
 				})
@@ -106,7 +106,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001, annotations: {%stags: %q}}
 spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
-`, prefix, forged)
+`, annotationPrefix, forged)
 	for name, docs := range map[string][]string{
 		"Ingress":            {ingressInNamespace("team", "forger", "alb", "team.example.com", "", "tags", forged)},
 		"frontend NLB":       {ingressInNamespace("team", "forger", "alb", "team.example.com", "", "enable-frontend-nlb", "true", "frontend-nlb-tags", forged)},
@@ -149,7 +149,7 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				awaitSettled(t, r)
 				api := elb.NewFromConfig(AWSConfig(r.Emulator))
 				made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
@@ -180,7 +180,7 @@ func TestNameOfForeignLoadBalancerGivesNoAccess(t *testing.T) {
 					if d := cmp.Diff(before, after); d != "" {
 						t.Errorf("what others have has changed (-before +after):\n%s", d)
 					}
-					remove(t, r, "team", "thief")
+					deleteIngress(t, r, "team", "thief")
 					r.Settle(settleFor)
 					after = slices.DeleteFunc(stateOfKinds(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
 					if d := cmp.Diff(before, after); d != "" {
@@ -198,11 +198,11 @@ func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
 		name := bindingsOf(r, "shop")[0].Name
 		for _, n := range []string{"a", "b"} {
-			remove(t, r, "shop", n)
+			deleteIngress(t, r, "shop", n)
 		}
 		awaitSettled(t, r)
 		api := elb.NewFromConfig(AWSConfig(r.Emulator))
@@ -213,16 +213,16 @@ func TestForeignTargetGroupWithComputedNameIsNotUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		arn := aws.ToString(made.TargetGroups[0].TargetGroupArn)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		r.Settle(settleFor)
-		expect(t, "targets of the one made by hand", "", registered(t, r, Account, arn))
+		expectEqual(t, "targets of the one made by hand", "", activeTargets(t, r, Account, arn))
 		for _, b := range bindingsOf(r, "shop") {
 			if b.Spec.TargetGroupARN == arn {
 				t.Errorf("binding %s fills it", b.Name)
 			}
 		}
 		for _, n := range []string{"a", "b"} {
-			remove(t, r, "shop", n)
+			deleteIngress(t, r, "shop", n)
 		}
 		r.Settle(settleFor)
 		if _, err := api.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}); err != nil {

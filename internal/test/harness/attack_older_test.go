@@ -31,7 +31,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 					alone := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
 					alone = strings.Replace(alone, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1) // a setting that the victims do not have
 					alone = strings.Replace(alone, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
-					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", alone))
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, classNamed("firm", victimParameters), classNamed("hostile", alone))
 					time.Sleep(time.Hour)
 					r.Apply(ingressInNamespace("team", "newcomer", "hostile", "team.example.com", ""))
 					awaitSettled(t, r)
@@ -60,7 +60,7 @@ func TestOldIngressThatJoinsIsNewcomer(t *testing.T) {
 						t.Errorf("(-before +after):\n%s", d)
 					}
 					for _, n := range []string{"a", "b"} {
-						if w := warnings(r)[n]; len(w) > 0 {
+						if w := warningsByObject(r)[n]; len(w) > 0 {
 							t.Errorf("warnings on victim %s: %q", n, w)
 						}
 					}

@@ -41,7 +41,7 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				awaitSettled(t, r)
 				var own []string
 				for _, n := range notes {
@@ -68,7 +68,7 @@ func TestMemberCannotExhaustSecurityGroupRules(t *testing.T) {
 				if name != "a prefix list that is huge" && !slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, ",81,") }) {
 					t.Error("the victim's new port is not there")
 				}
-				for n, w := range warnings(r) {
+				for n, w := range warningsByObject(r) {
 					if n == "b" || n == "a" && name != "a prefix list that is huge" {
 						t.Errorf("warnings on victim %s: %q", n, w)
 					}

@@ -35,7 +35,7 @@ func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 				other := func(notes []string) string {
 					return strings.ReplaceAll(ingressInNamespace("team", "other", "alb", "team.example.com", "", append([]string{"group.name", "edge"}, notes...)...), "CERTIFICATE", certificate)
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, member("internal", "a.example.com"), other(c.good))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop, member("internal", "a.example.com"), other(c.good))
 				r.Settle(settleFor)
 				has := func(what string) bool {
 					return slices.ContainsFunc(stateOfKinds(r, "listener"), func(l string) bool { return strings.Contains(l, what) })
@@ -47,19 +47,19 @@ func TestBrokenPortOfAnotherDoesNotBlockReplacement(t *testing.T) {
 				r.Settle(settleFor)
 				r.Apply(member("internet-facing", "new.example.com"))
 				r.Settle(time.Hour)
-				expect(t, "the load balancer", "internet-facing", schemes(r))
+				expectEqual(t, "the load balancer", "internet-facing", loadBalancerSchemes(r))
 				for _, port := range []int32{80, 443} {
-					if got := answered(r, port, "new.example.com", "/"); !strings.HasPrefix(got, "k8s-shop-") {
+					if got := answerTo(r, port, "new.example.com", "/"); !strings.HasPrefix(got, "k8s-shop-") {
 						t.Errorf("port %d answers requests of the member with %s", port, got)
 					}
 				}
-				if len(warnings(r)["other"]) == 0 {
+				if len(warningsByObject(r)["other"]) == 0 {
 					t.Error("the other namespace learns nothing")
 				}
 				r.Apply(other(c.good))
 				r.Settle(time.Hour)
 				port, _ := strconv.Atoi(c.port)
-				if got := answered(r, int32(port), "team.example.com", "/"); !strings.HasPrefix(got, "k8s-team-") {
+				if got := answerTo(r, int32(port), "team.example.com", "/"); !strings.HasPrefix(got, "k8s-team-") {
 					t.Errorf("when it is corrected, it is answered by %s", got)
 				}
 			})

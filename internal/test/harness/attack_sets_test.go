@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// attackersGateways are Gateways of the attacker, like those of ownedGateways.
-var attackersGateways = strings.NewReplacer("namespace: infra", "namespace: evil", "name: edge", "name: mine", "name: net", "name: wire",
-	"44444444-0000-4000-8000-00000000000", "55555555-0000-4000-8000-00000000000").Replace(albOwned + nlbOwned)
+// attackerGateways are Gateways of the attacker, like those of ownedGateways.
+var attackerGateways = strings.NewReplacer("namespace: infra", "namespace: evil", "name: edge", "name: mine", "name: net", "name: wire",
+	"44444444-0000-4000-8000-00000000000", "55555555-0000-4000-8000-00000000000").Replace(ownedALBGateway + ownedNLBGateway)
 
 // TestMovedListenerSetIsNewcomer checks that a ListenerSet that moves from another Gateway takes neither a hostname
 // nor a port from ListenerSets that already serve, although it is older. The other Gateway stops serving it.
@@ -23,35 +23,35 @@ func TestMovedListenerSetIsNewcomer(t *testing.T) {
 			return strings.Replace(listenerSet("evil", name, 2020, to, listener), "namespace: infra}", "namespace: "+map[bool]string{true: "infra", false: "evil"}[to == "edge" || to == "net"]+"}", 1)
 		}
 		const host, port = "port: 80, protocol: HTTP, hostname: bank.example.com", "port: 7000, protocol: TCP"
-		toWire := strings.Replace(toSet, "more", "wire", 1)
-		r := ownedWorld(t, attackersGateways, moved("more", "mine", host), moved("wire", "wire", port),
-			routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, ""), routeOfNamespace("TCPRoute", "evil", "all", 2020, toWire, ""))
-		expect(t, "on its own Gateways", "evil-all evil-all", routeReached(r, "application", 80, "bank.example.com", "/")+" "+routeReached(r, "network", 7000, "", ""))
+		toWire := strings.Replace(listenerSetParentRef, "more", "wire", 1)
+		r := harnessWithOwnedGateways(t, attackerGateways, moved("more", "mine", host), moved("wire", "wire", port),
+			routeOfNamespace("HTTPRoute", "evil", "all", 2020, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "evil", "all", 2020, toWire, ""))
+		expectEqual(t, "on its own Gateways", "evil-all evil-all", servingRoute(r, "application", 80, "bank.example.com", "/")+" "+servingRoute(r, "network", 7000, "", ""))
 		bank := []string{
 			listenerSet("bank", "more", 2024, "edge", host), listenerSet("bank", "wire", 2024, "net", port),
-			routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""), routeOfNamespace("TCPRoute", "bank", "db", 2024, toWire, ""),
+			routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "bank", "db", 2024, toWire, ""),
 		}
-		r.drop(cluster.KindHTTPRoute, "evil", "all")
-		r.drop(cluster.KindTCPRoute, "evil", "all")
+		r.deleteObject(cluster.KindHTTPRoute, "evil", "all")
+		r.deleteObject(cluster.KindTCPRoute, "evil", "all")
 		r.Apply(bank...)
-		r.during(10 * time.Minute)
+		r.advanceTime(10 * time.Minute)
 		check := func(when string) {
 			t.Helper()
-			expect(t, when, "bank-web bank-db", routeReached(r, "application", 80, "bank.example.com", "/")+" "+routeReached(r, "network", 7000, "", ""))
+			expectEqual(t, when, "bank-web bank-db", servingRoute(r, "application", 80, "bank.example.com", "/")+" "+servingRoute(r, "network", 7000, "", ""))
 		}
 		check("before")
-		r.Apply(routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, ""), routeOfNamespace("TCPRoute", "evil", "all", 2020, toWire, ""))
+		r.Apply(routeOfNamespace("HTTPRoute", "evil", "all", 2020, listenerSetParentRef, ""), routeOfNamespace("TCPRoute", "evil", "all", 2020, toWire, ""))
 		r.Apply(moved("more", "edge", host), moved("wire", "net", port))
-		r.during(10 * time.Minute)
+		r.advanceTime(10 * time.Minute)
 		check("after the move")
-		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "evil", "more")+", "+listenerSetConflict(r, "evil", "wire"))
+		expectEqual(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", listenerSetConflict(r, "evil", "more")+", "+listenerSetConflict(r, "evil", "wire"))
 		// The owner edits its ListenerSets, and then the controller restarts.
 		r.Apply(strings.Replace(bank[0], "name: l,", "name: renamed,", 1), strings.Replace(bank[1], "name: l,", "name: renamed,", 1))
-		r.during(10 * time.Minute)
+		r.advanceTime(10 * time.Minute)
 		check("after an edit")
 		r.Kill()
 		r.Start()
-		r.during(10 * time.Minute)
+		r.advanceTime(10 * time.Minute)
 		check("after a restart")
 	})
 }
@@ -70,20 +70,20 @@ spec:
   to: [{group: "", kind: Secret}]
 ---
 `
-	for way, hold := range entriesOf(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong") {
+	for way, hold := range entriesOf(certificateScenario.holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong") {
 		for _, who := range []string{"team", "shop"} {
 			t.Run(way+"/"+who, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					opt := Options{}
-					certificateAuthority.options(&opt)
+					certificateScenario.options(&opt)
 					r := shopWith(t, opt)
 					i := newIssuer(t)
-					set := strings.NewReplacer("namespace: vault", "namespace: team", "port: 443", "port: 8443", "certificateRefs: [{name: api}]", "certificateRefs: [{name: api, namespace: vault}]").Replace(secureSet)
-					edge := edgeOf("allowedListeners: {namespaces: " + labelledSets +
+					set := strings.NewReplacer("namespace: vault", "namespace: team", "port: 443", "port: 8443", "certificateRefs: [{name: api}]", "certificateRefs: [{name: api, namespace: vault}]").Replace(secureListenerSet)
+					edge := edgeWithSpec("allowedListeners: {namespaces: " + labelledSets +
 						"}\n  listeners: [{name: shop, protocol: HTTPS, port: 443, hostname: shop.example.com, tls: {certificateRefs: [{name: api, namespace: vault}]}}]")
-					r.Apply(authorityWorld, shop, pods("web", podAddresses[:3]...), strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1),
-						vault(""), secretGrant, teamGrant, "---"+edge+set, routeOf("web", "shop.example.com", "backendRefs: [{name: web, port: 80}]"))
+					r.Apply(consentObjects, shop, readyPods("web", podAddresses[:3]...), strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1),
+						vaultNamespace(""), secretGrant, teamGrant, "---"+edge+set, routeOf("web", "shop.example.com", "backendRefs: [{name: web, port: 80}]"))
 					r.Settle(10 * time.Minute)
 					has := func(port string) bool {
 						for _, l := range stateOfKinds(r, "listener") {
@@ -94,11 +94,11 @@ spec:
 						return false
 					}
 					if !has("443") || !has("8443") {
-						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), listenerSetConflict(r, "team", "more"), strings.Join(stateOfKinds(r, "listener"), "\n"))
+						t.Fatalf("not both ports are served at first: %v %v\n%s", warningsByObject(r), listenerSetConflict(r, "team", "more"), strings.Join(stateOfKinds(r, "listener"), "\n"))
 					}
 					hold(r)
 					r.Settle(time.Minute)
-					r.drop(cluster.KindReferenceGrant, "vault", who)
+					r.deleteObject(cluster.KindReferenceGrant, "vault", who)
 					for _, horizon := range []time.Duration{time.Second, time.Hour} {
 						r.Settle(horizon)
 						if has("8443") != (who == "shop") || has("443") != (who == "team") {

@@ -37,8 +37,8 @@ var invalidVictimSettings = map[string][]string{
 	"frontend mapping":         {"enable-frontend-nlb", "true", "frontend-nlb-listener-port-mapping", "1=2"},
 }
 
-// plainVictims returns Ingresses with few settings of the load balancer, whose values differ in each turn.
-func plainVictims(turn string) []string {
+// victimsWithFewSettings returns Ingresses with few settings of the load balancer, whose values differ in each turn.
+func victimsWithFewSettings(turn string) []string {
 	notes := func(idle, server string) []string {
 		return []string{"group.name", "edge", "load-balancer-attributes", "idle_timeout.timeout_seconds=" + idle, "tags", "Turn=" + turn,
 			"listener-attributes.HTTP-80", "routing.http.response.server.enabled=" + server, "inbound-cidrs", "10." + turn + ".0.0/16"}
@@ -47,7 +47,7 @@ func plainVictims(turn string) []string {
 	return []string{ingressInNamespace("shop", "a", "alb", "a"+turn+".example.com", "", n...), ingressInNamespace("shop", "b", "alb", "b.example.com", "", n...)}
 }
 
-// checkVictimSettings checks that AWS has all settings of plainVictims for a turn.
+// checkVictimSettings checks that AWS has all settings of victimsWithFewSettings for a turn.
 func checkVictimSettings(t *testing.T, r *Harness, turn string) {
 	t.Helper()
 	state := strings.Join(r.State(), "\n")
@@ -69,13 +69,13 @@ func TestImpossibleSettingOfOneMemberHoldsNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
-				r.Apply(plainVictims("0")...)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop)
+				r.Apply(victimsWithFewSettings("0")...)
 				awaitSettled(t, r)
 				checkVictimSettings(t, r, "0")
 				r.Apply(ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge", "group.order", "-1000")...))
 				r.Settle(settleFor)
-				r.Apply(plainVictims("1")...)
+				r.Apply(victimsWithFewSettings("1")...)
 				r.Settle(settleFor)
 				checkVictimSettings(t, r, "1")
 			})

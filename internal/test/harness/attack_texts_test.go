@@ -16,11 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// disguise is a value that clears the screen and contains a line that looks like an event of success.
-const disguise = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
+// disguisedValue is a value that clears the screen and contains a line that looks like an event of success.
+const disguisedValue = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
 
-// disguised returns an Ingress of namespace team whose annotations all have the same value.
-func disguised(t *testing.T, value string, keys ...string) string {
+// ingressWithValues returns an Ingress of namespace team whose annotations all have the same value.
+func ingressWithValues(t *testing.T, value string, keys ...string) string {
 	t.Helper()
 	var b strings.Builder
 	quoted, err := json.Marshal(value)
@@ -28,7 +28,7 @@ func disguised(t *testing.T, value string, keys ...string) string {
 		t.Fatal(err)
 	}
 	for _, k := range keys {
-		fmt.Fprintf(&b, ", %s%s: %s", prefix, strings.NewReplacer("<name>", "web", "<protocol>", "HTTP", "<port>", "80").Replace(k), quoted)
+		fmt.Fprintf(&b, ", %s%s: %s", annotationPrefix, strings.NewReplacer("<name>", "web", "<protocol>", "HTTP", "<port>", "80").Replace(k), quoted)
 	}
 	doc := ingressInNamespace("team", "liar", "alb", "team.example.com", "", "group.name", "edge")
 	return strings.Replace(doc, "target-type: ip", "target-type: ip"+b.String(), 1)
@@ -39,25 +39,25 @@ func disguised(t *testing.T, value string, keys ...string) string {
 func TestDisguisedValuesAreQuoted(t *testing.T) {
 	t.Parallel()
 	var keys []string
-	for _, row := range settings.Rows() {
+	for _, row := range settings.IngressRows() {
 		if row.Key != "group.name" && row.Key != "target-type" {
 			keys = append(keys, row.Key)
 		}
 	}
 	values := map[string]string{
-		"text": disguise, "map": "a=" + disguise + ",b", "list": "a, " + disguise, "json": `{"` + disguise + `":`, "long": strings.Repeat(disguise, 100),
+		"text": disguisedValue, "map": "a=" + disguisedValue + ",b", "list": "a, " + disguisedValue, "json": `{"` + disguisedValue + `":`, "long": strings.Repeat(disguisedValue, 100),
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
-		r.Apply(disguised(t, "ordinary", "tags"))
+		r.Apply(ingressWithValues(t, "ordinary", "tags"))
 		r.Settle(10 * time.Minute)
 		for name, value := range values {
 			// All annotations together, and then those that do not hold the whole member.
 			for _, some := range [][]string{keys, {"tags", "inbound-cidrs", "wafv2-acl-name", "load-balancer-name", "target-group-attributes"}} {
 				known := len(r.Store.All("Event"))
-				r.Apply(disguised(t, value, some...))
+				r.Apply(ingressWithValues(t, value, some...))
 				r.Settle(10 * time.Minute)
 				if len(some) == len(keys) && len(r.Store.All("Event")) == known {
 					t.Errorf("%s: no event says so", name)
@@ -88,13 +88,13 @@ func TestClientSecretsAreNeverShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[0]), `
+				r.Apply(shop, readyPods("web", podAddresses[0]), `
 apiVersion: v1
 kind: Secret
 metadata: {name: oidc, namespace: shop}
 stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 `)
-				doc := ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc), "/=web")
+				doc := webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc), "/=web")
 				r.Apply(doc)
 				r.Settle(10 * time.Minute)
 				var all []string

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-func init() { authorities["certificate of a ListenerSet"] = listenerSetCertificateAuthority }
+func init() { consentScenarios["certificate of a ListenerSet"] = listenerSetCertificateScenario }
 
-const secureSet = `
+const secureListenerSet = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
 metadata: {name: more, namespace: vault}
@@ -27,34 +27,34 @@ spec:
 ---
 `
 
-func secureEdge(sets string) string {
-	return edgeOf("allowedListeners: {namespaces: " + sets +
+func edgeWithHTTPS(sets string) string {
+	return edgeWithSpec("allowedListeners: {namespaces: " + sets +
 		"}\n  listeners: [{name: shop, protocol: HTTPS, port: 443, hostname: shop.example.com, tls: {certificateRefs: [{name: shop}]}}]")
 }
 
-func vault(labels string) string {
+func vaultNamespace(labels string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: vault, labels: {" + labels + "}}\n---\n"
 }
 
-// listenerSetCertificateAuthority is a ListenerSet whose namespace permits also the Gateway to use its Secrets. The
+// listenerSetCertificateScenario is a ListenerSet whose namespace permits also the Gateway to use its Secrets. The
 // certificate must not be presented once the ListenerSet is not admitted, because no listener of the Gateway has its
 // host.
-var listenerSetCertificateAuthority = authority{
-	options: certificateAuthority.options,
+var listenerSetCertificateScenario = consentScenario{
+	options: certificateScenario.options,
 	docs: func(t *testing.T) []string {
 		i := newIssuer(t)
 		api := strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1)
 		return []string{
-			authorityWorld, shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api,
-			vault("edge: allowed"), secretGrant, "---" + secureEdge(labelledSets) + secureSet,
+			consentObjects, shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api,
+			vaultNamespace("edge: allowed"), secretGrant, "---" + edgeWithHTTPS(labelledSets) + secureListenerSet,
 			routeOf("web", "shop.example.com", "backendRefs: [{name: web, port: 80}]"),
 		}
 	},
-	serving: presented("api.example.com"),
-	ways:    entriesOf(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong"),
-	edges: map[string]func(r *Harness){
-		"label of the namespace": func(r *Harness) { r.Apply(vault("")) },
-		"allowedListeners":       func(r *Harness) { r.Apply(secureEdge("{from: Same}")) },
-		"the ListenerSet":        func(r *Harness) { r.drop(cluster.KindListenerSet, "vault", "more") },
+	serving:    presentedCertificates("api.example.com"),
+	holdCauses: entriesOf(certificateScenario.holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong"),
+	withdrawals: map[string]func(r *Harness){
+		"label of the namespace": func(r *Harness) { r.Apply(vaultNamespace("")) },
+		"allowedListeners":       func(r *Harness) { r.Apply(edgeWithHTTPS("{from: Same}")) },
+		"the ListenerSet":        func(r *Harness) { r.deleteObject(cluster.KindListenerSet, "vault", "more") },
 	},
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-func init() { authorities["Gateway behind another"] = chainAuthority }
+func init() { consentScenarios["Gateway behind another"] = chainScenario }
 
-// frontOf returns the Gateway of the frontend NLB, with its configuration and listener.
-func frontOf(configuration, listener string) string {
+// frontendGateway returns the Gateway of the frontend NLB, with its configuration and listener.
+func frontendGateway(configuration, listener string) string {
 	return `
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -42,22 +42,22 @@ spec:
 `
 }
 
-// chainAuthority is a frontend NLB for an ALB of another namespace.
-var chainAuthority = authority{
+// chainScenario is a frontend NLB for an ALB of another namespace.
+var chainScenario = consentScenario{
 	docs: func(*testing.T) []string {
 		return []string{
-			edgeGateway + edgeScheme("internal") + edgeWithConfiguration + pods("web", podAddresses[:3]...) + "---" +
+			edgeGateway + edgeScheme("internal") + edgeWithConfiguration + readyPods("web", podAddresses[:3]...) + "---" +
 				routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainedGateways + chainGrant,
-			frontOf("scheme: internal", frontListener),
+			frontendGateway("scheme: internal", frontListener),
 		}
 	},
 	serving: nlbForwards,
-	ways: map[string]func(r *Harness){
+	holdCauses: map[string]func(r *Harness){
 		"not held":              func(*Harness) {},
 		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
-		"configuration wrong":   func(r *Harness) { r.Apply(frontOf("scheme: nonsense", frontListener)) },
+		"configuration wrong":   func(r *Harness) { r.Apply(frontendGateway("scheme: nonsense", frontListener)) },
 		"class missing":         func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "nlb") },
-		"replaced":              func(r *Harness) { r.Apply(frontOf("scheme: internet-facing", frontListener)) },
+		"replaced":              func(r *Harness) { r.Apply(frontendGateway("scheme: internet-facing", frontListener)) },
 		"too many backends": func(r *Harness) {
 			r.Apply(chainedRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)))
 		},
@@ -65,11 +65,11 @@ var chainAuthority = authority{
 		"configuration wrong behind": func(r *Harness) { r.Apply(edgeScheme("nonsense")) },
 		"refused by AWS": func(r *Harness) {
 			refuseOperations("ModifyListener", "CreateTargetGroup")(r)
-			r.Apply(frontOf("scheme: internal, listenerConfigurations: [{protocolPort: \"TCP:8000\", targetGroupStickiness: true}]", frontListener))
+			r.Apply(frontendGateway("scheme: internal, listenerConfigurations: [{protocolPort: \"TCP:8000\", targetGroupStickiness: true}]", frontListener))
 		},
 	},
-	edges: map[string]func(r *Harness){
-		"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "shop", "net") },
+	withdrawals: map[string]func(r *Harness){
+		"ReferenceGrant": func(r *Harness) { r.deleteObject(cluster.KindReferenceGrant, "shop", "net") },
 		"ReferenceGrant for another name": func(r *Harness) {
 			r.Apply(strings.Replace(chainGrant, "kind: Gateway}]", "kind: Gateway, name: other}]", 1))
 		},
@@ -77,10 +77,10 @@ var chainAuthority = authority{
 			r.Apply(strings.Replace(chainGrant, "{group: gateway.networking.k8s.io, kind: Gateway}", `{group: "", kind: Service}`, 1))
 		},
 		"allowedRoutes": func(r *Harness) {
-			r.Apply(frontOf("scheme: internal", frontListener+", allowedRoutes: {kinds: [{kind: TLSRoute}]}"))
+			r.Apply(frontendGateway("scheme: internal", frontListener+", allowedRoutes: {kinds: [{kind: TLSRoute}]}"))
 		},
 		"port": func(r *Harness) {
-			r.Apply(frontOf("scheme: internal", "protocol: TCP, port: 8001, allowedRoutes: {kinds: [{kind: TLSRoute}]}"))
+			r.Apply(frontendGateway("scheme: internal", "protocol: TCP, port: 8001, allowedRoutes: {kinds: [{kind: TLSRoute}]}"))
 		},
 	},
 }

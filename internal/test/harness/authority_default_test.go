@@ -9,8 +9,8 @@ import (
 )
 
 func init() {
-	authorities["default backend"] = defaultAuthority
-	authorities["Ingress that moves at once"] = movedIngressAuthority
+	consentScenarios["default backend"] = defaultBackendScenario
+	consentScenarios["Ingress that moves at once"] = movedIngressScenario
 }
 
 // defaultBackend returns an Ingress with rules and a default backend.
@@ -39,39 +39,39 @@ func defaultForwards(r *Harness) (out []string) {
 	return out
 }
 
-// defaultAuthority is an Ingress of an IngressGroup whose default backend is the default action.
-var defaultAuthority = func() authority {
-	a := ingressAuthority
-	ingress := ingressAuthority.docs
+// defaultBackendScenario is an Ingress of an IngressGroup whose default backend is the default action.
+var defaultBackendScenario = func() consentScenario {
+	a := ingressScenario
+	ingress := ingressScenario.docs
 	a.docs = func(t *testing.T) []string { return append(ingress(t), defaultBackend()) }
 	a.serving = defaultForwards
-	a.ways = entriesOf(ingressAuthority.ways, "not held", "alone")
-	a.ways["unreadable ports"] = func(r *Harness) { r.Apply(defaultBackend("listen-ports", "nonsense")) }
-	a.ways["unreadable order"] = func(r *Harness) { r.Apply(defaultBackend("group.order", "nonsense")) }
-	a.ways["refused by AWS"] = func(r *Harness) {
+	a.holdCauses = entriesOf(ingressScenario.holdCauses, "not held", "alone")
+	a.holdCauses["unreadable ports"] = func(r *Harness) { r.Apply(defaultBackend("listen-ports", "nonsense")) }
+	a.holdCauses["unreadable order"] = func(r *Harness) { r.Apply(defaultBackend("group.order", "nonsense")) }
+	a.holdCauses["refused by AWS"] = func(r *Harness) {
 		refuseOperations("CreateTargetGroup")(r)
 		r.Apply(defaultBackend("backend-protocol", "HTTPS"))
 	}
-	a.kept = entriesOf(ingressAuthority.kept, "the class is gone", "the parameters are gone")
+	a.harmlessEvents = entriesOf(ingressScenario.harmlessEvents, "the class is gone", "the parameters are gone")
 	return a
 }()
 
-// movedIngressAuthority is an Ingress whose order or IngressGroup changes when its permission is withdrawn.
-var movedIngressAuthority = func() authority {
-	a := ingressAuthority
-	a.kept, a.edges = nil, map[string]func(r *Harness){}
-	a.ways = entriesOf(ingressAuthority.ways, "not held", "too large", "unreadable value")
-	for edge, withdraw := range ingressAuthority.edges {
+// movedIngressScenario is an Ingress whose order or IngressGroup changes when its permission is withdrawn.
+var movedIngressScenario = func() consentScenario {
+	a := ingressScenario
+	a.harmlessEvents, a.withdrawals = nil, map[string]func(r *Harness){}
+	a.holdCauses = entriesOf(ingressScenario.holdCauses, "not held", "too large", "unreadable value")
+	for edge, withdraw := range ingressScenario.withdrawals {
 		for order, notes := range map[string][]string{"first": {"group.order", "-5"}, "last": {"group.order", "900"}, "another group": {"group.name", "other"}} {
-			a.edges[edge+", "+order] = func(r *Harness) {
+			a.withdrawals[edge+", "+order] = func(r *Harness) {
 				r.Apply(pinnedIngress(notes...))
 				withdraw(r)
 			}
-			a.edges[edge+", then "+order] = func(r *Harness) {
+			a.withdrawals[edge+", then "+order] = func(r *Harness) {
 				withdraw(r)
 				r.Apply(pinnedIngress(notes...))
 			}
-			a.edges["neighbour "+order+", "+edge] = func(r *Harness) {
+			a.withdrawals["neighbour "+order+", "+edge] = func(r *Harness) {
 				if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "a"}); obj != nil {
 					r.Apply(ingressInNamespace("shop", "a", "pinned", "a.example.com", "", notes...))
 				}

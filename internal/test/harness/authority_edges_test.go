@@ -15,20 +15,20 @@ import (
 // Authority cases in which tags of target groups do not identify the owner of a live rule.
 
 func init() {
-	maps.Copy(authorities, map[string]authority{
-		"Gateway as backend": ambiguousChainAuthority,
-		"external HTTPRoute": externalRouteAuthority,
-		"redirect HTTPRoute": redirectRouteAuthority,
-		"external Ingress":   ingressActionAuthority(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
-		"redirect Ingress":   ingressActionAuthority(`{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`),
-		"answer Ingress":     ingressActionAuthority(`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"x"}}`),
-		"unreadable Ingress": unreadableActionAuthority,
-		"isolated host":      isolatedAuthority,
+	maps.Copy(consentScenarios, map[string]consentScenario{
+		"Gateway as backend": ambiguousChainScenario,
+		"external HTTPRoute": externalRouteScenario,
+		"redirect HTTPRoute": redirectRouteScenario,
+		"external Ingress":   ingressActionScenario(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
+		"redirect Ingress":   ingressActionScenario(`{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`),
+		"answer Ingress":     ingressActionScenario(`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"x"}}`),
+		"unreadable Ingress": unreadableActionScenario,
+		"isolated host":      isolatedTenancyScenario,
 	})
 }
 
-// outcomes lists the actions of rules of a port for requests for a host, without fixed responses that refuse them.
-func outcomes(port int32, host string) func(r *Harness) []string {
+// rulesForHost lists the actions of rules of a port for requests for a host, without fixed responses that refuse them.
+func rulesForHost(port int32, host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
 		w.Lock()
@@ -49,19 +49,19 @@ func outcomes(port int32, host string) func(r *Harness) []string {
 	}
 }
 
-// ambiguousChainAuthority is an NLB in front of the ALB of another Gateway, whose target group ID could also name a
+// ambiguousChainScenario is an NLB in front of the ALB of another Gateway, whose target group ID could also name a
 // Gateway of namespace "my", which permits everything.
-var ambiguousChainAuthority = authority{
+var ambiguousChainScenario = consentScenario{
 	docs: func(*testing.T) []string {
 		in := func(docs string) string { return strings.ReplaceAll(docs, "namespace: shop", "namespace: my-shop") }
 		return []string{
-			in(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + pods("web", "10.0.132.1") + "---" + routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainGrant),
+			in(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + readyPods("web", "10.0.132.1") + "---" + routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainGrant),
 			in(frontGateways("")),
 			strings.ReplaceAll(chainGrant, "namespace: shop", "namespace: my"),
 		}
 	},
-	serving: forwardsOn(8000, ""),
-	ways: map[string]func(r *Harness){
+	serving: targetGroupsForHost(8000, ""),
+	holdCauses: map[string]func(r *Harness){
 		"not held":              func(*Harness) {},
 		"class missing":         func(r *Harness) { r.forceDelete(cluster.KindGatewayClass, "", "nlb") },
 		"configuration missing": func(r *Harness) { r.forceDelete(cluster.KindLoadBalancerConfiguration, "net", "front") },
@@ -69,14 +69,14 @@ var ambiguousChainAuthority = authority{
 			r.Apply(strings.ReplaceAll(frontGateways(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)), "namespace: shop", "namespace: my-shop"))
 		},
 	},
-	edges: map[string]func(r *Harness){
-		"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "my-shop", "net") },
+	withdrawals: map[string]func(r *Harness){
+		"ReferenceGrant": func(r *Harness) { r.deleteObject(cluster.KindReferenceGrant, "my-shop", "net") },
 		"ReferenceGrant for another name": func(r *Harness) {
 			r.Apply(strings.NewReplacer("namespace: shop", "namespace: my-shop", "kind: Gateway}", "kind: Gateway, name: other}").Replace(chainGrant))
 		},
 	},
-	kept: map[string]func(r *Harness){
-		"the grant of the other meaning": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "my", "net") },
+	harmlessEvents: map[string]func(r *Harness){
+		"the grant of the other meaning": func(r *Harness) { r.deleteObject(cluster.KindReferenceGrant, "my", "net") },
 	},
 }
 
@@ -86,9 +86,9 @@ func frontGateways(backends string) string {
 		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"
 }
 
-// teamRouteAuthority returns cases for the route of namespace team with another backend or filter, beside a route of namespace
+// teamRouteScenario returns cases for the route of namespace team with another backend or filter, beside a route of namespace
 // shop for the same hosts.
-func teamRouteAuthority(edit func(string) string) authority {
+func teamRouteScenario(edit func(string) string) consentScenario {
 	// Of a route with too many rules only those that forward to its own target groups are held.
 	ways := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 	ways["conditions that AWS does not take"] = func(r *Harness) {
@@ -97,24 +97,24 @@ func teamRouteAuthority(edit func(string) string) authority {
 	edges := maps.Clone(withdrawals)
 	delete(edges, "ReferenceGrant")
 	delete(edges, "ReferenceGrant for another name")
-	return authority{
+	return consentScenario{
 		docs: func(*testing.T) []string {
-			return []string{authorityWorld, bankPods(), "---" + edgeOf("listeners: ["+openListener+"]") + edit(teamRoute("", ""))}
+			return []string{consentObjects, bankPods(), "---" + edgeWithSpec("listeners: ["+openListener+"]") + edit(teamRoute("", ""))}
 		},
-		serving: outcomes(80, "team.example.com"), ways: ways, edges: edges,
+		serving: rulesForHost(80, "team.example.com"), holdCauses: ways, withdrawals: edges,
 	}
 }
 
-var externalRouteAuthority = teamRouteAuthority(func(route string) string {
+var externalRouteScenario = teamRouteScenario(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "backendRefs: [{group: gateway.k8s.aws, kind: TargetGroupName, name: external}]")
 })
 
-var redirectRouteAuthority = teamRouteAuthority(func(route string) string {
+var redirectRouteScenario = teamRouteScenario(func(route string) string {
 	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
 })
 
-// ingressActionAuthority returns cases for an Ingress rule whose action forwards to no target group of the stack.
-func ingressActionAuthority(action string) authority {
+// ingressActionScenario returns cases for an Ingress rule whose action forwards to no target group of the stack.
+func ingressActionScenario(action string) consentScenario {
 	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
 	team := func(more ...string) string {
 		return strings.Replace(ingressInNamespace("team", "web", "pinned", "team.example.com", "", notes(more...)...), "service: {name: web, port: {number: 80}}", "service: {name: act, port: {name: use-annotation}}", 1)
@@ -122,13 +122,13 @@ func ingressActionAuthority(action string) authority {
 	others := func(more ...string) string {
 		return ingressInNamespace("shop", "a", "pinned", "a.example.com", "", more...)
 	}
-	return authority{
+	return consentScenario{
 		options: func(o *Options) { o.Ingress = func(o *ingress.Options) { o.MaxRules = 10 } },
 		docs: func(*testing.T) []string {
-			return []string{shop, pods("web", podAddresses[:3]...), teamShop, admittedTeam, team(), others()}
+			return []string{shop, readyPods("web", podAddresses[:3]...), teamShop, admittedTeamNamespace, team(), others()}
 		},
-		serving: outcomes(80, "team.example.com"),
-		ways: map[string]func(r *Harness){
+		serving: rulesForHost(80, "team.example.com"),
+		holdCauses: map[string]func(r *Harness){
 			"not held":            func(*Harness) {},
 			"unreadable ports":    func(r *Harness) { r.Apply(team("listen-ports", "nonsense")) },
 			"unreadable order":    func(r *Harness) { r.Apply(team("group.order", "nonsense")) },
@@ -138,22 +138,22 @@ func ingressActionAuthority(action string) authority {
 				r.Apply(others("group.order", "nonsense"))
 			},
 			"others have wrong settings": func(r *Harness) { r.Apply(others("scheme", "nonsense")) },
-			"alone":                      func(r *Harness) { r.drop(cluster.KindIngress, "shop", "a") },
+			"alone":                      func(r *Harness) { r.deleteObject(cluster.KindIngress, "shop", "a") },
 			"refused by AWS": func(r *Harness) {
 				refuseOperations("CreateRule", "ModifyRule", "DeleteTargetGroup")(r)
 				r.Apply(others("conditions.web", `[{"field":"http-request-method","httpRequestMethodConfig":{"values":["GET"]}}]`))
 			},
 		},
-		edges: ingressAuthority.edges, kept: ingressAuthority.kept,
+		withdrawals: ingressScenario.withdrawals, harmlessEvents: ingressScenario.harmlessEvents,
 	}
 }
 
-// unreadableActionAuthority is ingressActionAuthority with an action that cannot be parsed. With an unknown class, only a rule with a
-// readable action can be attributed and held.
-var unreadableActionAuthority = func() authority {
+// unreadableActionScenario is ingressActionScenario with an action that cannot be parsed. With an unknown class, only a rule
+// with a readable action can be attributed and held.
+var unreadableActionScenario = func() consentScenario {
 	const redirect = `{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`
-	a := ingressActionAuthority(redirect)
-	a.kept, a.ways = nil, map[string]func(r *Harness){
+	a := ingressActionScenario(redirect)
+	a.harmlessEvents, a.holdCauses = nil, map[string]func(r *Harness){
 		"unreadable action": func(r *Harness) {
 			r.Apply(strings.Replace(a.docs(nil)[4], redirect, "{", 1))
 		},
@@ -161,16 +161,16 @@ var unreadableActionAuthority = func() authority {
 	return a
 }()
 
-// isolatedAuthority is an IngressGroup in isolated tenancy, where one namespace owns a host. An Ingress loses the
+// isolatedTenancyScenario is an IngressGroup in isolated tenancy, where one namespace owns a host. An Ingress loses the
 // host when it does not name it any more and another namespace does.
-var isolatedAuthority = func() authority {
-	a := ingressAuthority
+var isolatedTenancyScenario = func() consentScenario {
+	a := ingressScenario
 	a.options = func(o *Options) {
 		o.Ingress = func(o *ingress.Options) { o.MaxRules, o.Tenancy = 10, ingress.Isolated }
 	}
 	a.serving = func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
-		for _, arn := range forwardsOn(80, "team.example.com")(r) {
+		for _, arn := range targetGroupsForHost(80, "team.example.com")(r) {
 			w.Lock()
 			g := w.Partition(Account, Region).ELB.TargetGroups[arn]
 			if g != nil && strings.HasPrefix(g.Tags["ingress.k8s.aws/resource"], "team/") {
@@ -180,8 +180,8 @@ var isolatedAuthority = func() authority {
 		}
 		return out
 	}
-	a.kept = nil
-	a.edges = map[string]func(r *Harness){
+	a.harmlessEvents = nil
+	a.withdrawals = map[string]func(r *Harness){
 		"host": func(r *Harness) {
 			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "team", Name: "web"})
 			if err != nil {
@@ -189,7 +189,7 @@ var isolatedAuthority = func() authority {
 			}
 			ing := obj.(*networkingv1.Ingress).DeepCopy()
 			ing.Spec.Rules[0].Host = "other.example.com"
-			if _, err := r.Store.Update(ing, cluster.Main); err != nil {
+			if _, err := r.Store.Update(ing, cluster.MainPart); err != nil {
 				r.T.Fatal(err)
 			}
 			r.Apply(ingressInNamespace("shop", "b", "pinned", "team.example.com", ""))

@@ -19,22 +19,22 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 			t.Run(way+"/"+hosts, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					r := httpAuthority.begin(t)
+					r := httpScenario.startServing(t)
 					r.Apply(strings.Replace(teamRoute("", ""), "hostnames: [team.example.com]", hosts, 1))
 					r.Settle(10 * time.Minute)
-					before := answered(r, 80, "web.example.com", "/")
+					before := answerTo(r, 80, "web.example.com", "/")
 					if !strings.HasPrefix(before, "k8s-") {
 						t.Fatalf("the route does not serve the hostname: %s", before)
 					}
 					hold(r)
 					r.Settle(time.Minute)
-					r.Apply(edgeOf(`listeners: [` + openListener + `, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`))
+					r.Apply(edgeWithSpec(`listeners: [` + openListener + `, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`))
 					check := func(horizon time.Duration) {
 						r.Settle(horizon)
-						if got := answered(r, 80, "web.example.com", "/"); got != "404" {
+						if got := answerTo(r, 80, "web.example.com", "/"); got != "404" {
 							t.Errorf("after %s requests for the hostname of the listener get %s", horizon, got)
 						}
-						if got := answered(r, 80, "other.example.com", "/"); got != before {
+						if got := answerTo(r, 80, "other.example.com", "/"); got != before {
 							t.Errorf("after %s what is held gives %s, want %s", horizon, got, before)
 						}
 						if got := len(liveRules(r, 80)); got != 2 {
@@ -43,7 +43,7 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 					}
 					check(time.Second)
 					check(time.Hour)
-					r.Apply(authorityWorld) // ends the hold
+					r.Apply(consentObjects) // ends the hold
 					check(time.Hour)
 				})
 			})
@@ -56,8 +56,8 @@ func TestHeldGatewayRuleDoesNotServeHostnameOfOtherListener(t *testing.T) {
 // wildcard belongs to a further listener or the route names other hostnames.
 func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 	t.Parallel()
-	const both = openListener + `, {name: alt, port: 8080, protocol: HTTP, ` + labelled + `}, `
-	const own, wide = `{name: web, port: 80, protocol: HTTP, hostname: web.example.com}`, `{name: wide, port: 80, protocol: HTTP, hostname: "*.com", ` + labelled + `}`
+	const both = openListener + `, {name: alt, port: 8080, protocol: HTTP, ` + allowLabelledRoutes + `}, `
+	const own, wide = `{name: web, port: 80, protocol: HTTP, hostname: web.example.com}`, `{name: wide, port: 80, protocol: HTTP, hostname: "*.com", ` + allowLabelledRoutes + `}`
 	route := func(host, rule, more string) string {
 		doc := strings.Replace(teamRoute(rule, more), "team.example.com", host, 1)
 		return strings.Replace(doc, "[{name: edge, namespace: shop}]", "[{name: edge, namespace: shop, sectionName: http}, {name: edge, namespace: shop, sectionName: alt}]", 1)
@@ -83,21 +83,21 @@ func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 			t.Run(name+"/"+first+" first", func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					r := httpAuthority.begin(t)
-					r.Apply(edgeOf("listeners: ["+both+"]"), route(wildcard, "", ""))
+					r := httpScenario.startServing(t)
+					r.Apply(edgeWithSpec("listeners: ["+both+"]"), route(wildcard, "", ""))
 					r.Settle(10 * time.Minute)
-					before := answered(r, 80, "web.example.com", "/")
+					before := answerTo(r, 80, "web.example.com", "/")
 					if !strings.HasPrefix(before, "k8s-") {
 						t.Fatalf("the route does not serve the hostname: %s", before)
 					}
-					gateway := edgeOf("listeners: [" + both + c.listeners + "]")
+					gateway := edgeWithSpec("listeners: [" + both + c.listeners + "]")
 					switch {
 					case first == "edit" && c.edit != "":
 						r.Apply(c.edit)
 						r.Settle(time.Minute)
 						r.Apply(gateway)
 					case first == "listener" && c.edit != "":
-						r.Apply(edgeOf("listeners: [" + both + own + "]"))
+						r.Apply(edgeWithSpec("listeners: [" + both + own + "]"))
 						r.Settle(time.Minute)
 						r.Apply(c.edit)
 						r.Settle(time.Minute)
@@ -107,10 +107,10 @@ func TestHeldRouteDoesNotServeHostnameOfOtherListener(t *testing.T) {
 					}
 					for _, horizon := range []time.Duration{time.Second, time.Hour} {
 						r.Settle(horizon)
-						if got := answered(r, 80, "web.example.com", "/"); strings.HasPrefix(got, "k8s-") {
+						if got := answerTo(r, 80, "web.example.com", "/"); strings.HasPrefix(got, "k8s-") {
 							t.Errorf("after %s requests for the hostname of the listener get %s", horizon, got)
 						}
-						if got := answered(r, 80, cmp.Or(c.serves, "none"), "/"); c.serves != "" && got != before {
+						if got := answerTo(r, 80, cmp.Or(c.serves, "none"), "/"); c.serves != "" && got != before {
 							t.Errorf("after %s what is held gives %s, want %s", horizon, got, before)
 						}
 					}
@@ -161,13 +161,13 @@ func TestReplacedLoadBalancerDoesNotServeHostnameOfOtherListener(t *testing.T) {
 			t.Run(name+"/"+first, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					r := httpAuthority.begin(t)
+					r := httpScenario.startServing(t)
 					r.Apply(wildcard)
 					r.Settle(10 * time.Minute)
-					before := answered(r, 80, "web.example.com", "/")
+					before := answerTo(r, 80, "web.example.com", "/")
 					hold(r)
 					steps := []func(r *Harness){holdCauses["replaced"], func(r *Harness) {
-						r.Apply(edgeOf(`listeners: [` + openListener + `, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`))
+						r.Apply(edgeWithSpec(`listeners: [` + openListener + `, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`))
 					}}
 					if first == "listener" {
 						slices.Reverse(steps)

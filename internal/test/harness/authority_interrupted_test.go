@@ -17,29 +17,29 @@ import (
 func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	t.Parallel()
 	for _, c := range interruptions() {
-		t.Run(fmt.Sprintf("%s/lost %t", c.authorityCase, c.last.Lose), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/lost %t", c.consentCase, c.fault.Lose), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := authorities[c.kind]
-				r := a.begin(t)
-				a.ways[c.way](r)
+				a := consentScenarios[c.kind]
+				r := a.startServing(t)
+				a.holdCauses[c.holdCause](r)
 				r.Settle(time.Minute)
 				first := true
 				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 					if !call.Mutating || !first {
 						return fault.Action{}
 					}
-					if first = false; c.last.Reset {
+					if first = false; c.fault.Reset {
 						r.Kill()
 					}
-					return c.last
+					return c.fault
 				})
-				a.edges[c.edge](r)
+				a.withdrawals[c.withdrawal](r)
 				r.Settle(time.Second)
 				if first {
 					t.Fatal("nothing was called")
 				}
-				if r.Dead() {
+				if r.IsDead() {
 					r.Start()
 				}
 				r.Settle(10 * time.Second)
@@ -51,27 +51,27 @@ func TestRevocationIsCompletedAfterAKillOrALostResponse(t *testing.T) {
 	}
 }
 
-// interruption is an authorityCase with the fault of the first mutating call of a withdrawal.
+// interruption is a consentCase with the fault of the first mutating call of a withdrawal.
 type interruption struct {
-	authorityCase
-	last fault.Action
+	consentCase
+	fault fault.Action
 }
 
-// interruptions returns a selection in which each two values of kind, edge, way and fault occur together, as
-// authorityCases does.
+// interruptions returns a selection in which each two values of kind, withdrawal, cause and fault occur together, as
+// consentCases does.
 func interruptions() []interruption {
 	var all []interruption
-	for _, kind := range slices.Sorted(maps.Keys(authorities)) {
-		for _, edge := range slices.Sorted(maps.Keys(authorities[kind].edges)) {
+	for _, kind := range slices.Sorted(maps.Keys(consentScenarios)) {
+		for _, edge := range slices.Sorted(maps.Keys(consentScenarios[kind].withdrawals)) {
 			for _, way := range []string{"not held", "class missing"} {
-				if authorities[kind].ways[way] == nil {
+				if consentScenarios[kind].holdCauses[way] == nil {
 					continue
 				}
 				for _, last := range []fault.Action{{Reset: true}, {Lose: true}} {
-					all = append(all, interruption{authorityCase{kind, edge, way}, last})
+					all = append(all, interruption{consentCase{kind, edge, way}, last})
 				}
 			}
 		}
 	}
-	return seeds.Pairs(all, func(c interruption) []string { return append(c.values(), fmt.Sprint(c.last.Lose)) })
+	return seeds.Pairs(all, func(c interruption) []string { return append(c.values(), fmt.Sprint(c.fault.Lose)) })
 }

@@ -49,8 +49,8 @@ spec:
 ---
 `
 
-func admitting(sets string) string {
-	return edgeOf("allowedListeners: {namespaces: " + sets + "}\n  listeners: [{name: own, port: 8080, protocol: HTTP}]")
+func edgeWithAllowedListeners(sets string) string {
+	return edgeWithSpec("allowedListeners: {namespaces: " + sets + "}\n  listeners: [{name: own, port: 8080, protocol: HTTP}]")
 }
 
 const labelledSets = "{from: Selector, selector: {matchLabels: {edge: allowed}}}"
@@ -59,24 +59,24 @@ func routeToListenerSet(rule, more string) string {
 	return strings.Replace(teamRoute(rule, more), "parentRefs: [{name: edge, namespace: shop}]", "parentRefs: [{kind: ListenerSet, name: more}]", 1)
 }
 
-var listenerSetAuthority = authority{
+var listenerSetScenario = consentScenario{
 	docs: func(*testing.T) []string {
-		return []string{authorityWorld, bankPods(), "---" + admitting(labelledSets) + teamSet + routeToListenerSet("", "")}
+		return []string{consentObjects, bankPods(), "---" + edgeWithAllowedListeners(labelledSets) + teamSet + routeToListenerSet("", "")}
 	},
-	serving: forwardsOn(80, "team.example.com"),
-	ways: func() map[string]func(r *Harness) {
+	serving: targetGroupsForHost(80, "team.example.com"),
+	holdCauses: func() map[string]func(r *Harness) {
 		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["too large"] = func(r *Harness) { r.Apply(routeToListenerSet("", manyRules())) }
 		return out
 	}(),
-	edges: map[string]func(r *Harness){
+	withdrawals: map[string]func(r *Harness){
 		"ReferenceGrant":         withdrawals["ReferenceGrant"],
 		"label of the namespace": withdrawals["label of the namespace"],
-		"allowedListeners":       func(r *Harness) { r.Apply(admitting("{from: Same}")) },
+		"allowedListeners":       func(r *Harness) { r.Apply(edgeWithAllowedListeners("{from: Same}")) },
 		"no allowedListeners": func(r *Harness) {
-			r.Apply(edgeOf("listeners: [{name: own, port: 8080, protocol: HTTP}]"))
+			r.Apply(edgeWithSpec("listeners: [{name: own, port: 8080, protocol: HTTP}]"))
 		},
-		"the ListenerSet": func(r *Harness) { r.drop(cluster.KindListenerSet, "team", "more") },
+		"the ListenerSet": func(r *Harness) { r.deleteObject(cluster.KindListenerSet, "team", "more") },
 	},
 }
 
@@ -95,17 +95,17 @@ spec:
 const bankBackend = "{name: web, namespace: bank, port: 80}"
 
 func tcpListener(spec string) string {
-	return edgeOf("listeners: [{name: tcp, protocol: TCP, " + spec + "}]")
+	return edgeWithSpec("listeners: [{name: tcp, protocol: TCP, " + spec + "}]")
 }
 
-var tcpAuthority = authority{
+var tcpScenario = consentScenario{
 	docs: func(*testing.T) []string {
-		world := strings.Replace(authorityWorld, "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", 1)
+		world := strings.Replace(consentObjects, "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", 1)
 		world = strings.Replace(world, "kind: HTTPRoute, namespace: team", "kind: TCPRoute, namespace: team", 1)
-		return []string{world, bankPods(), "---" + tcpListener("port: 80, "+labelled) + tcpRoute(bankBackend)}
+		return []string{world, bankPods(), "---" + tcpListener("port: 80, "+allowLabelledRoutes) + tcpRoute(bankBackend)}
 	},
-	serving: forwardsOn(80, ""),
-	ways: func() map[string]func(r *Harness) {
+	serving: targetGroupsForHost(80, ""),
+	holdCauses: func() map[string]func(r *Harness) {
 		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
 		out["too many backends"] = func(r *Harness) {
 			r.Apply(tcpRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5) + bankBackend))
@@ -119,20 +119,20 @@ var tcpAuthority = authority{
 		}
 		return out
 	}(),
-	edges: map[string]func(r *Harness){
+	withdrawals: map[string]func(r *Harness){
 		"ReferenceGrant":         withdrawals["ReferenceGrant"],
 		"label of the namespace": withdrawals["label of the namespace"],
 		"allowedRoutes":          func(r *Harness) { r.Apply(tcpListener("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },
 		"allowedRoutes.kinds": func(r *Harness) {
 			r.Apply(tcpListener("port: 80, allowedRoutes: {kinds: [{kind: TLSRoute}], namespaces: {from: All}}"))
 		},
-		"port": func(r *Harness) { r.Apply(tcpListener("port: 8080, " + labelled)) },
+		"port": func(r *Harness) { r.Apply(tcpListener("port: 8080, " + allowLabelledRoutes)) },
 	},
 }
 
-var certificateAuthority = authority{
+var certificateScenario = consentScenario{
 	options: func(o *Options) {
-		*o = importing(*o)
+		*o = importOptions(*o)
 		o.Ingress = nil
 		o.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
 	},
@@ -143,19 +143,19 @@ var certificateAuthority = authority{
 		gateway := strings.Replace(secureGateway, "  gatewayClassName: alb\n", "  gatewayClassName: alb\n  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}\n", 1)
 		// The certificate of another namespace is the only certificate of its port.
 		gateway = strings.Replace(gateway, "name: api, protocol: HTTPS, port: 443", "name: api, protocol: HTTPS, port: 8443", 1)
-		return []string{shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api, secretGrant, gateway + configuration}
+		return []string{shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api, secretGrant, gateway + configuration}
 	},
-	serving: presented("api.example.com"),
-	ways: func() map[string]func(r *Harness) {
+	serving: presentedCertificates("api.example.com"),
+	holdCauses: func() map[string]func(r *Harness) {
 		out := entriesOf(holdCauses, "not held", "configuration missing", "configuration wrong", "class missing")
-		out["Secret missing"] = func(r *Harness) { r.drop(cluster.KindSecret, "vault", "api") }
+		out["Secret missing"] = func(r *Harness) { r.deleteObject(cluster.KindSecret, "vault", "api") }
 		out["Secret wrong"] = func(r *Harness) {
 			r.Apply("apiVersion: v1\nkind: Secret\nmetadata: {name: api, namespace: vault}\ntype: kubernetes.io/tls\ndata: {tls.crt: eA==, tls.key: eA==}\n---\n")
 		}
 		return out
 	}(),
-	edges: map[string]func(r *Harness){
-		"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "vault", "shop") },
+	withdrawals: map[string]func(r *Harness){
+		"ReferenceGrant": func(r *Harness) { r.deleteObject(cluster.KindReferenceGrant, "vault", "shop") },
 		"ReferenceGrant for another name": func(r *Harness) {
 			r.Apply(strings.Replace(secretGrant, "kind: Secret}", "kind: Secret, name: other}", 1))
 		},
@@ -167,22 +167,22 @@ func pinnedClass(selector string) string {
 	return "\n---\napiVersion: elbv2.k8s.aws/v1beta1\nkind: IngressClassParams\nmetadata: {name: pinned}\nspec: {group: {name: edge}, namespaceSelector: " + selector + "}\n"
 }
 
-const admittedTeam = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: {edge: \"yes\"}}\n---\n"
+const admittedTeamNamespace = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: {edge: \"yes\"}}\n---\n"
 
 func pinnedIngress(notes ...string) string {
 	return ingressInNamespace("team", "web", "pinned", "team.example.com", "", notes...)
 }
 
-var ingressAuthority = authority{
+var ingressScenario = consentScenario{
 	options: func(o *Options) { o.Ingress = func(o *ingress.Options) { o.MaxRules = 10 } },
 	docs: func(*testing.T) []string {
 		return []string{
-			shop, pods("web", podAddresses[:3]...), teamShop, admittedTeam, pinnedIngress(),
+			shop, readyPods("web", podAddresses[:3]...), teamShop, admittedTeamNamespace, pinnedIngress(),
 			ingressInNamespace("shop", "a", "pinned", "a.example.com", ""),
 		}
 	},
-	serving: forwardsOn(80, "team.example.com"),
-	ways: map[string]func(r *Harness){
+	serving: targetGroupsForHost(80, "team.example.com"),
+	holdCauses: map[string]func(r *Harness){
 		"not held": func(*Harness) {},
 		"too large": func(r *Harness) {
 			r.Apply(pinnedIngress("listen-ports", `[{"HTTP": 80}`+strings.Repeat(`,{"HTTP": 81}`, 1)+`]`, "conditions.web", `[{"field":"path-pattern","pathPatternConfig":{"values":["/a"]}}]`))
@@ -192,17 +192,17 @@ var ingressAuthority = authority{
 		},
 		"unreadable order": func(r *Harness) { r.Apply(pinnedIngress("group.order", "nonsense")) },
 		"unreadable value": func(r *Harness) { r.Apply(pinnedIngress("healthcheck-port", "nonsense")) },
-		"alone":            func(r *Harness) { r.drop(cluster.KindIngress, "shop", "a") },
+		"alone":            func(r *Harness) { r.deleteObject(cluster.KindIngress, "shop", "a") },
 		"refused by AWS": func(r *Harness) {
 			refuseOperations("CreateRule", "ModifyRule")(r)
 			r.Apply(pinnedIngress("conditions.web", `[{"field":"http-request-method","httpRequestMethodConfig":{"values":["GET"]}}]`))
 		},
 	},
-	edges: map[string]func(r *Harness){
+	withdrawals: map[string]func(r *Harness){
 		"label of the namespace": func(r *Harness) { r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n") },
 		"namespaceSelector":      func(r *Harness) { r.Apply(pinnedClass("{matchLabels: {edge: other}}")) },
 	},
-	kept: map[string]func(r *Harness){
+	harmlessEvents: map[string]func(r *Harness){
 		"the class is gone":                 func(r *Harness) { r.forceDelete(cluster.KindIngressClass, "", "pinned") },
 		"the parameters are gone":           func(r *Harness) { r.forceDelete(cluster.KindIngressClassParams, "", "pinned") },
 		"the selector cannot be read":       func(r *Harness) { r.Apply(pinnedClass("{matchExpressions: [{key: a b, operator: Near}]}")) },

@@ -21,9 +21,9 @@ import (
 // The authority tests check that, for every permission that can be withdrawn and every reason for a hold, no rule or
 // listener that needed the permission serves after the withdrawal.
 
-// authorityWorld is a Gateway of namespace shop whose port 80 accepts routes of namespaces with a label. The route of
+// consentObjects is a Gateway of namespace shop whose port 80 accepts routes of namespaces with a label. The route of
 // namespace team forwards to a Service of namespace bank.
-const authorityWorld = `
+const consentObjects = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: alb}
@@ -64,8 +64,8 @@ spec:
 ---
 `
 
-// edgeOf returns the Gateway with the given listeners.
-func edgeOf(spec string) string {
+// edgeWithSpec returns the Gateway with the given listeners.
+func edgeWithSpec(spec string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -79,8 +79,8 @@ spec:
 }
 
 const (
-	labelled     = `allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {edge: allowed}}}}`
-	openListener = `{name: http, port: 80, protocol: HTTP, ` + labelled + `}`
+	allowLabelledRoutes = `allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {edge: allowed}}}}`
+	openListener        = `{name: http, port: 80, protocol: HTTP, ` + allowLabelledRoutes + `}`
 )
 
 // teamRoute returns the route of namespace team, with matches for its first rule and further rules.
@@ -148,7 +148,7 @@ spec: {actions: [{type: authenticate-cognito, authenticateCognitoConfig: {userPo
 
 // withdrawals are the ways to withdraw the permissions of a Gateway route with rules.
 var withdrawals = map[string]func(r *Harness){
-	"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "bank", "team") },
+	"ReferenceGrant": func(r *Harness) { r.deleteObject(cluster.KindReferenceGrant, "bank", "team") },
 	"ReferenceGrant for another name": func(r *Harness) {
 		r.Apply(strings.Replace(bankGrant, `kind: Service}`, `kind: Service, name: other}`, 1))
 	},
@@ -156,19 +156,19 @@ var withdrawals = map[string]func(r *Harness){
 		r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n")
 	},
 	"allowedRoutes": func(r *Harness) {
-		r.Apply(edgeOf(`listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}]`))
+		r.Apply(edgeWithSpec(`listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}]`))
 	},
 	"allowedRoutes.kinds": func(r *Harness) {
-		r.Apply(edgeOf(`listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}], namespaces: {from: All}}}]`))
+		r.Apply(edgeWithSpec(`listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}], namespaces: {from: All}}}]`))
 	},
 	"hostname of the listener": func(r *Harness) {
-		r.Apply(edgeOf(`listeners: [{name: http, port: 80, protocol: HTTP, hostname: shop.example.com, ` + labelled + `}]`))
+		r.Apply(edgeWithSpec(`listeners: [{name: http, port: 80, protocol: HTTP, hostname: shop.example.com, ` + allowLabelledRoutes + `}]`))
 	},
 	"a more specific listener": func(r *Harness) {
-		r.Apply(edgeOf(`listeners: [` + openListener + `, {name: team, port: 80, protocol: HTTP, hostname: team.example.com, allowedRoutes: {namespaces: {from: Same}}}]`))
+		r.Apply(edgeWithSpec(`listeners: [` + openListener + `, {name: team, port: 80, protocol: HTTP, hostname: team.example.com, allowedRoutes: {namespaces: {from: Same}}}]`))
 	},
 	"port": func(r *Harness) {
-		r.Apply(edgeOf(`listeners: [{name: http, port: 8080, protocol: HTTP, ` + labelled + `}]`))
+		r.Apply(edgeWithSpec(`listeners: [{name: http, port: 8080, protocol: HTTP, ` + allowLabelledRoutes + `}]`))
 	},
 }
 
@@ -182,15 +182,15 @@ func (r *Harness) forceDelete(kind cluster.Kind, namespace, name string) {
 	}
 	bare := obj.DeepCopyObject().(cluster.Object)
 	bare.SetFinalizers(nil)
-	if _, err := r.Store.Update(bare, cluster.Main); err != nil {
+	if _, err := r.Store.Update(bare, cluster.MainPart); err != nil {
 		r.T.Fatal(err)
 	}
-	r.drop(kind, namespace, name)
+	r.deleteObject(kind, namespace, name)
 }
 
-// forwardsOn lists the target groups to which rules and default actions of a port, on any load balancer, forward
+// targetGroupsForHost lists the target groups to which rules and default actions of a port, on any load balancer, forward
 // requests for a host.
-func forwardsOn(port int32, host string) func(r *Harness) []string {
+func targetGroupsForHost(port int32, host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
 		w.Lock()
@@ -213,8 +213,8 @@ func forwardsOn(port int32, host string) func(r *Harness) []string {
 	}
 }
 
-// presented lists the certificates for a host that listeners present.
-func presented(host string) func(r *Harness) []string {
+// presentedCertificates lists the certificates for a host that listeners present.
+func presentedCertificates(host string) func(r *Harness) []string {
 	return func(r *Harness) (out []string) {
 		w := r.Emulator.Store()
 		w.Lock()
@@ -232,18 +232,18 @@ func presented(host string) func(r *Harness) []string {
 	}
 }
 
-// authority is a cluster in which a rule, listener or certificate is served by permission of another namespace.
-type authority struct {
+// consentScenario is a cluster in which a rule, listener or certificate is served by permission of another namespace.
+type consentScenario struct {
 	options func(o *Options)
 	docs    func(t *testing.T) []string
 	serving func(r *Harness) []string
-	// ways cause a hold, and edges withdraw a permission.
-	ways, edges map[string]func(r *Harness)
-	// kept are events that withdraw no permission, so that the configuration is still served.
-	kept map[string]func(r *Harness)
+	// holdCauses cause a hold, and withdrawals withdraw a permission.
+	holdCauses, withdrawals map[string]func(r *Harness)
+	// harmlessEvents are events that withdraw no permission, so that the configuration is still served.
+	harmlessEvents map[string]func(r *Harness)
 }
 
-func (a authority) begin(t *testing.T) *Harness {
+func (a consentScenario) startServing(t *testing.T) *Harness {
 	opt := Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 10 }}
 	if a.options != nil {
 		a.options(&opt)
@@ -257,30 +257,30 @@ func (a authority) begin(t *testing.T) *Harness {
 	return r
 }
 
-var authorities = map[string]authority{
-	"HTTPRoute":   httpAuthority,
-	"ListenerSet": listenerSetAuthority,
-	"TCPRoute":    tcpAuthority,
-	"UDP":         udpAuthority,
-	"certificate": certificateAuthority,
-	"Ingress":     ingressAuthority,
+var consentScenarios = map[string]consentScenario{
+	"HTTPRoute":   httpScenario,
+	"ListenerSet": listenerSetScenario,
+	"TCPRoute":    tcpScenario,
+	"UDP":         udpScenario,
+	"certificate": certificateScenario,
+	"Ingress":     ingressScenario,
 }
 
-// authorityCase is an event for a configuration that is held for one reason.
-type authorityCase struct{ kind, edge, way string }
+// consentCase is an event for a configuration that is held for one reason.
+type consentCase struct{ kind, withdrawal, holdCause string }
 
-func (c authorityCase) values() []string { return []string{c.kind, c.edge, c.way} }
+func (c consentCase) values() []string { return []string{c.kind, c.withdrawal, c.holdCause} }
 
-func (c authorityCase) String() string { return strings.Join(c.values(), "/") }
+func (c consentCase) String() string { return strings.Join(c.values(), "/") }
 
-// authorityCases returns the smallest selection that has each edge and each way of each kind, or all combinations in
-// long test runs.
-func authorityCases(edges func(authority) map[string]func(r *Harness)) []authorityCase {
-	var all []authorityCase
-	for _, kind := range slices.Sorted(maps.Keys(authorities)) {
-		for _, edge := range slices.Sorted(maps.Keys(edges(authorities[kind]))) {
-			for _, way := range slices.Sorted(maps.Keys(authorities[kind].ways)) {
-				all = append(all, authorityCase{kind, edge, way})
+// consentCases returns the smallest selection that has each withdrawal and each cause of a hold of each kind, or all
+// combinations in long test runs.
+func consentCases(edges func(consentScenario) map[string]func(r *Harness)) []consentCase {
+	var all []consentCase
+	for _, kind := range slices.Sorted(maps.Keys(consentScenarios)) {
+		for _, edge := range slices.Sorted(maps.Keys(edges(consentScenarios[kind]))) {
+			for _, way := range slices.Sorted(maps.Keys(consentScenarios[kind].holdCauses)) {
+				all = append(all, consentCase{kind, edge, way})
 			}
 		}
 	}
@@ -289,9 +289,9 @@ func authorityCases(edges func(authority) map[string]func(r *Harness)) []authori
 	}
 	var parts [][]string
 	for _, c := range all {
-		parts = append(parts, []string{c.kind + " by " + c.edge, c.kind + " held by " + c.way})
+		parts = append(parts, []string{c.kind + " by " + c.withdrawal, c.kind + " held by " + c.holdCause})
 	}
-	var out []authorityCase
+	var out []consentCase
 	for _, i := range seeds.Cover(parts) {
 		out = append(out, all[i])
 	}
@@ -300,18 +300,18 @@ func authorityCases(edges func(authority) map[string]func(r *Harness)) []authori
 
 func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 	t.Parallel()
-	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.edges }) {
+	for _, c := range consentCases(func(a consentScenario) map[string]func(r *Harness) { return a.withdrawals }) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := authorities[c.kind]
-				r := a.begin(t)
-				a.ways[c.way](r)
+				a := consentScenarios[c.kind]
+				r := a.startServing(t)
+				a.holdCauses[c.holdCause](r)
 				r.Settle(time.Minute)
 				if len(a.serving(r)) == 0 {
 					t.Fatal("what is held does not serve")
 				}
-				a.edges[c.edge](r)
+				a.withdrawals[c.withdrawal](r)
 				for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all later runs
 					r.Settle(horizon)
 					if got := a.serving(r); len(got) > 0 {
@@ -327,16 +327,16 @@ func TestWithdrawnConsentStopsTraffic(t *testing.T) {
 // configuration is held.
 func TestUnknownConsentKeepsServing(t *testing.T) {
 	t.Parallel()
-	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.kept }) {
+	for _, c := range consentCases(func(a consentScenario) map[string]func(r *Harness) { return a.harmlessEvents }) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := authorities[c.kind]
-				r := a.begin(t)
-				a.ways[c.way](r)
+				a := consentScenarios[c.kind]
+				r := a.startServing(t)
+				a.holdCauses[c.holdCause](r)
 				r.Settle(time.Minute)
 				before := a.serving(r)
-				a.kept[c.edge](r)
+				a.harmlessEvents[c.withdrawal](r)
 				r.Settle(time.Second)
 				for range 3 {
 					if got := a.serving(r); !slices.Equal(got, before) {
@@ -349,15 +349,15 @@ func TestUnknownConsentKeepsServing(t *testing.T) {
 	}
 }
 
-var httpAuthority = authority{
+var httpScenario = consentScenario{
 	docs: func(*testing.T) []string {
-		return []string{authorityWorld, bankPods(), "---" + edgeOf("listeners: ["+openListener+"]") + teamRoute("", "")}
+		return []string{consentObjects, bankPods(), "---" + edgeWithSpec("listeners: ["+openListener+"]") + teamRoute("", "")}
 	},
-	serving: forwardsOn(80, "team.example.com"), ways: holdCauses, edges: withdrawals,
+	serving: targetGroupsForHost(80, "team.example.com"), holdCauses: holdCauses, withdrawals: withdrawals,
 }
 
 func bankPods() string {
-	return strings.ReplaceAll(pods("web", podAddresses[:3]...), "namespace: shop", "namespace: bank")
+	return strings.ReplaceAll(readyPods("web", podAddresses[:3]...), "namespace: shop", "namespace: bank")
 }
 
 // TestHeldWildcardRuleIsBehindMoreSpecificListener checks that a held wildcard rule has a lower priority than rules
@@ -365,30 +365,30 @@ func bankPods() string {
 func TestHeldWildcardRuleIsBehindMoreSpecificListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := httpAuthority.begin(t)
+		r := httpScenario.startServing(t)
 		wild := func(more string) string {
 			return strings.Replace(teamRoute("", more), "team.example.com", `"*.example.com"`, 1)
 		}
 		r.Apply(wild(""))
 		r.Settle(10 * time.Minute)
-		before := answered(r, 80, "web.example.com", "/")
+		before := answerTo(r, 80, "web.example.com", "/")
 		if !strings.HasPrefix(before, "k8s-") {
 			t.Fatalf("the wildcard is not served: %s", before)
 		}
 		r.Apply(wild(manyRules()))
 		r.Settle(time.Minute)
-		own := shop + "---" + edgeOf(`listeners: [`+openListener+`, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`)
+		own := shop + "---" + edgeWithSpec(`listeners: [`+openListener+`, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`)
 		r.Apply(own)
 		r.Settle(time.Minute)
-		if got := answered(r, 80, "web.example.com", "/"); got != "404" {
+		if got := answerTo(r, 80, "web.example.com", "/"); got != "404" {
 			t.Errorf("without a route of the listener requests get %s", got)
 		}
 		r.Apply(routeOf("web", "web.example.com", "backendRefs: [{name: web, port: 80}]"))
 		r.Settle(10 * time.Minute)
-		if got := answered(r, 80, "web.example.com", "/"); got == before || !strings.HasPrefix(got, "k8s-") {
+		if got := answerTo(r, 80, "web.example.com", "/"); got == before || !strings.HasPrefix(got, "k8s-") {
 			t.Errorf("requests for the hostname of the listener get %s", got)
 		}
-		if got := answered(r, 80, "other.example.com", "/"); got != before {
+		if got := answerTo(r, 80, "other.example.com", "/"); got != before {
 			t.Errorf("what is held gives %s, want %s", got, before)
 		}
 	})

@@ -20,15 +20,15 @@ spec:
 ---
 `
 
-// bothListeners returns listeners for TCP and UDP on port 80; udp is the rest of the UDP listener.
-func bothListeners(udp string) string {
-	return edgeOf("listeners: [{name: tcp, protocol: TCP, port: 80, " + labelled + "}, {name: udp, protocol: UDP, " + udp + "}]")
+// tcpAndUDPListeners returns listeners for TCP and UDP on port 80; udp is the rest of the UDP listener.
+func tcpAndUDPListeners(udp string) string {
+	return edgeWithSpec("listeners: [{name: tcp, protocol: TCP, port: 80, " + allowLabelledRoutes + "}, {name: udp, protocol: UDP, " + udp + "}]")
 }
 
 // udpListeners lists the listeners of port 80 that accept UDP.
-func udpListeners(r *Harness) []string { return listening(r, "UDP", "TCP_UDP") }
+func udpListeners(r *Harness) []string { return listenersWithProtocol(r, "UDP", "TCP_UDP") }
 
-func listening(r *Harness, protocols ...string) (out []string) {
+func listenersWithProtocol(r *Harness, protocols ...string) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -41,17 +41,17 @@ func listening(r *Harness, protocols ...string) (out []string) {
 	return out
 }
 
-// udpAuthority is a port for TCP and UDP that a TCPRoute uses. The permission for UDP is a UDP listener.
-var udpAuthority = authority{
+// udpScenario is a port for TCP and UDP that a TCPRoute uses. The permission for UDP is a UDP listener.
+var udpScenario = consentScenario{
 	docs: func(t *testing.T) []string {
-		return []string{strings.Replace(tcpAuthority.docs(t)[0], "kind: TCPRoute, namespace: team}", "kind: TCPRoute, namespace: team}, {group: gateway.networking.k8s.io, kind: UDPRoute, namespace: team}", 1),
-			bankPods(), "---" + bothListeners("port: 80, "+labelled) + tcpRoute(bankBackend)}
+		return []string{strings.Replace(tcpScenario.docs(t)[0], "kind: TCPRoute, namespace: team}", "kind: TCPRoute, namespace: team}, {group: gateway.networking.k8s.io, kind: UDPRoute, namespace: team}", 1),
+			bankPods(), "---" + tcpAndUDPListeners("port: 80, "+allowLabelledRoutes) + tcpRoute(bankBackend)}
 	},
-	serving: udpListeners,
-	ways:    entriesOf(tcpAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "replaced", "too many backends", "target group configuration wrong"),
-	edges: map[string]func(r *Harness){
-		"listener": func(r *Harness) { r.Apply(tcpListener("port: 80, " + labelled)) },
-		"port":     func(r *Harness) { r.Apply(bothListeners("port: 81, " + labelled)) },
+	serving:    udpListeners,
+	holdCauses: entriesOf(tcpScenario.holdCauses, "not held", "configuration missing", "configuration wrong", "class missing", "replaced", "too many backends", "target group configuration wrong"),
+	withdrawals: map[string]func(r *Harness){
+		"listener": func(r *Harness) { r.Apply(tcpListener("port: 80, " + allowLabelledRoutes)) },
+		"port":     func(r *Harness) { r.Apply(tcpAndUDPListeners("port: 81, " + allowLabelledRoutes)) },
 	},
 }
 
@@ -59,21 +59,21 @@ var udpAuthority = authority{
 // groups, when its UDP listener is removed.
 func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 	t.Parallel()
-	for way, hold := range entriesOf(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
+	for way, hold := range entriesOf(udpScenario.holdCauses, "configuration missing", "configuration wrong", "class missing") {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := udpAuthority.begin(t)
+				r := udpScenario.startServing(t)
 				hold(r)
 				r.Settle(time.Minute)
-				before, to := udpListeners(r), forwardsOn(80, "")(r)
-				udpAuthority.edges["listener"](r)
+				before, to := udpListeners(r), targetGroupsForHost(80, "")(r)
+				udpScenario.withdrawals["listener"](r)
 				for _, horizon := range []time.Duration{time.Second, time.Minute} {
 					r.Settle(horizon)
-					if got := listening(r, "TCP"); !slices.Equal(got, before) {
+					if got := listenersWithProtocol(r, "TCP"); !slices.Equal(got, before) {
 						t.Errorf("after %s the listeners of TCP are %s, want %s", horizon, got, before)
 					}
-					if got := forwardsOn(80, "")(r); !slices.Equal(got, to) {
+					if got := targetGroupsForHost(80, "")(r); !slices.Equal(got, to) {
 						t.Errorf("after %s they forward to %s, want %s", horizon, got, to)
 					}
 				}
@@ -88,15 +88,15 @@ func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 func TestAllowedRoutesOfUDPDoNotChangePortProtocol(t *testing.T) {
 	t.Parallel()
 	for edge, withdraw := range map[string]func(r *Harness){
-		"allowedRoutes":                  func(r *Harness) { r.Apply(bothListeners("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },
+		"allowedRoutes":                  func(r *Harness) { r.Apply(tcpAndUDPListeners("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },
 		"ReferenceGrant of the UDPRoute": func(r *Harness) { r.Apply(strings.Replace(bankGrant, "kind: HTTPRoute", "kind: TCPRoute", 1)) },
-		"UDPRoute":                       func(r *Harness) { r.drop(cluster.KindUDPRoute, "team", "u") },
+		"UDPRoute":                       func(r *Harness) { r.deleteObject(cluster.KindUDPRoute, "team", "u") },
 	} {
 		t.Run(edge, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := udpAuthority.begin(t)
-				before, to := udpListeners(r), forwardsOn(80, "")(r)
+				r := udpScenario.startServing(t)
+				before, to := udpListeners(r), targetGroupsForHost(80, "")(r)
 				r.Apply(udpRoute)
 				r.Settle(10 * time.Minute)
 				withdraw(r)
@@ -104,7 +104,7 @@ func TestAllowedRoutesOfUDPDoNotChangePortProtocol(t *testing.T) {
 				if got := udpListeners(r); !slices.Equal(got, before) {
 					t.Errorf("listeners of UDP: %s, want %s", got, before)
 				}
-				if got := forwardsOn(80, "")(r); !slices.Equal(got, to) {
+				if got := targetGroupsForHost(80, "")(r); !slices.Equal(got, to) {
 					t.Errorf("UDP is forwarded to %s, want %s", got, to)
 				}
 			})

@@ -23,21 +23,21 @@ func TestLastLoadBalancerDeletesBackendSecurityGroup(t *testing.T) {
 					t.Run(fmt.Sprintf("%d with %s, calls of %s, %s in between", n, what, latency, between), func(t *testing.T) {
 						t.Parallel()
 						synctest.Test(t, func(t *testing.T) {
-							r := adoptHarness(t, Options{Workers: 3})
+							r := newAdoptionHarness(t, Options{Workers: 3})
 							for i := range n {
 								r.Apply(strings.NewReplacer(backend...).Replace(strings.Replace(adoptedMember("shop", fmt.Sprint("i", i), "/a", ""), ", alb.ingress.kubernetes.io/group.name: g", "", 1)))
 							}
 							time.Sleep(time.Hour)
-							if n := backendGroups(r.Harness); n != 1 {
+							if n := countBackendSecurityGroups(r.Harness); n != 1 {
 								t.Fatalf("%d backend security groups", n)
 							}
 							r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 							for i := range n {
-								r.drop(cluster.KindIngress, "shop", fmt.Sprint("i", i))
+								r.deleteObject(cluster.KindIngress, "shop", fmt.Sprint("i", i))
 								time.Sleep(between)
 							}
 							time.Sleep(3 * time.Hour)
-							if backendGroups(r.Harness) > 0 {
+							if countBackendSecurityGroups(r.Harness) > 0 {
 								t.Error("the backend security group is left over")
 							}
 						})

@@ -25,11 +25,11 @@ func TestBindingWithoutCheckpointIsCompared(t *testing.T) {
 			all := o.GetAnnotations()
 			delete(all, targets.CheckpointAnnotation)
 			o.SetAnnotations(all)
-			if _, err := r.Store.Update(o, cluster.Main); err != nil {
+			if _, err := r.Store.Update(o, cluster.MainPart); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.during(time.Minute)
+		r.advanceTime(time.Minute)
 		if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

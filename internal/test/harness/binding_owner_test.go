@@ -37,12 +37,12 @@ func TestBindingsHaveNoOwnerReference(t *testing.T) {
 			r.Apply(shop, blog, route, gateway)
 			return r
 		}, "gateway.k8s.aws.alb shop/edge, gateway.k8s.aws.alb shop/edge"},
-		"IngressGroup that a Gateway took over": {func(t *testing.T) *Harness { return takenOverGroup(t, Options{}) }, "gateway.k8s.aws.alb shop/edge, gateway.k8s.aws.alb shop/edge"},
+		"IngressGroup that a Gateway took over": {func(t *testing.T) *Harness { return harnessWithAdoptedGroup(t, Options{}) }, "gateway.k8s.aws.alb shop/edge, gateway.k8s.aws.alb shop/edge"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := c.world(t)
-				r.during(20 * time.Minute)
+				r.advanceTime(20 * time.Minute)
 				var stacks []string
 				for _, o := range r.Store.All(cluster.KindBinding) {
 					b := o.(*elbv2.TargetGroupBinding)
@@ -52,7 +52,7 @@ func TestBindingsHaveNoOwnerReference(t *testing.T) {
 					id, _ := naming.StackFromLabels(b.Labels)
 					stacks = append(stacks, id.Kind.TagPrefix()+" "+id.String())
 				}
-				expect(t, "stacks", c.stacks, strings.Join(stacks, ", "))
+				expectEqual(t, "stacks", c.stacks, strings.Join(stacks, ", "))
 			})
 		})
 	}

@@ -26,12 +26,12 @@ apiVersion: v1
 kind: Service
 metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
 spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
-`, s), pods(s, addresses[j]))
+`, s), readyPods(s, addresses[j]))
 		}
 	}
 	r.Emulator.Calls().Reset()
 	for i := range n {
-		doc := ingressOf("", fmt.Sprintf("/=web%d", i), fmt.Sprintf("/api=api%d", i))
+		doc := webIngress("", fmt.Sprintf("/=web%d", i), fmt.Sprintf("/api=api%d", i))
 		r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
 	}
 }
@@ -41,7 +41,7 @@ func logCalls(t *testing.T, r *Harness, what string, per int) {
 	t.Helper()
 	counts := r.Emulator.Calls().Counts()
 	t.Logf("%s: %d AWS calls, %d of them mutating; %.1f calls for each of %d", what,
-		r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating(), float64(r.Emulator.Calls().Total())/float64(per), per)
+		r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating(), float64(r.Emulator.Calls().Total())/float64(per), per)
 	for _, op := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("  %4d %s", counts[op], op)
 	}
@@ -76,7 +76,7 @@ func TestCalls(t *testing.T) {
 				r.Start()
 				r.Settle(time.Minute)
 				logCalls(t, r, "the first minute after a restart", n)
-				if m := r.Emulator.Calls().Mutating(); m > 0 {
+				if m := r.Emulator.Calls().CountMutating(); m > 0 {
 					t.Errorf("a restart makes %d mutating calls", m)
 				}
 			})

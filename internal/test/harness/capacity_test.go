@@ -34,8 +34,8 @@ func TestCapacityWaitsOnlyForActiveLoadBalancer(t *testing.T) {
 				w.Lock()
 				w.Config.ELB.ProvisioningDelay = 5 * time.Minute
 				w.Unlock()
-				r.Apply(shop, pods("web", podAddresses[:3]...),
-					ingressOf(`, alb.ingress.kubernetes.io/minimum-load-balancer-capacity: CapacityUnits=500`, "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...),
+					webIngress(`, alb.ingress.kubernetes.io/minimum-load-balancer-capacity: CapacityUnits=500`, "/=web"))
 				if failed := r.Settle(time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}

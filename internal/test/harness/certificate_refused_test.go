@@ -51,13 +51,13 @@ func TestCertificateIsRemovedAtCertificateQuota(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				quota(r, "certificates-per-application-load-balancer", 4)
+				setQuota(r, "certificates-per-application-load-balancer", 4)
 				first, old, successor := importCertificate(r, "first.example.org"), importCertificate(r, "victim.example.org"), importCertificate(r, "victim.example.org")
 				var theirs []string
 				for i := range 6 {
 					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", first))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", first))
 				awaitSettled(t, r)
 				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
 				awaitSettled(t, r)

@@ -25,7 +25,7 @@ func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				quota(r, "certificates-per-application-load-balancer", 4+c.more)
+				setQuota(r, "certificates-per-application-load-balancer", 4+c.more)
 				stay := []string{importCertificate(r, "first.example.org")}
 				for i := range c.more {
 					stay = append(stay, importCertificate(r, fmt.Sprintf("s%d.example.org", i)))
@@ -35,7 +35,7 @@ func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 				for i := range 6 {
 					theirs = append(theirs, importCertificate(r, fmt.Sprintf("t%d.example.org", i)))
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", stay...))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", stay...))
 				awaitSettled(t, r)
 				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
 				awaitSettled(t, r)
@@ -61,7 +61,7 @@ func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 				if i := slices.Index(calls, "RemoveListenerCertificates "); i < 0 || calls[i+1] != "AddListenerCertificates " {
 					t.Errorf("calls: %q", calls)
 				}
-				if got := strings.Join(warnings(r)["victim"], "\n"); !strings.Contains(got, `the quota has no room for certificate "`+successor+`" beside "`+old+`"`) {
+				if got := strings.Join(warningsByObject(r)["victim"], "\n"); !strings.Contains(got, `the quota has no room for certificate "`+successor+`" beside "`+old+`"`) {
 					t.Errorf("events:\n%s", got)
 				}
 			})

@@ -24,10 +24,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// newManagingShop returns a shop whose controller requests certificates, with a public zone in which ACM sees a
+// newShopRequestingCertificates returns a shop whose controller requests certificates, with a public zone in which ACM sees a
 // validation record after the given delay (negative: never). There is also a private zone that matches the hosts more
 // closely, and a certificate of another user for one of the hosts.
-func newManagingShop(t *testing.T, delay time.Duration) *Harness {
+func newShopRequestingCertificates(t *testing.T, delay time.Duration) *Harness {
 	t.Helper()
 	var opt Options
 	requestCertificates(&opt)
@@ -43,7 +43,7 @@ func requestCertificates(o *Options) {
 	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
 }
 
-// seedZones creates the zones and the certificate of another user; see newManagingShop.
+// seedZones creates the zones and the certificate of another user; see newShopRequestingCertificates.
 func (r *Harness) seedZones(delay time.Duration) {
 	t := r.T
 	t.Helper()
@@ -51,8 +51,8 @@ func (r *Harness) seedZones(delay time.Duration) {
 	w.Lock()
 	w.Config.ACM.ValidationDelay = delay
 	w.Unlock()
-	r.zone("example.com", "")
-	r.zone("shop.example.com", r.World.VPC)
+	r.createZone("example.com", "")
+	r.createZone("shop.example.com", r.World.VPC)
 	in := &acm.RequestCertificateInput{DomainName: aws.String("*.www.example.com"), ValidationMethod: acmtypes.ValidationMethodDns}
 	if _, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func (r *Harness) seedZones(delay time.Duration) {
 	r.Emulator.Calls().Reset()
 }
 
-// zone creates a hosted zone, which is private if a VPC is given.
-func (r *Harness) zone(name, vpc string) {
+// createZone creates a hosted zone, which is private if a VPC is given.
+func (r *Harness) createZone(name, vpc string) {
 	r.T.Helper()
 	in := &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpc)}
 	if vpc != "" {
@@ -83,10 +83,10 @@ func managedCertificates(r *Harness) []string {
 	var out []string
 	for arn, c := range p.ACM.Certificates {
 		if c.Type != acmtypes.CertificateTypeImported && len(c.Tags) > 0 {
-			out = append(out, fmt.Sprintf("%s %d", strings.Join(c.Names, ","), len(p.CertificateUsers(arn))))
+			out = append(out, fmt.Sprintf("%s %d", strings.Join(c.Names, ","), len(p.LoadBalancersUsingCertificate(arn))))
 		}
 	}
-	for _, z := range w.DNS(Account).Zones {
+	for _, z := range w.Route53State(Account).Zones {
 		for _, rec := range z.Records {
 			if _, domain, ok := strings.Cut(rec.Name, "."); ok && rec.Type == "CNAME" {
 				out = append(out, fmt.Sprintf("record %s %d", domain, rec.TTL))
@@ -97,7 +97,7 @@ func managedCertificates(r *Harness) []string {
 	return out
 }
 
-const more = `
+const ingressWithMoreHosts = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -119,7 +119,7 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		r.Apply(objects...)
 		for range 5 {
 			failed := r.Settle(2 * time.Hour)
-			if !r.Dead() {
+			if !r.IsDead() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -129,10 +129,10 @@ func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		}
 		states = append(states, managedCertificates(r))
 	}
-	act(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
-	act(more)
-	act(ingressOf(annotated("certificate-arn", r.World.Certs["example.com"]), "/=web"))
-	act(more)
+	act(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("create-acm-cert", "true"), "/=web"))
+	act(ingressWithMoreHosts)
+	act(webIngress(ingressAnnotations("certificate-arn", r.World.Certs["example.com"]), "/=web"))
+	act(ingressWithMoreHosts)
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 	t.Parallel()
 	var calls, mutations int
 	synctest.Test(t, func(t *testing.T) {
-		r := newManagingShop(t, 3*time.Minute)
+		r := newShopRequestingCertificates(t, 3*time.Minute)
 		before := r.State()
 		if diff := cmp.Diff(certificateStates, certificateLifecycle(t, r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -161,12 +161,12 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 		if diff := cmp.Diff(before, r.State()); diff != "" {
 			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
 		}
-		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 	})
 	t.Logf("%d calls, %d of them mutating", calls, mutations)
 	try := func(n int, what string, hook func(r *Harness) fault.Hook) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newManagingShop(t, 3*time.Minute)
+			r := newShopRequestingCertificates(t, 3*time.Minute)
 			r.Emulator.Faults().SetHook(hook(r))
 			if diff := cmp.Diff(certificateStates, certificateLifecycle(t, r)); diff != "" {
 				t.Errorf("%s %d (-want +got):\n%s", what, n, diff)
@@ -179,8 +179,8 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 func TestPendingCertificateCostsFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newManagingShop(t, -1)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
+		r := newShopRequestingCertificates(t, -1)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("create-acm-cert", "true"), "/=web"))
 		r.Settle(time.Minute)
 		if got := attachedAddons(r); got != "no load balancer" {
 			t.Errorf("one was made")
@@ -188,11 +188,11 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 0"}, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if w := warnings(r)["web"]; len(w) > 0 {
+		if w := warningsByObject(r)["web"]; len(w) > 0 {
 			t.Errorf("warnings while all goes well: %s", w)
 		}
 		r.Settle(time.Hour)
-		if w := strings.Join(warnings(r)["web"], ""); strings.Count(w, "CertificatePending") != 1 || !strings.Contains(w, "acm-validations.aws") || !strings.Contains(w, "delegated") {
+		if w := strings.Join(warningsByObject(r)["web"], ""); strings.Count(w, "CertificatePending") != 1 || !strings.Contains(w, "acm-validations.aws") || !strings.Contains(w, "delegated") {
 			t.Errorf("warnings: %s", w)
 		}
 		counts := r.Emulator.Calls()
@@ -215,7 +215,7 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		r.Start()
 		awaitSettled(t, r)
-		if n, dns := r.Emulator.Calls().Mutating(), r.Emulator.Calls().Count("ListHostedZones"); n > 0 || dns > 0 {
+		if n, dns := r.Emulator.Calls().CountMutating(), r.Emulator.Calls().Count("ListHostedZones"); n > 0 || dns > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
@@ -224,19 +224,19 @@ func TestPendingCertificateCostsFewCalls(t *testing.T) {
 func TestNoCertificateRequestWithoutHostedZone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newManagingShop(t, time.Minute)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
+		r := newShopRequestingCertificates(t, time.Minute)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("create-acm-cert", "true"), "/=web"))
 		awaitSettled(t, r)
 		live := []string{"record shop.example.com. 60", "shop.example.com 1"}
-		r.Apply(strings.ReplaceAll(more, "www.example.com", "www.example.org"))
+		r.Apply(strings.ReplaceAll(ingressWithMoreHosts, "www.example.com", "www.example.org"))
 		awaitSettled(t, r)
 		if diff := cmp.Diff(live, managedCertificates(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "HostedZoneNotFound") || !strings.Contains(w, "www.example.org") {
+		if w := strings.Join(warningsByObject(r)["web"], ""); !strings.Contains(w, "HostedZoneNotFound") || !strings.Contains(w, "www.example.org") {
 			t.Errorf("warnings: %s", w)
 		}
-		r.zone("example.org", "")
+		r.createZone("example.org", "")
 		r.Settle(4 * time.Minute)
 		want := []string{"record shop.example.com. 60", "record www.example.org. 60", "shop.example.com,www.example.org 1"}
 		if diff := cmp.Diff(want, managedCertificates(r)); diff != "" {
@@ -249,18 +249,18 @@ func TestRecordsCanBeCreatedByAnotherUser(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"ListHostedZones", "ChangeResourceRecordSets"} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newManagingShop(t, time.Minute)
+			r := newShopRequestingCertificates(t, time.Minute)
 			r.Emulator.Faults().Add(fault.Rule{Service: "route53", Operation: operation, Action: fault.Action{
 				Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "User is not authorized to perform: route53:" + operation},
 			}})
-			other := strings.Replace(ingressOf(annotated("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
-			r.Apply(shop, pods("web", podAddresses[:3]...), other, ingressOf(annotated("group.name", "g", "create-acm-cert", "true"), "/=web"))
+			other := strings.Replace(webIngress(ingressAnnotations("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), other, webIngress(ingressAnnotations("group.name", "g", "create-acm-cert", "true"), "/=web"))
 			awaitSettled(t, r)
 			if diff := cmp.Diff([]string{"shop.example.com 0"}, managedCertificates(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", operation, diff)
 			}
 			name, value := store.ValidationRecord(Account, "shop.example.com")
-			all := warnings(r)["web"]
+			all := warningsByObject(r)["web"]
 			if w := strings.Join(all, ""); !strings.Contains(w, name+" CNAME "+value) || !strings.Contains(w, "CertificatePending") || !strings.Contains(w, operation) || len(all) > 2 {
 				t.Errorf("%s: warnings: %q", operation, all)
 			}

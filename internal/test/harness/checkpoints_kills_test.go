@@ -21,27 +21,27 @@ import (
 // revertedEdits are edits that change AWS, each with the edit that reverts it.
 var revertedEdits = map[string]struct{ edit, back func(r *Harness) }{
 	"a path is added": {
-		edit: func(r *Harness) { r.Apply(ingressOf("", "/=web", "/admin=web")) },
-		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
+		edit: func(r *Harness) { r.Apply(webIngress("", "/=web", "/admin=web")) },
+		back: func(r *Harness) { r.Apply(webIngress("", "/=web")) },
 	},
 	"a path goes to another Service": {
-		edit: func(r *Harness) { r.Apply(pods("api", podAddresses[1]), ingressOf("", "/=api")) },
-		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
+		edit: func(r *Harness) { r.Apply(readyPods("api", podAddresses[1]), webIngress("", "/=api")) },
+		back: func(r *Harness) { r.Apply(webIngress("", "/=web")) },
 	},
 	"another source is admitted": {
 		edit: func(r *Harness) {
-			r.Apply(ingressOf(`, alb.ingress.kubernetes.io/inbound-cidrs: 192.0.2.0/24`, "/=web"))
+			r.Apply(webIngress(`, alb.ingress.kubernetes.io/inbound-cidrs: 192.0.2.0/24`, "/=web"))
 		},
-		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
+		back: func(r *Harness) { r.Apply(webIngress("", "/=web")) },
 	},
 	"a route is attached": {
 		edit: func(r *Harness) {
 			r.Apply(routeOf("more", "b.example.com", "filters: [{type: RequestRedirect, requestRedirect: {hostname: c.example.com}}]"))
 		},
-		back: func(r *Harness) { r.drop(cluster.KindHTTPRoute, "shop", "more") },
+		back: func(r *Harness) { r.deleteObject(cluster.KindHTTPRoute, "shop", "more") },
 	},
 	"a route is deleted": {
-		edit: func(r *Harness) { r.drop(cluster.KindHTTPRoute, "shop", "one") },
+		edit: func(r *Harness) { r.deleteObject(cluster.KindHTTPRoute, "shop", "one") },
 		back: func(r *Harness) { r.Apply(routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]")) },
 	},
 }
@@ -52,10 +52,10 @@ func shopWithRoute(t *testing.T, opt Options) *Harness {
 	opt.Checkpoints = true
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
 	r := shopWith(t, opt)
-	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+	r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 	r.Apply(edgeGateway, routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]"))
-	r.rest(10 * time.Minute)
-	r.process.save()
+	r.runFor(10 * time.Minute)
+	r.process.saveCheckpoints()
 	return r
 }
 
@@ -89,7 +89,7 @@ func forEachRevertedEdit(t *testing.T, test func(t *testing.T, edit, back func(r
 func killAfter(r *Harness, at int) (n *int) {
 	n = new(int)
 	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
-		if count(call, n); call.Mutating && *n == at {
+		if countMutation(call, n); call.Mutating && *n == at {
 			return fault.Action{After: r.Kill}
 		}
 		return fault.Action{}
@@ -109,19 +109,19 @@ func killAndRevert(t *testing.T, edit, back func(r *Harness), found bool, at int
 		r.Start()
 	}
 	r.Settle(20 * time.Second)
-	if over = !r.Dead(); over && *n == 0 {
+	if over = !r.IsDead(); over && *n == 0 {
 		t.Fatal("the edit changes nothing in AWS")
 	}
 	r.Kill()
 	r.Emulator.Faults().SetHook(nil)
 	back(r)
-	expectSoonAfterStart(t, r, before, fmt.Sprintf("ended after call %d; ", at))
+	expectStateAfterStart(t, r, before, fmt.Sprintf("ended after call %d; ", at))
 	return over
 }
 
-// expectSoonAfterStart starts a process and checks that AWS has the previous state within a minute, before the
+// expectStateAfterStart starts a process and checks that AWS has the previous state within a minute, before the
 // comparison of stacks with an unchanged checkpoint begins.
-func expectSoonAfterStart(t *testing.T, r *Harness, before []string, when string) {
+func expectStateAfterStart(t *testing.T, r *Harness, before []string, when string) {
 	t.Helper()
 	r.Start()
 	if r.opt.Workers > 0 {
@@ -149,7 +149,7 @@ func TestWorkersUndoRevertedEditAtNextStart(t *testing.T) {
 		}
 		r.Kill()
 		back(r)
-		expectSoonAfterStart(t, r, before, "")
+		expectStateAfterStart(t, r, before, "")
 	})
 }
 
@@ -162,19 +162,19 @@ func TestRevertedEditIsUndoneWithUnreadableCheckpoints(t *testing.T) {
 		r := shopWithRoute(t, Options{API: func(api kube.API) kube.API { server.API = api; return server }})
 		before := r.State()
 		r.Kill()
-		server.set(func() error { return errors.New("no leader") })
+		server.setHandler(func() error { return errors.New("no leader") })
 		r.Start()
-		server.set(nil)
+		server.setHandler(nil)
 		r.Settle(2 * time.Second)
 		killAfter(r, 1)
 		edit(r)
 		r.Settle(20 * time.Second)
-		if !r.Dead() {
+		if !r.IsDead() {
 			t.Fatal("the edit changes nothing in AWS")
 		}
 		r.Emulator.Faults().SetHook(nil)
 		back(r)
-		expectSoonAfterStart(t, r, before, "")
+		expectStateAfterStart(t, r, before, "")
 	})
 }
 
@@ -191,13 +191,13 @@ func TestRunsDuringShutdownInvalidateCheckpoints(t *testing.T) {
 		edit(r)
 		r.Start()
 		time.Sleep(latency)
-		r.process.end()
+		r.process.stopWorkers()
 		if fmt.Sprint(before) == fmt.Sprint(r.State()) {
 			t.Fatal("the edit changes nothing in AWS")
 		}
 		r.Kill()
 		back(r)
-		expectSoonAfterStart(t, r, before, "")
+		expectStateAfterStart(t, r, before, "")
 	})
 }
 
@@ -209,56 +209,56 @@ func TestInterruptedRepairContinuesAtNextStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at, over := 1, false; !over; at++ {
-				synctest.Test(t, func(t *testing.T) { over = cutOffRepair(t, drifts[name], at) })
+				synctest.Test(t, func(t *testing.T) { over = killDuringRepair(t, drifts[name], at) })
 			}
 		})
 	}
 }
 
-// cutOffRepair kills the process at a mutating call of a repair, and reports whether there were fewer calls.
-func cutOffRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
+// killDuringRepair kills the process at a mutating call of a repair, and reports whether there were fewer calls.
+func killDuringRepair(t *testing.T, drift func(externalActor), at int) (over bool) {
 	r := driftShop(t, Options{Checkpoints: true, Drift: true})
-	r.process.save()
+	r.process.saveCheckpoints()
 	before := r.State()
 	s := newExternalActor(t, r)
 	drift(s)
 	n := killAfter(r, at)
 	r.Settle(15 * time.Minute)
-	if over = !r.Dead(); over && *n == 0 {
+	if over = !r.IsDead(); over && *n == 0 {
 		t.Fatal("nothing is restored")
 	}
 	r.Kill()
 	r.Emulator.Faults().SetHook(nil)
-	expectSoonAfterStart(t, r, before, fmt.Sprintf("ended after call %d; ", at))
+	expectStateAfterStart(t, r, before, fmt.Sprintf("ended after call %d; ", at))
 	if shown, live := ingressStatusHostname(r), *s.loadBalancer().DNSName; shown != live {
 		t.Errorf("ended after call %d; the status shows %s, AWS has %s", at, shown, live)
 	}
 	return over
 }
 
-// behindCheckpoint is a cache that shows bindings without their latest checkpoint.
-type behindCheckpoint struct {
+// staleCheckpointSource is a cache that shows bindings without their latest checkpoint.
+type staleCheckpointSource struct {
 	cluster.Source
-	behind *bool
+	isStale *bool
 }
 
-func (s behindCheckpoint) Get(ref cluster.Ref) (cluster.Object, error) {
+func (s staleCheckpointSource) Get(ref cluster.Ref) (cluster.Object, error) {
 	obj, err := s.Source.Get(ref)
-	return s.before(obj), err
+	return s.withoutCheckpoint(obj), err
 }
 
-func (s behindCheckpoint) List(q cluster.Query) ([]cluster.Object, error) {
+func (s staleCheckpointSource) List(q cluster.Query) ([]cluster.Object, error) {
 	list, err := s.Source.List(q)
 	out := make([]cluster.Object, len(list))
 	for i := range list {
-		out[i] = s.before(list[i])
+		out[i] = s.withoutCheckpoint(list[i])
 	}
 	return out, err
 }
 
-func (s behindCheckpoint) before(obj cluster.Object) cluster.Object {
+func (s staleCheckpointSource) withoutCheckpoint(obj cluster.Object) cluster.Object {
 	b, ok := obj.(*elbv2.TargetGroupBinding)
-	if !ok || !*s.behind {
+	if !ok || !*s.isStale {
 		return obj
 	}
 	b = b.DeepCopy()
@@ -275,21 +275,21 @@ func TestReturnedTargetIsRegisteredAtNextStart(t *testing.T) {
 		t.Run(fmt.Sprintf("the cache is behind %t", late), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				behind := false
-				r := shopWith(t, Options{Checkpoints: true, Source: func(s cluster.Source) cluster.Source { return behindCheckpoint{s, &behind} }})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				r.rest(10 * time.Minute)
+				r := shopWith(t, Options{Checkpoints: true, Source: func(s cluster.Source) cluster.Source { return staleCheckpointSource{s, &behind} }})
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
+				r.runFor(10 * time.Minute)
 				before := r.State()
 				behind = late
 				killAfter(r, 1)
-				r.Apply(pods("web", podAddresses[:2]...))
+				r.Apply(readyPods("web", podAddresses[:2]...))
 				r.Settle(20 * time.Second)
-				if !r.Dead() || fmt.Sprint(before) == fmt.Sprint(r.State()) {
+				if !r.IsDead() || fmt.Sprint(before) == fmt.Sprint(r.State()) {
 					t.Fatal("no target is taken out")
 				}
 				behind = false
 				r.Emulator.Faults().SetHook(nil)
-				r.Apply(pods("web", podAddresses[:3]...))
-				expectSoonAfterStart(t, r, before, "")
+				r.Apply(readyPods("web", podAddresses[:3]...))
+				expectStateAfterStart(t, r, before, "")
 			})
 		})
 	}

@@ -21,31 +21,31 @@ import (
 type checkpointServer struct {
 	kube.API
 
-	mu     sync.Mutex
-	does   func() error // called for each request; nil for none
-	writes int
+	mu      sync.Mutex
+	handler func() error // called for each request; nil for none
+	writes  int
 }
 
-// set replaces the function that is called for each request, and resets the count of writes.
-func (s *checkpointServer) set(does func() error) {
+// setHandler replaces the function that is called for each request, and resets the count of writes.
+func (s *checkpointServer) setHandler(does func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.does, s.writes = does, 0
+	s.handler, s.writes = does, 0
 }
 
-// written returns the number of writes since the last call of set.
-func (s *checkpointServer) written() int {
+// writeCount returns the number of writes since the last call of set.
+func (s *checkpointServer) writeCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
 }
 
-func (s *checkpointServer) request(obj cluster.Object, writes int) error {
+func (s *checkpointServer) handleRequest(obj cluster.Object, writes int) error {
 	if obj.GetName() != kube.CheckpointsName {
 		return nil
 	}
 	s.mu.Lock()
-	does := s.does
+	does := s.handler
 	s.writes += writes
 	s.mu.Unlock()
 	if does == nil {
@@ -55,32 +55,32 @@ func (s *checkpointServer) request(obj cluster.Object, writes int) error {
 }
 
 func (s *checkpointServer) Read(ctx context.Context, obj cluster.Object) error {
-	if err := s.request(obj, 0); err != nil {
+	if err := s.handleRequest(obj, 0); err != nil {
 		return err
 	}
 	return s.API.Read(ctx, obj)
 }
 
 func (s *checkpointServer) Create(ctx context.Context, obj cluster.Object) error {
-	if err := s.request(obj, 1); err != nil {
+	if err := s.handleRequest(obj, 1); err != nil {
 		return err
 	}
 	return s.API.Create(ctx, obj)
 }
 
 func (s *checkpointServer) Update(ctx context.Context, obj cluster.Object) error {
-	if err := s.request(obj, 1); err != nil {
+	if err := s.handleRequest(obj, 1); err != nil {
 		return err
 	}
 	return s.API.Update(ctx, obj)
 }
 
-// late returns a function that delays each request.
-func late(d time.Duration) func() error {
+// delayRequests returns a function that delays each request.
+func delayRequests(d time.Duration) func() error {
 	return func() error { time.Sleep(d); return nil }
 }
 
-const idle = `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=%d`
+const idleTimeoutAnnotation = `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=%d`
 
 // TestEditWaitsAtMost2sForCheckpoints checks that an edit waits for the checkpoint store only if the store is slower
 // than AWS, for at most 2 s, and not again while writes fail.
@@ -91,31 +91,31 @@ func TestEditWaitsAtMost2sForCheckpoints(t *testing.T) {
 		least       time.Duration // minimum duration of an edit, which waits for the write
 		first, then time.Duration // additional time that an edit may take because of the store
 	}{
-		"a quick store": {does: late(40 * time.Millisecond)},
-		"a slow store":  {does: late(300 * time.Millisecond), least: 600 * time.Millisecond, first: 600 * time.Millisecond, then: 600 * time.Millisecond},
-		"no answer":     {does: late(time.Hour), first: 2 * time.Second, then: 2 * time.Second},
+		"a quick store": {does: delayRequests(40 * time.Millisecond)},
+		"a slow store":  {does: delayRequests(300 * time.Millisecond), least: 600 * time.Millisecond, first: 600 * time.Millisecond, then: 600 * time.Millisecond},
+		"no answer":     {does: delayRequests(time.Hour), first: 2 * time.Second, then: 2 * time.Second},
 		"failures":      {does: func() error { time.Sleep(10 * time.Millisecond); return errors.New("no space is left") }},
 		"late failures": {does: func() error { time.Sleep(time.Second); return errors.New("no leader") }, first: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &checkpointServer{}
-				r := fleetOf(t, 4, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
+				r := harnessWithLoadBalancers(t, 4, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
 				edit := func(i, seconds int) time.Duration {
 					r.Emulator.Calls().Reset()
 					at := time.Now()
-					r.Apply(ingressNumber(i, fmt.Sprintf(idle, seconds)))
+					r.Apply(numberedIngress(i, fmt.Sprintf(idleTimeoutAnnotation, seconds)))
 					time.Sleep(10 * time.Second)
-					return r.done("ModifyLoadBalancerAttributes", at)
+					return r.timeUntilResponse("ModifyLoadBalancerAttributes", at)
 				}
 				usual := edit(0, 73) // with a store that answers at once
-				server.set(c.does)
+				server.setHandler(c.does)
 				for i, most := range []time.Duration{c.first, c.then} {
 					if took := edit(1+i, 73); took < c.least || took > usual+most+latency { // tolerates one call more or less
 						t.Errorf("edit %d takes %v, usual is %v, at most %v more", i+1, took, usual, most)
 					}
 				}
-				server.set(nil) // so that the process does not wait when it ends
+				server.setHandler(nil) // so that the process does not wait when it ends
 			})
 		})
 	}
@@ -127,14 +127,14 @@ func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := &checkpointServer{}
-		r := fleetOf(t, 3, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
-		time.Sleep(time.Until(r.process.started.Add(time.Since(r.process.started).Truncate(30*time.Second) + 31*time.Second))) // right after a write
-		server.set(func() error { return errors.New("no leader") })
-		r.Apply(ingressNumber(0, fmt.Sprintf(idle, 73)))
+		r := harnessWithLoadBalancers(t, 3, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
+		time.Sleep(time.Until(r.process.startTime.Add(time.Since(r.process.startTime).Truncate(30*time.Second) + 31*time.Second))) // right after a write
+		server.setHandler(func() error { return errors.New("no leader") })
+		r.Apply(numberedIngress(0, fmt.Sprintf(idleTimeoutAnnotation, 73)))
 		time.Sleep(2 * time.Second)
-		server.set(nil)
+		server.setHandler(nil)
 		time.Sleep(5 * time.Second)
-		if server.written() == 0 {
+		if server.writeCount() == 0 {
 			t.Error("the write is not repeated")
 		}
 		early := false
@@ -144,7 +144,7 @@ func TestFailedCheckpointWriteIsRepeated(t *testing.T) {
 			}
 			return fault.Action{Latency: latency}
 		})
-		r.Apply(ingressNumber(1, fmt.Sprintf(idle, 73)))
+		r.Apply(numberedIngress(1, fmt.Sprintf(idleTimeoutAnnotation, 73)))
 		time.Sleep(5 * time.Second)
 		if early {
 			t.Error("AWS is changed while the store has the checkpoint")
@@ -159,12 +159,12 @@ func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
 		broken := func(name, key string) string {
-			return strings.Replace(ingressOf(annotated(key, "nonsense"), "/=web"), "name: web\n", "name: "+name+"\n", 1)
+			return strings.Replace(webIngress(ingressAnnotations(key, "nonsense"), "/=web"), "name: web\n", "name: "+name+"\n", 1)
 		}
-		r.Apply(shop, gatewayClassALB, ingressOf("", "/=web"), broken("one", "scheme"), broken("two", "listen-ports"),
+		r.Apply(shop, gatewayClassALB, webIngress("", "/=web"), broken("one", "scheme"), broken("two", "listen-ports"),
 			gatewayOf("shop", "dry", naming.DryRunAnnotation+`: "true"`))
-		r.rest(10 * time.Minute)
-		r.process.save()
+		r.runFor(10 * time.Minute)
+		r.process.saveCheckpoints()
 		text := string(checkpointsOf(r)["v1"])
 		if !strings.HasPrefix(text, "Ingress shop/web ") || strings.Count(text, "\n") != 1 {
 			t.Errorf("stored: %q", text)
@@ -178,9 +178,9 @@ func TestStackWithoutLoadBalancerHasNoCheckpoint(t *testing.T) {
 func TestManyEditsShareCheckpointWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := size(1000, 60)
+		n := measurementSize(1000, 60)
 		server := &checkpointServer{}
-		r := fleetOf(t, n, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
+		r := harnessWithLoadBalancers(t, n, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
 		stored := func() string { return string(checkpointsOf(r)["v1"]) }
 		if lines := strings.Count(stored(), "\n"); lines < n {
 			t.Fatalf("%d of %d stacks are stored", lines, n)
@@ -206,7 +206,7 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 				return fault.Action{Latency: latency}
 			})
 			for i := range n {
-				r.Apply(ingressNumber(i, fmt.Sprintf(idle, seconds)))
+				r.Apply(numberedIngress(i, fmt.Sprintf(idleTimeoutAnnotation, seconds)))
 			}
 			time.Sleep(30 * time.Minute)
 			mu.Lock()
@@ -219,13 +219,13 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 			}
 			return took
 		}
-		server.set(func() error { return errors.New("no space is left") })
+		server.setHandler(func() error { return errors.New("no space is left") })
 		edit(71) // the first edit detects that the store fails
 		without := edit(72)
-		server.set(late(10 * time.Millisecond))
+		server.setHandler(delayRequests(10 * time.Millisecond))
 		time.Sleep(time.Minute)
 		took := edit(73)
-		writes := server.written()
+		writes := server.writeCount()
 		t.Logf("BENCH %d edits at once: nine tenths are made after %v with %d writes of checkpoints, after %v without", n, took, writes, without)
 		if took > without+5*time.Second {
 			t.Errorf("%d edits take %v, without checkpoints %v", n, took, without)
@@ -233,7 +233,7 @@ func TestManyEditsShareCheckpointWrites(t *testing.T) {
 		if writes > n+n/10 {
 			t.Errorf("%d writes for %d edits", writes, n)
 		}
-		server.set(nil)
+		server.setHandler(nil)
 	})
 }
 
@@ -246,8 +246,8 @@ func TestObjectWithoutAcceleratorHasNoCheckpoint(t *testing.T) {
 		r.Apply(edgeAccelerator(webListener))
 		r.Settle(10 * time.Minute)
 		r.Apply(accelerator("shop", "later", "listeners: ["+webListener+"]"), edgeNamespace, accelerator("edge", "front", "listeners: []"))
-		r.rest(10 * time.Minute)
-		r.process.save()
+		r.runFor(10 * time.Minute)
+		r.process.saveCheckpoints()
 		text := string(checkpointsOf(r)["v1"])
 		if !strings.HasPrefix(text, "GlobalAccelerator edge/front ") || !strings.Contains(text, "\nGlobalAccelerator shop/edge ") || !strings.Contains(text, "\nIngress shop/web ") || strings.Count(text, "\n") != 3 {
 			t.Errorf("stored: %q", text)

@@ -20,8 +20,8 @@ func shopWithCheckpoints(t *testing.T) *Harness {
 	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
 		t.Fatal(err)
 	}
-	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
-	r.rest(time.Minute)
+	r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
+	r.runFor(time.Minute)
 	return r
 }
 
@@ -44,7 +44,7 @@ func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 	}{
 		"nothing": {func(*Harness) {}, false},
 		"an annotation": {func(r *Harness) {
-			r.Apply(ingressOf(", alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77", "/=web"))
+			r.Apply(webIngress(", alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77", "/=web"))
 		}, true},
 		"a Service that the Ingress names": {func(r *Harness) {
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"}); err != nil {
@@ -60,7 +60,7 @@ func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 			for _, o := range r.Store.All(cluster.KindBinding) {
 				o = o.DeepCopyObject().(cluster.Object)
 				o.SetFinalizers(nil)
-				if _, err := r.Store.Update(o, cluster.Main); err != nil {
+				if _, err := r.Store.Update(o, cluster.MainPart); err != nil {
 					t.Error(err)
 				}
 				if err := r.Store.Remove(o); err != nil {
@@ -80,12 +80,12 @@ func TestStartReconcilesChangedObjectsFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWithCheckpoints(t)
-				r.process.save()
+				r.process.saveCheckpoints()
 				r.Kill()
 				c.meanwhile(r)
 				r.Emulator.Calls().Reset()
 				r.Start()
-				r.rest(50 * time.Second)
+				r.runFor(50 * time.Second)
 				if total := r.Emulator.Calls().Total(); total > 0 != c.calls {
 					t.Errorf("%d calls in the first minute", total)
 				}
@@ -104,16 +104,16 @@ func TestCheckpointsDoNotChangeTheResult(t *testing.T) {
 			if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
 				t.Fatal(err)
 			}
-			r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+			r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 			for i := range 6 {
-				r.rest(time.Duration(i*17) * time.Second)
+				r.runFor(time.Duration(i*17) * time.Second)
 				if i%2 == 0 {
 					r.Kill()
 				}
-				r.Apply(ingressOf("", []string{"/=web", "/a=web", "/b=web"}[i%3]))
+				r.Apply(webIngress("", []string{"/=web", "/a=web", "/b=web"}[i%3]))
 				r.Start()
 			}
-			r.rest(time.Hour)
+			r.runFor(time.Hour)
 			state = r.State()
 		})
 		return state
@@ -127,7 +127,7 @@ func TestCheckpointsAreHashes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWithCheckpoints(t)
-		r.process.save()
+		r.process.saveCheckpoints()
 		text := string(checkpointsOf(r)["v1"])
 		if len(text) == 0 || len(text) > 60 {
 			t.Errorf("stored: %q", text)

@@ -22,18 +22,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// herd is a set of Services with many pods, each with its own target group.
-type herd struct {
-	r     *Harness
-	pods  [][]int // numbers of pods by Service, oldest first
-	next  int
-	asked map[string]time.Time // address: when it was added to the EndpointSlice
-	left  map[string]time.Time // address: when it was removed from the EndpointSlice
+// podChurn is a set of Services with many pods, each with its own target group.
+type podChurn struct {
+	r         *Harness
+	pods      [][]int // numbers of pods by Service, oldest first
+	nextPod   int
+	addedAt   map[string]time.Time // address: when it was added to the EndpointSlice
+	removedAt map[string]time.Time // address: when it was removed from the EndpointSlice
 }
 
-// newHerd creates Services with pods, two Services for each load balancer, and waits until they are applied.
+// newPodChurn creates Services with pods, two Services for each load balancer, and waits until they are applied.
 // Afterwards AWS has its rate limits and latency.
-func newHerd(t *testing.T, groups, each int, opt Options) *herd {
+func newPodChurn(t *testing.T, groups, each int, opt Options) *podChurn {
 	t.Helper()
 	free := true
 	opt.Cloud = func(c *cloud.Config) {
@@ -47,15 +47,15 @@ func newHerd(t *testing.T, groups, each int, opt Options) *herd {
 	r.Emulator.Store().Unlock()
 	var all []string
 	for i := range 2500 {
-		all = append(all, address(i))
+		all = append(all, podAddress(i))
 	}
 	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
 		t.Fatal(err)
 	}
 	r.Apply(shop)
-	h := &herd{r: r, pods: make([][]int, groups), asked: map[string]time.Time{}, left: map[string]time.Time{}}
+	h := &podChurn{r: r, pods: make([][]int, groups), addedAt: map[string]time.Time{}, removedAt: map[string]time.Time{}}
 	for g := range groups {
-		s := service(g)
+		s := churnServiceName(g)
 		r.Apply(fmt.Sprintf(`
 apiVersion: v1
 kind: Service
@@ -63,28 +63,28 @@ metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
 spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 `, s))
 		for range each {
-			h.add(g)
+			h.addPod(g)
 		}
-		h.show(g)
+		h.writeEndpointSlice(g)
 	}
 	for i := range (groups + 1) / 2 {
-		r.Apply(ingressNumber(i, ""))
+		r.Apply(numberedIngress(i, ""))
 	}
-	r.rest(10 * time.Minute)
+	r.runFor(10 * time.Minute)
 	free = false
 	r.Start()
-	r.rest(time.Minute)
-	r.Emulator.Faults().SetLimits(fault.Documented(1))
+	r.runFor(time.Minute)
+	r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 	r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 	return h
 }
 
-func service(g int) string { return []string{"web", "api"}[g%2] + fmt.Sprint(g/2) }
+func churnServiceName(g int) string { return []string{"web", "api"}[g%2] + fmt.Sprint(g/2) }
 
-// add creates a ready pod.
-func (h *herd) add(g int) {
-	n := h.next
-	h.next++
+// addPod creates a ready pod.
+func (h *podChurn) addPod(g int) {
+	n := h.nextPod
+	h.nextPod++
 	h.pods[g] = append(h.pods[g], n)
 	h.r.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -92,13 +92,13 @@ kind: Pod
 metadata: {name: pod-%[1]d, namespace: shop, uid: pod-%[1]d, labels: {app: %[2]s}}
 spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]}
 status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
-`, n, service(g), address(n)))
+`, n, churnServiceName(g), podAddress(n)))
 }
 
-// show writes the EndpointSlice of a Service.
-func (h *herd) show(g int) { h.showAt(g, 8080) }
+// writeEndpointSlice writes the EndpointSlice of a Service.
+func (h *podChurn) writeEndpointSlice(g int) { h.writeEndpointSliceWithPort(g, 8080) }
 
-func (h *herd) showAt(g, port int) {
+func (h *podChurn) writeEndpointSliceWithPort(g, port int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 apiVersion: discovery.k8s.io/v1
@@ -106,43 +106,43 @@ kind: EndpointSlice
 metadata: {name: %[1]s-1, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}
 addressType: IPv4
 ports: [{name: "", port: %[2]d, protocol: TCP}]
-endpoints:`, service(g), port)
+endpoints:`, churnServiceName(g), port)
 	for _, n := range h.pods[g] {
 		fmt.Fprintf(&b, `
-- {addresses: [%[1]s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: pod-%[2]d, uid: pod-%[2]d}}`, address(n), n)
+- {addresses: [%[1]s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: pod-%[2]d, uid: pod-%[2]d}}`, podAddress(n), n)
 	}
 	h.r.Apply(b.String() + "\n")
 }
 
-// replace replaces the oldest pod of a Service by a new one.
-func (h *herd) replace(g int) {
+// replacePod replaces the oldest pod of a Service by a new one.
+func (h *podChurn) replacePod(g int) {
 	old := h.pods[g][0]
 	h.pods[g] = h.pods[g][1:]
-	h.add(g)
-	h.left[address(old)], h.asked[address(h.next-1)] = time.Now(), time.Now()
-	h.show(g)
+	h.addPod(g)
+	h.removedAt[podAddress(old)], h.addedAt[podAddress(h.nextPod-1)] = time.Now(), time.Now()
+	h.writeEndpointSlice(g)
 	if err := h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", old)}); err != nil {
 		h.r.T.Error(err)
 	}
 }
 
-// churn replaces pods at random times at a mean rate per second, of all Services or of the given ones.
-func (h *herd) churn(rate int, d time.Duration, services ...int) {
+// replacePodsRandomly replaces pods at random times at a mean rate per second, of all Services or of the given ones.
+func (h *podChurn) replacePodsRandomly(rate int, d time.Duration, services ...int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range int(d.Seconds()) * rate {
 		g := random.IntN(len(h.pods))
 		if len(services) > 0 {
 			g = services[random.IntN(len(services))]
 		}
-		h.replace(g)
+		h.replacePod(g)
 		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second) / float64(rate)))
 	}
 }
 
-// answered returns the delays of registrations and of deregistrations, in ascending order.
-func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
+// registrationDelays returns the delays of registrations and of deregistrations, in ascending order.
+func (h *podChurn) registrationDelays(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
-	asked, left := h.asked, h.left
+	asked, left := h.addedAt, h.removedAt
 	for _, e := range h.r.Emulator.Calls().Entries() {
 		if e.Code != "" {
 			continue
@@ -185,11 +185,11 @@ func quantile(ds []time.Duration, q float64) time.Duration {
 func TestOnePodReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHerd(t, 2, 3, Options{Workers: 3})
-		h.replace(0)
+		h := newPodChurn(t, 2, 3, Options{Workers: 3})
+		h.replacePod(0)
 		time.Sleep(time.Minute) // the process reads facts that it then caches
 		h.r.Emulator.Calls().Reset()
-		h.replace(0)
+		h.replacePod(0)
 		time.Sleep(time.Minute)
 		counts := h.r.Emulator.Calls().Counts()
 		health := counts["elasticloadbalancing:DescribeTargetHealth"]
@@ -206,8 +206,8 @@ type bound struct{ p50, p99 time.Duration }
 
 func (b bound) String() string { return fmt.Sprintf("goal p50 %v, p99 %v", b.p50, b.p99) }
 
-// exceeded reports whether delays in ascending order exceed the bound.
-func (b bound) exceeded(ds []time.Duration) bool {
+// isExceededBy reports whether delays in ascending order exceed the bound.
+func (b bound) isExceededBy(ds []time.Duration) bool {
 	return quantile(ds, 0.5) > b.p50 || quantile(ds, 0.99) > b.p99
 }
 
@@ -223,7 +223,7 @@ func TestPodChurn(t *testing.T) {
 		one     bool // all pods are of one target group, as in a rolling update
 		in, out bound
 	}
-	for _, c := range seeds.Spread(size(1, 2), []rate{
+	for _, c := range seeds.Spread(measurementSize(1, 2), []rate{
 		{"1 a second", 1, false, false, bound{80 * ms, s}, bound{s, 30 * s}},
 		{"2 a second", 2, false, false, bound{s, s}, bound{15 * s, 30 * s}},
 		{"4 a second", 4, false, false, bound{10 * s, 10 * s}, bound{45 * s, 45 * s}},
@@ -234,32 +234,32 @@ func TestPodChurn(t *testing.T) {
 	}) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHerd(t, size(50, 10), 20, Options{Workers: 3, Checkpoints: true})
+				h := newPodChurn(t, measurementSize(50, 10), 20, Options{Workers: 3, Checkpoints: true})
 				h.r.Emulator.Calls().Reset()
 				if c.restart {
 					h.r.Start()
 				}
 				var services []int
-				span := time.Duration(size(300, 20)) * s
+				span := time.Duration(measurementSize(300, 20)) * s
 				if c.one {
 					services, span = []int{0}, 25*s
 				}
-				h.churn(c.rate, span, services...)
+				h.replacePodsRandomly(c.rate, span, services...)
 				busy := h.r.Emulator.Calls().Counts()
 				time.Sleep(5 * time.Minute)
 				throttled := 0
-				for _, n := range h.r.Emulator.Faults().Throttled() {
+				for _, n := range h.r.Emulator.Faults().ThrottledCalls() {
 					throttled += n
 				}
-				in, out := h.answered(t)
+				in, out := h.registrationDelays(t)
 				logCalls(t, h.r, t.Name(), len(in))
 				t.Logf("BENCH %d pods replaced at %s: registered after p50 %v, p99 %v (%v); deregistered after p50 %v, p99 %v (%v); %d and %d calls while busy, %d throttled",
 					len(in), c.name, quantile(in, 0.5), quantile(in, 0.99), c.in, quantile(out, 0.5), quantile(out, 0.99), c.out,
 					busy["elasticloadbalancing:RegisterTargets"], busy["elasticloadbalancing:DeregisterTargets"], throttled)
-				if c.in.exceeded(in) {
+				if c.in.isExceededBy(in) {
 					t.Error("registrations are late")
 				}
-				if c.out.exceeded(out) {
+				if c.out.isExceededBy(out) {
 					t.Error("deregistrations are late")
 				}
 			})
@@ -273,12 +273,12 @@ func TestRegistrationSecondsMetricIsCorrect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := controller.NewMetrics()
-		h := newHerd(t, 20, 5, Options{Workers: 3, Metrics: m})
+		h := newPodChurn(t, 20, 5, Options{Workers: 3, Metrics: m})
 		before, _ := registrationSeconds(t, m)
 		h.r.Emulator.Calls().Reset()
-		h.churn(4, 40*time.Second)
+		h.replacePodsRandomly(4, 40*time.Second)
 		time.Sleep(5 * time.Minute)
-		in, out := h.answered(t)
+		in, out := h.registrationDelays(t)
 		var seen time.Duration
 		for _, d := range in {
 			seen += d
@@ -320,29 +320,29 @@ func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, coun
 func TestPodChurnOfOneTenantDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHerd(t, size(25, 10), 20, Options{Workers: 3, Checkpoints: true})
+		h := newPodChurn(t, measurementSize(25, 10), 20, Options{Workers: 3, Checkpoints: true})
 		victim := func(ips ...string) {
-			h.r.Apply(inNamespace("victim", pods("web", ips...)))
+			h.r.Apply(inNamespace("victim", readyPods("web", ips...)))
 		}
 		var own []string
-		for i := range size(40, 7) {
+		for i := range measurementSize(40, 7) {
 			own = append(own, fmt.Sprintf("10.0.143.%d", i+1))
 		}
 		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
 			t.Fatal(err)
 		}
-		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], webIngress("", "/=web")))
 		victim(own[0])
 		time.Sleep(10 * time.Minute)
 		h.r.Emulator.Calls().Reset()
-		mine := &herd{r: h.r, asked: map[string]time.Time{}, left: map[string]time.Time{}}
+		mine := &podChurn{r: h.r, addedAt: map[string]time.Time{}, removedAt: map[string]time.Time{}}
 		for i := range own[1:] {
-			h.churn(16, 3*time.Second)
-			mine.asked[own[i+1]], mine.left[own[i]] = time.Now(), time.Now()
+			h.replacePodsRandomly(16, 3*time.Second)
+			mine.addedAt[own[i+1]], mine.removedAt[own[i]] = time.Now(), time.Now()
 			victim(own[i+1])
 		}
 		time.Sleep(10 * time.Minute)
-		in, out := mine.answered(t)
+		in, out := mine.registrationDelays(t)
 		t.Logf("BENCH %d pods replaced while another tenant replaces 16 a second: registered after p50 %v, p99 %v, goal p99 1s; deregistered after p50 %v, p99 %v, goal p99 30s",
 			len(in), quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
 		if quantile(in, 0.99) > time.Second || quantile(out, 0.99) > 30*time.Second {
@@ -361,7 +361,7 @@ func TestPodChurnWithFailingCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHerd(t, 10, 20, Options{Workers: 3})
+				h := newPodChurn(t, 10, 20, Options{Workers: 3})
 				calls := 0
 				h.r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 					a := fault.Action{Latency: latency}
@@ -373,9 +373,9 @@ func TestPodChurnWithFailingCalls(t *testing.T) {
 					return a
 				})
 				h.r.Emulator.Calls().Reset()
-				h.churn(4, 20*time.Second)
+				h.replacePodsRandomly(4, 20*time.Second)
 				time.Sleep(10 * time.Minute)
-				in, out := h.answered(t)
+				in, out := h.registrationDelays(t)
 				t.Logf("registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v",
 					quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
 			})

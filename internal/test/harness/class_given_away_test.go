@@ -24,8 +24,8 @@ func protectedLoadBalancer(r *Harness) (out string) {
 	return out
 }
 
-// protect enables deletion protection outside of the controller.
-func protect(r *Harness) {
+// enableDeletionProtection enables deletion protection outside of the controller.
+func enableDeletionProtection(r *Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -34,8 +34,8 @@ func protect(r *Harness) {
 	}
 }
 
-// answering lists live listeners and rules that do not just refuse requests.
-func answering(r *Harness) (out []string) {
+// servingRuleLines lists live listeners and rules that do not just refuse requests.
+func servingRuleLines(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -49,29 +49,29 @@ func answering(r *Harness) (out []string) {
 	return out
 }
 
-// givenAway is an object whose class can be given to another controller.
-type givenAway struct {
-	kind  cluster.Kind
-	name  string
-	docs  func(protection string) []string // protection is "true", "false", or "" for none; set by the last document
-	held  string                           // a document that causes a hold
-	class func(controller string) string
-	ours  string
+// classTransfer is an object whose class can be given to another controller.
+type classTransfer struct {
+	kind           cluster.Kind
+	name           string
+	docs           func(protection string) []string // protection is "true", "false", or "" for none; set by the last document
+	holdingDoc     string                           // a document that causes a hold
+	class          func(controller string) string
+	controllerName string
 }
 
-func (g givenAway) give(r *Harness, controller string) {
+func (g classTransfer) giveClassTo(r *Harness, controller string) {
 	kind := cluster.KindGatewayClass
 	if g.kind == cluster.KindIngress {
 		kind = cluster.KindIngressClass
 	}
-	r.drop(kind, "", "alb")
+	r.deleteObject(kind, "", "alb")
 	r.Apply(g.class(controller))
 }
 
-func gatewayGivenAway(docs []string, ours string) givenAway {
+func gatewayClassTransfer(docs []string, ours string) classTransfer {
 	const configuration = "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\n"
-	return givenAway{
-		kind: cluster.KindGateway, name: "edge", ours: ours,
+	return classTransfer{
+		kind: cluster.KindGateway, name: "edge", controllerName: ours,
 		docs: func(protection string) []string {
 			spec := "spec: {scheme: internal}\n---\n"
 			if protection != "" {
@@ -79,28 +79,28 @@ func gatewayGivenAway(docs []string, ours string) givenAway {
 			}
 			return append(docs, configuration+spec)
 		},
-		held: "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: bank, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {targetType: nonsense}}\n---\n",
+		holdingDoc: "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: bank, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {targetType: nonsense}}\n---\n",
 		class: func(controller string) string {
 			return "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: alb}\nspec: {controllerName: " + controller + "}\n---\n"
 		},
 	}
 }
 
-func ingressGivenAway(more ...string) givenAway {
+func ingressClassTransfer(more ...string) classTransfer {
 	doc := func(protection string, also ...string) string {
 		notes := append(also, more...)
 		if protection != "" {
 			notes = append(notes, "load-balancer-attributes", "deletion_protection.enabled="+protection)
 		}
-		return strings.Replace(ingressOf(annotated(notes...), "/=web", "/old=away"), "{service: {name: away, port: {number: 80}}}", "{service: {name: away, port: {name: use-annotation}}}", 1)
+		return strings.Replace(webIngress(ingressAnnotations(notes...), "/=web", "/old=away"), "{service: {name: away, port: {number: 80}}}", "{service: {name: away, port: {name: use-annotation}}}", 1)
 	}
 	away := []string{"actions.away", `{"type":"redirect","redirectConfig":{"host":"old.example.com","statusCode":"HTTP_301"}}`}
-	return givenAway{
-		kind: cluster.KindIngress, name: "web", ours: "ingress.k8s.aws/alb",
+	return classTransfer{
+		kind: cluster.KindIngress, name: "web", controllerName: "ingress.k8s.aws/alb",
 		docs: func(protection string) []string {
-			return []string{shop, pods("web", podAddresses[0]), doc(protection, away...)}
+			return []string{shop, readyPods("web", podAddresses[0]), doc(protection, away...)}
 		},
-		held: doc("true", append(away, "listen-ports", "nonsense")...),
+		holdingDoc: doc("true", append(away, "listen-ports", "nonsense")...),
 		class: func(controller string) string {
 			return "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb}\nspec: {controller: " + controller + "}\n---\n"
 		},
@@ -113,11 +113,11 @@ func ingressGivenAway(more ...string) givenAway {
 // protection, and serves again when the class is restored.
 func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 	t.Parallel()
-	for name, g := range map[string]givenAway{
-		"Ingress":        ingressGivenAway(),
-		"IngressGroup":   ingressGivenAway("group.name", "edge"),
-		"Gateway of ALB": gatewayGivenAway(httpAuthority.docs(nil), "gateway.k8s.aws/alb"),
-		"Gateway of NLB": gatewayGivenAway(tcpAuthority.docs(nil), "gateway.k8s.aws/nlb"),
+	for name, g := range map[string]classTransfer{
+		"Ingress":        ingressClassTransfer(),
+		"IngressGroup":   ingressClassTransfer("group.name", "edge"),
+		"Gateway of ALB": gatewayClassTransfer(httpScenario.docs(nil), "gateway.k8s.aws/alb"),
+		"Gateway of NLB": gatewayClassTransfer(tcpScenario.docs(nil), "gateway.k8s.aws/nlb"),
 	} {
 		for _, way := range []string{"not held", "held", "by a person", "deleted", "edited"} {
 			for _, end := range []string{"given up", "restored"} {
@@ -135,17 +135,17 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 						r.Apply(g.docs(protection)...)
 						r.Settle(10 * time.Minute)
 						if way == "by a person" {
-							protect(r)
+							enableDeletionProtection(r)
 							r.Settle(time.Hour)
 						}
-						live, served := protectedLoadBalancer(r), len(answering(r))
+						live, served := protectedLoadBalancer(r), len(servingRuleLines(r))
 						if !strings.HasSuffix(live, "true") || strings.Count(live, "true") != 1 || served == 0 {
-							t.Fatalf("at first %q serves %v", live, answering(r))
+							t.Fatalf("at first %q serves %v", live, servingRuleLines(r))
 						}
 						if way == "held" {
-							r.Apply(g.held)
+							r.Apply(g.holdingDoc)
 							r.Settle(10 * time.Minute)
-							if len(answering(r)) == 0 {
+							if len(servingRuleLines(r)) == 0 {
 								t.Fatal("what is held does not serve")
 							}
 						}
@@ -157,28 +157,28 @@ func TestStackOfAnotherControllersClassServesNothing(t *testing.T) {
 								r.Apply(edit.Replace(doc))
 							}
 						} else {
-							g.give(r, "example.com/other")
+							g.giveClassTo(r, "example.com/other")
 						}
 						if way == "deleted" {
 							r.Settle(time.Minute)
-							r.drop(g.kind, "shop", g.name)
+							r.deleteObject(g.kind, "shop", g.name)
 						}
 						r.Settle(time.Hour)
-						if out := answering(r); len(out) > 0 {
+						if out := servingRuleLines(r); len(out) > 0 {
 							t.Errorf("it serves %v", out)
 						}
 						if now := protectedLoadBalancer(r); now != live {
 							t.Errorf("the load balancer was %q and is %q", live, now)
 						}
-						if w := strings.Join(warnings(r)[g.name], "\n"); !strings.Contains(w, "DeletionProtected") {
+						if w := strings.Join(warningsByObject(r)[g.name], "\n"); !strings.Contains(w, "DeletionProtected") {
 							t.Errorf("warnings: %s", w)
 						}
 						if end == "restored" {
-							g.give(r, g.ours)
+							g.giveClassTo(r, g.controllerName)
 							r.Apply(g.docs(protection)...)
 							r.Settle(time.Hour)
-							if now := protectedLoadBalancer(r); now != live || len(answering(r)) != served {
-								t.Errorf("%q serves %v, and before %q", now, answering(r), live)
+							if now := protectedLoadBalancer(r); now != live || len(servingRuleLines(r)) != served {
+								t.Errorf("%q serves %v, and before %q", now, servingRuleLines(r), live)
 							}
 							return
 						}
@@ -205,18 +205,18 @@ func TestManyIngressesOfAnotherControllersClassKeepServing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		g := ingressGivenAway()
+		g := ingressClassTransfer()
 		docs := g.docs("true")
 		r.Apply(docs...)
 		for _, n := range []string{"a", "b"} {
 			r.Apply(strings.Replace(docs[len(docs)-1], "name: web\n", "name: "+n+"\n", 1))
 		}
 		r.Settle(10 * time.Minute)
-		served := len(answering(r))
+		served := len(servingRuleLines(r))
 		time.Sleep(time.Second) // the class is younger than the Ingresses
-		g.give(r, "example.com/other")
+		g.giveClassTo(r, "example.com/other")
 		r.Settle(time.Hour)
-		if now := answering(r); len(now) != served || served != 6 {
+		if now := servingRuleLines(r); len(now) != served || served != 6 {
 			t.Errorf("of %d rules %v are left", served, now)
 		}
 	})

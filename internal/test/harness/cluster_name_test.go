@@ -35,8 +35,8 @@ func TestAWrongClusterNameIsLogged(t *testing.T) {
 				}, funcr.Options{})
 				r := shopWith(t, Options{Workers: 1, Log: log})
 				retagSubnets(r, c.tags)
-				r.Apply(shop, ingressOf("", "/=web"))
-				r.during(time.Minute)
+				r.Apply(shop, webIngress("", "/=web"))
+				r.advanceTime(time.Minute)
 				mu.Lock()
 				defer mu.Unlock()
 				if c.want != (len(lines) == 1) || len(lines) > 1 || c.want && !strings.Contains(lines[0], `"meant"="rigg"`) {

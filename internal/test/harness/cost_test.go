@@ -25,8 +25,8 @@ import (
 
 // Values of the parameter who of getrusage(2).
 const (
-	ofProcess = syscall.RUSAGE_SELF
-	ofThread  = 1
+	usageOfProcess = syscall.RUSAGE_SELF
+	usageOfThread  = 1
 )
 
 // cpuTime returns the CPU time used so far. This is real time, also if the clock is virtual.
@@ -38,18 +38,18 @@ func cpuTime(t testing.TB, who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// metered measures the CPU time of the emulator, which does not count as the controller's.
-type metered struct {
+// meteredTransport measures the CPU time of the emulator, which does not count as the controller's.
+type meteredTransport struct {
 	t    testing.TB
 	next http.RoundTripper
 	used *atomic.Int64
 }
 
-func (m metered) RoundTrip(req *http.Request) (*http.Response, error) {
+func (m meteredTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	start := cpuTime(m.t, ofThread)
-	defer func() { m.used.Add(int64(cpuTime(m.t, ofThread) - start)) }()
+	start := cpuTime(m.t, usageOfThread)
+	defer func() { m.used.Add(int64(cpuTime(m.t, usageOfThread) - start)) }()
 	return m.next.RoundTrip(req)
 }
 
@@ -60,9 +60,9 @@ type costlyEvent struct {
 	do         func(r *Harness, i int)
 }
 
-// selective is a class that admits Ingresses by labels of their namespace, so that all stacks depend on the Namespace
+// selectiveClass is a class that admits Ingresses by labels of their namespace, so that all stacks depend on the Namespace
 // and the class.
-const selective = `
+const selectiveClass = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -81,14 +81,14 @@ spec: {namespaceSelector: {matchLabels: {served: by-alb}}}
 var costlyEvents = []costlyEvent{
 	{"restart", "at most times 10 from 100 to 1000", func(r *Harness, _ int) { r.Start() }},
 	{"one route edited", "at most times 1.5 from 10 to 1000", func(r *Harness, i int) {
-		r.Apply(strings.Replace(ingressNumber(3, ""), "path: /api,", fmt.Sprintf("path: /edited%d,", i), 1))
+		r.Apply(strings.Replace(numberedIngress(3, ""), "path: /api,", fmt.Sprintf("path: /edited%d,", i), 1))
 	}},
 	{"one Namespace changed without effect", "at most times 1.5 from 10 to 1000", func(r *Harness, i int) {
-		namespace := selective[strings.Index(selective, "---"):]
+		namespace := selectiveClass[strings.Index(selectiveClass, "---"):]
 		r.Apply(strings.Replace(namespace, "labels:", fmt.Sprintf("annotations: {seen: by-none-%d}, labels:", i), 1))
 	}},
 	{"the class changed without effect", "at most times 1.5 from 10 to 1000", func(r *Harness, i int) {
-		class := selective[:strings.Index(selective, "---")]
+		class := selectiveClass[:strings.Index(selectiveClass, "---")]
 		r.Apply(strings.Replace(class, "name: alb", fmt.Sprintf("name: alb, labels: {seen: by-none-%d}", i), 1))
 	}},
 	{"all stacks compared again after a change of the class", "linear", func(r *Harness, i int) {
@@ -127,26 +127,26 @@ func TestCost(t *testing.T) {
 	for _, n := range sizes(t) {
 		synctest.Test(t, func(t *testing.T) {
 			var emulated atomic.Int64
-			r := fleetOf(t, n, Options{
+			r := harnessWithLoadBalancers(t, n, Options{
 				StacksOnly: true,
 				Cloud:      func(c *cloud.Config) { c.TokenBuckets = []ratelimit.TokenBucket{} },
-				Transport:  func(next http.RoundTripper) http.RoundTripper { return metered{t, next, &emulated} },
+				Transport:  func(next http.RoundTripper) http.RoundTripper { return meteredTransport{t, next, &emulated} },
 			})
 			r.Emulator.Faults().SetLimits(fault.Limits{})
 			r.Emulator.Faults().SetHook(nil)
 			r.opt.Checkpoints = false // so that work is not deferred after a start
-			r.Apply(selective)
-			r.rest(time.Hour)
+			r.Apply(selectiveClass)
+			r.runFor(time.Hour)
 			for _, e := range costlyEvents {
 				used := time.Hour
 				for i := range 3 { // the minimum is least affected by other work on the machine
 					runtime.GC()
 					usual := debug.SetGCPercent(-1) // excludes the work of the garbage collector
 					emulated.Store(0)
-					start := cpuTime(t, ofProcess)
+					start := cpuTime(t, usageOfProcess)
 					e.do(r, i)
-					r.rest(5 * time.Second)
-					used = min(used, cpuTime(t, ofProcess)-start-time.Duration(emulated.Load()))
+					r.runFor(5 * time.Second)
+					used = min(used, cpuTime(t, usageOfProcess)-start-time.Duration(emulated.Load()))
 					debug.SetGCPercent(usual)
 				}
 				took[e.name] = append(took[e.name], fmt.Sprintf("%.1f ms", used.Seconds()*1000))

@@ -17,7 +17,7 @@ import (
 // teamIngress returns a member of IngressGroup "team" with an HTTP listener, in namespace shop. Callers replace the
 // namespace if they need another one.
 func teamIngress(name, order string, paths ...string) string {
-	doc := ingressOf(annotated("group.name", "team", "group.order", order), paths...)
+	doc := webIngress(ingressAnnotations("group.name", "team", "group.order", order), paths...)
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
 }
 
@@ -31,7 +31,7 @@ func (r *Harness) failHealthChecks(service string) {
 			continue
 		}
 		for _, t := range g.Targets {
-			reports = append(reports, store.HealthReport{TargetGroup: arn, Target: t.ID, Port: t.Port, Verdict: store.Verdict{
+			reports = append(reports, store.HealthReport{TargetGroup: arn, Target: t.ID, Port: t.Port, Verdict: store.TargetHealthResult{
 				State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumTimeout, Description: "Request timed out",
 			}})
 		}
@@ -42,8 +42,8 @@ func (r *Harness) failHealthChecks(service string) {
 	}
 }
 
-// passUntil advances time second by second until the limit or until done returns true.
-func (r *Harness) passUntil(limit time.Duration, each func(), done func() bool) time.Duration {
+// advanceUntil advances time second by second until the limit or until done returns true.
+func (r *Harness) advanceUntil(limit time.Duration, each func(), done func() bool) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit && !done() {
 		next := time.Now().Add(time.Second)
@@ -54,8 +54,8 @@ func (r *Harness) passUntil(limit time.Duration, each func(), done func() bool) 
 	return time.Since(begun)
 }
 
-// answer returns the Services to which the HTTP listener forwards a path, or "" if no rule matches.
-func (r *Harness) answer(path string) string {
+// servicesOfPath returns the Services to which the HTTP listener forwards a path, or "" if no rule matches.
+func (r *Harness) servicesOfPath(path string) string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -106,14 +106,14 @@ func newUnhealthyCatchAll(t *testing.T, checkFails bool) (r *Harness, each func(
 	t.Helper()
 	r = shopWith(t, Options{Emulator: slowChecks()})
 	each = func() { r.failHealthChecks("api") }
-	sick := pods("api")
+	sick := readyPods("api")
 	if checkFails {
-		sick = pods("api", podAddresses[3:5]...)
+		sick = readyPods("api", podAddresses[3:5]...)
 	}
-	r.Apply(shop, pods("web", podAddresses[:2]...), sick, teamIngress("all", "900", "/=api"), teamIngress("good", "10", "/a=web", "/b=web"))
-	r.passUntil(20*time.Minute, each, func() bool { return false })
-	if r.answer("/a") != "web" || r.answer("/b") != "web" || r.answer("/c") != "api" {
-		t.Fatalf("at first: %q %q %q", r.answer("/a"), r.answer("/b"), r.answer("/c"))
+	r.Apply(shop, readyPods("web", podAddresses[:2]...), sick, teamIngress("all", "900", "/=api"), teamIngress("good", "10", "/a=web", "/b=web"))
+	r.advanceUntil(20*time.Minute, each, func() bool { return false })
+	if r.servicesOfPath("/a") != "web" || r.servicesOfPath("/b") != "web" || r.servicesOfPath("/c") != "api" {
+		t.Fatalf("at first: %q %q %q", r.servicesOfPath("/a"), r.servicesOfPath("/b"), r.servicesOfPath("/c"))
 	}
 	r.Emulator.Calls().Reset()
 	return r, each
@@ -134,12 +134,12 @@ func forEachUnhealthyMember(t *testing.T, test func(t *testing.T, r *Harness, ea
 func TestUnhealthyMemberDoesNotBlockDeletionOfAnother(t *testing.T) {
 	t.Parallel()
 	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
-		r.drop(cluster.KindIngress, "shop", "good")
-		took := r.passUntil(30*time.Second, each, func() bool { return r.answer("/a") == "api" })
-		if r.answer("/a") != "api" {
-			t.Errorf("after %s /a is still answered by %q", took, r.answer("/a"))
+		r.deleteObject(cluster.KindIngress, "shop", "good")
+		took := r.advanceUntil(30*time.Second, each, func() bool { return r.servicesOfPath("/a") == "api" })
+		if r.servicesOfPath("/a") != "api" {
+			t.Errorf("after %s /a is still answered by %q", took, r.servicesOfPath("/a"))
 		}
-		took = r.passUntil(10*time.Minute, each, func() bool { return r.isDeleted(cluster.KindIngress, "shop", "good") })
+		took = r.advanceUntil(10*time.Minute, each, func() bool { return r.isDeleted(cluster.KindIngress, "shop", "good") })
 		if !r.isDeleted(cluster.KindIngress, "shop", "good") {
 			t.Errorf("the Ingress is still there after %s", took)
 		}
@@ -153,9 +153,9 @@ func TestUnhealthyMemberDoesNotKeepRemovedPathOfAnother(t *testing.T) {
 	t.Parallel()
 	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		r.Apply(teamIngress("good", "10", "/a=web"))
-		took := r.passUntil(30*time.Second, each, func() bool { return r.answer("/b") == "api" })
-		if r.answer("/b") != "api" || r.answer("/a") != "web" {
-			t.Errorf("after %s /b is answered by %q and /a by %q", took, r.answer("/b"), r.answer("/a"))
+		took := r.advanceUntil(30*time.Second, each, func() bool { return r.servicesOfPath("/b") == "api" })
+		if r.servicesOfPath("/b") != "api" || r.servicesOfPath("/a") != "web" {
+			t.Errorf("after %s /b is answered by %q and /a by %q", took, r.servicesOfPath("/b"), r.servicesOfPath("/a"))
 		}
 	})
 }
@@ -165,13 +165,13 @@ func TestUnhealthyMemberDoesNotBlockNewMember(t *testing.T) {
 	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		// Adds a member that at the same time takes over a path of another member.
 		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
-		took := r.passUntil(time.Minute, each, func() bool {
-			return r.answer("/new") == "web" && r.answer("/b/new") == "web" && r.answer("/b") == "api"
+		took := r.advanceUntil(time.Minute, each, func() bool {
+			return r.servicesOfPath("/new") == "web" && r.servicesOfPath("/b/new") == "web" && r.servicesOfPath("/b") == "api"
 		})
-		if r.answer("/new") != "web" || r.answer("/b/new") != "web" || r.answer("/b") != "api" {
-			t.Errorf("after %s /new is answered by %q, /b/new by %q, /b by %q", took, r.answer("/new"), r.answer("/b/new"), r.answer("/b"))
+		if r.servicesOfPath("/new") != "web" || r.servicesOfPath("/b/new") != "web" || r.servicesOfPath("/b") != "api" {
+			t.Errorf("after %s /new is answered by %q, /b/new by %q, /b by %q", took, r.servicesOfPath("/new"), r.servicesOfPath("/b/new"), r.servicesOfPath("/b"))
 		}
-		r.passUntil(10*time.Minute, each, func() bool { return false })
+		r.advanceUntil(10*time.Minute, each, func() bool { return false })
 		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 60 {
 			t.Errorf("%d calls of DescribeTargetHealth in ten minutes", n)
 		}
@@ -183,10 +183,10 @@ func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 	forEachUnhealthyMember(t, func(t *testing.T, r *Harness, each func()) {
 		other := func(doc string) string { return strings.ReplaceAll(doc, "shop", "other") }
 		member := strings.Replace(teamIngress("theirs", "5", "/theirs=web"), "namespace: shop", "namespace: other", 1)
-		r.Apply(other(shop), other(pods("web", podAddresses[5])), member)
-		r.passUntil(10*time.Minute, each, func() bool { return false })
-		if r.answer("/theirs") != "web" {
-			t.Fatalf("/theirs is answered by %q", r.answer("/theirs"))
+		r.Apply(other(shop), other(readyPods("web", podAddresses[5])), member)
+		r.advanceUntil(10*time.Minute, each, func() bool { return false })
+		if r.servicesOfPath("/theirs") != "web" {
+			t.Fatalf("/theirs is answered by %q", r.servicesOfPath("/theirs"))
 		}
 		// The namespace controller deletes all objects of the namespace, until none remains.
 		left := func() (n int) {
@@ -195,21 +195,21 @@ func TestUnhealthyMemberDoesNotBlockNamespaceDeletion(t *testing.T) {
 					if o.GetNamespace() == "other" {
 						n++
 						if o.GetDeletionTimestamp() == nil {
-							r.drop(kind, "other", o.GetName())
+							r.deleteObject(kind, "other", o.GetName())
 						}
 					}
 				}
 			}
 			return n
 		}
-		took := r.passUntil(10*time.Minute, func() { each(); left() }, func() bool { return left() == 0 })
+		took := r.advanceUntil(10*time.Minute, func() { each(); left() }, func() bool { return left() == 0 })
 		if left() > 0 {
 			t.Errorf("%d objects are left in the namespace after %s", left(), took)
 		}
-		if _, ok := r.active()[podAddresses[5]]; ok {
+		if _, ok := r.activeTargetHealth()[podAddresses[5]]; ok {
 			t.Error("the address of the dead pod is still registered")
 		}
-		if got := r.answer("/theirs"); got != "api" {
+		if got := r.servicesOfPath("/theirs"); got != "api" {
 			t.Errorf("/theirs is answered by %q", got)
 		}
 	})
@@ -223,36 +223,36 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Emulator: slowChecks()})
-				sick := pods("api")
+				sick := readyPods("api")
 				if fails {
-					sick = pods("api", podAddresses[3:5]...)
+					sick = readyPods("api", podAddresses[3:5]...)
 				}
 				each := func() { r.failHealthChecks("api") }
-				r.Apply(shop, pods("api", podAddresses[3:5]...))
+				r.Apply(shop, readyPods("api", podAddresses[3:5]...))
 				if !fails {
 					r.deletePods("api", 2)
 				}
-				r.Apply(pods("web", podAddresses[:2]...), sick, teamIngress("mine", "10", "/a=web"), teamIngress("theirs", "20", "/b=web"))
-				r.passUntil(10*time.Minute, each, func() bool { return false })
+				r.Apply(readyPods("web", podAddresses[:2]...), sick, teamIngress("mine", "10", "/a=web"), teamIngress("theirs", "20", "/b=web"))
+				r.advanceUntil(10*time.Minute, each, func() bool { return false })
 				r.Emulator.Calls().Reset()
 				r.Apply(teamIngress("mine", "10", "/a=api"))
-				took := r.passUntil(10*time.Minute, each, func() bool { return r.answer("/a") == "api" })
+				took := r.advanceUntil(10*time.Minute, each, func() bool { return r.servicesOfPath("/a") == "api" })
 				// Twice 15 s, and two minutes.
-				if r.answer("/a") != "api" || took < 150*time.Second || took > 155*time.Second {
-					t.Errorf("after %s /a is answered by %q", took, r.answer("/a"))
+				if r.servicesOfPath("/a") != "api" || took < 150*time.Second || took > 155*time.Second {
+					t.Errorf("after %s /a is answered by %q", took, r.servicesOfPath("/a"))
 				}
 				if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 50 {
 					t.Errorf("%d calls of DescribeTargetHealth", n)
 				}
-				reported := warnings(r)
+				reported := warningsByObject(r)
 				if len(reported["mine"]) != 1 || !strings.Contains(reported["mine"][0], "WaitExpired") || len(reported["theirs"]) > 0 {
 					t.Errorf("reported %q", reported)
 				}
 				// The changes of the other member are applied meanwhile, and the wait does not start again.
 				r.Apply(teamIngress("theirs", "20", "/b=web", "/c=web"))
-				took = r.passUntil(time.Minute, each, func() bool { return r.answer("/c") == "web" })
-				if r.answer("/c") != "web" || r.answer("/a") != "api" {
-					t.Errorf("after %s /c is answered by %q, /a by %q", took, r.answer("/c"), r.answer("/a"))
+				took = r.advanceUntil(time.Minute, each, func() bool { return r.servicesOfPath("/c") == "web" })
+				if r.servicesOfPath("/c") != "web" || r.servicesOfPath("/a") != "api" {
+					t.Errorf("after %s /c is answered by %q, /a by %q", took, r.servicesOfPath("/c"), r.servicesOfPath("/a"))
 				}
 			})
 		})

@@ -25,7 +25,7 @@ func (d distortion) String() string {
 
 // richIngress returns an Ingress that uses most features of a load balancer.
 func richIngress(r *Harness, paths ...string) string {
-	return ingressOf(annotated(
+	return webIngress(ingressAnnotations(
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
 		"tags", "team=shop,cost=7", "scheme", "internal", "wafv2-acl-arn", r.World.WebACL, "inbound-cidrs", "10.0.0.0/8,192.0.2.0/24",
 		"load-balancer-attributes", "idle_timeout.timeout_seconds=77", "target-group-attributes", "deregistration_delay.timeout_seconds=33",
@@ -47,7 +47,7 @@ func richDocument(r *Harness) string {
 
 func richShop(t *testing.T) *Harness {
 	r := shopWith(t, Options{Resync: 10 * time.Minute})
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), richDocument(r))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), richDocument(r))
 	return r
 }
 
@@ -55,15 +55,15 @@ func richShop(t *testing.T) *Harness {
 func distortions(t *testing.T) (out []distortion) {
 	synctest.Test(t, func(t *testing.T) {
 		r := richShop(t)
-		r.during(20 * time.Minute)
+		r.advanceTime(20 * time.Minute)
 		r.Start()
-		r.during(20 * time.Minute)
-		if w := warnings(r); len(w) > 0 {
+		r.advanceTime(20 * time.Minute)
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Fatal(w)
 		}
 		for _, op := range slices.Sorted(maps.Keys(r.Emulator.Calls().Counts())) {
 			service, operation, _ := strings.Cut(op, ":")
-			for _, d := range fault.Distortions(r.Emulator.AnswerOf(service, operation)) {
+			for _, d := range fault.Distortions(r.Emulator.AnswerType(service, operation)) {
 				out = append(out, distortion{service, operation, d})
 			}
 		}
@@ -71,8 +71,8 @@ func distortions(t *testing.T) (out []distortion) {
 	return out
 }
 
-// made returns the number of resources in the state by kind.
-func (r *Harness) made() map[string]int {
+// countResources returns the number of resources in the state by kind.
+func (r *Harness) countResources() map[string]int {
 	out := map[string]int{}
 	for _, line := range r.State() {
 		kind, _, _ := strings.Cut(line, " ")
@@ -85,8 +85,8 @@ func (r *Harness) made() map[string]int {
 func newCompleteShop(t *testing.T) *Harness {
 	t.Helper()
 	r := richShop(t)
-	r.during(20 * time.Minute)
-	if w := warnings(r); len(w) > 0 {
+	r.advanceTime(20 * time.Minute)
+	if w := warningsByObject(r); len(w) > 0 {
 		t.Fatal(w)
 	}
 	return r
@@ -99,17 +99,17 @@ func TestReversedListsInAnswersCauseNoChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCompleteShop(t)
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-			all := fault.Distortions(r.Emulator.AnswerOf(c.Service, c.Operation))
+			all := fault.Distortions(r.Emulator.AnswerType(c.Service, c.Operation))
 			return fault.Action{Distort: slices.DeleteFunc(all, func(d fault.Distortion) bool { return d.Kind != fault.Reorder })}
 		})
 		r.Emulator.Calls().Reset()
-		r.during(40 * time.Minute)
+		r.advanceTime(40 * time.Minute)
 		r.Start()
-		r.during(40 * time.Minute)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		r.advanceTime(40 * time.Minute)
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d writes: %v", n, r.Emulator.Calls().Counts())
 		}
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Errorf("reported %q", w)
 		}
 		if n := r.Emulator.Calls().Count("DescribeRules"); n == 0 {
@@ -169,26 +169,26 @@ func checkDistortedField(t *testing.T, d distortion) {
 		r.stop()
 		r.stop = func() {}
 	}()
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), richDocument(r))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), richDocument(r))
 	time.Sleep(20 * time.Minute)
 	answers := func() (out []string) {
 		for _, path := range []string{"/", "/other"} {
 			for _, port := range []int32{80, 443} {
-				out = append(out, routeReached(r, "application", port, "shop.example.com", path))
+				out = append(out, servingRoute(r, "application", port, "shop.example.com", path))
 			}
 		}
 		return out
 	}
-	want, answered := r.made(), answers()
-	if !slices.Contains(answered, "shop/web-web:80") || len(warnings(r)) > 0 {
-		t.Fatal(answered, warnings(r))
+	want, answered := r.countResources(), answers()
+	if !slices.Contains(answered, "shop/web-web:80") || len(warningsByObject(r)) > 0 {
+		t.Fatal(answered, warningsByObject(r))
 	}
 	r.Emulator.Faults().Add(fault.Rule{Service: d.service, Operation: d.operation, Action: fault.Action{Distort: []fault.Distortion{d.Distortion}}})
 	r.Emulator.Calls().Reset()
 	writes := 0
 	for n := range 60 {
 		time.Sleep(time.Minute)
-		got := r.made()
+		got := r.countResources()
 		// A target group with another protocol replaces the first one, which is deleted minutes later.
 		if got["target-group"] > want["target-group"] && got["target-group"] <= 2*want["target-group"] {
 			got["target-group"] = want["target-group"]
@@ -201,13 +201,13 @@ func checkDistortedField(t *testing.T, d distortion) {
 		}
 		// Rules are the most frequent resource. Each rule is created, moved and deleted a few times, or refused
 		// because its priority is in use.
-		writes = r.Emulator.Calls().Mutating()
+		writes = r.Emulator.Calls().CountMutating()
 		if most := 15 * want["rule"]; writes > most {
 			t.Fatalf("%d writes in an hour, more than %d: %v", writes, most, r.Emulator.Calls().Counts())
 		}
 	}
 	told := map[string]int{}
-	for _, text := range warnings(r)["web"] {
+	for _, text := range warningsByObject(r)["web"] {
 		if strings.HasPrefix(text, "ChangeNotKept: ") {
 			told[text]++
 		}
@@ -216,7 +216,7 @@ func checkDistortedField(t *testing.T, d distortion) {
 	case "DescribeTags", "DescribeSecurityGroups":
 		// A resource whose tags are not shown is taken for a resource of another owner, and AWS refuses rules that
 		// exist already.
-		for _, text := range warnings(r)["web"] {
+		for _, text := range warningsByObject(r)["web"] {
 			if strings.Contains(text, "NameTaken: ") || strings.Contains(text, "already exists") || strings.Contains(text, "belongs to another owner") {
 				return
 			}
@@ -230,13 +230,13 @@ func checkDistortedField(t *testing.T, d distortion) {
 	switch {
 	case d.operation == "DescribeRules" && d.Member == "Rules":
 		// Rules that are not shown occupy the priorities of the desired rules, so AWS refuses these.
-		if !slices.ContainsFunc(warnings(r)["web"], func(text string) bool { return strings.Contains(text, "PriorityInUse") }) {
-			t.Errorf("no event says that priorities are in use: %v", warnings(r))
+		if !slices.ContainsFunc(warningsByObject(r)["web"], func(text string) bool { return strings.Contains(text, "PriorityInUse") }) {
+			t.Errorf("no event says that priorities are in use: %v", warningsByObject(r))
 		}
 	case d.operation == "DescribeSecurityGroups" && writes == 1 && r.Emulator.Calls().Count("AuthorizeSecurityGroupIngress") == 1:
 		// A rule of nodes and pods is requested once, and AWS answers that it exists.
 	case writes > 0 && len(told) == 0:
-		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warnings(r))
+		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warningsByObject(r))
 	}
 }
 
@@ -257,13 +257,13 @@ func TestDroppedRegexConditionsCauseNoDuplicateRules(t *testing.T) {
 			}
 			r.Emulator.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Distort: drop}})
 		}
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), richDocument(r))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), richDocument(r))
 		most := 0
 		for n := range 2 * 60 * 6 {
 			time.Sleep(10 * time.Second)
-			most = max(most, r.made()["rule"])
+			most = max(most, r.countResources()["rule"])
 			if n == 60 {
-				if got := routeReached(r, "application", 443, "shop.example.com", "/"); got != "shop/web-web:80" {
+				if got := servingRoute(r, "application", 443, "shop.example.com", "/"); got != "shop/web-web:80" {
 					t.Errorf("a request for another rule is answered by %q", got)
 				}
 			}
@@ -275,7 +275,7 @@ func TestDroppedRegexConditionsCauseNoDuplicateRules(t *testing.T) {
 			t.Errorf("%d rules were made in two hours", n)
 		}
 		var told []string
-		for _, text := range warnings(r)["web"] {
+		for _, text := range warningsByObject(r)["web"] {
 			if strings.HasPrefix(text, "ChangeNotKept: ") {
 				told = append(told, text)
 			}

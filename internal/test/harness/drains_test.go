@@ -45,7 +45,7 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), strings.Replace(ingressOf("", "/=web"), "target-type: ip", "target-type: instance", 1))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), strings.Replace(webIngress("", "/=web"), "target-type: ip", "target-type: instance", 1))
 		r.settleOrFail(10 * time.Minute)
 		names := map[string]string{}
 		for i, instance := range r.World.Instances {
@@ -53,13 +53,13 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 		}
 		registered := func() string {
 			var out []string
-			for id := range r.active() {
+			for id := range r.activeTargetHealth() {
 				out = append(out, names[id])
 			}
 			slices.Sort(out)
 			return strings.Join(out, " ")
 		}
-		expect(t, "at first", "0 1 2", registered())
+		expectEqual(t, "at first", "0 1 2", registered())
 		steps := []struct {
 			name string
 			edit func(*corev1.Node)
@@ -81,13 +81,13 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 		for _, s := range steps {
 			editNode(t, r, "node-0", s.edit)
 			r.settleOrFail(5 * time.Second)
-			expect(t, s.name, s.want, registered())
+			expectEqual(t, s.name, s.want, registered())
 		}
 		// A network partition between the API server and all nodes does not deregister the targets.
 		editNode(t, r, "node-1", setReady(corev1.ConditionUnknown))
 		editNode(t, r, "node-2", setReady(corev1.ConditionUnknown))
 		r.settleOrFail(5 * time.Second)
-		expect(t, "all silent", "0 1 2", registered())
+		expectEqual(t, "all silent", "0 1 2", registered())
 		for _, name := range []string{"node-1", "node-2"} {
 			editNode(t, r, name, setReady(corev1.ConditionTrue))
 		}
@@ -95,11 +95,11 @@ func TestNodesAreDeregisteredAndRegistered(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.settleOrFail(5 * time.Second)
-		expect(t, "one deleted", "1 2", registered())
+		expectEqual(t, "one deleted", "1 2", registered())
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.settleOrFail(24 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
@@ -113,50 +113,50 @@ func TestNodeDrainAlwaysLeavesHealthyTargets(t *testing.T) {
 		r, f := startFleet(t)
 		f.gate = gateOfBinding(t, r)
 		drained := f.pods[0].node
-		on := func(ms []*member) []*member {
-			return slices.DeleteFunc(slices.Clone(ms), func(m *member) bool { return m.node != drained })
+		on := func(ms []*fleetPod) []*fleetPod {
+			return slices.DeleteFunc(slices.Clone(ms), func(m *fleetPod) bool { return m.node != drained })
 		}
-		f.free = slices.DeleteFunc(f.free, func(ip string) bool {
+		f.freeAddresses = slices.DeleteFunc(f.freeAddresses, func(ip string) bool {
 			return strings.HasPrefix(ip, []string{"10.0.133.", "10.0.149.", "10.0.165."}[drained])
 		})
 		w := r.watchTargets(0, true)
-		w.look("start")
+		w.checkTargets("start")
 		gone := map[string]bool{}
 		evict := func() {
-			w.look("time")
-			alive := f.alive()
-			ready := slices.DeleteFunc(slices.Clone(alive), func(m *member) bool { return m.readySince.IsZero() })
+			w.checkTargets("time")
+			alive := f.remainingPods()
+			ready := slices.DeleteFunc(slices.Clone(alive), func(m *fleetPod) bool { return m.readySince.IsZero() })
 			if left := on(alive); len(ready) == f.size && len(left) > 0 {
-				left[0].leaving = time.Now()
+				left[0].deletionTime = time.Now()
 				gone[left[0].ip] = true
 			}
-			for len(f.alive()) < f.size {
-				f.start()
+			for len(f.remainingPods()) < f.size {
+				f.createPod()
 			}
 			// A terminating pod may serve for a while, but is not a target any more.
 			for ip := range gone {
-				if _, ok := r.active()[ip]; ok && !slices.ContainsFunc(f.pods, func(m *member) bool { return m.ip == ip && time.Since(m.leaving) < 2*tick }) {
-					w.bad = append(w.bad, "the evicted "+ip+" is a target")
+				if _, ok := r.activeTargetHealth()[ip]; ok && !slices.ContainsFunc(f.pods, func(m *fleetPod) bool { return m.ip == ip && time.Since(m.deletionTime) < 2*tick }) {
+					w.violations = append(w.violations, "the evicted "+ip+" is a target")
 				}
 			}
 		}
-		done := func() bool { return len(on(f.pods)) == 0 && f.rolled() }
-		if !f.live(20*time.Minute, evict, done) {
-			t.Fatalf("the node is not drained: %v", r.active())
+		done := func() bool { return len(on(f.pods)) == 0 && f.isRolledOut() }
+		if !f.runUntil(20*time.Minute, evict, done) {
+			t.Fatalf("the node is not drained: %v", r.activeTargetHealth())
 		}
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "node-" + string(rune('0'+drained))}); err != nil {
 			t.Fatal(err)
 		}
-		f.live(2*time.Minute, func() { w.look("time") }, func() bool { return false })
-		for _, b := range slices.Compact(w.bad) {
+		f.runUntil(2*time.Minute, func() { w.checkTargets("time") }, func() bool { return false })
+		for _, b := range slices.Compact(w.violations) {
 			t.Error(b)
 		}
 		want := map[string]string{}
-		for _, m := range f.alive() {
+		for _, m := range f.remainingPods() {
 			want[m.ip] = "healthy"
 		}
-		if !maps.Equal(want, r.active()) {
-			t.Errorf("at the end %v, want %v", r.active(), want)
+		if !maps.Equal(want, r.activeTargetHealth()) {
+			t.Errorf("at the end %v, want %v", r.activeTargetHealth(), want)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		silent := func(ready ...string) string {
-			doc := pods("web", podAddresses[:3]...)
+			doc := readyPods("web", podAddresses[:3]...)
 			for _, a := range podAddresses[:3] {
 				if !slices.Contains(ready, a) {
 					doc = strings.Replace(doc, "["+a+"], conditions: {ready: true}", "["+a+"], conditions: {ready: false, serving: false}", 1)
@@ -179,21 +179,21 @@ func TestPodsOfUnreachableNodeAreDeregistered(t *testing.T) {
 		arn := r.World.TargetGroups["external"]
 		r.Apply(shop, silent(podAddresses[:3]...), bindingTo(arn))
 		r.settleOrFail(time.Minute)
-		all := func() string { return registered(t, r, Account, arn) }
-		expect(t, "at first", "10.0.132.10 10.0.148.10 10.0.164.10", all())
+		all := func() string { return activeTargets(t, r, Account, arn) }
+		expectEqual(t, "at first", "10.0.132.10 10.0.148.10 10.0.164.10", all())
 		editNode(t, r, "node-0", setReady(corev1.ConditionUnknown))
 		r.Apply(silent(podAddresses[1:3]...))
 		r.settleOrFail(time.Minute)
-		expect(t, "one silent", "10.0.148.10 10.0.164.10", all())
+		expectEqual(t, "one silent", "10.0.148.10 10.0.164.10", all())
 		for _, n := range []string{"node-1", "node-2"} {
 			editNode(t, r, n, setReady(corev1.ConditionUnknown))
 		}
 		r.Apply(silent())
 		r.settleOrFail(time.Minute)
-		expect(t, "all silent", "10.0.132.10 10.0.148.10 10.0.164.10", all())
+		expectEqual(t, "all silent", "10.0.132.10 10.0.148.10 10.0.164.10", all())
 		editNode(t, r, "node-1", setReady(corev1.ConditionTrue))
 		r.Apply(silent(podAddresses[1]))
 		r.settleOrFail(time.Minute)
-		expect(t, "one is back", "10.0.148.10", all())
+		expectEqual(t, "one is back", "10.0.148.10", all())
 	})
 }

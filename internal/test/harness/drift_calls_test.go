@@ -12,20 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// readsAdmitted is the number of read calls per second that AWS's documented rate limits admit.
-const readsAdmitted = 50
+// admittedReadsPerSecond is the number of read calls per second that AWS's documented rate limits admit.
+const admittedReadsPerSecond = 50
 
 // TestDriftCalls counts the calls of drift detection in an hour without changes. They must not exceed their share of
 // AWS's rate limits, for any number of load balancers.
 func TestDriftCalls(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{size(100, 10), size(1000, 40)} {
+	for _, n := range []int{measurementSize(100, 10), measurementSize(1000, 40)} {
 		t.Run(fmt.Sprint(n, " load balancers"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := fleetOf(t, n, Options{Workers: 3, Drift: true})
-				r.during(30 * time.Minute)
+				r := harnessWithLoadBalancers(t, n, Options{Workers: 3, Drift: true})
+				r.advanceTime(30 * time.Minute)
 				r.Emulator.Calls().Reset()
-				r.during(time.Hour)
+				r.advanceTime(time.Hour)
 				logCalls(t, r, "an hour", n)
 				counts, total := r.Emulator.Calls().Counts(), r.Emulator.Calls().Total()
 				cycle := func(operation string, of int) time.Duration {
@@ -37,11 +37,11 @@ func TestDriftCalls(t *testing.T) {
 					return 0
 				}
 				t.Logf("BENCH looking for drift of %d load balancers with 2 target groups each: %d calls an hour, %.2f%% of the reading calls that AWS admits (goal: at most 5%%); listeners every %s, rules every %s, targets every %s",
-					n, total, 100*float64(total)/(3600*readsAdmitted), cycle("DescribeListeners", n), cycle("DescribeRules", n), cycle("DescribeTargetHealth", 2*n))
-				if most := int(3600 * readsAdmitted * drift.Share); total > most {
+					n, total, 100*float64(total)/(3600*admittedReadsPerSecond), cycle("DescribeListeners", n), cycle("DescribeRules", n), cycle("DescribeTargetHealth", 2*n))
+				if most := int(3600 * admittedReadsPerSecond * drift.CallShare); total > most {
 					t.Errorf("%d calls, the share is %d", total, most)
 				}
-				if m := r.Emulator.Calls().Mutating(); m > 0 {
+				if m := r.Emulator.Calls().CountMutating(); m > 0 {
 					t.Errorf("%d calls change something", m)
 				}
 				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
@@ -68,10 +68,10 @@ func TestOwnChangesAreNoDrift(t *testing.T) {
 			doc = strings.Replace(doc, "timeout_seconds=77", fmt.Sprintf("timeout_seconds=%d", 60+i%7), 1)
 			doc = strings.Replace(doc, "timeout_seconds=33", fmt.Sprintf("timeout_seconds=%d", 30+i%5), 1)
 			doc = strings.Replace(doc, "team=shop", fmt.Sprintf("team=shop%d", i%3), 1)
-			r.Apply(doc, pods("web", podAddresses[i%2:2+i%2]...))
-			r.during(time.Duration(1+i*i%180) * time.Second)
+			r.Apply(doc, readyPods("web", podAddresses[i%2:2+i%2]...))
+			r.advanceTime(time.Duration(1+i*i%180) * time.Second)
 		}
-		r.during(time.Hour)
+		r.advanceTime(time.Hour)
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
 			t.Errorf("drift without a change by others: %q", reported)
 		}

@@ -21,7 +21,7 @@ import (
 // isIndependentOfEdit reports whether an edit of the Ingress does not revert a drift: targets and rules of node
 // security groups belong to bindings, and tags are compared once per sync period.
 func isIndependentOfEdit(name string) bool {
-	return unwatched[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
+	return unwatchedDrifts[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
 		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
 }
 
@@ -68,7 +68,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 					r := driftShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
 					drift(newExternalActor(t, r))
 					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
-					r.during(time.Minute)
+					r.advanceTime(time.Minute)
 					reported := driftEvents(r, "DriftRepaired")
 					t.Logf("%q", reported)
 					switch total := driftTotal(t, metrics); {
@@ -97,13 +97,13 @@ func TestEditIsNoDrift(t *testing.T) {
 		for _, edit := range []string{
 			fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"),
 			fullIngress(r, "/=api", "/v3=web"),
-			ingressOf(annotated("listen-ports", `[{"HTTP":81}]`, "inbound-cidrs", "10.0.0.0/8", "load-balancer-attributes", "idle_timeout.timeout_seconds=78"), "/=web"),
+			webIngress(ingressAnnotations("listen-ports", `[{"HTTP":81}]`, "inbound-cidrs", "10.0.0.0/8", "load-balancer-attributes", "idle_timeout.timeout_seconds=78"), "/=web"),
 			fullIngress(r, "/=web"),
 		} {
 			r.Apply(edit)
-			r.during(5 * time.Second)
+			r.advanceTime(5 * time.Second)
 			r.Apply(shop) // an apply without a change
-			r.during(8 * time.Minute)
+			r.advanceTime(8 * time.Minute)
 		}
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 || len(driftTotal(t, metrics)) > 0 {
 			t.Errorf("%q %v", reported, driftTotal(t, metrics))
@@ -119,8 +119,8 @@ func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "tags", "team=shop"), "/=web"))
-				r.during(2 * time.Hour)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "tags", "team=shop"), "/=web"))
+				r.advanceTime(2 * time.Hour)
 				cert, key, err := selfSigned("shop.example.com")
 				if err != nil {
 					t.Fatal(err)
@@ -129,7 +129,7 @@ func TestNewCertificateDuringDriftIsNoDrift(t *testing.T) {
 					t.Fatal(err)
 				}
 				drifts["tag of the load balancer changed"](newExternalActor(t, r))
-				r.during(15 * time.Minute)
+				r.advanceTime(15 * time.Minute)
 				if got := r.certificatesOn(443); len(got) != 2 {
 					t.Errorf("the listener has %q, the new certificate is to be added", got)
 				}
@@ -148,10 +148,10 @@ func TestAddedSecurityGroupSourceIsReportedOnce(t *testing.T) {
 	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
 		synctest.Test(t, func(t *testing.T) {
 			r := driftShop(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
-			before := len(warnings(r)["web"])
+			before := len(warningsByObject(r)["web"])
 			drifts["source added to the managed security group"](newExternalActor(t, r))
-			r.during(15 * time.Minute)
-			reported := warnings(r)["web"][before:]
+			r.advanceTime(15 * time.Minute)
+			reported := warningsByObject(r)["web"][before:]
 			if len(reported) != 1 || !strings.Contains(reported[0], "tcp 22-22 0.0.0.0/0") || mode == engine.RepairDrift && !strings.Contains(reported[0], "inbound-cidrs") {
 				t.Errorf("%s: %q", mode, reported)
 			}
@@ -173,7 +173,7 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 				drifts[name](newExternalActor(t, r))
-				r.during(10 * time.Minute)
+				r.advanceTime(10 * time.Minute)
 				reported := driftEvents(r, "DriftRepaired")
 				slices.Sort(reported)
 				if !slices.EqualFunc(reported, want, strings.HasPrefix) {
@@ -190,10 +190,10 @@ func TestDriftIsNotReportedOnOwnersOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
-		arn := newExternalActor(t, r).group("web")
+		arn := newExternalActor(t, r).targetGroup("web")
 		b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn}}
 		b.Namespace, b.Name, b.Spec.ServiceRef.Name = "shop", "own", "web"
-		owners := bindings.New(r.process.fill).Owners
+		owners := bindings.New(r.process.bindingConfig).Owners
 		if got := owners(b); len(got) != 1 || got[0].String() != "Ingress shop/web" {
 			t.Errorf("the owner is %v", got)
 		}

@@ -71,8 +71,8 @@ func (s externalActor) rules() []elbtypes.Rule {
 	return rules
 }
 
-// group returns the target group of a Service.
-func (s externalActor) group(service string) string {
+// targetGroup returns the target group of a Service.
+func (s externalActor) targetGroup(service string) string {
 	out, err := s.elb.DescribeTargetGroups(s.ctx, &elb.DescribeTargetGroupsInput{})
 	s.must(err)
 	for _, g := range out.TargetGroups {
@@ -84,7 +84,7 @@ func (s externalActor) group(service string) string {
 	return ""
 }
 
-// securityGroup returns the security group whose name contains the given text.
+// createSecurityGroup returns the security group whose name contains the given text.
 func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
 	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
 	s.must(err)
@@ -120,9 +120,9 @@ func (s externalActor) deleteRules(n int) {
 	}
 }
 
-// deleteGroup deletes the target group of a Service, after the rules that forward to it.
-func (s externalActor) deleteGroup(service string) {
-	arn := s.group(service)
+// deleteTargetGroup deletes the target group of a Service, after the rules that forward to it.
+func (s externalActor) deleteTargetGroup(service string) {
+	arn := s.targetGroup(service)
 	for _, l := range s.listeners() {
 		out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn})
 		s.must(err)
@@ -151,7 +151,7 @@ var drifts = map[string]func(s externalActor){
 	},
 	"rule deleted":         func(s externalActor) { s.deleteRules(1) },
 	"all rules deleted":    func(s externalActor) { s.deleteRules(3) },
-	"target group deleted": func(s externalActor) { s.deleteGroup("api") },
+	"target group deleted": func(s externalActor) { s.deleteTargetGroup("api") },
 	"rule answers something else": func(s externalActor) {
 		_, err := s.elb.ModifyRule(s.ctx, &elb.ModifyRuleInput{RuleArn: s.rules()[0].RuleArn, Actions: []elbtypes.Action{{
 			Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
@@ -209,12 +209,12 @@ var drifts = map[string]func(s externalActor){
 	},
 	"attribute of a target group changed": func(s externalActor) {
 		_, err := s.elb.ModifyTargetGroupAttributes(s.ctx, &elb.ModifyTargetGroupAttributesInput{
-			TargetGroupArn: aws.String(s.group("web")), Attributes: []elbtypes.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("1")}},
+			TargetGroupArn: aws.String(s.targetGroup("web")), Attributes: []elbtypes.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("1")}},
 		})
 		s.must(err)
 	},
 	"health check changed": func(s externalActor) {
-		_, err := s.elb.ModifyTargetGroup(s.ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: aws.String(s.group("web")), HealthCheckPath: aws.String("/other")})
+		_, err := s.elb.ModifyTargetGroup(s.ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: aws.String(s.targetGroup("web")), HealthCheckPath: aws.String("/other")})
 		s.must(err)
 	},
 	"address type changed": func(s externalActor) {
@@ -230,7 +230,7 @@ var drifts = map[string]func(s externalActor){
 		s.must(err)
 	},
 	"tag of the load balancer changed": func(s externalActor) { s.tag(*s.loadBalancer().LoadBalancerArn, "team", "other") },
-	"tag of a target group changed":    func(s externalActor) { s.tag(s.group("web"), "team", "other") },
+	"tag of a target group changed":    func(s externalActor) { s.tag(s.targetGroup("web"), "team", "other") },
 	"tag of a listener changed":        func(s externalActor) { s.tag(*s.listeners()[0].ListenerArn, "team", "other") },
 	"tag of a rule changed":            func(s externalActor) { s.tag(*s.rules()[0].RuleArn, "team", "other") },
 	"tag of the security group changed": func(s externalActor) {
@@ -239,13 +239,13 @@ var drifts = map[string]func(s externalActor){
 	},
 	"target deregistered": func(s externalActor) {
 		_, err := s.elb.DeregisterTargets(s.ctx, &elb.DeregisterTargetsInput{
-			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: &podAddresses[0], Port: aws.Int32(8080)}},
+			TargetGroupArn: aws.String(s.targetGroup("web")), Targets: []elbtypes.TargetDescription{{Id: &podAddresses[0], Port: aws.Int32(8080)}},
 		})
 		s.must(err)
 	},
 	"target without a pod registered": func(s externalActor) {
 		_, err := s.elb.RegisterTargets(s.ctx, &elb.RegisterTargetsInput{
-			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.164.200"), Port: aws.Int32(8080)}},
+			TargetGroupArn: aws.String(s.targetGroup("web")), Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.164.200"), Port: aws.Int32(8080)}},
 		})
 		s.must(err)
 	},
@@ -253,7 +253,7 @@ var drifts = map[string]func(s externalActor){
 
 // fullIngress returns an Ingress whose load balancer has resources and settings of every kind.
 func fullIngress(r *Harness, paths ...string) string {
-	return ingressOf(annotated(
+	return webIngress(ingressAnnotations(
 		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
 		"tags", "team=shop", "wafv2-acl-arn", r.World.WebACL, "minimum-load-balancer-capacity", "CapacityUnits=500", "ip-address-type", "ipv4",
 		"load-balancer-attributes", "idle_timeout.timeout_seconds=77", "target-group-attributes", "deregistration_delay.timeout_seconds=33",
@@ -261,10 +261,10 @@ func fullIngress(r *Harness, paths ...string) string {
 	), paths...)
 }
 
-// during advances time while the controller runs.
-func (r *Harness) during(d time.Duration) {
+// advanceTime advances time while the controller runs.
+func (r *Harness) advanceTime(d time.Duration) {
 	end := time.Now().Add(d)
-	r.rest(d)
+	r.runFor(d)
 	time.Sleep(time.Until(end))
 }
 
@@ -272,8 +272,8 @@ func (r *Harness) during(d time.Duration) {
 func driftShop(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), fullIngress(r, "/=web", "/api=api", "/v2=api"))
-	r.during(4 * time.Minute)
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), fullIngress(r, "/=web", "/api=api", "/v2=api"))
+	r.advanceTime(4 * time.Minute)
 	return r
 }
 
@@ -291,8 +291,8 @@ func ingressStatusHostname(r *Harness) string {
 	return ing.Status.LoadBalancer.Ingress[0].Hostname
 }
 
-// eachDrift runs a test for every nth kind of drift.
-func eachDrift(t *testing.T, n int, test func(t *testing.T, drift func(externalActor))) {
+// forEachDrift runs a test for every nth kind of drift.
+func forEachDrift(t *testing.T, n int, test func(t *testing.T, drift func(externalActor))) {
 	for _, name := range seeds.SpreadKeys(n, drifts) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, drifts[name]) }) })
 	}
@@ -318,18 +318,18 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 			if opt.Workers > 0 {
 				every = 3 // the queues make the same comparisons
 			}
-			eachDrift(t, every, func(t *testing.T, drift func(externalActor)) {
+			forEachDrift(t, every, func(t *testing.T, drift func(externalActor)) {
 				r := driftShop(t, opt)
 				clean := r.fullState()
-				r.during(period / 3)
+				r.advanceTime(period / 3)
 				drift(newExternalActor(t, r))
 				if cmp.Equal(clean, r.fullState()) {
 					t.Fatal("nothing has changed")
 				}
-				r.during(period)
-				r.during(15 * time.Second) // recreated targets must become healthy, and calls wait for the rate limiter
+				r.advanceTime(period)
+				r.advanceTime(15 * time.Second) // recreated targets must become healthy, and calls wait for the rate limiter
 				if isRecreated(r) {
-					r.during(3 * time.Minute)
+					r.advanceTime(3 * time.Minute)
 				}
 				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
@@ -349,9 +349,9 @@ func TestComparisonCostsFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})
 		r.Emulator.Calls().Reset()
-		r.during(10 * time.Hour)
+		r.advanceTime(10 * time.Hour)
 		logCalls(t, r, "a sync period", 1)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls", n)
 		}
 		// The calls are 3 for lists, 2 for tags, 3 for listeners and rules, 4 for attributes, 2 for target health, 2
@@ -366,21 +366,21 @@ func TestComparisonCostsFewCalls(t *testing.T) {
 // and that drift from the time without a controller is still reverted within the sync period.
 func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
-	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
+	forEachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
 		clean := r.fullState()
-		r.process.save()
+		r.process.saveCheckpoints()
 		r.Kill()
 		drift(newExternalActor(t, r))
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.during(50 * time.Second)
+		r.advanceTime(50 * time.Second)
 		if n := r.Emulator.Calls().Total(); n > 0 {
 			t.Errorf("%d calls in the first minute: %v", n, r.Emulator.Calls().Counts())
 		}
-		r.during(5 * time.Minute)
+		r.advanceTime(5 * time.Minute)
 		if isRecreated(r) {
-			r.during(3 * time.Minute)
+			r.advanceTime(3 * time.Minute)
 		}
 		if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -400,8 +400,8 @@ func isRecreated(r *Harness) bool {
 	return false
 }
 
-// successes returns the number of events of success of the Ingress.
-func successes(r *Harness) (n int) {
+// countSuccessEvents returns the number of events of success of the Ingress.
+func countSuccessEvents(r *Harness) (n int) {
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Reason == "SuccessfullyReconciled" && e.InvolvedObject.Kind == "Ingress" {
 			n += int(max(e.Count, 1))
@@ -414,23 +414,23 @@ func successes(r *Harness) (n int) {
 // the event of success is emitted only when the load balancer matches the Ingress.
 func TestSuccessEventFollowsComparisonWithAWS(t *testing.T) {
 	t.Parallel()
-	eachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
+	forEachDrift(t, 3, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{})
 		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
-		r.during(time.Minute)
+		r.advanceTime(time.Minute)
 		want := r.fullState()
 		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api"))
-		r.during(time.Minute)
+		r.advanceTime(time.Minute)
 		drift(newExternalActor(t, r))
-		before := successes(r)
+		before := countSuccessEvents(r)
 		r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 		for range 600 {
-			r.during(time.Second)
-			if successes(r) > before {
+			r.advanceTime(time.Second)
+			if countSuccessEvents(r) > before {
 				break
 			}
 		}
-		if successes(r) == before {
+		if countSuccessEvents(r) == before {
 			t.Error("no success is reported")
 		}
 		got := r.fullState()
@@ -465,11 +465,11 @@ func TestRepeatedDriftIsReported(t *testing.T) {
 		clean := r.fullState()
 		for n := range 6 {
 			newExternalActor(t, r).deleteRules(1)
-			r.during(5 * time.Minute)
+			r.advanceTime(5 * time.Minute)
 			if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			reported := strings.Contains(strings.Join(warnings(r)["web"], "\n"), "ChangeNotKept")
+			reported := strings.Contains(strings.Join(warningsByObject(r)["web"], "\n"), "ChangeNotKept")
 			if want := n >= 4; reported != want {
 				t.Errorf("after %d times: reported %t, want %t", n+1, reported, want)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// unwatched are drifts that only the sync period reverts.
-var unwatched = map[string]bool{"web ACL taken off": true}
+// unwatchedDrifts are drifts that only the sync period reverts.
+var unwatchedDrifts = map[string]bool{"web ACL taken off": true}
 
 // driftEvents returns the messages of events of a reason, with the kind and name of their objects.
 func driftEvents(r *Harness, reason string) (out []string) {
@@ -31,14 +31,14 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 	t.Parallel()
 	for _, name := range seeds.SpreadKeys(2, drifts) {
 		drift := drifts[name]
-		if unwatched[name] {
+		if unwatchedDrifts[name] {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 				clean := r.fullState()
-				r.during(40 * time.Minute)
+				r.advanceTime(40 * time.Minute)
 				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
@@ -46,9 +46,9 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 					t.Fatalf("drift without a change by others: %q", reported)
 				}
 				drift(newExternalActor(t, r))
-				r.during(15 * time.Minute)
+				r.advanceTime(15 * time.Minute)
 				if isRecreated(r) {
-					r.during(3 * time.Minute)
+					r.advanceTime(3 * time.Minute)
 				}
 				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
@@ -69,7 +69,7 @@ func TestDriftReportModeChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range seeds.SpreadKeys(2, drifts) {
 		drift := drifts[name]
-		if unwatched[name] {
+		if unwatchedDrifts[name] {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -78,11 +78,11 @@ func TestDriftReportModeChangesNothing(t *testing.T) {
 				drift(newExternalActor(t, r))
 				changed := r.fullState()
 				r.Emulator.Calls().Reset()
-				r.during(40 * time.Minute)
+				r.advanceTime(40 * time.Minute)
 				if diff := cmp.Diff(changed, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
 				}
 				reported := driftEvents(r, "DriftFound")
@@ -104,11 +104,11 @@ func TestEditRestoresReportedDrift(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
 				clean := r.fullState()
 				drifts[name](newExternalActor(t, r))
-				r.during(40 * time.Minute)
+				r.advanceTime(40 * time.Minute)
 				r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
-				r.during(5 * time.Minute)
+				r.advanceTime(5 * time.Minute)
 				r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api"))
-				r.during(5 * time.Minute)
+				r.advanceTime(5 * time.Minute)
 				if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
@@ -126,11 +126,11 @@ func TestDriftOffMakesNoCalls(t *testing.T) {
 		newExternalActor(t, r).deleteRules(1)
 		changed := r.fullState()
 		r.Emulator.Calls().Reset()
-		r.during(40 * time.Minute)
+		r.advanceTime(40 * time.Minute)
 		if diff := cmp.Diff(changed, r.fullState()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		r.during(10 * time.Hour)
+		r.advanceTime(10 * time.Hour)
 		if cmp.Equal(changed, r.fullState()) {
 			t.Error("the sync period does not restore it")
 		}

@@ -21,16 +21,16 @@ func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
 	}
-	gone := p.memberships.Load(p.ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
+	gone := p.memberships.Load(p.ctx, p.harness.possibleMembers(), func(cluster.Ref) bool { return true })
 	for _, id := range ownership.DepartedStacks(p.k8s.View(), gone) {
-		p.queue.add(key{stack: id}, time.Now())
+		p.queue.add(itemKey{stack: id}, time.Now())
 	}
 }
 
-// owners returns all objects that may be members of stacks.
-func (r *Harness) owners() []cluster.Object {
+// possibleMembers returns all objects that may be members of stacks.
+func (r *Harness) possibleMembers() []cluster.Object {
 	var out []cluster.Object
-	for _, kind := range cluster.Roots() {
+	for _, kind := range cluster.RootKinds() {
 		out = append(out, r.Store.All(kind)...)
 	}
 	return out
@@ -45,17 +45,17 @@ func versions() *controller.Versions {
 
 // listAll sends an event for each existing object, as informers do at their start.
 func (p *process) listAll() {
-	all := append(p.harness.owners(), p.harness.Store.All(cluster.KindBinding)...)
+	all := append(p.harness.possibleMembers(), p.harness.Store.All(cluster.KindBinding)...)
 	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
 		all = append(all, p.harness.Store.All(kind)...)
 	}
 	for _, obj := range all {
-		p.event(nil, obj)
+		p.enqueueAffected(nil, obj)
 	}
 }
 
-// event queues the stacks and bindings that a change affects.
-func (p *process) event(old, new cluster.Object) {
+// enqueueAffected queues the stacks and bindings that a change affects.
+func (p *process) enqueueAffected(old, new cluster.Object) {
 	now := time.Now()
 	// The order is the same as in informers and their handlers.
 	old, new = storedForm(old), storedForm(new)
@@ -70,44 +70,44 @@ func (p *process) event(old, new cluster.Object) {
 			return // informers do not store such objects
 		}
 	}
-	stacks, err := p.stacks.Affected(old, new)
+	stacks, err := p.stackTriggers.AffectedItems(old, new)
 	if err != nil {
 		p.harness.T.Error(err)
 	}
 	for _, id := range stacks {
-		p.queue.add(key{stack: id}, now)
+		p.queue.add(itemKey{stack: id}, now)
 	}
 	if p.harness.opt.StacksOnly {
 		return
 	}
-	keys, err := p.tracked.Affected(old, new)
+	keys, err := p.bindingTriggers.AffectedItems(old, new)
 	if err != nil {
 		p.harness.T.Error(err)
 	}
 	for _, k := range keys {
-		p.queue.add(key{binding: k}, now)
+		p.queue.add(itemKey{binding: k}, now)
 	}
-	classes, err := p.classes.Triggers.Affected(old, new)
+	classes, err := p.classes.Triggers.AffectedItems(old, new)
 	if err != nil {
 		p.harness.T.Error(err)
 	}
 	for _, ref := range classes {
-		p.queue.add(key{class: ref}, now)
+		p.queue.add(itemKey{class: ref}, now)
 	}
 }
 
 // storedForm returns the part of an object that informers store, or nil.
 func storedForm(obj cluster.Object) cluster.Object {
-	r := cluster.Reduced{QUICEnv: targets.DefaultQUICVariable}
+	r := cluster.ReducedSource{QUICEnv: targets.DefaultQUICVariable}
 	return r.Reduce(obj)
 }
 
-// save stores the checkpoints, as a process does periodically and at its end.
-func (p *process) save() {
+// saveCheckpoints stores the checkpoints, as a process does periodically and at its end.
+func (p *process) saveCheckpoints() {
 	if p.checkpoints != nil && p.ctx.Err() == nil {
 		p.checkpoints.Save(p.ctx)
 		p.memberships.Save(p.ctx)
-		p.saved = time.Now()
+		p.lastSave = time.Now()
 	}
 }
 
@@ -119,14 +119,14 @@ type synchronousCheckpoints struct {
 }
 
 func (s synchronousCheckpoints) Forget(id model.StackID) <-chan struct{} {
-	return s.saved(s.Book.Forget(id))
+	return s.saveNow(s.Book.Forget(id))
 }
 
 func (s synchronousCheckpoints) ForgetSecretMark(id model.StackID, arn string) <-chan struct{} {
-	return s.saved(s.Book.ForgetSecretMark(id, arn))
+	return s.saveNow(s.Book.ForgetSecretMark(id, arn))
 }
 
-func (s synchronousCheckpoints) saved(written <-chan struct{}) <-chan struct{} {
+func (s synchronousCheckpoints) saveNow(written <-chan struct{}) <-chan struct{} {
 	if written != nil && s.process.ctx.Err() == nil {
 		s.process.checkpoints.Save(s.process.ctx)
 	}

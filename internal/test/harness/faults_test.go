@@ -55,9 +55,9 @@ func shopWith(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// pods returns ready endpoints of a Service in namespace shop, on the nodes that have their addresses; other
+// readyPods returns ready endpoints of a Service in namespace shop, on the nodes that have their addresses; other
 // addresses are distributed over the nodes.
-func pods(service string, addresses ...string) string {
+func readyPods(service string, addresses ...string) string {
 	var b strings.Builder
 	for i, a := range addresses {
 		node := i
@@ -86,7 +86,7 @@ endpoints:`, service)
 	return b.String() + "\n"
 }
 
-func ingressOf(annotations string, paths ...string) string {
+func webIngress(annotations string, paths ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 apiVersion: networking.k8s.io/v1
@@ -112,21 +112,21 @@ spec:
 // lifecycle runs a scenario of several acts and returns the state at rest after each act.
 func lifecycle(t *testing.T, r *Harness) (states [][]string) {
 	t.Helper()
-	return lifecycleOf(t, r, r.State)
+	return lifecycleWithState(t, r, r.State)
 }
 
-// lifecycleOf is lifecycle with another function for the state.
-func lifecycleOf(t *testing.T, r *Harness, state func() []string) (states [][]string) {
+// lifecycleWithState is lifecycle with another function for the state.
+func lifecycleWithState(t *testing.T, r *Harness, state func() []string) (states [][]string) {
 	t.Helper()
 	act := func() {
 		t.Helper()
 		r.settleRestarting(30 * time.Minute)
 		states = append(states, state())
 	}
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
-		ingressOf("", "/=web", "/api=api"))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]),
+		webIngress("", "/=web", "/api=api"))
 	act()
-	r.Apply(ingressOf(`, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTP":8080}]', alb.ingress.kubernetes.io/tags: team=a`,
+	r.Apply(webIngress(`, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTP":8080}]', alb.ingress.kubernetes.io/tags: team=a`,
 		"/=api", "/new=web", "/api=api"))
 	act()
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
@@ -153,7 +153,7 @@ func (r *Harness) settleRestarting(horizon time.Duration) {
 	})()
 	for range 5 {
 		failed := r.Settle(horizon)
-		if !r.Dead() {
+		if !r.IsDead() {
 			if len(failed) > 0 {
 				r.T.Fatalf("still failing: %v", failed)
 			}
@@ -170,7 +170,7 @@ func (r *Harness) settleRestarting(horizon time.Duration) {
 			changed = c.Time
 		}
 	}
-	r.recovered = append(r.recovered, max(0, changed.Sub(started)))
+	r.recoveryTimes = append(r.recoveryTimes, max(0, changed.Sub(started)))
 }
 
 // logRecoveryTimes logs how long after its start a new process makes the last change that a killed process left over.
@@ -190,7 +190,7 @@ func runWithoutFaults(t *testing.T, build func(*testing.T) *Harness) (states [][
 		r := build(t)
 		before = r.State()
 		states = lifecycle(t, r)
-		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 	})
 	return states, calls, mutations, before
 }
@@ -217,7 +217,7 @@ func TestResyncAndRestartChangeNothing(t *testing.T) {
 
 func checkResync(t *testing.T, r *Harness) {
 	t.Helper()
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress("", "/=web", "/api=api"))
 	if failed := r.Settle(5 * time.Minute); len(failed) > 0 {
 		t.Fatal(failed)
 	}
@@ -225,13 +225,13 @@ func checkResync(t *testing.T, r *Harness) {
 	r.Emulator.Calls().Reset()
 	r.process.listAll()
 	r.Settle(5 * time.Minute)
-	if n := r.Emulator.Calls().Mutating(); n > 0 {
+	if n := r.Emulator.Calls().CountMutating(); n > 0 {
 		t.Errorf("a second look made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
 	r.Emulator.Calls().Reset()
 	r.Start()
 	r.Settle(2 * time.Hour)
-	if n := r.Emulator.Calls().Mutating(); n > 0 {
+	if n := r.Emulator.Calls().CountMutating(); n > 0 {
 		t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
 	if diff := cmp.Diff(want, r.State()); diff != "" {
@@ -239,9 +239,9 @@ func checkResync(t *testing.T, r *Harness) {
 	}
 }
 
-// explore runs the lifecycle with the fault at the n-th call, for every second n up to the limit, or for every n in
-// long test runs.
-func explore(t *testing.T, build func(*testing.T) *Harness, limit int, hook func(r *Harness, n int) fault.Hook) (recovered []time.Duration) {
+// runWithFaultAtEachCall runs the lifecycle with the fault at the n-th call, for every second n up to the limit, or for
+// every n in long test runs.
+func runWithFaultAtEachCall(t *testing.T, build func(*testing.T) *Harness, limit int, hook func(r *Harness, n int) fault.Hook) (recovered []time.Duration) {
 	t.Helper()
 	want, _, _, _ := runWithoutFaults(t, build)
 	for n := 1; n <= limit; n += seeds.Step(2) {
@@ -251,7 +251,7 @@ func explore(t *testing.T, build func(*testing.T) *Harness, limit int, hook func
 			inner := hook(r, n)
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 				a := inner(c)
-				fired = fired || a.Lose || a.Reset || a.Throttle || r.Dead()
+				fired = fired || a.Lose || a.Reset || a.Throttle || r.IsDead()
 				return a
 			})
 			got := lifecycle(t, r)
@@ -261,7 +261,7 @@ func explore(t *testing.T, build func(*testing.T) *Harness, limit int, hook func
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fault at call %d ends in another state (-clean +fault):\n%s", n, diff)
 			}
-			recovered = append(recovered, r.recovered...)
+			recovered = append(recovered, r.recoveryTimes...)
 		})
 		if t.Failed() {
 			return
@@ -277,7 +277,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 	for name, build := range builds {
 		t.Run(name, func(t *testing.T) {
 			_, calls, _, _ := runWithoutFaults(t, build)
-			logRecoveryTimes(t, "after each call of AWS ("+name+")", explore(t, build, calls, func(r *Harness, n int) fault.Hook {
+			logRecoveryTimes(t, "after each call of AWS ("+name+")", runWithFaultAtEachCall(t, build, calls, func(r *Harness, n int) fault.Hook {
 				return func(c fault.Call) fault.Action {
 					if c.Sequence == n {
 						r.Kill() // the call takes effect, its response is lost
@@ -292,7 +292,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 func TestKilledBeforeEachCall(t *testing.T) {
 	t.Parallel()
 	_, calls, _, _ := runWithoutFaults(t, newShop)
-	logRecoveryTimes(t, "before each call of AWS", explore(t, newShop, calls, func(r *Harness, n int) fault.Hook {
+	logRecoveryTimes(t, "before each call of AWS", runWithFaultAtEachCall(t, newShop, calls, func(r *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action {
 			if c.Sequence == n {
 				r.Kill()
@@ -306,7 +306,7 @@ func TestKilledBeforeEachCall(t *testing.T) {
 func TestEachResponseOfMutatingCallLost(t *testing.T) {
 	t.Parallel()
 	_, _, mutations, _ := runWithoutFaults(t, newShop)
-	explore(t, newShop, mutations, func(_ *Harness, n int) fault.Hook {
+	runWithFaultAtEachCall(t, newShop, mutations, func(_ *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 	})
 }
@@ -314,7 +314,7 @@ func TestEachResponseOfMutatingCallLost(t *testing.T) {
 func TestEachCallThrottledOnce(t *testing.T) {
 	t.Parallel()
 	_, calls, _, _ := runWithoutFaults(t, newShop)
-	explore(t, newShop, calls, func(_ *Harness, n int) fault.Hook {
+	runWithFaultAtEachCall(t, newShop, calls, func(_ *Harness, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Throttle: c.Sequence == n} }
 	})
 }

@@ -23,7 +23,7 @@ func TestNoMutationAfterLeaseIsLost(t *testing.T) {
 			return nil
 		}})
 		r.Emulator.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Action: fault.Action{Throttle: true, After: func() { lost.Store(true) }}})
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		r.Settle(10 * time.Minute)
 		attempts := func() (n int) {
 			for _, e := range r.Emulator.Calls().Entries() {
@@ -36,9 +36,9 @@ func TestNoMutationAfterLeaseIsLost(t *testing.T) {
 		if n := attempts(); n != 1 {
 			t.Errorf("want 1 attempt, got %d", n)
 		}
-		mutating := r.Emulator.Calls().Mutating()
+		mutating := r.Emulator.Calls().CountMutating()
 		r.Settle(10 * time.Minute)
-		if n := r.Emulator.Calls().Mutating(); n != mutating {
+		if n := r.Emulator.Calls().CountMutating(); n != mutating {
 			t.Errorf("%d mutating calls without the lease", n-mutating)
 		}
 		lost.Store(false)

@@ -21,16 +21,16 @@ func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					c := fightCases[field+" of an Ingress"]
-					u := &undoing{part: c.part}
+					u := &revertingAPI{part: c.part}
 					r := shopWith(t, Options{Workers: 2, API: func(api kube.API) kube.API { u.API = api; return u }})
 					defer func() {
 						r.stop()
 						r.stop = func() {}
 					}()
-					r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
+					r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
 					time.Sleep(10 * time.Minute)
 					u.mu.Lock()
-					u.store, u.spoil, u.of = r.Store, c.spoil, cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "evil"}
+					u.store, u.revertObject, u.ref = r.Store, c.spoil, cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "evil"}
 					u.mu.Unlock()
 					r.Apply(teamIngress("evil", "-5", "/a=web", "/b=web", "/c=api"))
 					time.Sleep(3 * time.Minute)
@@ -38,11 +38,11 @@ func TestUndoneWritesDelayNoOtherMember(t *testing.T) {
 						r.Apply(teamIngress("evil", "-5", "/d=web", "/b=api", "/e=api"))
 						time.Sleep(time.Minute)
 					}
-					if u.count() < 3 {
-						t.Fatalf("%d writes: nothing is undone", u.count())
+					if u.countWrites() < 3 {
+						t.Fatalf("%d writes: nothing is undone", u.countWrites())
 					}
 					r.Apply(teamIngress("one", "1", "/one=web", "/new=web"))
-					drop(t, r, cluster.KindIngress, "two")
+					deleteInShop(t, r, cluster.KindIngress, "two")
 					time.Sleep(time.Minute)
 					if !slices.ContainsFunc(stateOfKinds(r, "rule"), func(l string) bool { return strings.Contains(l, "/new") }) {
 						t.Errorf("the new path is not served: %s", strings.Join(stateOfKinds(r, "rule"), "\n"))

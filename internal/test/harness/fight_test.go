@@ -25,49 +25,49 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// undoing is an API server behind which another client immediately reverts the controller's writes to one object.
-type undoing struct {
+// revertingAPI is an API server behind which another client immediately reverts the controller's writes to one object.
+type revertingAPI struct {
 	kube.API
 	store *cluster.Memory
 	part  cluster.Part
-	// spoil reverts an object to the state of the other client, and returns false if it is in that state already. If
+	// revertObject reverts an object to the state of the other client, and returns false if it is in that state already. If
 	// nil, no write is reverted.
-	spoil func(obj cluster.Object) bool
+	revertObject func(obj cluster.Object) bool
 
 	mu     sync.Mutex
-	of     cluster.Ref
+	ref    cluster.Ref
 	writes []time.Time // writes of the controller to the object
 }
 
-const rogue = "rogue-operator"
+const rogueFieldManager = "rogue-operator"
 
-func (u *undoing) count() int {
+func (u *revertingAPI) countWrites() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return len(u.writes)
 }
 
-func (u *undoing) wrote(obj cluster.Object) {
+func (u *revertingAPI) recordWrite(obj cluster.Object) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.of != cluster.RefOf(obj) {
+	if u.ref != cluster.RefOf(obj) {
 		return
 	}
 	u.writes = append(u.writes, time.Now())
 	go func() {
 		time.Sleep(10 * time.Millisecond)
-		u.undo()
+		u.revertWrite()
 	}()
 }
 
-func (u *undoing) undo() {
+func (u *revertingAPI) revertWrite() {
 	for {
-		obj, err := u.store.Get(u.of)
+		obj, err := u.store.Get(u.ref)
 		if err != nil || obj == nil {
 			return
 		}
 		obj = obj.DeepCopyObject().(cluster.Object)
-		if !u.spoil(obj) {
+		if !u.revertObject(obj) {
 			return
 		}
 		if _, err = u.store.Update(obj, u.part); !apierrors.IsConflict(err) {
@@ -76,23 +76,23 @@ func (u *undoing) undo() {
 	}
 }
 
-func (u *undoing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (u *revertingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	err := u.API.Patch(ctx, obj, part, kind, data)
 	if err == nil {
-		u.wrote(obj)
+		u.recordWrite(obj)
 	}
 	return err
 }
 
 // Read adds the other client to the managed fields, as the API server does.
-func (u *undoing) Read(ctx context.Context, obj cluster.Object) error {
+func (u *revertingAPI) Read(ctx context.Context, obj cluster.Object) error {
 	err := u.API.Read(ctx, obj)
 	sub := ""
-	if u.part == cluster.Status {
+	if u.part == cluster.StatusPart {
 		sub = "status"
 	}
 	at := metav1.Now()
-	obj.SetManagedFields(append(obj.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: rogue, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at, Subresource: sub}))
+	obj.SetManagedFields(append(obj.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: rogueFieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at, Subresource: sub}))
 	return err
 }
 
@@ -109,37 +109,37 @@ var fightCases = map[string]struct {
 	field string
 	spoil func(obj cluster.Object) bool
 }{
-	"status of an Ingress": {ingressWeb, cluster.Status, "status", func(obj cluster.Object) bool {
+	"status of an Ingress": {webIngressRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
 		s := &obj.(*networkingv1.Ingress).Status
 		had := len(s.LoadBalancer.Ingress) > 0
 		*s = networkingv1.IngressStatus{}
 		return had
 	}},
-	"finalizer of an Ingress": {ingressWeb, cluster.Main, "metadata.finalizers", dropFinalizers},
-	"status of a Service": {serviceMail, cluster.Status, "status", func(obj cluster.Object) bool {
+	"finalizer of an Ingress": {webIngressRef, cluster.MainPart, "metadata.finalizers", dropFinalizers},
+	"status of a Service": {mailServiceRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
 		s := &obj.(*corev1.Service).Status
 		had := len(s.LoadBalancer.Ingress) > 0
 		*s = corev1.ServiceStatus{}
 		return had
 	}},
-	"finalizer of a Service": {serviceMail, cluster.Main, "metadata.finalizers", dropFinalizers},
-	"status of a Gateway": {gatewayEdge, cluster.Status, "status", func(obj cluster.Object) bool {
+	"finalizer of a Service": {mailServiceRef, cluster.MainPart, "metadata.finalizers", dropFinalizers},
+	"status of a Gateway": {edgeGatewayRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
 		s := &obj.(*gwv1.Gateway).Status
 		had := len(s.Conditions)+len(s.Listeners)+len(s.Addresses) > 0
 		*s = gwv1.GatewayStatus{}
 		return had
 	}},
-	"condition of a Gateway": {gatewayEdge, cluster.Status, "status", func(obj cluster.Object) bool {
-		return flip(obj.(*gwv1.Gateway).Status.Conditions)
+	"condition of a Gateway": {edgeGatewayRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
+		return setConditionsFalse(obj.(*gwv1.Gateway).Status.Conditions)
 	}},
-	"condition of a route": {routeOne, cluster.Status, "status", func(obj cluster.Object) bool {
+	"condition of a route": {firstRouteRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
 		had := false
 		for _, p := range obj.(*gwv1.HTTPRoute).Status.Parents {
-			had = flip(p.Conditions) || had
+			had = setConditionsFalse(p.Conditions) || had
 		}
 		return had
 	}},
-	"readiness gate of a Pod": {podWeb, cluster.Status, "status.conditions[target-health.elbv2.k8s.aws/k8s-shop-web-9ee2ceac59]", func(obj cluster.Object) bool {
+	"readiness gate of a Pod": {webPodRef, cluster.StatusPart, "status.conditions[target-health.elbv2.k8s.aws/k8s-shop-web-9ee2ceac59]", func(obj cluster.Object) bool {
 		had := false
 		s := &obj.(*corev1.Pod).Status
 		for i := range s.Conditions {
@@ -149,51 +149,51 @@ var fightCases = map[string]struct {
 		}
 		return had
 	}},
-	"finalizer of a Gateway": {gatewayEdge, cluster.Main, "metadata.finalizers", dropFinalizers},
-	"status of a route": {routeOne, cluster.Status, "status", func(obj cluster.Object) bool {
+	"finalizer of a Gateway": {edgeGatewayRef, cluster.MainPart, "metadata.finalizers", dropFinalizers},
+	"status of a route": {firstRouteRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
 		s := &obj.(*gwv1.HTTPRoute).Status
 		had := len(s.Parents) > 0
 		*s = gwv1.HTTPRouteStatus{}
 		return had
 	}},
-	"status of a binding": {bindingWeb, cluster.Status, "status", func(obj cluster.Object) bool {
+	"status of a binding": {webBindingRef, cluster.StatusPart, "status", func(obj cluster.Object) bool {
 		s := &obj.(*elbv2.TargetGroupBinding).Status
 		had := s.ObservedGeneration != nil
 		*s = elbv2.TargetGroupBindingStatus{}
 		return had
 	}},
-	"finalizer of a binding": {bindingWeb, cluster.Main, "metadata.finalizers", dropFinalizers},
-	"spec of a binding": {bindingWeb, cluster.Main, "spec", func(obj cluster.Object) bool {
+	"finalizer of a binding": {webBindingRef, cluster.MainPart, "metadata.finalizers", dropFinalizers},
+	"spec of a binding": {webBindingRef, cluster.MainPart, "spec", func(obj cluster.Object) bool {
 		s := &obj.(*elbv2.TargetGroupBinding).Spec
 		had := s.Networking != nil
 		s.Networking = nil
 		return had
 	}},
-	"checkpoint of a binding": {bindingWeb, cluster.Main, "annotation elbv2.k8s.aws/checkpoint", func(obj cluster.Object) bool {
+	"checkpoint of a binding": {webBindingRef, cluster.MainPart, "annotation elbv2.k8s.aws/checkpoint", func(obj cluster.Object) bool {
 		had := obj.GetAnnotations()["elbv2.k8s.aws/checkpoint"] != ""
 		obj.SetAnnotations(nil)
 		return had
 	}},
 }
 
-func ingressWeb(*Harness) cluster.Ref {
+func webIngressRef(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 }
 
-func serviceMail(*Harness) cluster.Ref {
+func mailServiceRef(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
 }
 
-func gatewayEdge(*Harness) cluster.Ref {
+func edgeGatewayRef(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"}
 }
 
-func routeOne(*Harness) cluster.Ref {
+func firstRouteRef(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "one"}
 }
 
-// flip sets true conditions to false.
-func flip(conditions []metav1.Condition) (had bool) {
+// setConditionsFalse sets true conditions to false.
+func setConditionsFalse(conditions []metav1.Condition) (had bool) {
 	for i := range conditions {
 		if c := &conditions[i]; c.Status == metav1.ConditionTrue {
 			c.Status, had = metav1.ConditionFalse, true
@@ -202,7 +202,7 @@ func flip(conditions []metav1.Condition) (had bool) {
 	return had
 }
 
-func podWeb(r *Harness) cluster.Ref {
+func webPodRef(r *Harness) cluster.Ref {
 	for _, o := range r.Store.All(cluster.KindPod) {
 		if len(o.(*corev1.Pod).Spec.ReadinessGates) > 0 {
 			return cluster.RefOf(o)
@@ -212,7 +212,7 @@ func podWeb(r *Harness) cluster.Ref {
 	return cluster.Ref{}
 }
 
-func bindingWeb(r *Harness) cluster.Ref {
+func webBindingRef(r *Harness) cluster.Ref {
 	for _, o := range r.Store.All(cluster.KindBinding) {
 		if o.(*elbv2.TargetGroupBinding).Spec.ServiceRef.Name == "web" {
 			return cluster.RefOf(o)
@@ -231,7 +231,7 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				u := &undoing{part: c.part}
+				u := &revertingAPI{part: c.part}
 				r := shopWith(t, Options{
 					Workers: 2, Checkpoints: true,
 					Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
@@ -244,31 +244,31 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 				backend := "backendRefs: [{name: web, port: 80}]"
 				switch of := strings.Fields(name); of[len(of)-1] {
 				case "Service":
-					r.Apply(shop, pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
+					r.Apply(shop, readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
 				case "Gateway", "route":
-					r.Apply(shop, edgeGateway, pods("web", podAddresses[:3]...), routeOf("one", "a.example.com", backend))
+					r.Apply(shop, edgeGateway, readyPods("web", podAddresses[:3]...), routeOf("one", "a.example.com", backend))
 				default:
-					r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				}
 				time.Sleep(20 * time.Minute)
 				if strings.HasSuffix(name, "Pod") {
-					gate := targets.GatePrefix + bindingWeb(r).Name
+					gate := targets.GatePrefix + webBindingRef(r).Name
 					for i := range 3 {
-						r.drop(cluster.KindPod, "shop", fmt.Sprintf("web-%d", i))
+						r.deleteObject(cluster.KindPod, "shop", fmt.Sprintf("web-%d", i))
 					}
-					r.Apply(strings.NewReplacer("uid: web-", "uid: gated-", "spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(pods("web", podAddresses[:3]...)))
+					r.Apply(strings.NewReplacer("uid: web-", "uid: gated-", "spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(readyPods("web", podAddresses[:3]...)))
 					time.Sleep(5 * time.Minute)
 				}
 				before := r.State()
 				r.Emulator.Calls().Reset()
 				u.mu.Lock()
-				u.store, u.spoil, u.of = r.Store, c.spoil, c.of(r)
+				u.store, u.revertObject, u.ref = r.Store, c.spoil, c.of(r)
 				u.mu.Unlock()
 				begun := time.Now()
-				u.undo()
+				u.revertWrite()
 				time.Sleep(2 * time.Minute)
 				calls := r.Emulator.Calls().Total()
-				t.Logf("%d writes and %d AWS calls, %d of them mutating, in two minutes", u.count(), calls, r.Emulator.Calls().Mutating())
+				t.Logf("%d writes and %d AWS calls, %d of them mutating, in two minutes", u.countWrites(), calls, r.Emulator.Calls().CountMutating())
 				u.mu.Lock()
 				for i, at := range u.writes {
 					if i >= 10 && at.Sub(u.writes[i-10]) < time.Minute {
@@ -277,27 +277,27 @@ func TestUndoneWritesAreRepeatedWithBackOff(t *testing.T) {
 					}
 				}
 				u.mu.Unlock()
-				if u.count() < 3 {
-					t.Errorf("%d writes: what was undone is not restored", u.count())
+				if u.countWrites() < 3 {
+					t.Errorf("%d writes: what was undone is not restored", u.countWrites())
 				}
 				// A changed spec of a binding is applied, whoever wrote it.
-				if mutating := r.Emulator.Calls().Mutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.count()) {
+				if mutating := r.Emulator.Calls().CountMutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.countWrites()) {
 					t.Errorf("%d AWS calls: %v", calls, r.Emulator.Calls().Counts())
 				}
 				events := ""
 				for _, o := range r.Store.All("Event") {
-					if e := o.(*corev1.Event); e.InvolvedObject.Name == u.of.Name && e.Reason == "WriteUndone" {
+					if e := o.(*corev1.Event); e.InvolvedObject.Name == u.ref.Name && e.Reason == "WriteUndone" {
 						events += e.Message + "\n"
 					}
 				}
-				if n := strings.Count(events, "\n"); n != 1 || !strings.Contains(events, c.field+" is reverted") || !strings.Contains(events, fmt.Sprintf("%q", rogue)) {
+				if n := strings.Count(events, "\n"); n != 1 || !strings.Contains(events, c.field+" is reverted") || !strings.Contains(events, fmt.Sprintf("%q", rogueFieldManager)) {
 					t.Errorf("events: %q", events)
 				}
 				u.mu.Lock()
-				u.spoil = func(cluster.Object) bool { return false }
+				u.revertObject = func(cluster.Object) bool { return false }
 				u.mu.Unlock()
 				time.Sleep(16 * time.Minute)
-				obj, err := r.Store.Get(u.of)
+				obj, err := r.Store.Get(u.ref)
 				if err != nil || obj == nil || !c.spoil(obj.DeepCopyObject().(cluster.Object)) {
 					t.Errorf("it is not restored once that has ended: %+v, %v", obj, err)
 				}
@@ -321,11 +321,11 @@ func TestUndoneWritesCostNoMoreCallsThanEdits(t *testing.T) {
 				r.stop()
 				r.stop = func() {}
 			}()
-			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 			time.Sleep(20 * time.Minute)
 			r.Emulator.Calls().Reset()
 			for n := range seeds.Amount(6000, 12000) {
-				obj, err := r.Store.Get(ingressWeb(r))
+				obj, err := r.Store.Get(webIngressRef(r))
 				if err != nil || obj == nil {
 					t.Fatal(err)
 				}
@@ -334,7 +334,7 @@ func TestUndoneWritesCostNoMoreCallsThanEdits(t *testing.T) {
 					dropFinalizers(obj)
 				}
 				obj.SetLabels(map[string]string{"n": fmt.Sprint(n)})
-				if _, err := r.Store.Update(obj, cluster.Main); err != nil && !apierrors.IsConflict(err) {
+				if _, err := r.Store.Update(obj, cluster.MainPart); err != nil && !apierrors.IsConflict(err) {
 					t.Fatal(err)
 				}
 				time.Sleep(10 * time.Millisecond)

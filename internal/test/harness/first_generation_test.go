@@ -22,7 +22,7 @@ func (r *Harness) createV1Resources() {
 	tags := map[string]string{"ingress.k8s.aws/cluster": ClusterName, "ingress.k8s.aws/stack": "shop/web"}
 	group, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateSecurityGroup(r.T.Context(), &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String("v1"), Description: aws.String("v1"), VpcId: &r.World.VPC,
-		TagSpecifications: tagged(ec2types.ResourceTypeSecurityGroup, "ingress.k8s.aws/cluster", ClusterName, "ingress.k8s.aws/stack", "shop/web", "ingress.k8s.aws/resource", "ManagedLBSecurityGroup"),
+		TagSpecifications: tagSpecifications(ec2types.ResourceTypeSecurityGroup, "ingress.k8s.aws/cluster", ClusterName, "ingress.k8s.aws/stack", "shop/web", "ingress.k8s.aws/resource", "ManagedLBSecurityGroup"),
 	})
 	if err != nil {
 		r.T.Fatal(err)
@@ -56,8 +56,8 @@ func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 		r := shopWith(t, Options{})
 		r.createV1Resources()
 		r.Start()
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		r.during(time.Hour)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
+		r.advanceTime(time.Hour)
 		count := map[string]int{}
 		for _, line := range r.State() {
 			kind, rest, _ := strings.Cut(line, " ")
@@ -73,13 +73,13 @@ func TestLoadBalancersOfV1AreTakenOver(t *testing.T) {
 				t.Errorf("%d of kind %s", count[kind], kind)
 			}
 		}
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Error(w)
 		}
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.during(time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		r.advanceTime(time.Hour)
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d changes at the second look: %v", n, r.Emulator.Calls().Counts())
 		}
 	})

@@ -24,8 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// issuedBy requests a certificate for a host from a private CA, which issues it at once, and returns its ARN.
-func (r *Harness) issuedBy(ca, host string) string {
+// requestPrivateCertificate requests a certificate for a host from a private CA, which issues it at once, and returns its ARN.
+func (r *Harness) requestPrivateCertificate(ca, host string) string {
 	r.T.Helper()
 	out, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(r.T.Context(), &acm.RequestCertificateInput{DomainName: &host, CertificateAuthorityArn: &ca})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestAllowedCertificateAuthorityARNs(t *testing.T) {
 	t.Parallel()
 	const allowed, other = "arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/allowed", "arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/other"
 	for name, docs := range map[string]string{
-		"Ingress": shop + "---" + ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`), "/=web"),
+		"Ingress": shop + "---" + webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`), "/=web"),
 		"Gateway": tlsGateway + routeOf("web", "shop.example.com", "backendRefs: [{name: web, port: 80}]"),
 	} {
 		for _, limited := range []bool{true, false} {
@@ -91,23 +91,23 @@ func TestAllowedCertificateAuthorityARNs(t *testing.T) {
 							}
 						},
 					})
-					foreign := r.issuedBy(other, "shop.example.com")
-					r.Apply(docs, pods("web", podAddresses[:2]...))
-					r.during(20 * time.Minute)
+					foreign := r.requestPrivateCertificate(other, "shop.example.com")
+					r.Apply(docs, readyPods("web", podAddresses[:2]...))
+					r.advanceTime(20 * time.Minute)
 					got := r.certificatesOn(443)
 					if !limited {
 						if len(got) == 0 {
-							t.Fatalf("no certificate is found: %v", warnings(r))
+							t.Fatalf("no certificate is found: %v", warningsByObject(r))
 						}
 						return
 					}
 					if len(got) > 0 {
 						t.Fatalf("without a certificate of an allowed CA: %v; another CA issued %s", got, foreign)
 					}
-					own := r.issuedBy(allowed, "shop.example.com")
-					r.during(12 * time.Hour)
+					own := r.requestPrivateCertificate(allowed, "shop.example.com")
+					r.advanceTime(12 * time.Hour)
 					if d := cmp.Diff([]string{own}, r.certificatesOn(443)); d != "" {
-						t.Errorf("certificates (-want +got):\n%s\n%v", d, warnings(r))
+						t.Errorf("certificates (-want +got):\n%s\n%v", d, warningsByObject(r))
 					}
 				})
 			})
@@ -150,7 +150,7 @@ func TestDisableRestrictedSGRules(t *testing.T) {
 		docs           []string
 		exact, allOpen []string
 	}{
-		"Ingress": {[]string{shop, ingressOf("", "/=web")}, []string{"tcp 8080-8080"}, []string{"tcp 0-65535"}},
+		"Ingress": {[]string{shop, webIngress("", "/=web")}, []string{"tcp 8080-8080"}, []string{"tcp 0-65535"}},
 		"ALB Gateway": {[]string{edgeGateway + routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]")},
 			[]string{"tcp 8080-8080"}, []string{"tcp 0-65535"}},
 		"NLB Gateway": {[]string{datagramGateway}, []string{"tcp 8080-8080", "udp 8080-8080"}, []string{"tcp 0-65535", "udp 0-65535"}},
@@ -177,7 +177,7 @@ func TestDisableRestrictedSGRules(t *testing.T) {
 					slices.Sort(out)
 					return out
 				}
-				r.Apply(append(c.docs, pods("web", podAddresses[:2]...))...)
+				r.Apply(append(c.docs, readyPods("web", podAddresses[:2]...))...)
 				for _, step := range []struct {
 					unrestricted bool
 					want         []string
@@ -186,9 +186,9 @@ func TestDisableRestrictedSGRules(t *testing.T) {
 						unrestricted = step.unrestricted
 						r.Start()
 					}
-					r.during(2 * time.Hour)
+					r.advanceTime(2 * time.Hour)
 					if d := cmp.Diff(step.want, open()); d != "" {
-						t.Errorf("unrestricted %v (-want +got):\n%s\n%v", step.unrestricted, d, warnings(r))
+						t.Errorf("unrestricted %v (-want +got):\n%s\n%v", step.unrestricted, d, warningsByObject(r))
 					}
 				}
 			})
@@ -202,24 +202,24 @@ func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", withService("aws-load-balancer-scheme", "internet-facing",
+		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing",
 			"aws-load-balancer-eip-allocations", strings.Join(r.World.EIPs, ",")), onePort))
-		r.during(20 * time.Minute)
+		r.advanceTime(20 * time.Minute)
 		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
 			return aws.ToString(a.AllocationId)
 		}
-		want := inSubnets(slices.Sorted(slices.Values(r.World.Public)), r.World.EIPs)
-		if d := cmp.Diff(want, r.addressesIn(elastic)); d != "" {
-			t.Fatalf("addresses (-want +got):\n%s\n%v", d, warnings(r))
+		want := valuesBySubnet(slices.Sorted(slices.Values(r.World.Public)), r.World.EIPs)
+		if d := cmp.Diff(want, r.addressesBySubnet(elastic)); d != "" {
+			t.Fatalf("addresses (-want +got):\n%s\n%v", d, warningsByObject(r))
 		}
 		r.Emulator.Calls().Reset()
-		r.during(11 * time.Hour)
+		r.advanceTime(11 * time.Hour)
 		r.Start()
-		r.during(time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		r.advanceTime(time.Hour)
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 		}
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Error(w)
 		}
 	})
@@ -238,10 +238,10 @@ spec: {loadBalancerName: Edge-LB}
 `
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("mail", podAddresses[3]), configured+edgeGateway+edgeWithConfiguration+
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("mail", podAddresses[3]), configured+edgeGateway+edgeWithConfiguration+
 			routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
-			ingressOf(annotated("load-balancer-name", "Shop-LB"), "/=web"), exposedService("mail", withService("aws-load-balancer-name", "Mail-LB"), onePort))
-		r.during(time.Hour)
+			webIngress(ingressAnnotations("load-balancer-name", "Shop-LB"), "/=web"), exposedService("mail", serviceAnnotations("aws-load-balancer-name", "Mail-LB"), onePort))
+		r.advanceTime(time.Hour)
 		found, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{})
 		if err != nil {
 			t.Fatal(err)
@@ -254,7 +254,7 @@ spec: {loadBalancerName: Edge-LB}
 			want[map[string]string{"Shop-LB": "Ingress", "Mail-LB": "Service", "Edge-LB": "Gateway"}[*lb.LoadBalancerName]] = strings.ToLower(*lb.DNSName)
 		}
 		if d := cmp.Diff(want, hostsShown(r)); d != "" || len(want) != 3 {
-			t.Errorf("host names (-want +got):\n%s\n%v", d, warnings(r))
+			t.Errorf("host names (-want +got):\n%s\n%v", d, warningsByObject(r))
 		}
 		versions := func() (out []string) {
 			for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway} {
@@ -267,11 +267,11 @@ spec: {loadBalancerName: Edge-LB}
 		before := versions()
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.during(12 * time.Hour)
+		r.advanceTime(12 * time.Hour)
 		if d := cmp.Diff(before, versions()); d != "" {
 			t.Errorf("written again (-before +after):\n%s", d)
 		}
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 		}
 	})

@@ -28,21 +28,21 @@ type fleet struct {
 	// minReady is how long a new pod must have been ready before an old one is deleted.
 	minReady time.Duration
 
-	version  int
-	pods     []*member
-	free     []string
-	serial   int
-	reported map[string]string // last published form by object
+	version       int
+	pods          []*fleetPod
+	freeAddresses []string
+	serial        int
+	published     map[string]string // last published form by object
 }
 
-type member struct {
-	name, ip   string
-	node       int
-	version    int
-	gate       corev1.PodConditionType
-	born       time.Time
-	readySince time.Time
-	leaving    time.Time
+type fleetPod struct {
+	name, ip     string
+	node         int
+	version      int
+	gate         corev1.PodConditionType
+	creationTime time.Time
+	readySince   time.Time
+	deletionTime time.Time
 }
 
 const (
@@ -61,7 +61,7 @@ func slowChecks() emulator.Options {
 
 func newFleet(t *testing.T, r *Harness, size int) *fleet {
 	t.Helper()
-	f := &fleet{r: r, size: size, version: 1, reported: map[string]string{}}
+	f := &fleet{r: r, size: size, version: 1, published: map[string]string{}}
 	for i, base := range []string{"10.0.133.", "10.0.149.", "10.0.165."} {
 		var own []string
 		for n := range 8 {
@@ -70,50 +70,50 @@ func newFleet(t *testing.T, r *Harness, size int) *fleet {
 		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i], own...); err != nil {
 			t.Fatal(err)
 		}
-		f.free = append(f.free, own...)
+		f.freeAddresses = append(f.freeAddresses, own...)
 	}
 	for range size {
-		f.start()
+		f.createPod()
 	}
 	return f
 }
 
-// start creates a pod of the current version.
-func (f *fleet) start() {
-	i := f.serial * 7 % len(f.free)
-	ip := f.free[i]
-	f.free = slices.Delete(slices.Clone(f.free), i, i+1)
+// createPod creates a pod of the current version.
+func (f *fleet) createPod() {
+	i := f.serial * 7 % len(f.freeAddresses)
+	ip := f.freeAddresses[i]
+	f.freeAddresses = slices.Delete(slices.Clone(f.freeAddresses), i, i+1)
 	node := map[string]int{"10.0.133": 0, "10.0.149": 1, "10.0.165": 2}[ip[:strings.LastIndexByte(ip, '.')]]
 	f.serial++
-	f.pods = append(f.pods, &member{name: fmt.Sprintf("web-%d", f.serial), ip: ip, node: node, version: f.version, gate: f.gate, born: time.Now()})
+	f.pods = append(f.pods, &fleetPod{name: fmt.Sprintf("web-%d", f.serial), ip: ip, node: node, version: f.version, gate: f.gate, creationTime: time.Now()})
 }
 
-// alive returns the pods that are not terminating.
-func (f *fleet) alive() []*member {
-	return slices.DeleteFunc(slices.Clone(f.pods), func(m *member) bool { return !m.leaving.IsZero() })
+// remainingPods returns the pods that are not terminating.
+func (f *fleet) remainingPods() []*fleetPod {
+	return slices.DeleteFunc(slices.Clone(f.pods), func(m *fleetPod) bool { return !m.deletionTime.IsZero() })
 }
 
-// rolled reports whether every pod is ready and of the current version.
-func (f *fleet) rolled() bool {
-	return len(f.alive()) == f.size && !slices.ContainsFunc(f.alive(), func(m *member) bool { return m.version != f.version || m.readySince.IsZero() })
+// isRolledOut reports whether every pod is ready and of the current version.
+func (f *fleet) isRolledOut() bool {
+	return len(f.remainingPods()) == f.size && !slices.ContainsFunc(f.remainingPods(), func(m *fleetPod) bool { return m.version != f.version || m.readySince.IsZero() })
 }
 
-// roll is one step of a rolling update, with at most one surge pod and none unavailable.
-func (f *fleet) roll() {
-	alive := f.alive()
+// rollOneStep is one step of a rolling update, with at most one surge pod and none unavailable.
+func (f *fleet) rollOneStep() {
+	alive := f.remainingPods()
 	available := 0
 	for _, m := range alive {
 		if !m.readySince.IsZero() && (m.version < f.version || time.Since(m.readySince) >= f.minReady) {
 			available++
 		}
 	}
-	old := slices.IndexFunc(alive, func(m *member) bool { return m.version < f.version })
+	old := slices.IndexFunc(alive, func(m *fleetPod) bool { return m.version < f.version })
 	switch {
 	case old < 0:
 	case available > f.size:
-		alive[old].leaving = time.Now()
+		alive[old].deletionTime = time.Now()
 	case len(alive) == f.size && available == f.size:
-		f.start()
+		f.createPod()
 	}
 }
 
@@ -130,14 +130,14 @@ func (f *fleet) publish() {
 	}
 	kept := f.pods[:0]
 	for _, m := range f.pods {
-		if !m.leaving.IsZero() && time.Since(m.leaving) >= podTerminationTime {
+		if !m.deletionTime.IsZero() && time.Since(m.deletionTime) >= podTerminationTime {
 			_ = f.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
 			continue
 		}
 		kept = append(kept, m)
 		pod := f.pod(m)
 		f.put(pod)
-		leaving := !m.leaving.IsZero()
+		leaving := !m.deletionTime.IsZero()
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 			Addresses:  []string{m.ip},
 			Conditions: discoveryv1.EndpointConditions{Ready: pointer(!leaving && !m.readySince.IsZero()), Serving: pointer(!m.readySince.IsZero()), Terminating: &leaving},
@@ -152,30 +152,30 @@ func (f *fleet) publish() {
 func (f *fleet) put(obj cluster.Object) {
 	f.r.T.Helper()
 	key, text := obj.GetName(), fmt.Sprintf("%+v", obj)
-	if f.reported[key] == text {
+	if f.published[key] == text {
 		return
 	}
-	f.reported[key] = text
+	f.published[key] = text
 	if err := f.r.Store.Put(obj); err != nil {
 		f.r.T.Fatal(err)
 	}
 }
 
 // pod returns the Pod of a member, with the conditions that the controller has set.
-func (f *fleet) pod(m *member) *corev1.Pod {
+func (f *fleet) pod(m *fleetPod) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.name, Namespace: "shop", UID: types.UID(m.name), Labels: map[string]string{"app": "web"},
-			CreationTimestamp: metav1.NewTime(m.born.Truncate(time.Second)),
+			CreationTimestamp: metav1.NewTime(m.creationTime.Truncate(time.Second)),
 		},
 		Spec:   corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", m.node), Containers: []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: m.ip, PodIPs: []corev1.PodIP{{IP: m.ip}}},
 	}
-	if !m.leaving.IsZero() {
-		at := metav1.NewTime(m.leaving)
+	if !m.deletionTime.IsZero() {
+		at := metav1.NewTime(m.deletionTime)
 		p.DeletionTimestamp = &at
 	}
-	running := time.Since(m.born) >= containerStartTime
+	running := time.Since(m.creationTime) >= containerStartTime
 	ready := running
 	set := func(t corev1.PodConditionType, on bool) {
 		s := corev1.ConditionFalse
@@ -186,7 +186,7 @@ func (f *fleet) pod(m *member) *corev1.Pod {
 	}
 	if m.gate != "" {
 		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: m.gate}}
-		shown, ok := f.gateOf(m)
+		shown, ok := f.gateCondition(m)
 		if ok {
 			p.Status.Conditions = append(p.Status.Conditions, shown)
 		}
@@ -203,8 +203,8 @@ func (f *fleet) pod(m *member) *corev1.Pod {
 	return p
 }
 
-// gateOf returns the condition of the stored pod for its readiness gate.
-func (f *fleet) gateOf(m *member) (corev1.PodCondition, bool) {
+// gateCondition returns the condition of the stored pod for its readiness gate.
+func (f *fleet) gateCondition(m *fleetPod) (corev1.PodCondition, bool) {
 	obj, err := f.r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
 	if err != nil {
 		f.r.T.Fatal(err)
@@ -219,8 +219,8 @@ func (f *fleet) gateOf(m *member) (corev1.PodCondition, bool) {
 	return corev1.PodCondition{}, false
 }
 
-// live advances the simulation until the condition holds or the limit is reached.
-func (f *fleet) live(limit time.Duration, each func(), done func() bool) bool {
+// runUntil advances the simulation until the condition holds or the limit is reached.
+func (f *fleet) runUntil(limit time.Duration, each func(), done func() bool) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		f.publish()
 		each()
@@ -236,27 +236,27 @@ func (f *fleet) live(limit time.Duration, each func(), done func() bool) bool {
 	return false
 }
 
-// watcher checks a target group after every call to AWS.
-type watcher struct {
-	r    *Harness
-	ever map[string]bool // was healthy at some time
-	bad  []string
-	// least is the minimum number of targets after that number was first reached.
-	least int
-	// compared reports whether there must always be a target that has been healthy at some time.
-	compared bool
+// targetWatcher checks a target group after every call to AWS.
+type targetWatcher struct {
+	r           *Harness
+	everHealthy map[string]bool // was healthy at some time
+	violations  []string
+	// minTargets is the minimum number of targets after that number was first reached.
+	minTargets int
+	// needsHealthyTarget reports whether there must always be a target that has been healthy at some time.
+	needsHealthyTarget bool
 }
 
-func (r *Harness) watchTargets(least int, compared bool) *watcher {
-	w := &watcher{r: r, ever: map[string]bool{}, least: least, compared: compared}
+func (r *Harness) watchTargets(least int, compared bool) *targetWatcher {
+	w := &targetWatcher{r: r, everHealthy: map[string]bool{}, minTargets: least, needsHealthyTarget: compared}
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-		return fault.Action{After: func() { w.look(c.Operation) }}
+		return fault.Action{After: func() { w.checkTargets(c.Operation) }}
 	})
 	return w
 }
 
-// active returns the health of the targets that are not draining.
-func (r *Harness) active() map[string]string {
+// activeTargetHealth returns the health of the targets that are not draining.
+func (r *Harness) activeTargetHealth() map[string]string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -267,7 +267,7 @@ func (r *Harness) active() map[string]string {
 			continue
 		}
 		for _, t := range g.Targets {
-			if !t.Draining() {
+			if !t.IsDraining() {
 				out[t.ID] = string(p.TargetHealth(g, t, time.Now()).State)
 			}
 		}
@@ -275,25 +275,25 @@ func (r *Harness) active() map[string]string {
 	return out
 }
 
-func (w *watcher) look(why string) {
-	active := w.r.active()
+func (w *targetWatcher) checkTargets(why string) {
+	active := w.r.activeTargetHealth()
 	proven := 0
 	for id, state := range active {
 		if state == "healthy" {
-			w.ever[id] = true
+			w.everHealthy[id] = true
 		}
-		if w.ever[id] {
+		if w.everHealthy[id] {
 			proven++
 		}
 	}
-	if len(w.ever) < w.least {
+	if len(w.everHealthy) < w.minTargets {
 		return // not complete yet
 	}
-	if w.compared && proven == 0 {
-		w.bad = append(w.bad, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))
+	if w.needsHealthyTarget && proven == 0 {
+		w.violations = append(w.violations, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))
 	}
-	if len(active) < w.least {
-		w.bad = append(w.bad, fmt.Sprintf("%s: only %d targets are left: %v", why, len(active), active))
+	if len(active) < w.minTargets {
+		w.violations = append(w.violations, fmt.Sprintf("%s: only %d targets are left: %v", why, len(active), active))
 	}
 }
 

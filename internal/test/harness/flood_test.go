@@ -84,9 +84,9 @@ func TestRepeatedFaultIsReportedOnce(t *testing.T) {
 				edited := func(doc string) string { // the same Ingress, by UID
 					return strings.Replace(doc, "name: web\n", "name: web\n  uid: web-1\n", 1)
 				}
-				r.Apply(shop, pods("web", podAddresses[0]), edited(ingressOf("", "/=web")))
+				r.Apply(shop, readyPods("web", podAddresses[0]), edited(webIngress("", "/=web")))
 				r.Settle(10 * time.Minute)
-				r.Apply(edited(ingressOf(c.annotations, c.paths...)))
+				r.Apply(edited(webIngress(c.annotations, c.paths...)))
 				r.Settle(10 * time.Minute)
 				first := len(r.Store.All("Event"))
 				for range 50 {

@@ -18,20 +18,20 @@ func settingsInOrder(r *Harness) map[string]string {
 	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
 	all := map[string]string{
 		"plain":             "",
-		"secure":            annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example),
-		"other certificate": annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app),
-		"two certificates":  annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app+","+example),
-		"authenticated": annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example, "auth-type", "cognito", "auth-idp-cognito",
+		"secure":            ingressAnnotations("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example),
+		"other certificate": ingressAnnotations("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app),
+		"two certificates":  ingressAnnotations("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app+","+example),
+		"authenticated": ingressAnnotations("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example, "auth-type", "cognito", "auth-idp-cognito",
 			`{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/us-west-2_x","userPoolClientID":"c","userPoolDomain":"d"}`),
-		"redirected":     annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", example, "ssl-redirect", "443"),
-		"public":         annotated("scheme", "internet-facing"),
-		"groups given":   annotated("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true"),
-		"other protocol": annotated("backend-protocol-version", "GRPC", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", example),
-		"other check":    annotated("healthcheck-port", "9090"),
+		"redirected":     ingressAnnotations("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", example, "ssl-redirect", "443"),
+		"public":         ingressAnnotations("scheme", "internet-facing"),
+		"groups given":   ingressAnnotations("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true"),
+		"other protocol": ingressAnnotations("backend-protocol-version", "GRPC", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", example),
+		"other check":    ingressAnnotations("healthcheck-port", "9090"),
 	}
 	for name, w := range all {
 		if !strings.Contains(w, "/scheme:") {
-			all[name] = w + annotated("scheme", "internal") // an unset scheme keeps its live value
+			all[name] = w + ingressAnnotations("scheme", "internal") // an unset scheme keeps its live value
 		}
 	}
 	return all
@@ -43,18 +43,18 @@ func TestResultDoesNotDependOnThePreviousState(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Harness, name string) {
 		t.Helper()
-		r.Apply(ingressOf(settingsInOrder(r)[name], "/=web"))
+		r.Apply(webIngress(settingsInOrder(r)[name], "/=web"))
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Errorf("%s: still failing: %v", name, failed)
 		}
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Errorf("%s: %v", name, w)
 		}
 	}
 	start := func(t *testing.T, names ...string) []string {
 		t.Helper()
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...))
 		for _, n := range names {
 			apply(t, r, n)
 		}

@@ -16,13 +16,13 @@ import (
 // names of another tenant's does not prevent their creation. Computed names are predictable.
 func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
-	edge := naming.LoadBalancer(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
+	edge := naming.LoadBalancerName(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
 	for what, c := range map[string]struct {
 		name  string
 		taken int
 	}{
 		"load balancer":     {edge, 1},
-		"frontend NLB":      {naming.FrontendNLB(edge), 1},
+		"frontend NLB":      {naming.FrontendNLBName(edge), 1},
 		"its first 6 names": {edge, 6},
 		"its first 8 names": {edge, 8},
 	} {
@@ -30,19 +30,19 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), teamShop)
 				for n := 1; n <= c.taken; n++ {
 					r.Apply(ingressInNamespace("team", fmt.Sprintf("thief-%d", n), "alb", fmt.Sprintf("t%d.example.com", n), "", "load-balancer-name", naming.Alternative(c.name, n)))
 				}
 				awaitSettled(t, r)
 				taken := stateOfKinds(r, "load-balancer")
-				r.Apply(victims(r, "alb", "group.name", "edge", "enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge", "enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal")...)
 				awaitSettled(t, r)
 				if n := len(stateOfKinds(r, "load-balancer")); n != c.taken+2 {
-					t.Errorf("%d load balancers: %s\n%q", n, stateOfKinds(r, "load-balancer"), warnings(r))
+					t.Errorf("%d load balancers: %s\n%q", n, stateOfKinds(r, "load-balancer"), warningsByObject(r))
 				}
 				// A run tries a few names, so that further occupied names are reported between runs.
-				if got := warnings(r); len(got) > 0 && c.taken == 1 {
+				if got := warningsByObject(r); len(got) > 0 && c.taken == 1 {
 					t.Errorf("warnings: %q", got)
 				}
 				for _, lb := range taken {
@@ -51,7 +51,7 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 					}
 				}
 				r.Emulator.Calls().Reset()
-				r.during(6 * time.Hour)
+				r.advanceTime(6 * time.Hour)
 				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > 0 {
 					t.Errorf("%d calls to create a load balancer after all were made", n)
 				}
@@ -65,35 +65,35 @@ func TestOccupiedLoadBalancerNameDoesNotBlockOthers(t *testing.T) {
 func TestOccupiedTargetGroupNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
-		victim := routeOfNamespace("HTTPRoute", "shop", "shop", 2025, toEdge, "shop.example.com")
-		r := ownedWorld(t, open, victim)
+		open := strings.Replace(ownedALBGateway, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
+		victim := routeOfNamespace("HTTPRoute", "shop", "shop", 2025, edgeParentRef, "shop.example.com")
+		r := harnessWithOwnedGateways(t, open, victim)
 		name := ""
-		for _, arn := range forwardsOn(80, "shop.example.com")(r) {
+		for _, arn := range targetGroupsForHost(80, "shop.example.com")(r) {
 			name = strings.Split(arn, "/")[1]
 		}
 		if name == "" {
 			t.Fatal("the victim's route is not served")
 		}
-		r.drop("HTTPRoute", "shop", "shop")
-		r.during(30 * time.Minute)
-		r.Apply(routeOfNamespace("HTTPRoute", "evil", "evil", 2020, toEdge, "evil.example.com"), `
+		r.deleteObject("HTTPRoute", "shop", "shop")
+		r.advanceTime(30 * time.Minute)
+		r.Apply(routeOfNamespace("HTTPRoute", "evil", "evil", 2020, edgeParentRef, "evil.example.com"), `
 apiVersion: gateway.k8s.aws/v1
 kind: TargetGroupConfiguration
 metadata: {name: web, namespace: evil}
 spec: {targetReference: {name: web}, defaultConfiguration: {targetGroupName: `+name+`}}
 `)
-		r.during(30 * time.Minute)
-		if !slices.ContainsFunc(forwardsOn(80, "evil.example.com")(r), func(arn string) bool { return strings.Contains(arn, "/"+name+"/") }) {
+		r.advanceTime(30 * time.Minute)
+		if !slices.ContainsFunc(targetGroupsForHost(80, "evil.example.com")(r), func(arn string) bool { return strings.Contains(arn, "/"+name+"/") }) {
 			t.Fatalf("the other's target group is not named %s", name)
 		}
 		r.Apply(victim)
-		r.during(30 * time.Minute)
-		arns := forwardsOn(80, "shop.example.com")(r)
+		r.advanceTime(30 * time.Minute)
+		arns := targetGroupsForHost(80, "shop.example.com")(r)
 		if len(arns) == 0 {
-			t.Fatalf("the victim's route is not served\n%q", warnings(r))
+			t.Fatalf("the victim's route is not served\n%q", warningsByObject(r))
 		}
-		if got := registered(t, r, Account, arns[0]); got != podAddresses[0] {
+		if got := activeTargets(t, r, Account, arns[0]); got != podAddresses[0] {
 			t.Errorf("requests of the victim go to %s", got)
 		}
 	})

@@ -31,7 +31,7 @@ func nlbForwards(r *Harness) []string {
 		to := "nothing"
 		for _, a := range p.ELB.Rules[l.DefaultRule].Actions {
 			for _, t := range p.ELB.TargetGroups[*a.ForwardConfig.TargetGroups[0].TargetGroupArn].Targets {
-				if alb := p.ELB.LoadBalancers[t.ID]; alb != nil && !t.Draining() {
+				if alb := p.ELB.LoadBalancers[t.ID]; alb != nil && !t.IsDraining() {
 					to = fmt.Sprintf("%s:%d", alb.Scheme, t.Port)
 				}
 			}
@@ -49,7 +49,7 @@ func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		r.Apply(objects...)
 		for range 5 {
 			failed := r.Settle(30 * time.Minute)
-			if !r.Dead() {
+			if !r.IsDead() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -60,12 +60,12 @@ func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		states = append(states, nlbForwards(r))
 	}
 	on := []string{"enable-frontend-nlb", "true"}
-	act(shop, pods("web", podAddresses[:3]...), ingressOf(annotated(on...), "/=web"))
-	act(ingressOf(annotated(append(on, "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`, "frontend-nlb-listener-port-mapping", "80=8080,81=80")...), "/=web"))
-	act(ingressOf(annotated(append(on, "scheme", "internet-facing")...), "/=web"))
-	act(ingressOf(annotated(append(on, "scheme", "internet-facing", "frontend-nlb-scheme", "internet-facing")...), "/=web"))
-	act(ingressOf("", "/=web"))
-	act(ingressOf(annotated(append(on, "scheme", "internal")...), "/=web"))
+	act(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations(on...), "/=web"))
+	act(webIngress(ingressAnnotations(append(on, "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`, "frontend-nlb-listener-port-mapping", "80=8080,81=80")...), "/=web"))
+	act(webIngress(ingressAnnotations(append(on, "scheme", "internet-facing")...), "/=web"))
+	act(webIngress(ingressAnnotations(append(on, "scheme", "internet-facing", "frontend-nlb-scheme", "internet-facing")...), "/=web"))
+	act(webIngress("", "/=web"))
+	act(webIngress(ingressAnnotations(append(on, "scheme", "internal")...), "/=web"))
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("enable-frontend-nlb", "true"), "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("enable-frontend-nlb", "true"), "/=web"))
 		awaitSettled(t, r)
 		entries := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress).Status.LoadBalancer.Ingress
 		if len(entries) != 2 || !strings.Contains(entries[1].Hostname, "-nlb-") || len(entries[1].Ports) > 0 {
@@ -115,7 +115,7 @@ func TestFrontendNLBIsInStatusAndUnchangedAfterwards(t *testing.T) {
 		}
 		r.Start()
 		awaitSettled(t, r)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("a restart made mutating calls: %v", r.Emulator.Calls().Counts())
 		}
 	})
@@ -129,7 +129,7 @@ func TestFrontendNLBLifecycleWithFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		frontendLifecycle(t, r)
-		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 	})
 	t.Logf("%d calls, %d of them mutating", calls, mutations)
 	try := func(n int, what string, hook func(r *Harness) fault.Hook) {

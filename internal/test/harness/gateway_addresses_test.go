@@ -48,8 +48,8 @@ spec:
 ---
 `
 
-// addressed returns the LoadBalancerConfiguration of the Gateway with the given entries of loadBalancerSubnets.
-func addressed(spec string, entries ...string) string {
+// configurationWithSubnets returns the LoadBalancerConfiguration of the Gateway with the given entries of loadBalancerSubnets.
+func configurationWithSubnets(spec string, entries ...string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -70,8 +70,8 @@ func entries(field string, values ...string) []string {
 	return out
 }
 
-// addressesIn returns the addresses of the only load balancer by subnet.
-func (r *Harness) addressesIn(of func(types.AvailabilityZone, types.LoadBalancerAddress) string) map[string]string {
+// addressesBySubnet returns the addresses of the only load balancer by subnet.
+func (r *Harness) addressesBySubnet(of func(types.AvailabilityZone, types.LoadBalancerAddress) string) map[string]string {
 	r.T.Helper()
 	found, err := elasticloadbalancingv2.NewFromConfig(AWSConfig(r.Emulator)).DescribeLoadBalancers(r.T.Context(), &elasticloadbalancingv2.DescribeLoadBalancersInput{})
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *Harness) addressesIn(of func(types.AvailabilityZone, types.LoadBalancer
 	return out
 }
 
-// inSubnets returns a map of subnets to values.
-func inSubnets(subnets, values []string) map[string]string {
+// valuesBySubnet returns a map of subnets to values.
+func valuesBySubnet(subnets, values []string) map[string]string {
 	out := map[string]string{}
 	for i, s := range subnets {
 		out[s] = values[i]
@@ -204,23 +204,23 @@ func TestGatewayAddressesInDiscoveredSubnets(t *testing.T) {
 					if c.want != nil {
 						want = c.want
 					}
-					r.Apply(addressedGateway, addressed(spec, entries(c.field, c.value(r, subnets)...)...), pods("web", podAddresses[:2]...))
-					r.during(20 * time.Minute)
-					if d := cmp.Diff(inSubnets(subnets, want(r, subnets)), r.addressesIn(c.has)); d != "" {
+					r.Apply(addressedGateway, configurationWithSubnets(spec, entries(c.field, c.value(r, subnets)...)...), readyPods("web", podAddresses[:2]...))
+					r.advanceTime(20 * time.Minute)
+					if d := cmp.Diff(valuesBySubnet(subnets, want(r, subnets)), r.addressesBySubnet(c.has)); d != "" {
 						t.Fatalf("addresses (-want +got):\n%s\n%v", d, r.Store.All("Gateway"))
 					}
 					r.Emulator.Calls().Reset()
-					r.during(11 * time.Hour)
+					r.advanceTime(11 * time.Hour)
 					r.Start()
-					r.during(time.Hour)
-					if n := r.Emulator.Calls().Mutating(); n > 0 {
+					r.advanceTime(time.Hour)
+					if n := r.Emulator.Calls().CountMutating(); n > 0 {
 						t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 					}
-					if warnedOf(r, "front", "address") {
+					if hasWarning(r, "front", "address") {
 						t.Errorf("a warning of addresses: %v", r.Store.All("Event"))
 					}
-					r.drop("Gateway", "shop", "front")
-					r.during(30 * time.Minute)
+					r.deleteObject("Gateway", "shop", "front")
+					r.advanceTime(30 * time.Minute)
 					if d := cmp.Diff(none, r.State()); d != "" {
 						t.Errorf("left behind (-before +after):\n%s", d)
 					}
@@ -242,17 +242,17 @@ func TestNewSubnetGetsFreeElasticIP(t *testing.T) {
 		subnets := slices.Sorted(slices.Values(r.World.Public))
 		const selected = "scheme: internet-facing\n  loadBalancerSubnetsSelector: {tier: [front]}"
 		r.tagSubnets(subnets[1:]...)
-		r.Apply(addressedGateway, addressed(selected, entries("eipAllocation", r.World.EIPs[:2]...)...), pods("web", podAddresses[:2]...))
-		r.during(20 * time.Minute)
-		want := inSubnets(subnets[1:], r.World.EIPs)
-		if d := cmp.Diff(want, r.addressesIn(elastic)); d != "" {
+		r.Apply(addressedGateway, configurationWithSubnets(selected, entries("eipAllocation", r.World.EIPs[:2]...)...), readyPods("web", podAddresses[:2]...))
+		r.advanceTime(20 * time.Minute)
+		want := valuesBySubnet(subnets[1:], r.World.EIPs)
+		if d := cmp.Diff(want, r.addressesBySubnet(elastic)); d != "" {
 			t.Fatalf("at first (-want +got):\n%s", d)
 		}
 		r.tagSubnets(subnets[0])
-		r.Apply(addressed(selected, entries("eipAllocation", r.World.EIPs...)...))
-		r.during(30 * time.Minute)
+		r.Apply(configurationWithSubnets(selected, entries("eipAllocation", r.World.EIPs...)...))
+		r.advanceTime(30 * time.Minute)
 		maps.Copy(want, map[string]string{subnets[0]: r.World.EIPs[2]})
-		if d := cmp.Diff(want, r.addressesIn(elastic)); d != "" {
+		if d := cmp.Diff(want, r.addressesBySubnet(elastic)); d != "" {
 			t.Errorf("with another subnet (-want +got):\n%s", d)
 		}
 	})

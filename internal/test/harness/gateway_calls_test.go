@@ -20,9 +20,9 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayReasons are the reasons for calls that a Gateway's ALB needs in addition to those of a Service or for
+// gatewayCallReasons are the reasons for calls that a Gateway's ALB needs in addition to those of a Service or for
 // another reason, with the minimum for a Gateway and for each of its routes.
-var gatewayReasons = map[string]struct {
+var gatewayCallReasons = map[string]struct {
 	floor, route int
 	why          string
 }{
@@ -38,19 +38,19 @@ var gatewayReasons = map[string]struct {
 
 // gatewayCallReason returns the reason for a call.
 func gatewayCallReason(op string) string {
-	if r, ok := gatewayReasons[op]; ok {
+	if r, ok := gatewayCallReasons[op]; ok {
 		return r.why
 	}
 	return callReasons[op].why
 }
 
-// gatewayNumber returns Gateway i.
-func gatewayNumber(i int) string {
+// numberedGateway returns Gateway i.
+func numberedGateway(i int) string {
 	return strings.NewReplacer("name: edge", fmt.Sprintf("name: edge%d", i), "33333333-0000-4000-8000-000000000001", fmt.Sprintf("uid-edge%d", i)).Replace(edgeGateway)
 }
 
-// routeNumber returns route j of Gateway i, for one path of its own host.
-func routeNumber(i, j int, path string) string {
+// numberedRoute returns route j of Gateway i, for one path of its own host.
+func numberedRoute(i, j int, path string) string {
 	name := fmt.Sprintf("r%d-%d", i, j)
 	rule := fmt.Sprintf("backendRefs: [{name: %s, port: 80}]", name)
 	return strings.NewReplacer("name: edge}", fmt.Sprintf("name: edge%d}", i), "value: /}", "value: "+path+"}").Replace(routeOf(name, name+".example.com", rule))
@@ -61,7 +61,7 @@ func applyGateways(t *testing.T, r *Harness, n, routes int) {
 	t.Helper()
 	var addresses []string
 	for i := range n * routes {
-		addresses = append(addresses, address(i))
+		addresses = append(addresses, podAddress(i))
 	}
 	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], addresses...); err != nil {
 		t.Fatal(err)
@@ -74,21 +74,21 @@ apiVersion: v1
 kind: Service
 metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
 spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
-`, name), pods(name, address(i*routes+j)))
+`, name), readyPods(name, podAddress(i*routes+j)))
 		}
 	}
 	r.Emulator.Calls().Reset()
 	for i := range n {
-		docs := gatewayNumber(i)
+		docs := numberedGateway(i)
 		for j := range routes {
-			docs += routeNumber(i, j, "/")
+			docs += numberedRoute(i, j, "/")
 		}
 		r.Apply(docs)
 	}
 }
 
-// countedGateways returns options of a harness that counts status writes.
-func countedGateways(writes *statusWrites) Options {
+// countingOptions returns options of a harness that counts status writes.
+func countingOptions(writes *statusWrites) Options {
 	return Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 		API:     func(api kube.API) kube.API { writes.API = api; return writes },
@@ -98,20 +98,20 @@ func countedGateways(writes *statusWrites) Options {
 // TestGatewayCalls counts the AWS calls for Gateways and their routes, with the reason for each call.
 func TestGatewayCalls(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ gateways, routes int }{{1, 10}, {size(50, 12), 2}} {
+	for _, c := range []struct{ gateways, routes int }{{1, 10}, {measurementSize(50, 12), 2}} {
 		t.Run(fmt.Sprintf("%d Gateways with %d routes", c.gateways, c.routes), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { gatewayCalls(t, c.gateways, c.routes) })
+			synctest.Test(t, func(t *testing.T) { checkGatewayCalls(t, c.gateways, c.routes) })
 		})
 	}
 }
 
-func gatewayCalls(t *testing.T, n, routes int) {
+func checkGatewayCalls(t *testing.T, n, routes int) {
 	floor := 0
-	for _, r := range gatewayReasons {
+	for _, r := range gatewayCallReasons {
 		floor += r.floor + routes*r.route
 	}
 	writes := &statusWrites{}
-	r := New(t, countedGateways(writes))
+	r := New(t, countingOptions(writes))
 	calls := r.Emulator.Calls()
 	applyGateways(t, r, n, routes)
 	if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
@@ -124,7 +124,7 @@ func gatewayCalls(t *testing.T, n, routes int) {
 		}
 	}
 	each := float64(calls.Total()) / float64(n)
-	t.Logf("BENCH %d Gateways with %d routes created together: %.1f calls for each, of which %.1f change something; floor %d; %.1f status writes for each", n, routes, each, float64(calls.Mutating())/float64(n), floor, float64(writes.n)/float64(n))
+	t.Logf("BENCH %d Gateways with %d routes created together: %.1f calls for each, of which %.1f change something; floor %d; %.1f status writes for each", n, routes, each, float64(calls.CountMutating())/float64(n), floor, float64(writes.n)/float64(n))
 	if limit := float64(floor + 3); n > 1 && each > limit {
 		t.Errorf("creation takes %.1f calls for each Gateway, the budget is %.0f", each, limit)
 	}
@@ -143,19 +143,19 @@ func gatewayCalls(t *testing.T, n, routes int) {
 		budget    int // maximum of mutating calls
 	}{
 		// The rule, and the target group that is created or deleted with its one target.
-		{"becomes a redirect", strings.Replace(routeNumber(0, 1, "/"), "backendRefs: [{name: r0-1, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]", 1), 3},
-		{"gets its backend back", routeNumber(0, 1, "/"), 3},
+		{"becomes a redirect", strings.Replace(numberedRoute(0, 1, "/"), "backendRefs: [{name: r0-1, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]", 1), 3},
+		{"gets its backend back", numberedRoute(0, 1, "/"), 3},
 		// A longer path has a higher priority: the new rule is created before the old one is deleted, and other rules
 		// move.
-		{"gets a longer path", routeNumber(0, 1, "/edited"), 4},
+		{"gets a longer path", numberedRoute(0, 1, "/edited"), 4},
 	} {
 		calls.Reset()
 		writes.n = 0
 		r.Apply(e.doc)
 		r.Settle(10 * time.Minute)
 		logCalls(t, r, e.what, 1)
-		t.Logf("BENCH one route of %d %s: %d calls, of which %d change something, budget %d; %d status writes", routes, e.what, calls.Total(), calls.Mutating(), e.budget, writes.n)
-		if m := calls.Mutating(); m > e.budget {
+		t.Logf("BENCH one route of %d %s: %d calls, of which %d change something, budget %d; %d status writes", routes, e.what, calls.Total(), calls.CountMutating(), e.budget, writes.n)
+		if m := calls.CountMutating(); m > e.budget {
 			t.Errorf("a route that %s takes %d changes: %v", e.what, m, calls.Counts())
 		}
 		if writes.n > 1 {
@@ -167,11 +167,11 @@ func gatewayCalls(t *testing.T, n, routes int) {
 // TestGatewayRestart counts the calls of a restart with many unchanged Gateways.
 func TestGatewayRestart(t *testing.T) {
 	t.Parallel()
-	n := size(300, 40)
+	n := measurementSize(300, 40)
 	synctest.Test(t, func(t *testing.T) {
 		writes := &statusWrites{}
 		free := true
-		opt := countedGateways(writes)
+		opt := countingOptions(writes)
 		opt.Checkpoints, opt.Workers = true, 3
 		opt.Cloud = func(c *cloud.Config) {
 			if free {
@@ -185,9 +185,9 @@ func TestGatewayRestart(t *testing.T) {
 		}
 		r.Emulator.Store().Unlock()
 		applyGateways(t, r, n, 1)
-		r.rest(15 * time.Minute)
+		r.runFor(15 * time.Minute)
 		free = false
-		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 		calls := r.Emulator.Calls()
 		calls.Reset()
@@ -197,9 +197,9 @@ func TestGatewayRestart(t *testing.T) {
 		first := calls.Total()
 		time.Sleep(45 * time.Minute)
 		logCalls(t, r, "a restart, with all comparisons of its first 46 minutes", n)
-		t.Logf("BENCH restart over %d Gateways: %d calls in the first minute, %d in 46 minutes, of which %d change something; %d status writes, goal 0", n, first, calls.Total(), calls.Mutating(), writes.n)
-		if calls.Mutating() > 0 || writes.n > 0 {
-			t.Errorf("a restart makes %d mutating calls and %d status writes", calls.Mutating(), writes.n)
+		t.Logf("BENCH restart over %d Gateways: %d calls in the first minute, %d in 46 minutes, of which %d change something; %d status writes, goal 0", n, first, calls.Total(), calls.CountMutating(), writes.n)
+		if calls.CountMutating() > 0 || writes.n > 0 {
+			t.Errorf("a restart makes %d mutating calls and %d status writes", calls.CountMutating(), writes.n)
 		}
 		if looked := calls.Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
 			t.Errorf("only %d of %d load balancers were compared", looked, n)
@@ -214,10 +214,10 @@ func TestGatewayWithManyRoutes(t *testing.T) {
 		t.Parallel() // measured CPU time is that of the whole process
 	}
 	const rules = 100
-	n := size(1000, 150)
+	n := measurementSize(1000, 150)
 	synctest.Test(t, func(t *testing.T) {
 		writes := &statusWrites{}
-		r := New(t, countedGateways(writes))
+		r := New(t, countingOptions(writes))
 		docs := edgeGateway
 		for i := range n {
 			docs += routeOf(fmt.Sprintf("route-%04d", i), fmt.Sprintf("h%04d.example.com", i), "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]")
@@ -226,9 +226,9 @@ func TestGatewayWithManyRoutes(t *testing.T) {
 		calls := r.Emulator.Calls()
 		calls.Reset()
 		runtime.GC()
-		start := cpuTime(t, ofProcess)
+		start := cpuTime(t, usageOfProcess)
 		r.Settle(20 * time.Minute)
-		used := cpuTime(t, ofProcess) - start
+		used := cpuTime(t, usageOfProcess) - start
 		logCalls(t, r, "creation", n)
 		v := cluster.NewView(r.Store)
 		refused := 0
@@ -240,17 +240,17 @@ func TestGatewayWithManyRoutes(t *testing.T) {
 			}
 		}
 		served := len(liveRules(r, 80))
-		t.Logf("BENCH %d routes on one Gateway with a quota of %d rules: %d served, %d say that the quota is reached; %d calls, of which %d change something; %d status writes; %v of CPU with the emulator", n, rules, served, refused, calls.Total(), calls.Mutating(), writes.n, used.Round(time.Millisecond))
+		t.Logf("BENCH %d routes on one Gateway with a quota of %d rules: %d served, %d say that the quota is reached; %d calls, of which %d change something; %d status writes; %v of CPU with the emulator", n, rules, served, refused, calls.Total(), calls.CountMutating(), writes.n, used.Round(time.Millisecond))
 		if served != rules || refused != n-rules {
 			t.Errorf("%d routes are served and %d say that they are not, want %d and %d", served, refused, rules, n-rules)
 		}
 
 		calls.Reset()
 		writes.n = 0
-		start = cpuTime(t, ofProcess)
+		start = cpuTime(t, usageOfProcess)
 		r.process.listAll()
 		r.Settle(time.Second)
-		t.Logf("BENCH a pass over %d routes of one Gateway without change: %d calls, %d status writes, goal 0 of both; %v of CPU", n, calls.Total(), writes.n, (cpuTime(t, ofProcess) - start).Round(time.Millisecond))
+		t.Logf("BENCH a pass over %d routes of one Gateway without change: %d calls, %d status writes, goal 0 of both; %v of CPU", n, calls.Total(), writes.n, (cpuTime(t, usageOfProcess) - start).Round(time.Millisecond))
 		if calls.Total() > 0 || writes.n > 0 {
 			t.Errorf("a pass without change takes %d calls, %v, and %d status writes", calls.Total(), calls.Counts(), writes.n)
 		}

@@ -83,15 +83,15 @@ func TestGatewayForwardsToAnotherGateway(t *testing.T) {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 		}
-		r.Apply(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + pods("web", "10.0.132.1") + "---" +
+		r.Apply(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + readyPods("web", "10.0.132.1") + "---" +
 			routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainedGateways)
 		leads("without a grant")
 		r.Apply(chainGrant)
 		leads("with a grant", "internal:8000 to internal:80")
-		before := r.Emulator.Calls().Mutating()
+		before := r.Emulator.Calls().CountMutating()
 		r.Start()
 		leads("after a restart", "internal:8000 to internal:80")
-		if n := r.Emulator.Calls().Mutating() - before; n > 0 {
+		if n := r.Emulator.Calls().CountMutating() - before; n > 0 {
 			t.Errorf("%d calls changed something after a restart", n)
 		}
 		r.Apply(edgeScheme("internet-facing"))

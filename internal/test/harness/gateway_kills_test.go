@@ -47,7 +47,7 @@ func TestGatewaysSurviveKillAtAnyCall(t *testing.T) {
 	var want []string
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
-		want = edgeLifecycle(t, func(c fault.Call) fault.Action { count(c, &calls); return fault.Action{} }, nil)
+		want = edgeLifecycle(t, func(c fault.Call) fault.Action { countMutation(c, &calls); return fault.Action{} }, nil)
 	})
 	if calls < 20 {
 		t.Fatalf("the lifecycle of the Gateway takes %d calls only", calls)
@@ -63,16 +63,16 @@ func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	if with != nil {
 		with(r)
 	}
-	r.Apply(pods("web", podAddresses[:3]...))
+	r.Apply(readyPods("web", podAddresses[:3]...))
 	before := r.State()
 	r.Emulator.Faults().SetHook(hook)
 	for _, doc := range gatewayEdits {
 		r.Apply(doc)
-		r.alive(time.Hour)
+		r.settleWithRestarts(time.Hour)
 	}
 	out := append(r.State(), r.edgeConditions())
-	r.drop(cluster.KindGateway, "shop", "edge")
-	r.alive(time.Hour)
+	r.deleteObject(cluster.KindGateway, "shop", "edge")
+	r.settleWithRestarts(time.Hour)
 	if d := cmp.Diff(before, r.State()); d != "" {
 		t.Fatalf("left behind (-before +after):\n%s", d)
 	}

@@ -51,9 +51,9 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: bank, labels: {team: bank}}
 ---
-` + albOwned + nlbOwned
+` + ownedALBGateway + ownedNLBGateway
 
-const albOwned = `
+const ownedALBGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: edge, namespace: infra, uid: 44444444-0000-4000-8000-000000000001, creationTimestamp: "2025-01-01T00:00:00Z"}
@@ -65,7 +65,7 @@ spec:
 ---
 `
 
-const nlbOwned = `
+const ownedNLBGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: net, namespace: infra, uid: 44444444-0000-4000-8000-000000000002, creationTimestamp: "2025-01-01T00:00:00Z"}
@@ -79,15 +79,15 @@ spec:
 ---
 `
 
-// webOf returns Service web of a namespace with one pod.
-func webOf(namespace, address string) string {
+// webServiceOf returns Service web of a namespace with one pod.
+func webServiceOf(namespace, address string) string {
 	return strings.ReplaceAll(fmt.Sprintf(`
 apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: shop}
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 ---%s---
-`, pods("web", address)), "namespace: shop", "namespace: "+namespace)
+`, readyPods("web", address)), "namespace: shop", "namespace: "+namespace)
 }
 
 // routeOfNamespace returns a route of a namespace to its Service web, created in the given year.
@@ -120,9 +120,9 @@ spec:
 `, name, namespace, year, gateway, listener)
 }
 
-// routeReached returns the route that serves a request or connection, as namespace-name, or the backend of an
+// servingRoute returns the route that serves a request or connection, as namespace-name, or the backend of an
 // Ingress, or the type of the response.
-func routeReached(r *Harness, kind string, port int32, host, path string) string {
+func servingRoute(r *Harness, kind string, port int32, host, path string) string {
 	r.T.Helper()
 	s := r.Emulator.Store()
 	s.Lock()
@@ -151,14 +151,14 @@ func routeReached(r *Harness, kind string, port int32, host, path string) string
 		if err != nil {
 			r.T.Fatal(err)
 		}
-		if !rule.IsDefault() && !m.Match(dataplane.Facts{Host: host, Path: path, Method: "GET"}) {
+		if !rule.IsDefault() && !m.Match(dataplane.RequestFacts{Host: host, Path: path, Method: "GET"}) {
 			continue
 		}
-		f, ok := then.Then.(dataplane.Forward)
+		f, ok := then.Action.(dataplane.Forward)
 		if !ok {
-			return fmt.Sprintf("%T", then.Then)
+			return fmt.Sprintf("%T", then.Action)
 		}
-		for k, v := range p.ELB.TargetGroups[f.Groups[0].ARN].Tags {
+		for k, v := range p.ELB.TargetGroups[f.TargetGroups[0].ARN].Tags {
 			switch parts := strings.Split(v, ":"); {
 			case !strings.HasSuffix(k, "/resource"):
 			case len(parts) > 2:
@@ -195,18 +195,18 @@ func listenerSetConflict(r *Harness, namespace, name string) string {
 	return conditionNamed(l.Conditions, "Conflicted").Reason + " " + string(conditionNamed(l.Conditions, "Accepted").Status)
 }
 
-func ownedWorld(t *testing.T, docs ...string) *Harness {
+func harnessWithOwnedGateways(t *testing.T, docs ...string) *Harness {
 	r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
-	r.Apply(ownedGateways, webOf("shop", podAddresses[0]), webOf("evil", podAddresses[1]), webOf("bank", podAddresses[2]))
+	r.Apply(ownedGateways, webServiceOf("shop", podAddresses[0]), webServiceOf("evil", podAddresses[1]), webServiceOf("bank", podAddresses[2]))
 	r.Apply(docs...)
-	r.during(10 * time.Minute)
+	r.advanceTime(10 * time.Minute)
 	return r
 }
 
 const (
-	toEdge = "{name: edge, namespace: infra}"
-	toDB   = "{name: net, namespace: infra, sectionName: db}"
-	toSet  = "{kind: ListenerSet, group: gateway.networking.k8s.io, name: more}"
+	edgeParentRef        = "{name: edge, namespace: infra}"
+	dbParentRef          = "{name: net, namespace: infra, sectionName: db}"
+	listenerSetParentRef = "{kind: ListenerSet, group: gateway.networking.k8s.io, name: more}"
 )
 
 // TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort checks that a ListenerSet that repeats a listener without
@@ -215,25 +215,25 @@ const (
 func TestListenerSetDoesNotWidenAllowedRoutesOfHTTPPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := ownedWorld(t, routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
-		expect(t, "before", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
-		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com, free.example.com"))
-		r.during(10 * time.Minute)
-		expect(t, "the host of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
-		expect(t, "another host of it", "dataplane.FixedResponse", routeReached(r, "application", 80, "free.example.com", "/"))
-		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
+		r := harnessWithOwnedGateways(t, routeOfNamespace("HTTPRoute", "shop", "web", 2025, edgeParentRef, "shop.example.com"))
+		expectEqual(t, "before", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
+		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, listenerSetParentRef, "shop.example.com, free.example.com"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "the host of the Gateway's listener", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
+		expectEqual(t, "another host of it", "dataplane.FixedResponse", servingRoute(r, "application", 80, "free.example.com", "/"))
+		expectEqual(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		// As the Gateway API specifies, it may serve another hostname.
-		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, ""))
-		r.during(10 * time.Minute)
-		expect(t, "the hostname of a ListenerSet", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
+		r.Apply(listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, ""))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "the hostname of a ListenerSet", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
-		r.during(10 * time.Minute)
-		expect(t, "the hostname of a ListenerSet, named by an older one", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "the older ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "the hostname of a ListenerSet, named by an older one", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "the older ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
-		r.during(10 * time.Minute)
-		expect(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "the ListenerSet of the bank", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "the ListenerSet of the bank", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 	})
 }
 
@@ -249,14 +249,14 @@ func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := ownedWorld(t, routeOfNamespace("TCPRoute", "shop", "db", 2025, toDB, ""))
+				r := harnessWithOwnedGateways(t, routeOfNamespace("TCPRoute", "shop", "db", 2025, dbParentRef, ""))
 				before := r.State()
-				r.Apply(listenerSet("evil", "more", 2020, "net", c.listener), routeOfNamespace(c.kind, "evil", "all", 2020, toSet, ""))
-				r.during(10 * time.Minute)
-				expect(t, "connections", "shop-db", routeReached(r, "network", 5432, "", ""))
-				expect(t, "protocol", "TCP", protocolOf(r, 5432))
-				expect(t, "the ListenerSet", c.says, listenerSetConflict(r, "evil", "more"))
-				expect(t, "AWS", strings.Join(before, "\n"), strings.Join(r.State(), "\n"))
+				r.Apply(listenerSet("evil", "more", 2020, "net", c.listener), routeOfNamespace(c.kind, "evil", "all", 2020, listenerSetParentRef, ""))
+				r.advanceTime(10 * time.Minute)
+				expectEqual(t, "connections", "shop-db", servingRoute(r, "network", 5432, "", ""))
+				expectEqual(t, "protocol", "TCP", protocolOf(r, 5432))
+				expectEqual(t, "the ListenerSet", c.says, listenerSetConflict(r, "evil", "more"))
+				expectEqual(t, "AWS", strings.Join(before, "\n"), strings.Join(r.State(), "\n"))
 			})
 		})
 	}
@@ -267,18 +267,18 @@ func TestListenerSetTakesNoPortOfNLB(t *testing.T) {
 func TestListenerSetKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
-		expect(t, "before", "bank-db", routeReached(r, "network", 7000, "", ""))
-		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, ""))
-		r.during(10 * time.Minute)
-		expect(t, "an older one asks for the port", "bank-db", routeReached(r, "network", 7000, "", ""))
-		expect(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
-		expect(t, "the older one", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
-		r.drop(cluster.KindTCPRoute, "bank", "db")
-		r.drop(cluster.KindListenerSet, "bank", "more")
-		r.during(30 * time.Minute)
-		expect(t, "when the first one leaves", "evil-all", routeReached(r, "network", 7000, "", ""))
-		expect(t, "the one that comes next", "NoConflicts True", listenerSetConflict(r, "evil", "more"))
+		r := harnessWithOwnedGateways(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, listenerSetParentRef, ""))
+		expectEqual(t, "before", "bank-db", servingRoute(r, "network", 7000, "", ""))
+		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, listenerSetParentRef, ""))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "an older one asks for the port", "bank-db", servingRoute(r, "network", 7000, "", ""))
+		expectEqual(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expectEqual(t, "the older one", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
+		r.deleteObject(cluster.KindTCPRoute, "bank", "db")
+		r.deleteObject(cluster.KindListenerSet, "bank", "more")
+		r.advanceTime(30 * time.Minute)
+		expectEqual(t, "when the first one leaves", "evil-all", servingRoute(r, "network", 7000, "", ""))
+		expectEqual(t, "the one that comes next", "NoConflicts True", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
@@ -295,32 +295,32 @@ func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 	t.Run("new", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			r := ownedWorld(t, routeOfNamespace("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
-			expect(t, "connections for a listener without routes", "refused", routeReached(r, "network", 443, "", ""))
-			expect(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
+			r := harnessWithOwnedGateways(t, routeOfNamespace("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
+			expectEqual(t, "connections for a listener without routes", "refused", servingRoute(r, "network", 443, "", ""))
+			expectEqual(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
 			r.Apply(routeOfNamespace("TLSRoute", "shop", "web", 2025, toPort, "shop.example.com"))
-			r.during(10 * time.Minute)
-			expect(t, "connections", "shop-web", routeReached(r, "network", 443, "", ""))
-			expect(t, "the route of the first listener", "True Accepted", accepted(r, "shop", "web"))
-			expect(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
+			r.advanceTime(10 * time.Minute)
+			expectEqual(t, "connections", "shop-web", servingRoute(r, "network", 443, "", ""))
+			expectEqual(t, "the route of the first listener", "True Accepted", accepted(r, "shop", "web"))
+			expectEqual(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
 		})
 	})
 	t.Run("served", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			r := ownedWorld(t)
-			r.Apply(strings.Replace(nlbOwned, "  - {name: evil,", "  - {name: bank, port: 6000, protocol: TCP}\n  - {name: evil,", 1))
-			r.Apply(strings.Replace(nlbOwned, "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: evil}}}}", 1),
+			r := harnessWithOwnedGateways(t)
+			r.Apply(strings.Replace(ownedNLBGateway, "  - {name: evil,", "  - {name: bank, port: 6000, protocol: TCP}\n  - {name: evil,", 1))
+			r.Apply(strings.Replace(ownedNLBGateway, "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: evil}}}}", 1),
 				routeOfNamespace("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
-			r.during(10 * time.Minute)
-			expect(t, "listeners that admit the same", "evil-all", routeReached(r, "network", 443, "", ""))
-			r.Apply(nlbOwned, routeOfNamespace("TLSRoute", "shop", "web", 2019, toPort, "shop.example.com"))
-			r.during(10 * time.Minute)
-			expect(t, "what is served stays", "evil-all", routeReached(r, "network", 443, "", ""))
-			expect(t, "the route that comes later", "False UnsupportedValue", accepted(r, "shop", "web"))
-			r.drop(cluster.KindTLSRoute, "evil", "all")
-			r.during(10 * time.Minute)
-			expect(t, "when that leaves", "shop-web", routeReached(r, "network", 443, "", ""))
+			r.advanceTime(10 * time.Minute)
+			expectEqual(t, "listeners that admit the same", "evil-all", servingRoute(r, "network", 443, "", ""))
+			r.Apply(ownedNLBGateway, routeOfNamespace("TLSRoute", "shop", "web", 2019, toPort, "shop.example.com"))
+			r.advanceTime(10 * time.Minute)
+			expectEqual(t, "what is served stays", "evil-all", servingRoute(r, "network", 443, "", ""))
+			expectEqual(t, "the route that comes later", "False UnsupportedValue", accepted(r, "shop", "web"))
+			r.deleteObject(cluster.KindTLSRoute, "evil", "all")
+			r.advanceTime(10 * time.Minute)
+			expectEqual(t, "when that leaves", "shop-web", servingRoute(r, "network", 443, "", ""))
 		})
 	})
 }
@@ -330,15 +330,15 @@ func TestPortOfNLBHasRoutesOfOneListener(t *testing.T) {
 func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		open := strings.Replace(nlbOwned, "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: All}}", 1)
-		r := ownedWorld(t, open, routeOfNamespace("TCPRoute", "shop", "db", 2025, toDB, ""))
-		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, toDB, ""))
-		r.during(10 * time.Minute)
-		expect(t, "connections", "shop-db", routeReached(r, "network", 5432, "", ""))
+		open := strings.Replace(ownedNLBGateway, "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: All}}", 1)
+		r := harnessWithOwnedGateways(t, open, routeOfNamespace("TCPRoute", "shop", "db", 2025, dbParentRef, ""))
+		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, dbParentRef, ""))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "connections", "shop-db", servingRoute(r, "network", 5432, "", ""))
 		r.Kill()
 		r.Start()
-		r.during(10 * time.Minute)
-		expect(t, "connections after a restart", "shop-db", routeReached(r, "network", 5432, "", ""))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "connections after a restart", "shop-db", servingRoute(r, "network", 5432, "", ""))
 		route, _ := cluster.Get[*gwv1.TCPRoute](cluster.NewView(r.Store), cluster.KindTCPRoute, "evil", "all")
 		if c := conditionNamed(route.Status.Parents[0].Conditions, "Accepted"); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "port 5432") {
 			t.Errorf("the older route: %+v", c)
@@ -351,22 +351,22 @@ func TestRouteKeepsItsPortOfNLB(t *testing.T) {
 func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		none := strings.Replace(albOwned, "port: 80,", "port: 81,", 1)
-		r := ownedWorld(t, none, listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com"),
-			routeOfNamespace("HTTPRoute", "bank", "both", 2024, toSet, "shop.example.com"))
-		expect(t, "before", "bank-web bank-both", routeReached(r, "application", 80, "bank.example.com", "/")+" "+routeReached(r, "application", 80, "shop.example.com", "/"))
-		r.Apply(albOwned, routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
-		r.during(10 * time.Minute)
-		expect(t, "a host that is live", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		expect(t, "a host of a route of the Gateway's listener", "shop-web", routeReached(r, "application", 80, "shop.example.com", "/"))
-		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "bank", "more"))
-		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com, new.example.com"))
-		r.during(10 * time.Minute)
-		expect(t, "a host that is new", "dataplane.FixedResponse", routeReached(r, "application", 80, "new.example.com", "/"))
-		expect(t, "a host that is live", "bank-web", routeReached(r, "application", 80, "bank.example.com", "/"))
-		r.drop(cluster.KindHTTPRoute, "bank", "web")
-		r.during(10 * time.Minute)
-		expect(t, "a route that is deleted", "dataplane.FixedResponse", routeReached(r, "application", 80, "bank.example.com", "/"))
+		none := strings.Replace(ownedALBGateway, "port: 80,", "port: 81,", 1)
+		r := harnessWithOwnedGateways(t, none, listenerSet("bank", "more", 2024, "edge", "port: 80, protocol: HTTP"), routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, "bank.example.com"),
+			routeOfNamespace("HTTPRoute", "bank", "both", 2024, listenerSetParentRef, "shop.example.com"))
+		expectEqual(t, "before", "bank-web bank-both", servingRoute(r, "application", 80, "bank.example.com", "/")+" "+servingRoute(r, "application", 80, "shop.example.com", "/"))
+		r.Apply(ownedALBGateway, routeOfNamespace("HTTPRoute", "shop", "web", 2025, edgeParentRef, "shop.example.com"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "a host that is live", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		expectEqual(t, "a host of a route of the Gateway's listener", "shop-web", servingRoute(r, "application", 80, "shop.example.com", "/"))
+		expectEqual(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "bank", "more"))
+		r.Apply(routeOfNamespace("HTTPRoute", "bank", "web", 2024, listenerSetParentRef, "bank.example.com, new.example.com"))
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "a host that is new", "dataplane.FixedResponse", servingRoute(r, "application", 80, "new.example.com", "/"))
+		expectEqual(t, "a host that is live", "bank-web", servingRoute(r, "application", 80, "bank.example.com", "/"))
+		r.deleteObject(cluster.KindHTTPRoute, "bank", "web")
+		r.advanceTime(10 * time.Minute)
+		expectEqual(t, "a route that is deleted", "dataplane.FixedResponse", servingRoute(r, "application", 80, "bank.example.com", "/"))
 	})
 }
 
@@ -375,21 +375,21 @@ func TestLiveRulesOfRepeatedListenerStay(t *testing.T) {
 func TestListenerConflictsStayDuringOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := ownedWorld(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, toSet, ""))
-		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, ""))
-		r.during(10 * time.Minute)
+		r := harnessWithOwnedGateways(t, listenerSet("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "bank", "db", 2024, listenerSetParentRef, ""))
+		r.Apply(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routeOfNamespace("TCPRoute", "evil", "all", 2020, listenerSetParentRef, ""))
+		r.advanceTime(10 * time.Minute)
 		r.Kill()
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			return fault.Action{Reset: c.Operation == "DescribeListeners"}
 		})
 		r.Start()
-		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, toSet, "")+"# edited\n", strings.Replace(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
+		r.Apply(routeOfNamespace("TCPRoute", "evil", "all", 2020, listenerSetParentRef, "")+"# edited\n", strings.Replace(listenerSet("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
 		r.Settle(20 * time.Minute)
-		expect(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expectEqual(t, "the one that serves", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
 		r.Emulator.Faults().SetHook(nil)
-		r.during(30 * time.Minute)
-		expect(t, "the one that serves, when AWS answers", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
-		expect(t, "the older one, when AWS answers", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
+		r.advanceTime(30 * time.Minute)
+		expectEqual(t, "the one that serves, when AWS answers", "NoConflicts True", listenerSetConflict(r, "bank", "more"))
+		expectEqual(t, "the older one, when AWS answers", "ProtocolConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }
 
@@ -399,23 +399,23 @@ func TestCertificateOfRepeatedListenerIsNotImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		opt := importing(Options{})
+		opt := importOptions(Options{})
 		opt.Ingress = nil
 		opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
 		r := New(t, opt)
 		in := func(namespace, doc string) string {
 			return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)
 		}
-		https := strings.Replace(albOwned, "{name: http, port: 80, protocol: HTTP,", "{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: own}]},", 1)
-		r.Apply(ownedGateways, https, webOf("shop", podAddresses[0]), webOf("evil", podAddresses[1]),
+		https := strings.Replace(ownedALBGateway, "{name: http, port: 80, protocol: HTTP,", "{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: own}]},", 1)
+		r.Apply(ownedGateways, https, webServiceOf("shop", podAddresses[0]), webServiceOf("evil", podAddresses[1]),
 			in("infra", i.issue("own", elliptic.P256(), "own.example.com")), in("evil", i.issue("shop", elliptic.P256(), "shop.example.com")),
-			routeOfNamespace("HTTPRoute", "shop", "web", 2025, toEdge, "own.example.com, shop.example.com"))
-		r.during(10 * time.Minute)
-		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com"))
-		r.during(time.Hour)
+			routeOfNamespace("HTTPRoute", "shop", "web", 2025, edgeParentRef, "own.example.com, shop.example.com"))
+		r.advanceTime(10 * time.Minute)
+		r.Apply(listenerSet("evil", "more", 2020, "edge", "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}"), routeOfNamespace("HTTPRoute", "evil", "all", 2020, listenerSetParentRef, "shop.example.com"))
+		r.advanceTime(time.Hour)
 		if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/infra/own ") {
 			t.Errorf("imported: %q", got)
 		}
-		expect(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
+		expectEqual(t, "the ListenerSet", "HostnameConflict False", listenerSetConflict(r, "evil", "more"))
 	})
 }

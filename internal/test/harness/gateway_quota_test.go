@@ -29,7 +29,7 @@ func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 		served, reported := 0, 0
 		for i := range routes {
 			name := fmt.Sprintf("route-%03d", i)
-			got := answered(r, 80, fmt.Sprintf("h%03d.example.com", i), "/")
+			got := answerTo(r, 80, fmt.Sprintf("h%03d.example.com", i), "/")
 			if got != "404" && got != "default" {
 				served++
 				continue
@@ -42,7 +42,7 @@ func TestRoutesOverRuleQuotaAreReported(t *testing.T) {
 				}
 			}
 			if reported == 0 {
-				t.Fatalf("%s is not served, and says %+v; events %v", name, parentsOf(v, name), warnings(r)[name])
+				t.Fatalf("%s is not served, and says %+v; events %v", name, parentsOf(v, name), warningsByObject(r)[name])
 			}
 		}
 		if served != rules || reported != routes-rules {

@@ -110,7 +110,7 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 		}
 		open := strings.Replace(edgeGateway, "  listeners:", "  allowedListeners: {namespaces: {from: Same}}\n  listeners:", 1)
 		route := strings.Replace(routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]"), "{name: edge}", "{kind: ListenerSet, name: more}", 1)
-		r.Apply(open + pods("web", "10.0.132.1") + "---" + otherGateways + listenerSetForGateway("edge") + route)
+		r.Apply(open + readyPods("web", "10.0.132.1") + "---" + otherGateways + listenerSetForGateway("edge") + route)
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "web"})
 		if err != nil {
 			t.Fatal(err)

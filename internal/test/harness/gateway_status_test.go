@@ -63,7 +63,7 @@ type statusWrites struct {
 }
 
 func (w *statusWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if _, binding := obj.(*elbv2.TargetGroupBinding); part == cluster.Status && !binding {
+	if _, binding := obj.(*elbv2.TargetGroupBinding); part == cluster.StatusPart && !binding {
 		w.n++
 	}
 	return w.API.Patch(ctx, obj, part, kind, data)
@@ -87,7 +87,7 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 			"broken-3": {"b3.elsewhere.org", backend, "Accepted", "NoMatchingListenerHostname"},
 			"broken-4": {"b4.example.com", "filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: none}}]\n    " + backend, "Accepted", "IncompatibleFilters"},
 		}
-		docs := edgeGateway + pods("web", podAddresses[:1]...) + "---"
+		docs := edgeGateway + readyPods("web", podAddresses[:1]...) + "---"
 		for name, b := range broken {
 			docs += routeOf(name, b.host, b.rule)
 		}
@@ -114,12 +114,12 @@ func TestBrokenRoutesBlockNoOtherRoute(t *testing.T) {
 			}
 		}
 		for i := range 45 {
-			if got := answered(r, 80, fmt.Sprintf("h%d.example.com", i), "/"); !strings.Contains(got, "k8s-shop-route") {
+			if got := answerTo(r, 80, fmt.Sprintf("h%d.example.com", i), "/"); !strings.Contains(got, "k8s-shop-route") {
 				t.Errorf("requests to route-%d: %s", i, got)
 			}
 		}
 		for i, want := range map[int]string{0: "500", 1: "500", 2: "500", 4: "500"} {
-			if got := answered(r, 80, fmt.Sprintf("b%d.example.com", i), "/"); got != want {
+			if got := answerTo(r, 80, fmt.Sprintf("b%d.example.com", i), "/"); got != want {
 				t.Errorf("requests to broken-%d: %s", i, got)
 			}
 		}

@@ -17,8 +17,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// truthGateway returns Gateway shop/edge of a class with listeners, and its routes.
-func truthGateway(class, listeners, routes string) string {
+// edgeGatewayOfClass returns Gateway shop/edge of a class with listeners, and its routes.
+func edgeGatewayOfClass(class, listeners, routes string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -46,7 +46,7 @@ const (
 	anyClass = "gateway.fulcrum.dev/aws"
 )
 
-func truthRoute(kind, rest string) string {
+func edgeRoute(kind, rest string) string {
 	return fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: %s
@@ -61,7 +61,7 @@ func edgeStatus(r *Harness) *gwv1.Gateway {
 	return gw
 }
 
-func newGatewayWorld(t *testing.T, opt Options) *Harness {
+func newGatewayHarness(t *testing.T, opt Options) *Harness {
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
 	return New(t, opt)
 }
@@ -71,7 +71,7 @@ func newGatewayWorld(t *testing.T, opt Options) *Harness {
 // are programmed once the cause is fixed.
 func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 	t.Parallel()
-	http := truthRoute("HTTPRoute", "")
+	http := edgeRoute("HTTPRoute", "")
 	for name, c := range map[string]struct {
 		class, listeners, routes, says string
 		refused                        string // the call that AWS refuses
@@ -82,14 +82,14 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 		"a Secret that is not imported": {albClass, "{name: l, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}", http,
 			"--import-tls-secrets=gateway", "", "{name: l, port: 443, protocol: HTTP}"},
 		"AWS refuses the listener": {albClass, "{name: l, port: 80, protocol: HTTP}", http, "AWS", "CreateListener", ""},
-		"the listener of an NLB": {nlbClass, "{name: l, port: 443, protocol: TLS, hostname: no.such.test}", truthRoute("TCPRoute", ""), "no.such.test", "",
+		"the listener of an NLB": {nlbClass, "{name: l, port: 443, protocol: TLS, hostname: no.such.test}", edgeRoute("TCPRoute", ""), "no.such.test", "",
 			"{name: l, port: 443, protocol: TCP}"},
-		"the target group of an NLB": {nlbClass, "{name: l, port: 80, protocol: TCP}", truthRoute("TCPRoute", ""), "AWS", "CreateTargetGroup", ""},
+		"the target group of an NLB": {nlbClass, "{name: l, port: 80, protocol: TCP}", edgeRoute("TCPRoute", ""), "AWS", "CreateTargetGroup", ""},
 		"the general class":          {anyClass, "{name: l, port: 443, protocol: HTTPS, hostname: no.such.test}", http, "no.such.test", "", "{name: l, port: 443, protocol: HTTP}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newGatewayWorld(t, Options{})
+				r := newGatewayHarness(t, Options{})
 				refuse := c.refused
 				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 					if refuse != "" && call.Operation == refuse {
@@ -97,7 +97,7 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 					}
 					return fault.Action{}
 				})
-				r.Apply(truthGateway(c.class, c.listeners, c.routes), pods("web", podAddresses[:2]...))
+				r.Apply(edgeGatewayOfClass(c.class, c.listeners, c.routes), readyPods("web", podAddresses[:2]...))
 				r.Settle(5 * time.Minute)
 				gw := edgeStatus(r)
 				p := conditionNamed(gw.Status.Conditions, "Programmed")
@@ -113,7 +113,7 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 				}
 				refuse = ""
 				if c.mended != "" {
-					r.Apply(truthGateway(c.class, c.mended, c.routes))
+					r.Apply(edgeGatewayOfClass(c.class, c.mended, c.routes))
 				}
 				r.Settle(20 * time.Minute)
 				gw = edgeStatus(r)
@@ -134,15 +134,15 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 func TestEachListenerHasItsOwnConditions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newGatewayWorld(t, Options{})
-		r.Apply(truthGateway(albClass, "{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}",
-			truthRoute("HTTPRoute", "hostnames: [no.such.test],")), pods("web", podAddresses[:2]...))
+		r := newGatewayHarness(t, Options{})
+		r.Apply(edgeGatewayOfClass(albClass, "{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}",
+			edgeRoute("HTTPRoute", "hostnames: [no.such.test],")), readyPods("web", podAddresses[:2]...))
 		r.Settle(5 * time.Minute)
 		gw := edgeStatus(r)
 		if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
 			t.Errorf("the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
 		}
-		if got := answered(r, 80, "no.such.test", "/"); !strings.Contains(got, "k8s-shop-r") {
+		if got := answerTo(r, 80, "no.such.test", "/"); !strings.Contains(got, "k8s-shop-r") {
 			t.Fatalf("port 80 answers %s", got)
 		}
 		for i, want := range []struct {
@@ -164,7 +164,7 @@ func TestEachListenerHasItsOwnConditions(t *testing.T) {
 	})
 }
 
-const capacityOf = `
+const capacityConfiguration = `
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
 metadata: {name: c, namespace: shop}
@@ -178,21 +178,21 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 	for _, class := range []string{albClass, nlbClass} {
 		t.Run(class, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newGatewayWorld(t, Options{})
+				r := newGatewayHarness(t, Options{})
 				const takes = 3 * time.Minute
 				w := r.Emulator.Store()
 				w.Lock()
 				w.Config.ELB.ProvisioningDelay = takes
 				w.Unlock()
-				listener, route := "{name: l, port: 80, protocol: HTTP}", truthRoute("HTTPRoute", "")
+				listener, route := "{name: l, port: 80, protocol: HTTP}", edgeRoute("HTTPRoute", "")
 				if class == nlbClass {
-					listener, route = "{name: l, port: 80, protocol: TCP}", truthRoute("TCPRoute", "")
+					listener, route = "{name: l, port: 80, protocol: TCP}", edgeRoute("TCPRoute", "")
 				}
-				r.Apply(strings.Replace(truthGateway(class, listener, route), "  listeners:",
-					"  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  listeners:", 1), capacityOf, pods("web", podAddresses[:2]...))
+				r.Apply(strings.Replace(edgeGatewayOfClass(class, listener, route), "  listeners:",
+					"  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  listeners:", 1), capacityConfiguration, readyPods("web", podAddresses[:2]...))
 				begin := time.Now()
 				for time.Since(begin) < 20*time.Minute && conditionNamed(edgeStatus(r).Status.Conditions, "Programmed").Status != metav1.ConditionTrue {
-					r.during(time.Second)
+					r.advanceTime(time.Second)
 				}
 				if took := time.Since(begin); took > takes+30*time.Second {
 					t.Errorf("programmed %s after AWS has made the load balancer", took-takes)
@@ -202,7 +202,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 					t.Errorf("%d units are reserved", n)
 				}
 				// An edit of the capacity does not make the Gateway unprogrammed either.
-				r.Apply(strings.Replace(capacityOf, "500}", "600}", 1))
+				r.Apply(strings.Replace(capacityConfiguration, "500}", "600}", 1))
 				r.Settle(5 * time.Minute)
 				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reservedCapacity(r) != 600 {
 					t.Errorf("after an edit: %s %s %s, %d units", p.Status, p.Reason, p.Message, reservedCapacity(r))
@@ -217,8 +217,8 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 func TestGRPCRouteOnHTTPReportsThatItNeedsHTTPS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newGatewayWorld(t, Options{})
-		r.Apply(truthGateway(albClass, "{name: plain, port: 80, protocol: HTTP}", truthRoute("GRPCRoute", "")), pods("web", podAddresses[:2]...))
+		r := newGatewayHarness(t, Options{})
+		r.Apply(edgeGatewayOfClass(albClass, "{name: plain, port: 80, protocol: HTTP}", edgeRoute("GRPCRoute", "")), readyPods("web", podAddresses[:2]...))
 		r.Settle(5 * time.Minute)
 		route, _ := cluster.Get[*gwv1.GRPCRoute](cluster.NewView(r.Store), cluster.KindGRPCRoute, "shop", "r")
 		if len(route.Status.Parents) != 1 {

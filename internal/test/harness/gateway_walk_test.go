@@ -37,8 +37,8 @@ spec: {controllerName: gateway.k8s.aws/nlb}
 // orders objects by age.
 type gatewayWalker struct{ walker }
 
-// walked are the objects that a random walk changes.
-var walked = []cluster.Ref{
+// walkedObjects are the objects that a random walk changes.
+var walkedObjects = []cluster.Ref{
 	{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"},
 	{Kind: cluster.KindGateway, Namespace: "shop", Name: "tcp"},
 	{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "h0"},
@@ -62,7 +62,7 @@ func (w gatewayWalker) head(ref cluster.Ref) string {
 	case cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration:
 		group = "gateway.k8s.aws/v1"
 	}
-	n := slices.Index(walked, ref)
+	n := slices.Index(walkedObjects, ref)
 	return fmt.Sprintf("\napiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: %s, uid: 44444444-0000-4000-8000-0000000000%02d, creationTimestamp: \"1999-12-0%dT00:00:00Z\"}\nspec:\n", group, ref.Kind, ref.Name, ref.Namespace, n, 1+n%4)
 }
 
@@ -91,9 +91,9 @@ func (w gatewayWalker) doc(ref cluster.Ref, sound bool) string {
 	panic(ref.Kind)
 }
 
-// last returns a sound version of an object for the end of a walk. Because a live host or port belongs to the
+// finalDoc returns a sound version of an object for the end of a walk. Because a live host or port belongs to the
 // namespace that has it, routes and ListenerSets of namespace team use none that namespace shop uses too.
-func (w gatewayWalker) last(ref cluster.Ref) string {
+func (w gatewayWalker) finalDoc(ref cluster.Ref) string {
 	out := w.doc(ref, true)
 	switch {
 	case ref.Kind == cluster.KindTCPRoute && ref.Namespace == "shop":
@@ -187,8 +187,8 @@ func newGatewayWalk(t *testing.T, seed uint64, writes *statusWrites) (gatewayWal
 	})
 	r.Apply(walkBase, gatewayWalkBase)
 	w := gatewayWalker{walker{rand.New(rand.NewPCG(seed, 5)), r.World}}
-	for _, ref := range walked {
-		if configures(ref) {
+	for _, ref := range walkedObjects {
+		if isConfiguration(ref) {
 			r.Apply(w.doc(ref, true))
 		}
 	}
@@ -200,13 +200,13 @@ func newGatewayWalk(t *testing.T, seed uint64, writes *statusWrites) (gatewayWal
 
 // gatewayStep makes one random change in the cluster and in docs.
 func (w gatewayWalker) gatewayStep(r *Harness, docs walkDocs) string {
-	ref := walked[w.IntN(len(walked))]
+	ref := walkedObjects[w.IntN(len(walkedObjects))]
 	name := ref.String()
 	obj, _ := r.Store.Get(ref)
 	switch {
 	case obj != nil && obj.GetDeletionTimestamp() != nil:
 		return name + " is still being deleted"
-	case obj != nil && w.chance(25) && !configures(ref):
+	case obj != nil && w.chance(25) && !isConfiguration(ref):
 		if err := r.Store.Delete(ref); err != nil {
 			r.T.Fatal(err)
 		}
@@ -219,23 +219,23 @@ func (w gatewayWalker) gatewayStep(r *Harness, docs walkDocs) string {
 	return "put " + doc
 }
 
-// configures reports whether an object is a configuration, which is kept as long as a Gateway or a Service uses it.
-func configures(ref cluster.Ref) bool {
+// isConfiguration reports whether an object is a configuration, which is kept as long as a Gateway or a Service uses it.
+func isConfiguration(ref cluster.Ref) bool {
 	return ref.Kind == cluster.KindLoadBalancerConfiguration || ref.Kind == cluster.KindTargetGroupConfiguration
 }
 
-// namedInAWS matches names that AWS generates randomly.
-var namedInAWS = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
+// generatedAWSName matches names that AWS generates randomly.
+var generatedAWSName = regexp.MustCompile(`arn:aws[^" ]*|[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com`)
 
 // walkStatuses returns the statuses of the objects of a random walk, without times and generated names.
 func walkStatuses(r *Harness) []string {
 	var out []string
-	for _, ref := range walked {
+	for _, ref := range walkedObjects {
 		obj, err := r.Store.Get(ref)
 		if err != nil {
 			r.T.Fatal(err)
 		}
-		if obj == nil || configures(ref) { // configurations keep their finalizers after use
+		if obj == nil || isConfiguration(ref) { // configurations keep their finalizers after use
 			continue
 		}
 		text, err := json.Marshal(obj)
@@ -264,7 +264,7 @@ func walkStatuses(r *Harness) []string {
 			shown = append(shown, key+": "+string(field))
 		}
 		slices.Sort(shown)
-		status := timesOfConditions.ReplaceAllString(namedInAWS.ReplaceAllString(strings.Join(shown, "\n"), "<aws>"), "")
+		status := timesOfConditions.ReplaceAllString(generatedAWSName.ReplaceAllString(strings.Join(shown, "\n"), "<aws>"), "")
 		out = append(out, fmt.Sprint(ref, " ", has.Metadata.Finalizers, " ", status))
 	}
 	return out
@@ -278,10 +278,10 @@ var timesOfConditions = regexp.MustCompile(`"lastTransitionTime":"[^"]*",?|"obse
 // nothing.
 func TestResultForGatewaysDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, seeds.Amount(7, 12), walkOfGateways)
+	seeds.Each(t, seeds.Amount(7, 12), checkGatewayWalk)
 }
 
-func walkOfGateways(t *testing.T, seed uint64) {
+func checkGatewayWalk(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
 	docs := walkDocs{}
@@ -291,10 +291,10 @@ func walkOfGateways(t *testing.T, seed uint64) {
 		writes := &statusWrites{}
 		w, r := newGatewayWalk(t, seed, writes)
 		before = r.State()
-		w.throughFaults(r, 12+w.IntN(14), &log, func() string { return w.gatewayStep(r, docs) })
-		for _, ref := range walked {
-			if _, there := docs[ref.String()]; there || configures(ref) {
-				docs[ref.String()] = w.last(ref)
+		w.stepWithFaults(r, 12+w.IntN(14), &log, func() string { return w.gatewayStep(r, docs) })
+		for _, ref := range walkedObjects {
+			if _, there := docs[ref.String()]; there || isConfiguration(ref) {
+				docs[ref.String()] = w.finalDoc(ref)
 				r.Apply(docs[ref.String()])
 			}
 		}
@@ -314,12 +314,12 @@ func walkOfGateways(t *testing.T, seed uint64) {
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.Settle(2 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 || writes.n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 || writes.n > 0 {
 			t.Errorf("a restart makes %d mutating calls and %d writes of statuses: %v\n%s\n%s", n, writes.n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), cmp.Diff(shown, walkStatuses(r)))
 		}
-		for _, ref := range walked {
+		for _, ref := range walkedObjects {
 			if _, there := docs[ref.String()]; there {
-				r.drop(ref.Kind, ref.Namespace, ref.Name)
+				r.deleteObject(ref.Kind, ref.Namespace, ref.Name)
 			}
 		}
 		failed := r.Settle(3 * time.Hour)

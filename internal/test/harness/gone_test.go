@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// soon is the time within which a deleted pod is deregistered if AWS's rate limits allow.
-const soon = 5 * time.Second
+// maxDeregistrationDelay is the time within which a deleted pod is deregistered if AWS's rate limits allow.
+const maxDeregistrationDelay = 5 * time.Second
 
 // inNamespace returns documents of namespace shop with another namespace.
 func inNamespace(namespace string, docs ...string) string {
@@ -19,18 +19,18 @@ func inNamespace(namespace string, docs ...string) string {
 		Replace(strings.Join(docs, "\n---\n"))
 }
 
-// addresses returns the active targets of all target groups.
-func (r *Harness) addresses() string {
+// allActiveTargets returns the active targets of all target groups.
+func (r *Harness) allActiveTargets() string {
 	var out []string
-	for ip := range r.active() {
+	for ip := range r.activeTargetHealth() {
 		out = append(out, ip)
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
 }
 
-// end deletes a pod of namespace shop.
-func (r *Harness) end(name string) { r.drop(cluster.KindPod, "shop", name) }
+// deletePod deletes a pod of namespace shop.
+func (r *Harness) deletePod(name string) { r.deleteObject(cluster.KindPod, "shop", name) }
 
 // TestPodsOfExternalNameServiceAreDeregistered checks that deleted pods are deregistered after a Service with a
 // selector becomes type ExternalName. Kubernetes deletes its EndpointSlices, so its endpoints are unknown.
@@ -38,25 +38,25 @@ func TestPodsOfExternalNameServiceAreDeregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		r.settleOrFail(30 * time.Minute)
-		expect(t, "addresses", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+		expectEqual(t, "addresses", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
 		r.Apply(`
 apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001}
 spec: {type: ExternalName, externalName: example.com, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `)
-		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
+		r.deleteObject(cluster.KindEndpointSlice, "shop", "web-1")
 		r.settleOrFail(time.Minute)
-		expect(t, "addresses while the pods live", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
-		r.end("web-0")
-		r.settleOrFail(soon)
-		expect(t, "addresses after one has ended", "10.0.148.10 10.0.164.10", r.addresses())
-		r.end("web-1")
-		r.end("web-2")
-		r.settleOrFail(soon)
-		expect(t, "addresses after all have ended", "", r.addresses())
+		expectEqual(t, "addresses while the pods live", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
+		r.deletePod("web-0")
+		r.settleOrFail(maxDeregistrationDelay)
+		expectEqual(t, "addresses after one has ended", "10.0.148.10 10.0.164.10", r.allActiveTargets())
+		r.deletePod("web-1")
+		r.deletePod("web-2")
+		r.settleOrFail(maxDeregistrationDelay)
+		expectEqual(t, "addresses after all have ended", "", r.allActiveTargets())
 		r.settleOrFail(24 * time.Hour)
 	})
 }
@@ -67,15 +67,15 @@ func TestHeldBindingDropsAddressOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), webIngress("", "/=web"))
 		r.settleOrFail(30 * time.Minute)
-		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
+		r.deleteObject(cluster.KindEndpointSlice, "shop", "web-1")
 		r.settleOrFail(time.Hour)
-		expect(t, "addresses while slices are missing", "10.0.132.10 10.0.148.10", r.addresses())
-		stolen, _, _ := strings.Cut(pods("other", podAddresses[1]), "---")
+		expectEqual(t, "addresses while slices are missing", "10.0.132.10 10.0.148.10", r.allActiveTargets())
+		stolen, _, _ := strings.Cut(readyPods("other", podAddresses[1]), "---")
 		r.Apply(inNamespace("other", stolen))
-		r.settleOrFail(soon)
-		expect(t, "addresses after another tenant has got one", "10.0.132.10", r.addresses())
+		r.settleOrFail(maxDeregistrationDelay)
+		expectEqual(t, "addresses after another tenant has got one", "10.0.132.10", r.allActiveTargets())
 	})
 }
 
@@ -85,7 +85,7 @@ func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		doc := pods("web", podAddresses[:5]...)
+		doc := readyPods("web", podAddresses[:5]...)
 		for name, edit := range map[string]string{
 			"web-0": "phase: Succeeded",
 			"web-1": "phase: Failed",
@@ -95,9 +95,9 @@ func TestManualEndpointSlicesRegisterOnlyRunningPods(t *testing.T) {
 		}
 		doc = strings.Replace(doc, "name: web-2}}", "name: web-2, uid: the-one-before}}", 1)
 		doc = strings.Replace(doc, "- {addresses: ["+podAddresses[3]+"]", "- {addresses: ["+podAddresses[5]+"]", 1)
-		r.Apply(shop, doc, inNamespace("other", strings.Split(pods("victim", podAddresses[5]), "---")[0]), ingressOf("", "/=web"))
+		r.Apply(shop, doc, inNamespace("other", strings.Split(readyPods("victim", podAddresses[5]), "---")[0]), webIngress("", "/=web"))
 		r.settleOrFail(30 * time.Minute)
-		expect(t, "addresses", podAddresses[4], r.addresses())
+		expectEqual(t, "addresses", podAddresses[4], r.allActiveTargets())
 	})
 }
 
@@ -110,25 +110,25 @@ func TestTargetsOfDeletedNamespaceAreDeregistered(t *testing.T) {
 		group := func(order string) string {
 			return ", alb.ingress.kubernetes.io/group.name: team, alb.ingress.kubernetes.io/group.order: '" + order + "'"
 		}
-		catchAll := strings.Replace(ingressOf(group("1000"), "/=web"), "- host: shop.example.com\n    http:", "- http:", 1)
-		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf(group("1"), "/=web"))
-		r.Apply(inNamespace("other", strings.SplitN(shop, "---", 2)[1], pods("web"), catchAll))
+		catchAll := strings.Replace(webIngress(group("1000"), "/=web"), "- host: shop.example.com\n    http:", "- http:", 1)
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), webIngress(group("1"), "/=web"))
+		r.Apply(inNamespace("other", strings.SplitN(shop, "---", 2)[1], readyPods("web"), catchAll))
 		r.settleOrFail(30 * time.Minute)
-		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
+		expectEqual(t, "addresses", "10.0.132.10 10.0.148.10", r.allActiveTargets())
 
-		r.drop(cluster.KindIngress, "shop", "web")
+		r.deleteObject(cluster.KindIngress, "shop", "web")
 		for _, b := range r.Store.All(cluster.KindBinding) {
 			if b.GetNamespace() == "shop" {
-				r.drop(cluster.KindBinding, "shop", b.GetName())
+				r.deleteObject(cluster.KindBinding, "shop", b.GetName())
 			}
 		}
 		r.Settle(time.Second)
-		r.end("web-0")
-		r.end("web-1")
-		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
-		r.drop(cluster.KindService, "shop", "web")
-		r.Settle(soon)
-		expect(t, "addresses after the namespace was deleted", "", r.addresses())
+		r.deletePod("web-0")
+		r.deletePod("web-1")
+		r.deleteObject(cluster.KindEndpointSlice, "shop", "web-1")
+		r.deleteObject(cluster.KindService, "shop", "web")
+		r.Settle(maxDeregistrationDelay)
+		expectEqual(t, "addresses after the namespace was deleted", "", r.allActiveTargets())
 	})
 }
 
@@ -138,21 +138,21 @@ func TestTargetGroupIsUsedOnlyByItsNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first := newShop(t)
-		first.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+		first.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 		first.settleOrFail(10 * time.Minute)
 		name := onlyBinding(t, first).GetName()
 
 		r := newShop(t)
 		foreign := strings.NewReplacer("targetGroupARN: ARN", "targetGroupName: "+name, "namespace: shop", "namespace: other").Replace(bindingTo("ARN"))
-		r.Apply(shop, inNamespace("other", strings.SplitN(shop, "---", 2)[1], pods("web", podAddresses[3])), foreign)
+		r.Apply(shop, inNamespace("other", strings.SplitN(shop, "---", 2)[1], readyPods("web", podAddresses[3])), foreign)
 		r.settleOrFail(10 * time.Minute)
-		r.Apply(pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
+		r.Apply(readyPods("web", podAddresses[:2]...), webIngress("", "/=web"))
 		r.settleOrFail(10 * time.Minute)
-		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
+		expectEqual(t, "addresses", "10.0.132.10 10.0.148.10", r.allActiveTargets())
 		r.Start()
-		r.Apply(pods("web", podAddresses[:3]...))
-		r.Apply(inNamespace("other", pods("web", podAddresses[3:5]...)))
+		r.Apply(readyPods("web", podAddresses[:3]...))
+		r.Apply(inNamespace("other", readyPods("web", podAddresses[3:5]...)))
 		r.settleOrFail(time.Hour)
-		expect(t, "addresses after a restart", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+		expectEqual(t, "addresses after a restart", "10.0.132.10 10.0.148.10 10.0.164.10", r.allActiveTargets())
 	})
 }

@@ -72,10 +72,10 @@ type Options struct {
 	Checkpoints bool
 	// Transport wraps the connection to AWS, so that a test can block requests.
 	Transport func(http.RoundTripper) http.RoundTripper
-	// Planned is called with each plan and its inputs.
-	Planned func(engine.Draft)
-	// Ran is called after each run of a stack or a binding. Only Settle calls it.
-	Ran func(what string, err error)
+	// OnPlan is called with each plan and its inputs.
+	OnPlan func(engine.Draft)
+	// AfterRun is called after each run of a stack or a binding. Only Settle calls it.
+	AfterRun func(what string, err error)
 	// Resync is the interval at which unchanged stacks are compared with AWS. Default: the default of the controller.
 	Resync time.Duration
 	// Drift enables the search for drift, as in the real controller.
@@ -105,8 +105,8 @@ type Options struct {
 	// SharesAWSWith is another cluster whose AWS account this cluster uses, in SecondRegion instead of Region.
 	// Settle of one of them settles both.
 	SharesAWSWith *Harness
-	// From is the initial state. Default: the seeded state.
-	From *Snapshot
+	// InitialState is the initial state. Default: the seeded state.
+	InitialState *Snapshot
 }
 
 // Harness is an emulated AWS and a cluster, with one controller at a time.
@@ -119,11 +119,11 @@ type Harness struct {
 	Models *awsmodel.Checker
 
 	opt     Options
-	bound   roleBound // API server that enforces the roles of the controller
+	api     roleBoundAPI // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recovered has the durations for which a controller has made changes after the previous controller was killed.
-	recovered []time.Duration
+	// recoveryTimes has the durations for which a controller has made changes after the previous controller was killed.
+	recoveryTimes []time.Duration
 }
 
 // New creates the store and the emulator and starts a controller.
@@ -140,7 +140,7 @@ func New(t testing.TB, opt Options) *Harness {
 		r.Models = awsmodel.Watch(t, &opt.Emulator)
 		r.Emulator = emulator.New(opt.Emulator)
 	}
-	if r.World, err = begin(t.Context(), r.Emulator, objects, opt); err != nil {
+	if r.World, err = createInitialState(t.Context(), r.Emulator, objects, opt); err != nil {
 		t.Fatal(err)
 	}
 	r.opt = opt
@@ -153,11 +153,11 @@ func New(t testing.TB, opt Options) *Harness {
 		opt.Policies = shippedPolicies(t, r.Emulator)
 	}
 	r.Allow(opt.Policies...)
-	r.bound = roleBound{roles: opt.Roles, denied: map[string]bool{}}
+	r.api = roleBoundAPI{roles: opt.Roles, denied: map[string]bool{}}
 	if opt.Roles == nil {
-		r.bound.roles = rights.Kubernetes
+		r.api.roles = rights.KubernetesRoles
 		t.Cleanup(func() {
-			for _, verb := range r.bound.deniedVerbs() {
+			for _, verb := range r.api.deniedVerbs() {
 				t.Errorf("the shipped roles lack the permission %s", verb)
 			}
 		})
@@ -192,7 +192,7 @@ func (r *Harness) Allow(policies ...[]byte) {
 func (r *Harness) Apply(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
-		objects, err := read(doc)
+		objects, err := parseDocuments(doc)
 		if err != nil {
 			r.T.Fatal(err)
 		}
@@ -213,36 +213,36 @@ type process struct {
 	harness *Harness
 	ctx     context.Context
 	kill    context.CancelFunc
-	// end stops the workers and waits for them.
-	end      func()
-	started  time.Time
-	engine   *engine.Engine
-	frontend *ingress.Frontend
-	bindings *bindings.Reconciler
-	stacks   *queue.Triggers[model.StackID]
-	tracked  *queue.Triggers[bindings.Key]
-	classes  queue.Line[cluster.Ref]
-	queue    dueQueue
-	watch    *drift.Watch // nil without Options.Drift
+	// stopWorkers stops the workers and waits for them.
+	stopWorkers     func()
+	startTime       time.Time
+	engine          *engine.Engine
+	frontend        *ingress.Frontend
+	bindings        *bindings.Reconciler
+	stackTriggers   *queue.Triggers[model.StackID]
+	bindingTriggers *queue.Triggers[bindings.Key]
+	classes         queue.Line[cluster.Ref]
+	queue           dueQueue
+	watch           *drift.Watch // nil without Options.Drift
 
-	k8s  *kube.Cluster
-	line engine.Config
-	fill bindings.Config
+	k8s           *kube.Cluster
+	engineConfig  engine.Config
+	bindingConfig bindings.Config
 
 	checkpoints *controller.Checkpoints // nil without Options.Checkpoints
 	memberships *controller.Memberships // nil without Options.Checkpoints
-	saved       time.Time
+	lastSave    time.Time
 }
 
 // Start starts a new process of the controller, without the caches of the previous one.
 func (r *Harness) Start() {
 	r.T.Helper()
 	if r.stop != nil {
-		r.process.save()
+		r.process.saveCheckpoints()
 		r.stop()
 	}
 	ctx, kill := context.WithCancel(context.Background())
-	p := &process{harness: r, ctx: ctx, kill: kill, started: time.Now()}
+	p := &process{harness: r, ctx: ctx, kill: kill, startTime: time.Now()}
 	var wire http.RoundTripper = transport{p}
 	if r.opt.Transport != nil {
 		wire = r.opt.Transport(wire)
@@ -259,8 +259,8 @@ func (r *Harness) Start() {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	r.bound.api = kube.InMemory{Store: r.Store}
-	var api kube.API = &r.bound
+	r.api.api = kube.MemoryAPI{Store: r.Store}
+	var api kube.API = &r.api
 	if r.opt.API != nil {
 		api = r.opt.API(api)
 	}
@@ -268,7 +268,7 @@ func (r *Harness) Start() {
 	if r.opt.Source != nil {
 		source = r.opt.Source(source)
 	}
-	k8s := kube.New(&cluster.Reduced{Source: source, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, clock.RealClock{})
+	k8s := kube.New(&cluster.ReducedSource{Source: source, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, clock.RealClock{})
 	in := ingress.Options{Options: assemble.Options{Cluster: ClusterName}, Class: "alb"}
 	if r.opt.Ingress != nil {
 		r.opt.Ingress(&in)
@@ -295,13 +295,13 @@ func (r *Harness) Start() {
 		}
 		frontends[model.GlobalAccelerator] = accelerators.New(of)
 	}
-	p.stacks = controller.StackTriggers(k8s, frontends, k8s.Members)
+	p.stackTriggers = controller.StackTriggers(k8s, frontends, k8s.Members)
 	classes := config.Default()
 	if r.opt.Classes != nil {
 		r.opt.Classes(&classes)
 	}
 	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, versions())
-	p.tracked = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
+	p.bindingTriggers = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
 	if r.opt.Plan != nil {
@@ -317,17 +317,17 @@ func (r *Harness) Start() {
 	book := checkpoint.New()
 	line.Secrets = book
 	if r.opt.Checkpoints {
-		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system"}}
+		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system"}}
 		if r.opt.Workers == 0 {
 			p.checkpoints.Load(ctx)
 		}
-		p.saved = time.Now()
+		p.lastSave = time.Now()
 		line.Checkpoints = book
 		if r.opt.Workers == 0 {
 			line.Checkpoints, line.Secrets = synchronousCheckpoints{book, p}, synchronousCheckpoints{book, p}
 		}
 		p.memberships = &controller.Memberships{
-			Memory: k8s.Members, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
+			Memory: k8s.Members, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
 		}
 		k8s.Store = p.memberships
 	}
@@ -337,7 +337,7 @@ func (r *Harness) Start() {
 		Recorder: bindingRecorder{process: p},
 		Clock:    clock.RealClock{}, Fence: r.opt.fence(), Resync: r.opt.Resync, Drift: r.opt.DriftMode,
 	}
-	p.k8s, p.line, p.fill = k8s, line, fill
+	p.k8s, p.engineConfig, p.bindingConfig = k8s, line, fill
 	r.process = p
 	if r.opt.Workers > 0 {
 		r.stop = p.startWorkers(r.opt.Workers)
@@ -347,27 +347,27 @@ func (r *Harness) Start() {
 	p.watchDrift()
 	p.loadMemberships()
 	p.listAll()
-	unwatch := r.Store.Watch(p.event)
+	unwatch := r.Store.Watch(p.enqueueAffected)
 	r.stop = func() { unwatch(); kill() }
 }
 
 // watchDrift queues the search for drift as an item that is always requeued.
 func (p *process) watchDrift() {
-	aws, ok := p.line.Cloud.(controller.DriftReader)
+	aws, ok := p.engineConfig.Cloud.(controller.DriftReader)
 	if !ok || !p.harness.opt.Drift {
 		return
 	}
-	aws.NotifyOutside(outsideChanges{p})
+	aws.SetDriftNotifier(outsideChanges{p})
 	p.bindings.Queue = bindingQueue{p}
 	p.watch = controller.DriftWatch(aws, p.bindings, p.harness.opt.Log)
-	p.queue.add(key{drift: true}, time.Now())
+	p.queue.add(itemKey{drift: true}, time.Now())
 }
 
 // Kill ends the controller: none of its further calls reach AWS or the API server.
 func (r *Harness) Kill() { r.process.kill() }
 
-// Dead reports whether the controller was killed.
-func (r *Harness) Dead() bool { return r.process.ctx.Err() != nil }
+// IsDead reports whether the controller was killed.
+func (r *Harness) IsDead() bool { return r.process.ctx.Err() != nil }
 
 // Settle runs the controller until no item is due within the horizon, or the controller is killed. It returns the
 // errors of the last run of each item.
@@ -384,14 +384,14 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 		if wait := time.Until(due); wait > 0 {
 			time.Sleep(wait)
 		}
-		p.queue.take(k)
-		if time.Since(p.saved) >= durations.Request {
-			p.save()
+		p.queue.remove(k)
+		if time.Since(p.lastSave) >= durations.RequestTimeout {
+			p.saveCheckpoints()
 		}
-		after, err := p.run(k)
+		after, err := p.runItem(k)
 		idle.recordRun(r, k)
-		if r.opt.Ran != nil {
-			r.opt.Ran(k.String(), err)
+		if r.opt.AfterRun != nil {
+			r.opt.AfterRun(k.String(), err)
 		}
 		delete(failed, k.String())
 		if err != nil {
@@ -408,13 +408,13 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 	return nil
 }
 
-func (p *process) run(k key) (time.Duration, error) {
+func (p *process) runItem(k itemKey) (time.Duration, error) {
 	if k.binding != (bindings.Key{}) {
 		out, err := p.bindings.Reconcile(p.ctx, k.binding)
 		return out.RetryAfter, err
 	}
 	if k.drift {
-		return max(p.watch.Step(p.ctx), time.Millisecond), nil
+		return max(p.watch.RunNextCheck(p.ctx), time.Millisecond), nil
 	}
 	if k.class != (cluster.Ref{}) {
 		p.classes.Triggers.Begin(k.class)
@@ -432,7 +432,7 @@ func (p *process) run(k key) (time.Duration, error) {
 	if err == nil {
 		err = out.Err
 		if out.IsOver() {
-			p.stacks.Forget(k.stack)
+			p.stackTriggers.Forget(k.stack)
 		}
 	}
 	return out.RetryAfter, err
@@ -458,7 +458,7 @@ func (r *Harness) Plan(id model.StackID) *document.Document {
 func (r *Harness) Orphans() []controller.Orphan {
 	r.T.Helper()
 	p := r.process
-	out, err := controller.FindOrphans(p.ctx, p.line.Cloud.(controller.OwnedLister), p.k8s.View, p.line.Frontends, "")
+	out, err := controller.FindOrphans(p.ctx, p.engineConfig.Cloud.(controller.OwnedLister), p.k8s.View, p.engineConfig.Frontends, "")
 	if err != nil {
 		r.T.Fatal(err)
 	}
@@ -469,7 +469,7 @@ func (r *Harness) Orphans() []controller.Orphan {
 func (r *Harness) Stacks(obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	for _, kind := range model.Kinds {
-		if f := r.process.line.Frontends[kind]; f != nil {
+		if f := r.process.engineConfig.Frontends[kind]; f != nil {
 			out = append(out, f.Stacks(r.process.k8s.View(), obj)...)
 		}
 	}

@@ -6,14 +6,14 @@ const maxIdleRuns = 100
 
 // idleRuns counts the runs of each item since the last call to AWS.
 type idleRuns struct {
-	runs  map[key]int
+	runs  map[itemKey]int
 	calls int
 }
 
-func (i *idleRuns) recordRun(r *Harness, k key) {
+func (i *idleRuns) recordRun(r *Harness, k itemKey) {
 	r.T.Helper()
 	if n := r.Emulator.Calls().Total(); i.runs == nil || n != i.calls {
-		i.runs, i.calls = map[key]int{}, n
+		i.runs, i.calls = map[itemKey]int{}, n
 	}
 	if i.runs[k]++; i.runs[k] == maxIdleRuns && !k.drift {
 		r.T.Errorf("%s was run %d times in a row without a call to AWS", k, maxIdleRuns)

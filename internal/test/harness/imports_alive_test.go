@@ -30,8 +30,8 @@ func (i *issuer) issueFor(valid time.Duration, name, host string) string {
 	return i.secret(name, certificatePEM(leaf), i.keyPEM(key))
 }
 
-// ended lists the imported certificates that have expired.
-func ended(r *Harness) (out []string) {
+// expiredCertificates lists the imported certificates that have expired.
+func expiredCertificates(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -51,21 +51,21 @@ func TestImportLimitLetsNoCertificateExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{StacksOnly: true}))
+		r := shopWith(t, importOptions(Options{StacksOnly: true}))
 		names := []string{"a", "b", "c", "d", "e", "f"}
 		renew := func() {
 			for _, n := range names {
 				r.Apply(i.issueFor(time.Hour, n, n+".example.com"))
 			}
 		}
-		r.Apply(shop, pods("web", podAddresses[:3]...))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...))
 		renew()
 		r.Apply(withTLS("", names...))
 		hours := seeds.Amount(4, 10)
 		for m := range hours * 30 {
 			r.Settle(2 * time.Minute)
-			if out := ended(r); len(out) > 0 {
-				t.Fatalf("after %d minutes the validity of %v is over: %v", 2*m, out, warnings(r)["web"])
+			if out := expiredCertificates(r); len(out) > 0 {
+				t.Fatalf("after %d minutes the validity of %v is over: %v", 2*m, out, warningsByObject(r)["web"])
 			}
 			renew()
 		}
@@ -82,11 +82,11 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		opt := importing(Options{})
+		opt := importOptions(Options{})
 		opt.Ingress = nil
 		opt.Gateway = func(o *gateways.Options) { o.ImportCertificates = true }
 		r := shopWith(t, opt)
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issueFor(6*time.Hour, "shop", "shop.example.com"), i.issueFor(6*time.Hour, "api", "api.example.com"),
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issueFor(6*time.Hour, "shop", "shop.example.com"), i.issueFor(6*time.Hour, "api", "api.example.com"),
 			strings.Replace(secureGateway, "{name: api, namespace: vault}", "{name: api}", 1))
 		ends := time.Now().Add(6 * time.Hour).UTC().Format(time.RFC3339)
 		r.Settle(time.Hour)
@@ -114,7 +114,7 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 		events := len(r.Store.All("Event"))
 		r.Settle(2 * time.Hour)
 		if more := len(r.Store.All("Event")); more > events {
-			t.Errorf("%d events, %d after two hours: %v", events, more, warnings(r)["edge"])
+			t.Errorf("%d events, %d after two hours: %v", events, more, warningsByObject(r)["edge"])
 		}
 		r.Emulator.Faults().Reset()
 		r.Settle(time.Hour)

@@ -20,16 +20,16 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// restart starts the controller again with the options, which may enable the import of TLS Secrets.
-func (r *Harness) restart(with Options) {
+// restartWith starts the controller again with the options, which may enable the import of TLS Secrets.
+func (r *Harness) restartWith(with Options) {
 	r.T.Helper()
 	time.Sleep(time.Second)
 	r.opt.Ingress, r.opt.Gateway, r.opt.Plan, r.opt.Cloud = with.Ingress, with.Gateway, with.Plan, with.Cloud
 	r.Start()
 }
 
-// attached lists the certificates of the listeners of all load balancers, with the names of both.
-func attached(r *Harness) []string {
+// namedListenerCertificates lists the certificates of the listeners of all load balancers, with the names of both.
+func namedListenerCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -48,7 +48,7 @@ func attached(r *Harness) []string {
 
 // vaultIngress returns an Ingress for a host that only an imported certificate covers.
 func vaultIngress(namespace, annotations, tls string) string {
-	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "shop.example.com", "vault.test").Replace(ingressOf(annotations, "/=web")) + tls
+	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "shop.example.com", "vault.test").Replace(webIngress(annotations, "/=web")) + tls
 }
 
 const vaultTLS = "  tls: [{hosts: [vault.test], secretName: vault}]\n"
@@ -57,30 +57,30 @@ const vaultTLS = "  tls: [{hosts: [vault.test], secretName: vault}]\n"
 // reported and follows edits of the Ingress, while its renewal waits for the flag.
 func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 	t.Parallel()
-	for name, ports := range map[string]string{"default ports": "", "named ports": annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)} {
+	for name, ports := range map[string]string{"default ports": "", "named ports": ingressAnnotations("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)} {
 		synctest.Test(t, func(t *testing.T) {
 			i := newIssuer(t)
-			r := shopWith(t, importing(Options{}))
+			r := shopWith(t, importOptions(Options{}))
 			secret := i.issue("vault", elliptic.P256(), "vault.test")
-			r.Apply(shop, pods("web", podAddresses[:3]...), secret, vaultIngress("shop", ports, vaultTLS))
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), secret, vaultIngress("shop", ports, vaultTLS))
 			awaitSettled(t, r)
 			want := []string{"shop/web: vault.test 02"}
 			expect := func(what string) {
 				t.Helper()
-				if diff := cmp.Diff(want, attached(r)); diff != "" {
+				if diff := cmp.Diff(want, namedListenerCertificates(r)); diff != "" {
 					t.Errorf("%s, %s (-want +got):\n%s", name, what, diff)
 				}
 			}
 			expect("with the flag")
 			counts := r.Emulator.Calls()
 			counts.Reset()
-			r.restart(Options{})
+			r.restartWith(Options{})
 			r.Settle(time.Hour)
 			expect("an hour without the flag")
-			if counts.Mutating() > 0 {
+			if counts.CountMutating() > 0 {
 				t.Errorf("%s: the restart made %v", name, counts.Counts())
 			}
-			if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "ImportsDisabled") || !strings.Contains(w, `"shop/vault"`) ||
+			if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "ImportsDisabled") || !strings.Contains(w, `"shop/vault"`) ||
 				!strings.Contains(w, "--import-tls-secrets=ingress") || !strings.Contains(w, "ends at 2001-01-01") {
 				t.Errorf("%s: warnings: %s", name, w)
 			}
@@ -92,14 +92,14 @@ func TestImportedCertificateServesWithoutTheFlag(t *testing.T) {
 			}) {
 				t.Errorf("%s: an edit is not carried out on the port:\n%s", name, strings.Join(r.State(), "\n"))
 			}
-			r.restart(importing(Options{}))
+			r.restartWith(importOptions(Options{}))
 			awaitSettled(t, r)
 			want = []string{"shop/web: vault.test 03"}
 			expect("with the flag again")
-			r.restart(Options{})
+			r.restartWith(Options{})
 			awaitSettled(t, r)
 			expect("without it again")
-			r.edit("web", func(ing *networkingv1.Ingress) { ing.Spec.TLS = nil })
+			r.editIngress("web", func(ing *networkingv1.Ingress) { ing.Spec.TLS = nil })
 			awaitSettled(t, r)
 			if ports == "" {
 				want = []string{}
@@ -115,20 +115,20 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{}))
+		r := shopWith(t, importOptions(Options{}))
 		bank := strings.NewReplacer("namespace: shop", "namespace: bank", "name: shop", "name: bank", "uid: uid-web", "uid: uid-bank").Replace(shop)
-		r.Apply(shop, bank, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
+		r.Apply(shop, bank, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
 		awaitSettled(t, r)
-		secure := annotated("listen-ports", `[{"HTTPS":443}]`)
+		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`)
 		own := []string{"shop/web: vault.test 02"}
-		for _, with := range []Options{importing(Options{}), {}} {
-			r.restart(with)
+		for _, with := range []Options{importOptions(Options{}), {}} {
+			r.restartWith(with)
 			r.Apply(vaultIngress("bank", secure, ""))
 			r.Settle(12 * time.Hour)
-			if diff := cmp.Diff(own, attached(r)); diff != "" {
+			if diff := cmp.Diff(own, namedListenerCertificates(r)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			r.drop(cluster.KindIngress, "bank", "web")
+			r.deleteObject(cluster.KindIngress, "bank", "web")
 			awaitSettled(t, r)
 		}
 		// As if an older version without this check had attached it to listeners of other stacks.
@@ -146,14 +146,14 @@ func TestImportedCertificateIsNotDiscoveredForOthers(t *testing.T) {
 			}
 		}
 		w.Unlock()
-		r.restart(Options{})
+		r.restartWith(Options{})
 		r.Apply(vaultIngress("bank", secure, ""), strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1))
 		r.Settle(12 * time.Hour)
-		if diff := cmp.Diff([]string{"shop/near: vault.test 02", "shop/web: vault.test 02"}, attached(r)); diff != "" {
+		if diff := cmp.Diff([]string{"shop/near: vault.test 02", "shop/web: vault.test 02"}, namedListenerCertificates(r)); diff != "" {
 			t.Errorf("of an older version (-want +got):\n%s", diff)
 		}
 		for _, name := range []string{"web", "near"} {
-			if all := strings.Join(warnings(r)[name], "\n"); !strings.Contains(all, "CertificateNotOwned") || !strings.Contains(all, `"shop"`) {
+			if all := strings.Join(warningsByObject(r)[name], "\n"); !strings.Contains(all, "CertificateNotOwned") || !strings.Contains(all, `"shop"`) {
 				t.Errorf("%s: warnings: %s", name, all)
 			}
 		}
@@ -166,22 +166,22 @@ func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{}))
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
+		r := shopWith(t, importOptions(Options{}))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
 		awaitSettled(t, r)
 		r.Emulator.Faults().Add(fault.Rule{Service: "acm", Operation: "ListTagsForCertificate", Action: fault.Action{
 			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListTagsForCertificate"}}})
 		counts := r.Emulator.Calls()
 		counts.Reset()
-		r.restart(Options{})
+		r.restartWith(Options{})
 		r.Settle(24 * time.Hour)
-		if diff := cmp.Diff([]string{"shop/web: vault.test 02"}, attached(r)); diff != "" || counts.Mutating() > 0 {
+		if diff := cmp.Diff([]string{"shop/web: vault.test 02"}, namedListenerCertificates(r)); diff != "" || counts.CountMutating() > 0 {
 			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
 		}
 		if n := counts.Count("ListTagsForCertificate"); n > 10 {
 			t.Errorf("%d denied calls within a day", n)
 		}
-		if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "AccessDenied") || !strings.Contains(w, "acm:ListTagsForCertificate") {
+		if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "AccessDenied") || !strings.Contains(w, "acm:ListTagsForCertificate") {
 			t.Errorf("warnings: %s", w)
 		}
 	})
@@ -192,8 +192,8 @@ func TestImportedCertificateServesWithoutTagPermission(t *testing.T) {
 func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newManagingShop(t, 0)
-		r.Apply(shop, pods("web", podAddresses[:3]...), more)
+		r := newShopRequestingCertificates(t, 0)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), ingressWithMoreHosts)
 		awaitSettled(t, r)
 		want := managedCertificates(r)
 		if !slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
@@ -201,12 +201,12 @@ func TestRequestedCertificateServesWithoutTheFeatureGate(t *testing.T) {
 		}
 		counts := r.Emulator.Calls()
 		counts.Reset()
-		r.restart(Options{})
+		r.restartWith(Options{})
 		r.Settle(24 * time.Hour)
-		if diff := cmp.Diff(want, managedCertificates(r)); diff != "" || counts.Mutating() > 0 {
+		if diff := cmp.Diff(want, managedCertificates(r)); diff != "" || counts.CountMutating() > 0 {
 			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
 		}
-		r.edit("web", func(ing *networkingv1.Ingress) { delete(ing.Annotations, prefix+"create-acm-cert") })
+		r.editIngress("web", func(ing *networkingv1.Ingress) { delete(ing.Annotations, annotationPrefix+"create-acm-cert") })
 		awaitSettled(t, r)
 		if slices.ContainsFunc(managedCertificates(r), func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
 			t.Errorf("it serves without the annotation: %v", managedCertificates(r))
@@ -221,7 +221,7 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 	for _, kind := range []string{"alb", "nlb"} {
 		synctest.Test(t, func(t *testing.T) {
 			i := newIssuer(t)
-			opt := importing(Options{})
+			opt := importOptions(Options{})
 			opt.Ingress = nil
 			opt.Gateway = func(o *gateways.Options) { o.ImportCertificates = true }
 			r := shopWith(t, opt)
@@ -232,33 +232,33 @@ func TestGatewayKeepsImportedCertificateWithoutTheFlag(t *testing.T) {
 				want = []string{"shop/edge: shop.test 03"}
 			}
 			api := strings.Replace(i.issue("api", elliptic.P256(), "api.test"), "namespace: shop", "namespace: vault", 1)
-			r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.test"), api, secretGrant, gateway)
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.test"), api, secretGrant, gateway)
 			awaitSettled(t, r)
 			expect := func(what string) {
 				t.Helper()
-				if diff := cmp.Diff(want, attached(r)); diff != "" {
+				if diff := cmp.Diff(want, namedListenerCertificates(r)); diff != "" {
 					t.Errorf("%s, %s (-want +got):\n%s", kind, what, diff)
 				}
 			}
 			expect("with the flag")
 			counts := r.Emulator.Calls()
 			counts.Reset()
-			r.restart(Options{})
+			r.restartWith(Options{})
 			r.Settle(time.Hour)
 			expect("an hour without the flag")
-			if counts.Mutating() > 0 {
+			if counts.CountMutating() > 0 {
 				t.Errorf("%s: the restart made %v", kind, counts.Counts())
 			}
-			if text := strings.Join(append(warnings(r)["edge"], conditionsOf(r, "edge")...), "\n"); !strings.Contains(text, `"shop/shop"`) || !strings.Contains(text, "--import-tls-secrets=gateway") {
+			if text := strings.Join(append(warningsByObject(r)["edge"], conditionsOf(r, "edge")...), "\n"); !strings.Contains(text, `"shop/shop"`) || !strings.Contains(text, "--import-tls-secrets=gateway") {
 				t.Errorf("%s: reported: %s", kind, text)
 			}
 			r.Apply(i.issue("shop", elliptic.P256(), "shop.test"))
 			r.Settle(30 * time.Hour)
 			expect("when all was read again")
-			if counts.Mutating() > 0 {
+			if counts.CountMutating() > 0 {
 				t.Errorf("%s: thirty hours made %v", kind, counts.Counts())
 			}
-			r.restart(opt)
+			r.restartWith(opt)
 			awaitSettled(t, r)
 			want = []string{"shop/edge: shop.test 04"}
 			expect("with the flag again")
@@ -332,15 +332,15 @@ func TestIgnoredSecretsCostNoCalls(t *testing.T) {
 			}
 			w.Unlock()
 			edge := strings.ReplaceAll(strings.Replace(secureGateway, "api.example.com", "www.example.com", 1), "tls: {certificateRefs: [{name: shop}]}", refs)
-			named := strings.Replace(ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]), "/=web"), "name: web\n", "name: named\n", 1)
-			plain := strings.Replace(ingressOf("", "/=web"), "name: web\n", "name: plain\n", 1)
-			objects := []string{ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`), "/=web") + tls, named + tls, plain + tls, edge}
-			r.Apply(append(objects, shop, pods("web", podAddresses[:3]...))...)
+			named := strings.Replace(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]), "/=web"), "name: web\n", "name: named\n", 1)
+			plain := strings.Replace(webIngress("", "/=web"), "name: web\n", "name: plain\n", 1)
+			objects := []string{webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`), "/=web") + tls, named + tls, plain + tls, edge}
+			r.Apply(append(objects, shop, readyPods("web", podAddresses[:3]...))...)
 			r.Settle(time.Hour)
 			r.Start()
 			r.Settle(24 * time.Hour)
-			if len(attached(r)) != 3 {
-				t.Errorf("serving: %v", attached(r))
+			if len(namedListenerCertificates(r)) != 3 {
+				t.Errorf("serving: %v", namedListenerCertificates(r))
 			}
 			out = r.Emulator.Calls().Counts()
 		})
@@ -367,9 +367,9 @@ func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{}))
+		r := shopWith(t, importOptions(Options{}))
 		ingress := vaultIngress("shop", "", vaultTLS)
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), ingress)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), ingress)
 		awaitSettled(t, r)
 		remove := func() {
 			t.Helper()
@@ -380,14 +380,14 @@ func TestCertificateLeftWithoutTheFlagIsReportedAsOrphan(t *testing.T) {
 		if o := r.Orphans(); len(o) > 0 {
 			t.Errorf("while it serves: %v", o)
 		}
-		r.restart(Options{})
+		r.restartWith(Options{})
 		r.Settle(time.Minute)
 		remove()
 		r.Settle(time.Hour)
 		if o := r.Orphans(); len(o) > 0 {
 			t.Errorf("without the flag, and so perhaps without the rights: %v", o)
 		}
-		r.restart(importing(Options{}))
+		r.restartWith(importOptions(Options{}))
 		r.Settle(time.Hour)
 		o := r.Orphans()
 		if len(o) != 1 || o[0].ID.String() != "shop/web" || len(o[0].Resources) != 1 || !strings.Contains(o[0].Resources[0], ":acm:") {

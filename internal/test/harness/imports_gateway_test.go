@@ -80,7 +80,7 @@ func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		opt := importing(Options{})
+		opt := importOptions(Options{})
 		opt.Ingress = nil
 		opt.Gateway = func(o *gateways.Options) { o.ImportCertificates = true }
 		r := shopWith(t, opt)
@@ -93,7 +93,7 @@ func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 			}
 		}
 		api := strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1)
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api, secureGateway)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api, secureGateway)
 		expect("without a grant", "imported/shop/shop 03")
 		r.Apply(secretGrant)
 		expect("with a grant", "imported/shop/shop 03", "imported/vault/api 02")
@@ -104,18 +104,18 @@ func TestGatewaysUseOnlyPermittedSecrets(t *testing.T) {
 		counts.Reset()
 		r.Apply(strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1))
 		expect("renewed", "imported/shop/shop 03", "imported/vault/api 04")
-		if counts.Mutating() != 1 {
+		if counts.CountMutating() != 1 {
 			t.Errorf("a renewal made %v", counts.Counts())
 		}
 		counts.Reset()
 		r.Start()
 		expect("after a restart", "imported/shop/shop 03", "imported/vault/api 04")
-		if counts.Mutating() > 0 {
+		if counts.CountMutating() > 0 {
 			t.Errorf("a restart made %v", counts.Counts())
 		}
-		r.drop(cluster.KindReferenceGrant, "vault", "shop")
+		r.deleteObject(cluster.KindReferenceGrant, "vault", "shop")
 		expect("once the grant is withdrawn", "imported/shop/shop 03")
-		r.drop(cluster.KindGateway, "shop", "edge")
+		r.deleteObject(cluster.KindGateway, "shop", "edge")
 		expect("deleted")
 		if diff := cmp.Diff(before, r.State()); diff != "" {
 			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
@@ -130,7 +130,7 @@ func TestGatewaySecretsAreNotReadWithoutTheFlag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
 		r := shopWith(t, Options{})
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), secretGrant,
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), secretGrant,
 			strings.Replace(secureGateway, "api.example.com", "www.example.com", 1))
 		r.Settle(2 * time.Hour)
 		if got := gatewayImports(r); len(got) > 0 {

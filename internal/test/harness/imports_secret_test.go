@@ -32,7 +32,7 @@ type writtenTexts struct {
 	all map[string]string
 }
 
-func (s *writtenTexts) say(as, text string) {
+func (s *writtenTexts) record(as, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
@@ -44,18 +44,18 @@ func (s *writtenTexts) say(as, text string) {
 // recordAllFormats adds a value in all formats in which it may be printed.
 func (s *writtenTexts) recordAllFormats(as string, v any) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		s.say(as+" "+verb, fmt.Sprintf(verb, v))
+		s.record(as+" "+verb, fmt.Sprintf(verb, v))
 	}
 	if text, err := json.Marshal(v); err == nil {
-		s.say(as+" as JSON", string(text))
+		s.record(as+" as JSON", string(text))
 	}
 	if text, err := yaml.Marshal(v); err == nil {
-		s.say(as+" as YAML", string(text))
+		s.record(as+" as YAML", string(text))
 	}
 }
 
-// leaks returns the texts that contain a part of a private key.
-func (s *writtenTexts) leaks(keys []string) (out []string) {
+// textsWithKeys returns the texts that contain a part of a private key.
+func (s *writtenTexts) textsWithKeys(keys []string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for as, text := range s.all {
@@ -83,8 +83,8 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported writtenTexts
 		i := newIssuer(t)
-		opt := importing(Options{Checkpoints: true, Workers: 2})
-		opt.Log = funcr.NewJSON(func(line string) { reported.say("the log", line) }, funcr.Options{Verbosity: 10})
+		opt := importOptions(Options{Checkpoints: true, Workers: 2})
+		opt.Log = funcr.NewJSON(func(line string) { reported.record("the log", line) }, funcr.Options{Verbosity: 10})
 		set := opt.Ingress
 		opt.Ingress = func(o *ingress.Options) {
 			set(o)
@@ -101,14 +101,14 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 		})
 		look := func() {
 			t.Helper()
-			engine := r.process.line
+			engine := r.process.engineConfig
 			stack, found := r.process.frontend.Translate(r.process.k8s.View(), model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, nil)
 			if len(stack.Certificates) == 0 || stack.Certificates[0].Import.Content == nil {
 				t.Fatal("there is nothing to look at")
 			}
 			reported.recordAllFormats("the model", stack)
 			reported.recordAllFormats("a certificate", *stack.Certificates[0].Import.Content)
-			reported.say("the golden form", goldentest.Dump(stack))
+			reported.record("the golden form", goldentest.Dump(stack))
 			reported.recordAllFormats("findings", found)
 			have, err := engine.Cloud.Observe(context.Background(), stack.ID, append(stack.Questions(), model.AskOwnCertificates{}))
 			if err != nil {
@@ -119,7 +119,7 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 			p, more := planner.Make(stack, have, engine.Options, plan.Memory{})
 			reported.recordAllFormats("the plan", p)
 			reported.recordAllFormats("findings of the plan", more)
-			reported.say("the plan as text", p.Text())
+			reported.record("the plan as text", p.Text())
 			for _, s := range p.Steps {
 				reported.recordAllFormats("a step", s)
 				reported.recordAllFormats("the fields of a step", s.Fields())
@@ -133,12 +133,12 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 					reported.recordAllFormats(string(kind), o)
 					if s, is := o.(*corev1.Secret); is {
 						for _, data := range s.Data {
-							reported.say("a Secret of the controller", string(data))
+							reported.record("a Secret of the controller", string(data))
 						}
 					}
 				}
 			}
-			reported.say("the state of AWS that is shown", strings.Join(r.State(), "\n"))
+			reported.record("the state of AWS that is shown", strings.Join(r.State(), "\n"))
 		}
 		for n, secret := range []func() string{
 			func() string { return i.issue("shop", elliptic.P256(), "shop.example.com") },
@@ -150,7 +150,7 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 		} {
 			r.Apply(secret())
 			if n == 0 {
-				r.Apply(shop, pods("web", podAddresses[:3]...), withTLS("", "shop"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), withTLS("", "shop"))
 			}
 			time.Sleep(20 * time.Minute)
 			if n != 2 {
@@ -166,7 +166,7 @@ func TestPrivateKeysAreNeverShown(t *testing.T) {
 		if !strings.Contains(reported.all["the log"], "planned stack") || !strings.Contains(reported.all["Event %+v"], "shop/shop") || !strings.Contains(reported.all["Event %+v"], "[redacted]") {
 			t.Error("too little was written to look at")
 		}
-		if leaks := reported.leaks(i.keys); len(leaks) > 0 {
+		if leaks := reported.textsWithKeys(i.keys); len(leaks) > 0 {
 			t.Errorf("private keys are in %q", leaks)
 		}
 	})

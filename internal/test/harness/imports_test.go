@@ -27,8 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// importing returns options for a controller that imports TLS Secrets of Ingresses.
-func importing(opt Options) Options {
+// importOptions returns options for a controller that imports TLS Secrets of Ingresses.
+func importOptions(opt Options) Options {
 	opt.Ingress = func(o *ingress.Options) { o.ImportCertificates = true }
 	opt.Plan = func(o *plan.Options) { o.ImportCertificates = true }
 	opt.Cloud = func(c *cloud.Config) { c.ImportedCertificates = true }
@@ -132,15 +132,15 @@ data: {ca.crt: %[2]s, tls.crt: %[3]s, tls.key: %[4]s}
 
 // withTLS returns an Ingress with TLS Secrets, each for its own host.
 func withTLS(annotations string, secrets ...string) string {
-	out := ingressOf(annotations, "/=web") + "  tls:\n"
+	out := webIngress(annotations, "/=web") + "  tls:\n"
 	for _, s := range secrets {
 		out += fmt.Sprintf("  - {hosts: [%s.example.com], secretName: %[1]s}\n", s)
 	}
 	return out
 }
 
-// imports lists the imported certificates with their serial numbers and the number of listeners that use them.
-func imports(r *Harness) []string {
+// importedCertificates lists the imported certificates with their serial numbers and the number of listeners that use them.
+func importedCertificates(r *Harness) []string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -167,7 +167,7 @@ func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 		r.Apply(objects...)
 		for range 8 {
 			failed := r.Settle(2 * time.Hour)
-			if !r.Dead() {
+			if !r.IsDead() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -175,16 +175,16 @@ func importLifecycle(t *testing.T, r *Harness, i *issuer) (states [][]string) {
 			}
 			r.Start()
 		}
-		states = append(states, imports(r))
+		states = append(states, importedCertificates(r))
 	}
-	act(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-	act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))        // renewed
-	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www")) // one more
-	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                           // ACM does not accept another key size in place
-	act(withTLS("", "shop"))                                                            // one less
-	act(withTLS(annotated("certificate-arn", r.World.Certs["example.com"]), "shop"))    // no Secret is used
-	act(withTLS("", "shop"))                                                            // the Secret is used again
-	r.drop(cluster.KindIngress, "shop", "web")
+	act(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
+	act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))              // renewed
+	act(i.issue("www", elliptic.P256(), "www.example.com"), withTLS("", "shop", "www"))       // one more
+	act(i.issue("shop", elliptic.P384(), "shop.example.com"))                                 // ACM does not accept another key size in place
+	act(withTLS("", "shop"))                                                                  // one less
+	act(withTLS(ingressAnnotations("certificate-arn", r.World.Certs["example.com"]), "shop")) // no Secret is used
+	act(withTLS("", "shop"))                                                                  // the Secret is used again
+	r.deleteObject(cluster.KindIngress, "shop", "web")
 	act()
 	return states
 }
@@ -204,7 +204,7 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 	t.Parallel()
 	var calls, mutations int
 	synctest.Test(t, func(t *testing.T) {
-		r := shopWith(t, importing(Options{}))
+		r := shopWith(t, importOptions(Options{}))
 		before := r.State()
 		if diff := cmp.Diff(importStates, importLifecycle(t, r, newIssuer(t))); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -215,12 +215,12 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n != 5 {
 			t.Errorf("%d imports: %v", n, r.Emulator.Calls().Counts())
 		}
-		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 	})
 	t.Logf("%d calls, %d of them mutating", calls, mutations)
 	try := func(n int, what string, hook func(r *Harness) fault.Hook) {
 		synctest.Test(t, func(t *testing.T) {
-			r := shopWith(t, importing(Options{}))
+			r := shopWith(t, importOptions(Options{}))
 			before := r.State()
 			r.Emulator.Faults().SetHook(hook(r))
 			if diff := cmp.Diff(importStates, importLifecycle(t, r, newIssuer(t))); diff != "" {
@@ -239,20 +239,20 @@ func TestRenewalIsOneCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{}))
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
+		r := shopWith(t, importOptions(Options{}))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		awaitSettled(t, r)
 		counts := r.Emulator.Calls()
 		counts.Reset()
 		r.Apply(i.issue("shop", elliptic.P256(), "shop.example.com"))
 		awaitSettled(t, r)
-		if counts.Mutating() != 1 || counts.Count("ImportCertificate") != 1 {
+		if counts.CountMutating() != 1 || counts.Count("ImportCertificate") != 1 {
 			t.Errorf("a renewal made %v", counts.Counts())
 		}
 		counts.Reset()
 		r.Start()
 		awaitSettled(t, r)
-		if n := counts.Count("GetCertificate"); counts.Mutating() > 0 || n != 1 {
+		if n := counts.Count("GetCertificate"); counts.CountMutating() > 0 || n != 1 {
 			t.Errorf("a restart made %v", counts.Counts())
 		}
 		counts.Reset()
@@ -273,7 +273,7 @@ func TestRenewalIsOneCall(t *testing.T) {
 		}
 		w.Unlock()
 		r.Settle(12 * time.Hour)
-		if counts.Count("ImportCertificate") != 1 || counts.Mutating() != 1 {
+		if counts.Count("ImportCertificate") != 1 || counts.CountMutating() != 1 {
 			t.Errorf("drift made %v", counts.Counts())
 		}
 	})
@@ -285,10 +285,10 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{}))
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
+		r := shopWith(t, importOptions(Options{}))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		awaitSettled(t, r)
-		live := imports(r)
+		live := importedCertificates(r)
 		key := newECKey(t, elliptic.P256())
 		leaf := func(edit func(*x509.Certificate)) []byte {
 			c := &x509.Certificate{Subject: pkix.Name{CommonName: "shop.example.com"}, DNSNames: []string{"shop.example.com"}}
@@ -307,17 +307,17 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 			"another type": {strings.Replace(i.secret("shop", good, i.keyPEM(key)), "type: kubernetes.io/tls", "type: Opaque", 1), `has type "Opaque"`},
 			"a gap":        {i.secret("shop", append(slices.Clone(good), certificatePEM(newIssuer(t).cert)...), i.keyPEM(key)), "the chain in tls.crt is not complete"},
 		} {
-			before := warnings(r)["web"]
+			before := warningsByObject(r)["web"]
 			r.Emulator.Calls().Reset()
 			r.Apply(c.secret, strings.Replace(withTLS("", "shop"), "path: /,", "path: /"+strings.ReplaceAll(name, " ", "-")+",", 1))
 			awaitSettled(t, r)
-			if diff := cmp.Diff(live, imports(r)); diff != "" {
+			if diff := cmp.Diff(live, importedCertificates(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 			if !hasRule(r.State(), "/"+strings.ReplaceAll(name, " ", "-")+"/*") {
 				t.Errorf("%s: the new rule is not there", name)
 			}
-			w := slices.DeleteFunc(warnings(r)["web"], func(s string) bool { return slices.Contains(before, s) })
+			w := slices.DeleteFunc(warningsByObject(r)["web"], func(s string) bool { return slices.Contains(before, s) })
 			if len(w) != 1 || !strings.Contains(w[0], "shop/shop") || !strings.Contains(w[0], c.want) {
 				t.Errorf("%s: warnings: %q", name, w)
 			}
@@ -325,9 +325,9 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 				t.Errorf("%s: %d imports", name, n)
 			}
 		}
-		r.drop(cluster.KindSecret, "shop", "shop")
+		r.deleteObject(cluster.KindSecret, "shop", "shop")
 		awaitSettled(t, r)
-		if diff := cmp.Diff(live, imports(r)); diff != "" {
+		if diff := cmp.Diff(live, importedCertificates(r)); diff != "" {
 			t.Errorf("without the Secret (-want +got):\n%s", diff)
 		}
 		// A certificate that becomes valid later is imported then.
@@ -335,7 +335,7 @@ func TestInvalidSecretKeepsTheLiveCertificate(t *testing.T) {
 			c.NotBefore, c.NotAfter = time.Now().Add(3*time.Hour), time.Now().Add(30*day)
 		}), i.keyPEM(key)))
 		r.Settle(4 * time.Hour)
-		if got := imports(r); slices.Equal(got, live) {
+		if got := importedCertificates(r); slices.Equal(got, live) {
 			t.Errorf("it is valid by now: %v", got)
 		}
 	})
@@ -358,16 +358,16 @@ func TestRejectedImportHoldsNothingElse(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			i := newIssuer(t)
 			runs := 0
-			r := shopWith(t, importing(Options{Ran: func(string, error) { runs++ }}))
+			r := shopWith(t, importOptions(Options{AfterRun: func(string, error) { runs++ }}))
 			faults := r.Emulator.Faults()
 			faults.Add(fault.Rule{Service: "acm", Operation: c.operation, Action: fault.Action{Error: c.answer}})
-			r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 			r.Settle(2 * time.Hour)
 			state := strings.Join(r.State(), "\n")
 			if !strings.Contains(state, "listener ") || !hasRule(r.State(), "/*") {
 				t.Errorf("%s: HTTP is not served:\n%s", name, state)
 			}
-			if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, c.want) {
+			if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, c.want) {
 				t.Errorf("%s: warnings: %s", name, w)
 			}
 			if n := r.Emulator.Calls().Count(c.operation); n > 40 {
@@ -378,7 +378,7 @@ func TestRejectedImportHoldsNothingElse(t *testing.T) {
 			}
 			faults.Reset()
 			r.Settle(time.Hour)
-			if diff := cmp.Diff(importStates[0], imports(r)); diff != "" {
+			if diff := cmp.Diff(importStates[0], importedCertificates(r)); diff != "" {
 				t.Errorf("%s, once it is over (-want +got):\n%s", name, diff)
 			}
 		})
@@ -391,8 +391,8 @@ func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(t)
-		r := shopWith(t, importing(Options{StacksOnly: true}))
-		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
+		r := shopWith(t, importOptions(Options{StacksOnly: true}))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		r.Settle(time.Minute)
 		two := []string{i.issue("shop", elliptic.P256(), "shop.example.com"), i.issue("shop", elliptic.P256(), "shop.example.com")}
 		for n := range 600 {
@@ -402,7 +402,7 @@ func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n != 5 {
 			t.Errorf("%d imports in ten minutes", n)
 		}
-		if w := strings.Join(warnings(r)["web"], "\n"); strings.Count(w, "ImportsLimited") != 1 || !strings.Contains(w, "shop/shop") {
+		if w := strings.Join(warningsByObject(r)["web"], "\n"); strings.Count(w, "ImportsLimited") != 1 || !strings.Contains(w, "shop/shop") {
 			t.Errorf("warnings: %s", w)
 		}
 		r.Apply(two[0])
@@ -411,7 +411,7 @@ func TestFrequentlyChangedSecretIsRarelyImported(t *testing.T) {
 			t.Errorf("%d imports in a day", n)
 		}
 		last := i.serial
-		if diff := cmp.Diff([]string{fmt.Sprintf("imported/shop/shop shop.example.com %02d", last-1), "listener 443: shop.example.com"}, imports(r)); diff != "" {
+		if diff := cmp.Diff([]string{fmt.Sprintf("imported/shop/shop shop.example.com %02d", last-1), "listener 443: shop.example.com"}, importedCertificates(r)); diff != "" {
 			t.Errorf("at last (-want +got):\n%s", diff)
 		}
 	})

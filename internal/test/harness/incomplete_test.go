@@ -22,21 +22,21 @@ import (
 
 // ingressWithClass returns an Ingress with its own name and the given class.
 func ingressWithClass(name, class string) string {
-	return strings.NewReplacer("name: web\n", "name: "+name+"\n", "  ingressClassName: alb\n", class).Replace(ingressOf("", "/=web"))
+	return strings.NewReplacer("name: web\n", "name: "+name+"\n", "  ingressClassName: alb\n", class).Replace(webIngress("", "/=web"))
 }
 
-const namesClass = "  ingressClassName: alb\n"
+const ingressClassLine = "  ingressClassName: alb\n"
 
-// drop deletes an object, as any client could.
-func (r *Harness) drop(kind cluster.Kind, namespace, name string) {
+// deleteObject deletes an object, as any client could.
+func (r *Harness) deleteObject(kind cluster.Kind, namespace, name string) {
 	r.T.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); err != nil {
 		r.T.Fatal(err)
 	}
 }
 
-// edit changes an Ingress of namespace shop, as a user would.
-func (r *Harness) edit(name string, change func(*networkingv1.Ingress)) {
+// editIngress changes an Ingress of namespace shop, as a user would.
+func (r *Harness) editIngress(name string, change func(*networkingv1.Ingress)) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Harness) edit(name string, change func(*networkingv1.Ingress)) {
 	}
 	ing := obj.(*networkingv1.Ingress).DeepCopy()
 	change(ing)
-	if _, err := r.Store.Update(ing, cluster.Main); err != nil {
+	if _, err := r.Store.Update(ing, cluster.MainPart); err != nil {
 		r.T.Fatal(err)
 	}
 }
@@ -65,24 +65,24 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 		event string
 	}{
 		"the class that Ingresses name is gone": {
-			class: namesClass,
-			lose:  func(r *Harness) { r.drop(cluster.KindIngressClass, "", "alb") },
+			class: ingressClassLine,
+			lose:  func(r *Harness) { r.deleteObject(cluster.KindIngressClass, "", "alb") },
 			back:  func(r *Harness) { r.Apply(class("ingress.k8s.aws/alb", "")) },
 			event: "IngressClassInvalid",
 		},
 		"the default class is gone": {
-			lose:  func(r *Harness) { r.drop(cluster.KindIngressClass, "", "alb") },
+			lose:  func(r *Harness) { r.deleteObject(cluster.KindIngressClass, "", "alb") },
 			back:  func(r *Harness) { r.Apply(class("ingress.k8s.aws/alb", standard)) },
 			event: "IngressClassInvalid",
 		},
 		"the class is made again for another controller": {
-			class: namesClass,
+			class: ingressClassLine,
 			lose: func(r *Harness) {
-				r.drop(cluster.KindIngressClass, "", "alb")
+				r.deleteObject(cluster.KindIngressClass, "", "alb")
 				r.Apply(class("example.com/other", ""))
 			},
 			back: func(r *Harness) {
-				r.drop(cluster.KindIngressClass, "", "alb")
+				r.deleteObject(cluster.KindIngressClass, "", "alb")
 				r.Apply(class("ingress.k8s.aws/alb", ""))
 			},
 			event: "RemovalNotTrusted",
@@ -99,16 +99,16 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 			event: "RemovalNotTrusted",
 		},
 		"all EndpointSlices of a Service are gone": {
-			class: namesClass,
-			lose:  func(r *Harness) { r.drop(cluster.KindEndpointSlice, "shop", "web-1") },
-			back:  func(r *Harness) { r.Apply(pods("web", podAddresses[:3]...)) },
+			class: ingressClassLine,
+			lose:  func(r *Harness) { r.deleteObject(cluster.KindEndpointSlice, "shop", "web-1") },
+			back:  func(r *Harness) { r.Apply(readyPods("web", podAddresses[:3]...)) },
 			event: "RemovalNotTrusted",
 		},
 		"all nodes are gone": {
-			class: strings.ReplaceAll(namesClass, "alb\n", "alb # instance\n"),
+			class: strings.ReplaceAll(ingressClassLine, "alb\n", "alb # instance\n"),
 			lose: func(r *Harness) {
 				for _, n := range r.Store.All(cluster.KindNode) {
-					r.drop(cluster.KindNode, "", n.GetName())
+					r.deleteObject(cluster.KindNode, "", n.GetName())
 				}
 			},
 			back: func(r *Harness) {
@@ -119,10 +119,10 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 			event: "RemovalNotTrusted",
 		},
 		"all TargetGroupBindings are deleted, as when their definition is": {
-			class: namesClass,
+			class: ingressClassLine,
 			lose: func(r *Harness) {
 				for _, b := range r.Store.All(cluster.KindBinding) {
-					r.drop(cluster.KindBinding, "shop", b.GetName())
+					r.deleteObject(cluster.KindBinding, "shop", b.GetName())
 				}
 			},
 			back:  func(*Harness) {},
@@ -134,7 +134,7 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				empty := r.State()
-				r.Apply(shop, class("ingress.k8s.aws/alb", standard), pods("web", podAddresses[:3]...))
+				r.Apply(shop, class("ingress.k8s.aws/alb", standard), readyPods("web", podAddresses[:3]...))
 				for i := range three {
 					doc := ingressWithClass("web"+string(rune('a'+i)), c.class)
 					if strings.Contains(c.class, "instance") {
@@ -147,35 +147,35 @@ func TestMissingObjectsDoNotChangeAWS(t *testing.T) {
 				}
 				r.settleOrFail(30 * time.Minute)
 				before := r.State()
-				if w := warnings(r); len(w) > 0 {
+				if w := warningsByObject(r); len(w) > 0 {
 					t.Fatalf("warnings before anything is lost: %v", w)
 				}
 				r.Emulator.Calls().Reset()
 				time.Sleep(time.Second) // names of events contain the time, and two processes must not use the same
 				c.lose(r)
 				r.settleOrFail(30 * time.Minute)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 				}
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
 				}
-				if !slices.ContainsFunc(slices.Collect(maps.Values(warnings(r))), func(ms []string) bool {
+				if !slices.ContainsFunc(slices.Collect(maps.Values(warningsByObject(r))), func(ms []string) bool {
 					return slices.ContainsFunc(ms, func(m string) bool { return strings.Contains(m, c.event) })
 				}) {
-					t.Errorf("no event says %s: %v", c.event, warnings(r))
+					t.Errorf("no event says %s: %v", c.event, warningsByObject(r))
 				}
 				c.back(r)
 				r.Emulator.Calls().Reset()
 				r.settleOrFail(30 * time.Minute)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d mutating calls once it is back: %v", n, r.Emulator.Calls().Counts())
 				}
 				if n := len(r.Store.All(cluster.KindBinding)); n != three {
 					t.Errorf("%d bindings in the end", n)
 				}
 				for _, i := range r.Store.All(cluster.KindIngress) {
-					r.drop(cluster.KindIngress, "shop", i.GetName())
+					r.deleteObject(cluster.KindIngress, "shop", i.GetName())
 				}
 				r.settleOrFail(30 * time.Minute)
 				if d := cmp.Diff(empty, r.State()); d != "" {
@@ -191,7 +191,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	turn := func(r *Harness, names ...string) {
 		for _, name := range names {
-			r.edit(name, func(ing *networkingv1.Ingress) { *ing.Spec.IngressClassName = "other" })
+			r.editIngress(name, func(ing *networkingv1.Ingress) { *ing.Spec.IngressClassName = "other" })
 		}
 	}
 	cases := map[string]struct {
@@ -233,12 +233,12 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 			gone: "ingress.k8s.aws/stack",
 		},
 		"a Service is scaled to nothing": {
-			remove: func(r *Harness) { r.deletePods("web", 3); r.Apply(pods("web")) },
+			remove: func(r *Harness) { r.deletePods("web", 3); r.Apply(readyPods("web")) },
 			gone:   podAddresses[0], stays: "shop/weba",
 		},
 		"a backend is taken out of an Ingress": {
 			remove: func(r *Harness) {
-				r.edit("weba", func(ing *networkingv1.Ingress) { ing.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name = "api" })
+				r.editIngress("weba", func(ing *networkingv1.Ingress) { ing.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name = "api" })
 			},
 			gone: "shop/weba-web:80", stays: "shop/weba-api:80",
 		},
@@ -247,10 +247,10 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]))
 				r.Apply("\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\nspec: {controller: example.com/other}\n")
 				for _, name := range []string{"weba", "webb", "webc"} {
-					r.Apply(ingressWithClass(name, namesClass))
+					r.Apply(ingressWithClass(name, ingressClassLine))
 				}
 				r.settleOrFail(30 * time.Minute)
 				c.remove(r)
@@ -265,7 +265,7 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 				if !stays {
 					t.Errorf("%q is gone too", c.stays)
 				}
-				for name, messages := range warnings(r) {
+				for name, messages := range warningsByObject(r) {
 					t.Errorf("%s: %v", name, messages)
 				}
 			})
@@ -273,13 +273,13 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 	}
 }
 
-// undefined is an API server that refuses to create TargetGroupBindings while refusal is set.
-type undefined struct {
+// bindingRefusingAPI is an API server that refuses to create TargetGroupBindings while refusal is set.
+type bindingRefusingAPI struct {
 	kube.API
 	refusal *error
 }
 
-func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
+func (u bindingRefusingAPI) Create(ctx context.Context, obj cluster.Object) error {
 	if k, _ := cluster.KindOf(obj); k == cluster.KindBinding && *u.refusal != nil {
 		return *u.refusal
 	}
@@ -298,11 +298,11 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 		t.Run(string(apierrors.ReasonForError(answer)), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var refusal error
-				r := New(t, Options{API: func(api kube.API) kube.API { return undefined{api, &refusal} }})
+				r := New(t, Options{API: func(api kube.API) kube.API { return bindingRefusingAPI{api, &refusal} }})
 				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
 					t.Fatal(err)
 				}
-				r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 				r.settleOrFail(30 * time.Minute)
 				before := r.State()
 				bindings := r.Store.All(cluster.KindBinding)
@@ -310,13 +310,13 @@ func TestMissingCRDDoesNotStopTraffic(t *testing.T) {
 					t.Fatalf("%d bindings", len(bindings))
 				}
 				refusal = answer
-				r.drop(cluster.KindBinding, "shop", bindings[0].GetName())
+				r.deleteObject(cluster.KindBinding, "shop", bindings[0].GetName())
 				r.Settle(20 * time.Minute)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
 				}
-				if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, reported) }) {
-					t.Errorf("no event says what is wrong: %v", warnings(r))
+				if !slices.ContainsFunc(warningsByObject(r)["web"], func(m string) bool { return strings.Contains(m, reported) }) {
+					t.Errorf("no event says what is wrong: %v", warningsByObject(r))
 				}
 				refusal = nil
 				r.Settle(2 * time.Minute)

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// memberOf returns an Ingress of IngressGroup "team" with HTTPS and its own path.
-func memberOf(n int, certificate, path string) string {
+// teamMemberWithHTTPS returns an Ingress of IngressGroup "team" with HTTPS and its own path.
+func teamMemberWithHTTPS(n int, certificate, path string) string {
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -31,8 +31,8 @@ spec:
 `, n, certificate, path)
 }
 
-// warnings returns the messages of Warning events by the name of their object.
-func warnings(r *Harness) map[string][]string {
+// warningsByObject returns the messages of Warning events by the name of their object.
+func warningsByObject(r *Harness) map[string][]string {
 	out := map[string][]string{}
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
@@ -54,14 +54,14 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 		r := newShop(t)
 		good := r.World.Certs["example.com"]
 		missing := strings.Replace(good, good[len(good)-12:], "000000000000", 1)
-		r.Apply(shop, pods("web", podAddresses[:3]...))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...))
 		for n := range 10 {
-			r.Apply(memberOf(n, good, fmt.Sprintf("/p%d", n)))
+			r.Apply(teamMemberWithHTTPS(n, good, fmt.Sprintf("/p%d", n)))
 		}
 		if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
 		}
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Fatalf("warnings before anything is wrong: %v", w)
 		}
 		// All members change their paths; the tenth also names a certificate that does not exist.
@@ -70,7 +70,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 			if n == 9 {
 				c = missing
 			}
-			r.Apply(memberOf(n, c, fmt.Sprintf("/q%d", n)))
+			r.Apply(teamMemberWithHTTPS(n, c, fmt.Sprintf("/q%d", n)))
 		}
 		r.Settle(20 * time.Minute)
 		state := r.State()
@@ -79,7 +79,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 				t.Errorf("member %d is not served on its new path", n)
 			}
 		}
-		w := warnings(r)
+		w := warningsByObject(r)
 		if len(w) != 1 || len(w["m9"]) == 0 {
 			t.Errorf("want warnings on m9 alone, got %v", w)
 		}
@@ -102,13 +102,13 @@ func TestMemberWithInvalidCertificateKeepsItsRule(t *testing.T) {
 		r := newShop(t)
 		good := r.World.Certs["example.com"]
 		missing := strings.Replace(good, good[len(good)-12:], "000000000000", 1)
-		r.Apply(shop, pods("web", podAddresses[:3]...), memberOf(1, good, "/p1"), memberOf(2, good, "/p2"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), teamMemberWithHTTPS(1, good, "/p1"), teamMemberWithHTTPS(2, good, "/p2"))
 		r.Settle(20 * time.Minute)
 		before := r.State()
 		r.Emulator.Calls().Reset()
-		r.Apply(memberOf(2, missing, "/p2"))
+		r.Apply(teamMemberWithHTTPS(2, missing, "/p2"))
 		r.Settle(20 * time.Minute)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 		if !slices.Equal(before, r.State()) {

@@ -40,11 +40,11 @@ func TestRandomKillsLeaveNothing(t *testing.T) {
 // killer runs one history of edits and kills.
 type killer struct {
 	walker
-	t    *testing.T
-	r    *Harness
-	docs walkDocs
-	log  []string
-	over bool // all Ingresses are deleted
+	t            *testing.T
+	r            *Harness
+	docs         walkDocs
+	log          []string
+	isAllDeleted bool // all Ingresses are deleted
 }
 
 func runKillHistory(t *testing.T, seed uint64) {
@@ -59,18 +59,18 @@ func runKillHistory(t *testing.T, seed uint64) {
 	for kills := 0; kills < 3; {
 		k.edit()
 		if k.chance(50) {
-			k.rest([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 5 * time.Minute}[k.IntN(5)])
+			k.runFor([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 5 * time.Minute}[k.IntN(5)])
 			continue
 		}
 		k.kill()
 		kills++
 	}
 	if k.chance(50) {
-		k.rest(10 * time.Minute)
+		k.runFor(10 * time.Minute)
 	}
-	k.over = true
-	k.deletes(2)
-	k.deletes(len(walkIngresses))
+	k.isAllDeleted = true
+	k.deleteIngresses(2)
+	k.deleteIngresses(len(walkIngresses))
 	k.checkNoDriftWarnings()
 	failed := r.Settle(3 * time.Hour)
 	if diff := cmp.Diff(before, r.State()); diff != "" {
@@ -83,10 +83,10 @@ func runKillHistory(t *testing.T, seed uint64) {
 	}
 }
 
-// deletes deletes n Ingresses, perhaps with a kill in between, and measures how long that takes.
-func (k *killer) deletes(n int) {
+// deleteIngresses deletes n Ingresses, perhaps with a kill in between, and measures how long that takes.
+func (k *killer) deleteIngresses(n int) {
 	k.t.Helper()
-	k.rest(time.Millisecond) // the controller has seen all edits
+	k.runFor(time.Millisecond) // the controller has seen all edits
 	for _, name := range sortedKeys(k.docs) {
 		if n--; n < 0 {
 			break
@@ -102,7 +102,7 @@ func (k *killer) deletes(n int) {
 		k.kill()
 	}
 	begun := time.Now()
-	for len(k.deleting()) > 0 && time.Since(begun) < time.Hour {
+	for len(k.terminatingIngresses()) > 0 && time.Since(begun) < time.Hour {
 		k.r.Settle(time.Second)
 		time.Sleep(time.Second)
 	}
@@ -112,8 +112,8 @@ func (k *killer) deletes(n int) {
 	k.log = append(k.log, "deleted")
 }
 
-// deleting returns the Ingresses that are being deleted.
-func (k *killer) deleting() []cluster.Object {
+// terminatingIngresses returns the Ingresses that are being deleted.
+func (k *killer) terminatingIngresses() []cluster.Object {
 	return slices.DeleteFunc(k.r.Store.All(cluster.KindIngress), func(o cluster.Object) bool { return o.GetDeletionTimestamp() == nil })
 }
 
@@ -131,7 +131,7 @@ func (k *killer) edit() {
 	obj, _ := k.r.Store.Get(ref)
 	doc := k.ingress(in[0], in[1], true)
 	switch {
-	case obj == nil && k.over:
+	case obj == nil && k.isAllDeleted:
 	case obj == nil:
 		k.docs[name] = doc
 		k.r.Apply(doc)
@@ -145,10 +145,10 @@ func (k *killer) edit() {
 		k.docs[name] = doc
 		k.r.Apply(doc)
 		k.log = append(k.log, "apply "+name+doc)
-	case len(obj.GetFinalizers()) > 0 || !k.r.Dead():
+	case len(obj.GetFinalizers()) > 0 || !k.r.IsDead():
 		// An object that lost its finalizer and is deleted while no controller runs is an orphan in AWS, so the
 		// controller must run first.
-		k.rest(time.Millisecond)
+		k.runFor(time.Millisecond)
 		delete(k.docs, name)
 		if err := k.r.Store.Delete(ref); err != nil {
 			k.t.Fatal(err)
@@ -181,7 +181,7 @@ func (k *killer) kill() {
 	k.r.Start()
 }
 
-func (k *killer) rest(d time.Duration) {
+func (k *killer) runFor(d time.Duration) {
 	k.t.Helper()
 	k.log = append(k.log, "rest "+d.String())
 	k.r.Settle(d)

@@ -20,13 +20,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// atHost returns an Ingress for a host that the seeded certificates do not cover.
-func atHost(host, annotations string, paths ...string) string {
-	return strings.Replace(ingressOf(annotations, paths...), "shop.example.com", host, 1)
+// ingressAtHost returns an Ingress for a host that the seeded certificates do not cover.
+func ingressAtHost(host, annotations string, paths ...string) string {
+	return strings.Replace(webIngress(annotations, paths...), "shop.example.com", host, 1)
 }
 
-// nameResources sets the Name tag of network resources.
-func nameResources(t *testing.T, r *Harness, name string, ids ...string) {
+// setNameTags sets the Name tag of network resources.
+func setNameTags(t *testing.T, r *Harness, name string, ids ...string) {
 	t.Helper()
 	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
 		Resources: ids, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: &name}},
@@ -36,8 +36,8 @@ func nameResources(t *testing.T, r *Harness, name string, ids ...string) {
 	}
 }
 
-// toAction makes the backend late an action.
-func toAction(doc string) string {
+// replaceBackendByAction makes the backend late an action.
+func replaceBackendByAction(doc string) string {
 	return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
 }
 
@@ -82,7 +82,7 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 				}
 			},
 			object: func(*Harness) string {
-				return atHost("shop.later.test", annotated("listen-ports", `[{"HTTPS":443}]`), "/=web")
+				return ingressAtHost("shop.later.test", ingressAnnotations("listen-ports", `[{"HTTPS":443}]`), "/=web")
 			},
 			reason: "CertificateNotFound", served: `listener ["lb:k8s-shop-web`,
 		},
@@ -92,18 +92,18 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 				return func(*testing.T, *Harness) { back() }
 			},
 			object: func(r *Harness) string {
-				return ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["app.test"]), "/=web")
+				return webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["app.test"]), "/=web")
 			},
 			reason: "CertificateNotFound", served: `listener ["lb:k8s-shop-web`,
 		},
 		"subnets by name": {
 			given: func(*testing.T, *Harness) step {
 				return func(t *testing.T, r *Harness) {
-					nameResources(t, r, "edge-1", r.World.Public[0])
-					nameResources(t, r, "edge-2", r.World.Public[1])
+					setNameTags(t, r, "edge-1", r.World.Public[0])
+					setNameTags(t, r, "edge-2", r.World.Public[1])
 				}
 			},
-			object: func(*Harness) string { return ingressOf(annotated("subnets", "edge-1,edge-2"), "/=web") },
+			object: func(*Harness) string { return webIngress(ingressAnnotations("subnets", "edge-1,edge-2"), "/=web") },
 			reason: "SubnetsNotFound", served: "load-balancer [",
 		},
 		"subnets by their role": {
@@ -121,20 +121,20 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 				}
 			},
 			opt:    Options{Cloud: func(c *cloud.Config) { c.Reachability = false }},
-			object: func(r *Harness) string { return ingressOf(annotated("scheme", "internet-facing"), "/=web") },
+			object: func(r *Harness) string { return webIngress(ingressAnnotations("scheme", "internet-facing"), "/=web") },
 			reason: "SubnetsNotFound", served: "load-balancer [",
 		},
 		"a security group by name": {
 			given: func(*testing.T, *Harness) step {
-				return func(t *testing.T, r *Harness) { nameResources(t, r, "edge", r.World.ExtraSG) }
+				return func(t *testing.T, r *Harness) { setNameTags(t, r, "edge", r.World.ExtraSG) }
 			},
-			object: func(*Harness) string { return ingressOf(annotated("security-groups", "edge"), "/=web") },
+			object: func(*Harness) string { return webIngress(ingressAnnotations("security-groups", "edge"), "/=web") },
 			reason: "SecurityGroupNotFound", served: "load-balancer [",
 		},
 		"a target group by name": {
-			given: func(*testing.T, *Harness) step { return makeGroup },
+			given: func(*testing.T, *Harness) step { return createLateTargetGroup },
 			object: func(*Harness) string {
-				return toAction(ingressOf(annotated("actions.late", `{"type":"forward","targetGroupName":"late"}`), "/=web", "/late=late"))
+				return replaceBackendByAction(webIngress(ingressAnnotations("actions.late", `{"type":"forward","targetGroupName":"late"}`), "/=web", "/late=late"))
 			},
 			reason: "TargetGroupNotFound", served: "tg:late",
 		},
@@ -153,21 +153,21 @@ func TestMissingResourceIsFoundWhenItAppears(t *testing.T) {
 				}
 			},
 			object: func(r *Harness) string {
-				return toAction(ingressOf(annotated("actions.late", `{"type":"forward","targetGroupARN":"`+r.World.TargetGroups["external"]+`"}`), "/=web", "/late=late"))
+				return replaceBackendByAction(webIngress(ingressAnnotations("actions.late", `{"type":"forward","targetGroupARN":"`+r.World.TargetGroups["external"]+`"}`), "/=web", "/late=late"))
 			},
 			reason: "TargetGroupNotFound", served: "tg:external",
 		},
 		"subnets of a frontend NLB": {
 			given: func(*testing.T, *Harness) step {
-				return func(t *testing.T, r *Harness) { nameResources(t, r, "front-1", r.World.Public[0]) }
+				return func(t *testing.T, r *Harness) { setNameTags(t, r, "front-1", r.World.Public[0]) }
 			},
 			object: func(*Harness) string {
-				return ingressOf(annotated("enable-frontend-nlb", "true", "frontend-nlb-subnets", "front-1"), "/=web")
+				return webIngress(ingressAnnotations("enable-frontend-nlb", "true", "frontend-nlb-subnets", "front-1"), "/=web")
 			},
 			reason: "SubnetsNotFound", served: `"network"`,
 		},
 		"a target group of a binding": {
-			given: func(*testing.T, *Harness) step { return makeGroup },
+			given: func(*testing.T, *Harness) step { return createLateTargetGroup },
 			object: func(*Harness) string {
 				return `
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -187,7 +187,7 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 				serves := func() bool {
 					return slices.ContainsFunc(append(r.State(), lateTargets(r)...), func(l string) bool { return strings.Contains(l, c.served) })
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), c.object(r))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), c.object(r))
 				r.Settle(missing)
 				reported := strings.Join(slices.Sorted(func(yield func(string) bool) {
 					for what := range warningEvents(r) {
@@ -219,7 +219,7 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 	}
 }
 
-func makeGroup(t *testing.T, r *Harness) {
+func createLateTargetGroup(t *testing.T, r *Harness) {
 	t.Helper()
 	_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
 		Name: aws.String("late"), VpcId: &r.World.VPC, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(8080),
@@ -246,24 +246,32 @@ func lateTargets(r *Harness) (out []string) {
 // objects.
 func TestManyMissingResourcesCostFewCalls(t *testing.T) {
 	t.Parallel()
-	n := size(300, 60)
+	n := measurementSize(300, 60)
 	kinds := map[string]func(i int) string{
 		"certificates": func(i int) string {
-			return atHost(fmt.Sprintf("shop%d.later.test", i), annotated("listen-ports", `[{"HTTPS":443}]`), "/=web")
+			return ingressAtHost(fmt.Sprintf("shop%d.later.test", i), ingressAnnotations("listen-ports", `[{"HTTPS":443}]`), "/=web")
 		},
-		"subnets":         func(i int) string { return ingressOf(annotated("subnets", fmt.Sprintf("edge-%d", i)), "/=web") },
-		"subnet ids":      func(i int) string { return ingressOf(annotated("subnets", fmt.Sprintf("subnet-%017d", i)), "/=web") },
-		"security groups": func(i int) string { return ingressOf(annotated("security-groups", fmt.Sprintf("edge-%d", i)), "/=web") },
-		"web ACLs":        func(i int) string { return ingressOf(annotated("wafv2-acl-name", fmt.Sprintf("acl-%d", i)), "/=web") },
+		"subnets": func(i int) string {
+			return webIngress(ingressAnnotations("subnets", fmt.Sprintf("edge-%d", i)), "/=web")
+		},
+		"subnet ids": func(i int) string {
+			return webIngress(ingressAnnotations("subnets", fmt.Sprintf("subnet-%017d", i)), "/=web")
+		},
+		"security groups": func(i int) string {
+			return webIngress(ingressAnnotations("security-groups", fmt.Sprintf("edge-%d", i)), "/=web")
+		},
+		"web ACLs": func(i int) string {
+			return webIngress(ingressAnnotations("wafv2-acl-name", fmt.Sprintf("acl-%d", i)), "/=web")
+		},
 		"trust stores": func(i int) string {
-			return ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "mutual-authentication", fmt.Sprintf(`[{"port":443,"mode":"verify","trustStore":"ts-%d"}]`, i)), "/=web")
+			return webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "mutual-authentication", fmt.Sprintf(`[{"port":443,"mode":"verify","trustStore":"ts-%d"}]`, i)), "/=web")
 		},
 		"target groups of actions": func(i int) string {
-			return toAction(ingressOf(annotated("actions.late", fmt.Sprintf(`{"type":"forward","targetGroupName":"tg-%d"}`, i)), "/=late"))
+			return replaceBackendByAction(webIngress(ingressAnnotations("actions.late", fmt.Sprintf(`{"type":"forward","targetGroupName":"tg-%d"}`, i)), "/=late"))
 		},
 		"target groups of actions by ARN": func(i int) string {
 			arn := fmt.Sprintf("arn:aws:elasticloadbalancing:%s:%s:targetgroup/gone/%016d", Region, Account, i)
-			return toAction(ingressOf(annotated("actions.late", `{"type":"forward","targetGroupARN":"`+arn+`"}`), "/=late"))
+			return replaceBackendByAction(webIngress(ingressAnnotations("actions.late", `{"type":"forward","targetGroupARN":"`+arn+`"}`), "/=late"))
 		},
 		"target groups of bindings": func(i int) string {
 			return fmt.Sprintf(`
@@ -278,7 +286,7 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...))
 				for i := range n {
 					r.Apply(strings.Replace(of(i), "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
 				}
@@ -289,7 +297,7 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 				if total := r.Emulator.Calls().Total(); total > 20*60/2+100 {
 					t.Errorf("%d calls in twenty minutes", total)
 				}
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d mutating calls", n)
 				}
 			})
@@ -306,14 +314,14 @@ func TestStepOnMissingResourceHasBackOff(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Emulator.Faults().Add(fault.Rule{Operation: "CreateRule", Action: fault.Action{Error: &store.Error{Code: code, Message: "no", Status: 400}}})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				r.Settle(10 * time.Minute)
 				r.Emulator.Calls().Reset()
 				r.Settle(time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 5*60 {
+				if n := r.Emulator.Calls().CountMutating(); n > 5*60 {
 					t.Errorf("%d mutating calls in an hour", n)
 				}
-				if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], code) {
+				if w := warningsByObject(r)["web"]; len(w) != 1 || !strings.Contains(w[0], code) {
 					t.Errorf("want one warning, got %q", w)
 				}
 				r.Emulator.Faults().ClearRules()

@@ -16,7 +16,7 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-const sharesPublic = ipTargets + ", fulcrum.dev/load-balancer-group: public"
+const publicGroupAnnotation = ipTargets + ", fulcrum.dev/load-balancer-group: public"
 
 // sharedService returns a Service of the controller's class, created on the given day, with annotations and ports.
 func sharedService(name, day, annotations, ports string) string {
@@ -28,7 +28,7 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + services.DefaultClass + `, sel
 ---`
 }
 
-func portOf(number string) string { return "{port: " + number + ", targetPort: 8080}" }
+func servicePort(number string) string { return "{port: " + number + ", targetPort: 8080}" }
 
 func serviceNamed(r *Harness, name string) cluster.Object {
 	r.T.Helper()
@@ -39,8 +39,8 @@ func serviceNamed(r *Harness, name string) cluster.Object {
 	return obj
 }
 
-// linesOf returns the lines of the state about target groups of a Service, or about listeners that forward to them.
-func linesOf(r *Harness, service string) (out []string) {
+// stateLinesOf returns the lines of the state about target groups of a Service, or about listeners that forward to them.
+func stateLinesOf(r *Harness, service string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, "shop/"+service+":") {
 			out = append(out, line)
@@ -58,22 +58,22 @@ func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				docs := map[string]string{
-					"web": sharedService("web", "10", sharesPublic, portOf("80")), "api": sharedService("api", "11", sharesPublic, portOf("9000")),
-					"mail": sharedService("mail", "12", sharesPublic, portOf("25")),
+					"web": sharedService("web", "10", publicGroupAnnotation, servicePort("80")), "api": sharedService("api", "11", publicGroupAnnotation, servicePort("9000")),
+					"mail": sharedService("mail", "12", publicGroupAnnotation, servicePort("25")),
 				}
 				r := shopWith(t, Options{})
 				before := r.State()
-				r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]), pods("mail", podAddresses[2]))
+				r.Apply(readyPods("web", podAddresses[0]), readyPods("api", podAddresses[1]), readyPods("mail", podAddresses[2]))
 				kept := map[string][]string{}
 				for _, joins := range order {
 					r.Apply(docs[joins])
-					r.during(8 * time.Minute)
+					r.advanceTime(8 * time.Minute)
 					for earlier, lines := range kept {
-						if d := cmp.Diff(lines, linesOf(r, earlier)); d != "" {
+						if d := cmp.Diff(lines, stateLinesOf(r, earlier)); d != "" {
 							t.Errorf("%s joins and changes what %s has: %s", joins, earlier, d)
 						}
 					}
-					kept[joins] = linesOf(r, joins)
+					kept[joins] = stateLinesOf(r, joins)
 					if len(kept[joins]) == 0 {
 						t.Fatalf("%s has nothing:\n%s", joins, strings.Join(r.State(), "\n"))
 					}
@@ -81,21 +81,21 @@ func TestMembersJoinAndLeaveSharedLoadBalancer(t *testing.T) {
 				host := statusHostname(serviceNamed(r, "web"))
 				for service, port := range map[string]string{"web": "80/TCP", "api": "9000/TCP", "mail": "25/TCP"} {
 					obj := serviceNamed(r, service)
-					expect(t, service+" shows", host+" "+port, statusHostname(obj)+" "+portsShown(obj))
+					expectEqual(t, service+" shows", host+" "+port, statusHostname(obj)+" "+portsShown(obj))
 					if d := cmp.Diff([]string{naming.SharedFinalizerPrefix + "shop.public"}, obj.GetFinalizers()); d != "" {
 						t.Errorf("%s: %s", service, d)
 					}
 				}
 				r.Emulator.Calls().Reset()
-				r.during(11 * time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				r.advanceTime(11 * time.Hour)
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
 				}
 				for i, leaves := range order {
-					r.drop(cluster.KindService, "shop", leaves)
-					r.during(20 * time.Minute)
+					r.deleteObject(cluster.KindService, "shop", leaves)
+					r.advanceTime(20 * time.Minute)
 					for _, other := range order[i+1:] {
-						if d := cmp.Diff(kept[other], linesOf(r, other)); d != "" {
+						if d := cmp.Diff(kept[other], stateLinesOf(r, other)); d != "" {
 							t.Errorf("%s leaves and changes what %s has: %s", leaves, other, d)
 						}
 					}
@@ -114,24 +114,24 @@ func TestServiceKeepsItsPortOfSharedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]), sharedService("api", "11", sharesPublic, portOf("80")))
-		r.during(8 * time.Minute)
-		had := linesOf(r, "api")
-		r.Apply(sharedService("web", "10", sharesPublic, portOf("80")+", "+strings.Replace(portOf("443"), "{", "{name: tls, ", 1)))
-		r.during(8 * time.Minute)
-		if d := cmp.Diff(had, linesOf(r, "api")); d != "" {
+		r.Apply(readyPods("web", podAddresses[0]), readyPods("api", podAddresses[1]), sharedService("api", "11", publicGroupAnnotation, servicePort("80")))
+		r.advanceTime(8 * time.Minute)
+		had := stateLinesOf(r, "api")
+		r.Apply(sharedService("web", "10", publicGroupAnnotation, servicePort("80")+", "+strings.Replace(servicePort("443"), "{", "{name: tls, ", 1)))
+		r.advanceTime(8 * time.Minute)
+		if d := cmp.Diff(had, stateLinesOf(r, "api")); d != "" {
 			t.Errorf("an older Service takes the port: %s", d)
 		}
-		expect(t, "the older one shows", "443/TCP", portsShown(serviceNamed(r, "web")))
-		r.drop(cluster.KindService, "shop", "api")
-		r.during(20 * time.Minute)
-		expect(t, "then it shows", "80/TCP,443/TCP", portsShown(serviceNamed(r, "web")))
+		expectEqual(t, "the older one shows", "443/TCP", portsShown(serviceNamed(r, "web")))
+		r.deleteObject(cluster.KindService, "shop", "api")
+		r.advanceTime(20 * time.Minute)
+		expectEqual(t, "then it shows", "80/TCP,443/TCP", portsShown(serviceNamed(r, "web")))
 	})
 }
 
-// unservedPort returns a function that reports why a connection to a port of a load balancer's hostname reaches no
+// unservedPortReason returns a function that reports why a connection to a port of a load balancer's hostname reaches no
 // pod.
-func unservedPort(port int) func(r *Harness, name string) string {
+func unservedPortReason(port int) func(r *Harness, name string) string {
 	return func(r *Harness, name string) string {
 		w := r.Emulator.Store()
 		w.Lock()
@@ -163,13 +163,13 @@ func unservedPort(port int) func(r *Harness, name string) string {
 
 // moveLifecycle moves a Service from its own load balancer to a shared one and back, deletes it, and returns the
 // states. act is called before the first move and returns the client that follows it.
-func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]string) {
+func moveLifecycle(t *testing.T, r *Harness, act func() *dnsClient) (states [][]string) {
 	t.Helper()
 	rest := func(d time.Duration) {
 		t.Helper()
 		for range 5 {
 			failed := r.Settle(d)
-			if !r.Dead() {
+			if !r.IsDead() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -179,27 +179,27 @@ func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]s
 		}
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
-	r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
-		sharedService("api", "11", sharesPublic, portOf("9000")), sharedService("web", "10", ipTargets, portOf("80")))
+	r.Apply(readyPods("web", podAddresses[0]), readyPods("api", podAddresses[1]),
+		sharedService("api", "11", publicGroupAnnotation, servicePort("9000")), sharedService("web", "10", ipTargets, servicePort("80")))
 	rest(10 * time.Minute)
 	time.Sleep(10 * time.Minute) // until the load balancers are active and their targets healthy
 	rest(10 * time.Minute)
 	client := act()
-	r.Apply(sharedService("web", "10", sharesPublic, portOf("80")))
+	r.Apply(sharedService("web", "10", publicGroupAnnotation, servicePort("80")))
 	rest(time.Hour)
-	r.Apply(sharedService("web", "10", ipTargets, portOf("80")))
+	r.Apply(sharedService("web", "10", ipTargets, servicePort("80")))
 	rest(time.Hour)
-	client.unserved = func(*Harness, string) string { return "" } // a deleted Service need not be served
-	r.drop(cluster.KindService, "shop", "web")
-	r.drop(cluster.KindService, "shop", "api")
+	client.unservedReason = func(*Harness, string) string { return "" } // a deleted Service need not be served
+	r.deleteObject(cluster.KindService, "shop", "web")
+	r.deleteObject(cluster.KindService, "shop", "api")
 	rest(time.Hour)
 	return states
 }
 
-// followService returns a client of a port of a Service, which follows the hostname in the status.
-func followService(r *Harness, name string, port int) *follower {
-	f := follow(r)
-	f.unserved = unservedPort(port)
+// newServiceDNSClient returns a client of a port of a Service, which follows the hostname in the status.
+func newServiceDNSClient(r *Harness, name string, port int) *dnsClient {
+	f := newDNSClient(r)
+	f.unservedReason = unservedPortReason(port)
 	f.host = func(r *Harness) string {
 		if obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name}); err == nil && obj != nil && obj.GetDeletionTimestamp() == nil {
 			return statusHostname(obj)
@@ -219,15 +219,15 @@ func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
 		before := r.State()
-		var web *follower
-		want = moveLifecycle(t, r, func() *follower {
-			web = followService(r, "web", 80)
+		var web *dnsClient
+		want = moveLifecycle(t, r, func() *dnsClient {
+			web = newServiceDNSClient(r, "web", 80)
 			r.Emulator.Calls().Reset()
 			return web
 		})
 		calls = r.Emulator.Calls().Total()
-		if len(web.lost) > 0 || len(web.shown) != 3 {
-			t.Errorf("lost %s\nshown %v", strings.Join(web.lost, "\n"), web.shown)
+		if len(web.lostRequests) > 0 || len(web.shownHostnames) != 3 {
+			t.Errorf("lost %s\nshown %v", strings.Join(web.lostRequests, "\n"), web.shownHostnames)
 		}
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("left behind (-before +after):\n%s", d)
@@ -239,15 +239,15 @@ func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 	for n := 1; n < calls; n += max(calls/8, 1) {
 		synctest.Test(t, func(t *testing.T) {
 			r := shopWith(t, Options{})
-			var web *follower
-			got := moveLifecycle(t, r, func() *follower {
-				web = followService(r, "web", 80)
+			var web *dnsClient
+			got := moveLifecycle(t, r, func() *dnsClient {
+				web = newServiceDNSClient(r, "web", 80)
 				seen := 0
 				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 					seen++
 					kill := seen == n
 					return fault.Action{After: func() {
-						web.look(c.Operation)
+						web.checkServed(c.Operation)
 						if kill {
 							r.Kill()
 						}
@@ -255,8 +255,8 @@ func TestServiceMovesBetweenLoadBalancersWithoutDowntime(t *testing.T) {
 				})
 				return web
 			})
-			if d := cmp.Diff(want, got); d != "" || len(web.lost) > 0 {
-				t.Errorf("killed after call %d: lost %v (-without +with):\n%s", n, web.lost, d)
+			if d := cmp.Diff(want, got); d != "" || len(web.lostRequests) > 0 {
+				t.Errorf("killed after call %d: lost %v (-without +with):\n%s", n, web.lostRequests, d)
 			}
 		})
 	}
@@ -269,17 +269,17 @@ func TestProtectedLoadBalancerStaysWhenServiceMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const protected = `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
 		r := shopWith(t, Options{})
-		r.Apply(pods("web", podAddresses[0]), sharedService("web", "10", ipTargets+protected, portOf("80")))
-		r.during(10 * time.Minute)
-		r.Apply(sharedService("web", "10", sharesPublic+protected, portOf("80")))
-		r.during(time.Hour)
-		expect(t, "load balancers of a Service that moves", "internal internal", schemes(r))
+		r.Apply(readyPods("web", podAddresses[0]), sharedService("web", "10", ipTargets+protected, servicePort("80")))
+		r.advanceTime(10 * time.Minute)
+		r.Apply(sharedService("web", "10", publicGroupAnnotation+protected, servicePort("80")))
+		r.advanceTime(time.Hour)
+		expectEqual(t, "load balancers of a Service that moves", "internal internal", loadBalancerSchemes(r))
 		if host := statusHostname(serviceNamed(r, "web")); !strings.HasPrefix(host, "internal-k8s-shop-grouppub") && !strings.HasPrefix(host, "k8s-shop-grouppub") {
 			t.Errorf("the status shows %q", host)
 		}
-		r.Apply(sharedService("web", "10", sharesPublic+strings.Replace(protected, "true", "false", 1), portOf("80")))
-		r.during(time.Hour)
-		expect(t, "load balancers when the protection is lifted", "internal", schemes(r))
+		r.Apply(sharedService("web", "10", publicGroupAnnotation+strings.Replace(protected, "true", "false", 1), servicePort("80")))
+		r.advanceTime(time.Hour)
+		expectEqual(t, "load balancers when the protection is lifted", "internal", loadBalancerSchemes(r))
 	})
 }
 
@@ -289,12 +289,12 @@ func TestMoveEventsNameTheNewLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		open := sharesPublic + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
-		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
-			sharedService("api", "11", open, portOf("9000")), sharedService("web", "10", sharesPublic, portOf("80")))
-		r.during(10 * time.Minute)
-		r.Apply(sharedService("web", "10", ipTargets, portOf("80")))
-		r.during(10 * time.Minute)
+		open := publicGroupAnnotation + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
+		r.Apply(readyPods("web", podAddresses[0]), readyPods("api", podAddresses[1]),
+			sharedService("api", "11", open, servicePort("9000")), sharedService("web", "10", publicGroupAnnotation, servicePort("80")))
+		r.advanceTime(10 * time.Minute)
+		r.Apply(sharedService("web", "10", ipTargets, servicePort("80")))
+		r.advanceTime(10 * time.Minute)
 		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})
 		if err != nil {
 			t.Fatal(err)

@@ -18,13 +18,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// logged collects the log of a controller as JSON lines.
-type logged struct {
+// jsonLog collects the log of a controller as JSON lines.
+type jsonLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (l *logged) logger() logr.Logger {
+func (l *jsonLog) logger() logr.Logger {
 	return funcr.NewJSON(func(line string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -32,8 +32,8 @@ func (l *logged) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// take returns the lines since the last call of take.
-func (l *logged) take() []string {
+// takeLines returns the lines since the last call of take.
+func (l *jsonLog) takeLines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := l.lines
@@ -41,8 +41,8 @@ func (l *logged) take() []string {
 	return out
 }
 
-// with returns the lines that contain all of the texts.
-func with(lines []string, texts ...string) (out []string) {
+// linesWith returns the lines that contain all of the texts.
+func linesWith(lines []string, texts ...string) (out []string) {
 	for _, line := range lines {
 		all := true
 		for _, t := range texts {
@@ -55,8 +55,8 @@ func with(lines []string, texts ...string) (out []string) {
 	return out
 }
 
-// errorsOf returns the lines of level error, which are those without a level number.
-func errorsOf(lines []string) (out []string) {
+// errorLines returns the lines of level error, which are those without a level number.
+func errorLines(lines []string) (out []string) {
 	for _, l := range lines {
 		if !strings.Contains(l, `"level":`) {
 			out = append(out, l)
@@ -66,11 +66,11 @@ func errorsOf(lines []string) (out []string) {
 }
 
 // newWorkingShop returns a shop with workers and a log.
-func newWorkingShop(t *testing.T, opt Options) (*Harness, *logged) {
-	log := &logged{}
+func newWorkingShop(t *testing.T, opt Options) (*Harness, *jsonLog) {
+	log := &jsonLog{}
 	opt.Workers, opt.Log = 2, log.logger()
 	r := shopWith(t, opt)
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 	return r, log
 }
 
@@ -80,36 +80,36 @@ func TestEachFaultIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, log := newWorkingShop(t, Options{})
-		r.Apply(ingressOf("", "/=web"))
+		r.Apply(webIngress("", "/=web"))
 		time.Sleep(10 * time.Minute)
-		lines := log.take()
-		if got := errorsOf(lines); len(got) > 0 {
+		lines := log.takeLines()
+		if got := errorLines(lines); len(got) > 0 {
 			t.Errorf("errors where nothing is wrong: %v", got)
 		}
-		if got := with(lines, "applied plan", `"stack":"shop/web"`); len(got) == 0 {
+		if got := linesWith(lines, "applied plan", `"stack":"shop/web"`); len(got) == 0 {
 			t.Errorf("no line of success: %v", lines)
 		}
 		for _, path := range []string{"healthz", "other"} {
-			r.Apply(ingressOf(annotated("healthcheck-path", path), "/=web"))
+			r.Apply(webIngress(ingressAnnotations("healthcheck-path", path), "/=web"))
 			time.Sleep(3 * time.Hour)
-			lines = log.take()
-			if got := with(errorsOf(lines), `"stack":"shop/web"`, "failed to update target group health check", "Ingress shop/web"); len(got) != 1 {
+			lines = log.takeLines()
+			if got := linesWith(errorLines(lines), `"stack":"shop/web"`, "failed to update target group health check", "Ingress shop/web"); len(got) != 1 {
 				t.Errorf("%d errors of the step in %v", len(got), lines)
 			}
-			if got := with(errorsOf(lines), `"stack":"shop/web"`, "reported fault", "RejectedByAWS", path); len(got) != 1 {
+			if got := linesWith(errorLines(lines), `"stack":"shop/web"`, "reported fault", "RejectedByAWS", path); len(got) != 1 {
 				t.Errorf("%d errors of the finding in %v", len(got), lines)
 			}
-			if got := errorsOf(lines); len(got) != 2 {
+			if got := errorLines(lines); len(got) != 2 {
 				t.Errorf("%d errors in all: %v", len(got), got)
 			}
-			if got := with(lines, "applied plan"); len(got) > 0 {
+			if got := linesWith(lines, "applied plan"); len(got) > 0 {
 				t.Errorf("success while something is held: %v", got)
 			}
 		}
-		r.Apply(ingressOf(annotated("healthcheck-path", "/healthz"), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("healthcheck-path", "/healthz"), "/=web"))
 		time.Sleep(10 * time.Minute)
-		lines = log.take()
-		if len(with(lines, "applied plan")) == 0 || len(errorsOf(lines)) > 0 {
+		lines = log.takeLines()
+		if len(linesWith(lines, "applied plan")) == 0 || len(errorLines(lines)) > 0 {
 			t.Errorf("after the correction: %v", lines)
 		}
 	})
@@ -121,13 +121,13 @@ func TestOutageIsLoggedOncePerItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, log := newWorkingShop(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
-		r.Apply(ingressOf("", "/=web"))
+		r.Apply(webIngress("", "/=web"))
 		time.Sleep(2 * time.Hour)
-		lines := log.take()
-		if got := with(errorsOf(lines), "Reconciler error", `"stack":"shop/web"`); len(got) != 1 {
+		lines := log.takeLines()
+		if got := linesWith(errorLines(lines), "Reconciler error", `"stack":"shop/web"`); len(got) != 1 {
 			t.Errorf("%d errors of the run in %v", len(got), lines)
 		}
-		if got := errorsOf(lines); len(got) > 3 {
+		if got := errorLines(lines); len(got) > 3 {
 			t.Errorf("%d errors: %v", len(got), got)
 		}
 	})
@@ -144,14 +144,14 @@ func TestOwnRateLimitIsNotLoggedAsError(t *testing.T) {
 		}
 		r, log := newWorkingShop(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
 		for n := range 8 {
-			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: web%d\n", n), 1))
+			r.Apply(strings.Replace(webIngress("", "/=web"), "name: web\n", fmt.Sprintf("name: web%d\n", n), 1))
 		}
 		time.Sleep(time.Hour)
-		lines := log.take()
-		if got := errorsOf(lines); len(got) > 0 {
+		lines := log.takeLines()
+		if got := errorLines(lines); len(got) > 0 {
 			t.Errorf("errors: %v", got)
 		}
-		if got := with(lines, "applied plan"); len(got) < 8 {
+		if got := linesWith(lines, "applied plan"); len(got) < 8 {
 			t.Errorf("%d of 8 load balancers: %v", len(got), lines)
 		}
 	})
@@ -171,17 +171,17 @@ apiVersion: v1
 kind: Secret
 metadata: {name: oidc, namespace: shop}
 stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
-`, ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc",
+`, webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc",
 			"auth-idp-oidc", `{"issuer":"https://i.example.com","authorizationEndpoint":"https://i.example.com/a","tokenEndpoint":"https://i.example.com/t","userInfoEndpoint":"https://i.example.com/u","secretName":"oidc"}`), "/=web"))
 		time.Sleep(10 * time.Minute)
-		lines := log.take()
-		if len(with(lines, "authenticateOidcConfig")) == 0 {
+		lines := log.takeLines()
+		if len(linesWith(lines, "authenticateOidcConfig")) == 0 {
 			t.Errorf("the refusal is not there: %v", lines)
 		}
-		if got := with(lines, secret); len(got) > 0 {
+		if got := linesWith(lines, secret); len(got) > 0 {
 			t.Errorf("the secret: %v", got)
 		}
-		if got := strings.Join(warnings(r)["web"], "\n"); strings.Contains(got, secret) || !strings.Contains(got, "authenticateOidcConfig") {
+		if got := strings.Join(warningsByObject(r)["web"], "\n"); strings.Contains(got, secret) || !strings.Contains(got, "authenticateOidcConfig") {
 			t.Errorf("events: %s", got)
 		}
 	})
@@ -205,7 +205,7 @@ func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := newWorkingShop(t, Options{})
-		r.Apply(ingressOf(annotated("scheme", "public"), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("scheme", "public"), "/=web"))
 		time.Sleep(time.Minute)
 		first := lastingEvents(r, "web", "scheme")
 		if len(first) != 1 || first[0].Count != 1 {
@@ -224,7 +224,7 @@ func TestEventOfHeldIngressIsRepeated(t *testing.T) {
 		if n := r.Emulator.Calls().Total(); n > 10 { // the rules of node security groups are compared once an hour
 			t.Errorf("raising events made %d calls to AWS: %v", n, r.Emulator.Calls().Counts())
 		}
-		r.Apply(ingressOf(annotated("scheme", "internal"), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("scheme", "internal"), "/=web"))
 		time.Sleep(2 * time.Hour)
 		if got := lastingEvents(r, "web", "scheme"); len(got) > 0 {
 			t.Errorf("an event of what is corrected: %v", got)

@@ -24,7 +24,7 @@ func onlyBinding(t *testing.T, r *Harness) *elbv2.TargetGroupBinding {
 	return all[0].(*elbv2.TargetGroupBinding)
 }
 
-func drop(t *testing.T, r *Harness, kind cluster.Kind, name string) {
+func deleteInShop(t *testing.T, r *Harness, kind cluster.Kind, name string) {
 	t.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: kind, Namespace: "shop", Name: name}); err != nil {
 		t.Fatal(err)
@@ -55,18 +55,18 @@ func loseTargetGroup(t *testing.T, r *Harness, arn string) {
 func TestDeletedTargetGroupIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, notice := range map[string]func(r *Harness){
-		"noticed by new pods":  func(r *Harness) { r.Apply(pods("web", podAddresses[3:6]...)) },
-		"noticed at a restart": func(r *Harness) { r.Apply(pods("web", podAddresses[3:6]...)); r.Start() },
+		"noticed by new pods":  func(r *Harness) { r.Apply(readyPods("web", podAddresses[3:6]...)) },
+		"noticed at a restart": func(r *Harness) { r.Apply(readyPods("web", podAddresses[3:6]...)); r.Start() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				r.settleOrFail(10 * time.Minute)
-				r.Apply(pods("web", podAddresses[3:6]...))
+				r.Apply(readyPods("web", podAddresses[3:6]...))
 				r.settleOrFail(10 * time.Minute)
 				want := r.State()
-				r.Apply(pods("web", podAddresses[:3]...))
+				r.Apply(readyPods("web", podAddresses[:3]...))
 				r.settleOrFail(10 * time.Minute)
 				lost := onlyBinding(t, r).Spec.TargetGroupARN
 				loseTargetGroup(t, r, lost)
@@ -80,7 +80,7 @@ func TestDeletedTargetGroupIsRecreated(t *testing.T) {
 				if b.Spec.TargetGroupARN == lost {
 					t.Error("the binding names the lost target group")
 				}
-				expect(t, "condition", "SuccessfullyReconciled", b.Status.Conditions[0].Reason)
+				expectEqual(t, "condition", "SuccessfullyReconciled", b.Status.Conditions[0].Reason)
 			})
 		})
 	}
@@ -90,10 +90,10 @@ func TestManuallyDeletedBindingIsRecreated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		r.settleOrFail(10 * time.Minute)
 		want := append(r.State(), clusterState(r)...)
-		drop(t, r, cluster.KindBinding, onlyBinding(t, r).Name)
+		deleteInShop(t, r, cluster.KindBinding, onlyBinding(t, r).Name)
 		r.settleOrFail(10 * time.Minute)
 		if diff := cmp.Diff(want, append(r.State(), clusterState(r)...)); diff != "" {
 			t.Errorf("-before +after:\n%s", diff)
@@ -107,16 +107,16 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(t *testing.T, r *Harness){
 		"Service and slice": func(t *testing.T, r *Harness) {
-			drop(t, r, cluster.KindService, "web")
-			drop(t, r, cluster.KindEndpointSlice, "web-1")
+			deleteInShop(t, r, cluster.KindService, "web")
+			deleteInShop(t, r, cluster.KindEndpointSlice, "web-1")
 		},
 		"Service, at the same moment": nil,
 		"Service and pods, while the controller was down": func(t *testing.T, r *Harness) {
 			r.Kill()
-			drop(t, r, cluster.KindService, "web")
-			drop(t, r, cluster.KindEndpointSlice, "web-1")
-			drop(t, r, cluster.KindPod, "web-0")
-			drop(t, r, cluster.KindPod, "web-1")
+			deleteInShop(t, r, cluster.KindService, "web")
+			deleteInShop(t, r, cluster.KindEndpointSlice, "web-1")
+			deleteInShop(t, r, cluster.KindPod, "web-0")
+			deleteInShop(t, r, cluster.KindPod, "web-1")
 		},
 		"Node": func(t *testing.T, r *Harness) {
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "node-0"}); err != nil {
@@ -136,7 +136,7 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 				arn := r.World.TargetGroups["external"]
 				rules := func() string { return strings.Join(r.State(), "\n") }
 				clean := rules()
-				r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, fmt.Sprintf(
+				r.Apply(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn, fmt.Sprintf(
 					"networking: {ingress: [{from: [{securityGroup: {groupID: %s}}], ports: [{port: 8080}]}]}", r.World.NodeSG)))
 				r.settleOrFail(time.Minute)
 				if rules() == clean {
@@ -146,10 +146,10 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 				case before != nil:
 					before(t, r)
 				default:
-					drop(t, r, cluster.KindService, "web")
+					deleteInShop(t, r, cluster.KindService, "web")
 				}
-				drop(t, r, cluster.KindBinding, "shared")
-				if r.Dead() {
+				deleteInShop(t, r, cluster.KindBinding, "shared")
+				if r.IsDead() {
 					r.Start()
 				}
 				r.settleOrFail(10 * time.Minute)
@@ -157,9 +157,9 @@ func TestBindingIsDeletedWithoutItsDependencies(t *testing.T) {
 					t.Errorf("the binding is left: %v", left)
 				}
 				if name != "target group" {
-					expect(t, "targets", "", registered(t, r, Account, arn))
+					expectEqual(t, "targets", "", activeTargets(t, r, Account, arn))
 				}
-				expect(t, "rules", clean, rules())
+				expectEqual(t, "rules", clean, rules())
 			})
 		})
 	}
@@ -175,19 +175,19 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 		calls  bool
 	}{
 		"nothing":                          {"", "10.0.132.10 10.0.148.10", false},
-		"one more":                         {pods("web", podAddresses[:3]...), "10.0.132.10 10.0.148.10 10.0.164.10", true},
-		"one less":                         {pods("web", podAddresses[0]), "10.0.132.10", true},
-		"all others":                       {pods("web", podAddresses[3:5]...), "10.0.132.11 10.0.148.11", true},
-		"none":                             {pods("web"), "", true},
-		"others with the same addresses":   {strings.ReplaceAll(pods("web", podAddresses[:2]...), "uid: web-", `creationTimestamp: "2030-01-01T00:00:00Z", uid: new-`), "10.0.132.10 10.0.148.10", true},
-		"the same, in another order":       {reversed(pods("web", podAddresses[:2]...)), "10.0.132.10 10.0.148.10", false},
-		"one that is about to go, serving": {strings.Replace(pods("web", podAddresses[:2]...), "[10.0.148.10], conditions: {ready: true}", "[10.0.148.10], conditions: {ready: false, serving: true, terminating: true}", 1), "10.0.132.10", true},
+		"one more":                         {readyPods("web", podAddresses[:3]...), "10.0.132.10 10.0.148.10 10.0.164.10", true},
+		"one less":                         {readyPods("web", podAddresses[0]), "10.0.132.10", true},
+		"all others":                       {readyPods("web", podAddresses[3:5]...), "10.0.132.11 10.0.148.11", true},
+		"none":                             {readyPods("web"), "", true},
+		"others with the same addresses":   {strings.ReplaceAll(readyPods("web", podAddresses[:2]...), "uid: web-", `creationTimestamp: "2030-01-01T00:00:00Z", uid: new-`), "10.0.132.10 10.0.148.10", true},
+		"the same, in another order":       {reversed(readyPods("web", podAddresses[:2]...)), "10.0.132.10 10.0.148.10", false},
+		"one that is about to go, serving": {strings.Replace(readyPods("web", podAddresses[:2]...), "[10.0.148.10], conditions: {ready: true}", "[10.0.148.10], conditions: {ready: false, serving: true, terminating: true}", 1), "10.0.132.10", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				arn := r.World.TargetGroups["external"]
-				r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn))
+				r.Apply(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn))
 				r.settleOrFail(time.Minute)
 				r.Kill()
 				r.Emulator.Calls().Reset()
@@ -200,7 +200,7 @@ func TestPodChangesDuringDowntimeAreApplied(t *testing.T) {
 				if n := r.Emulator.Calls().Total(); (n > 0) != c.calls {
 					t.Errorf("%d calls: %v", n, r.Emulator.Calls().Counts())
 				}
-				expect(t, "targets", c.want, registered(t, r, Account, arn))
+				expectEqual(t, "targets", c.want, activeTargets(t, r, Account, arn))
 				if b := onlyBinding(t, r); b.Annotations[targets.CheckpointAnnotation] == "" {
 					t.Error("there is no checkpoint")
 				}

@@ -57,20 +57,20 @@ spec:
   rules:
   - host: %[4]s
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
-`, namespace, name, class, host, fin, prefix, annotated(notes...))
+`, namespace, name, class, host, fin, annotationPrefix, ingressAnnotations(notes...))
 }
 
-// victims returns two Ingresses of the IngressGroup with the same load-balancer-wide settings.
-func victims(r *Harness, class string, notes ...string) []string {
+// victimIngresses returns two Ingresses of the IngressGroup with the same load-balancer-wide settings.
+func victimIngresses(r *Harness, class string, notes ...string) []string {
 	notes = append(notes, "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")
 	return []string{
-		shop, pods("web", podAddresses[:3]...), teamShop,
+		shop, readyPods("web", podAddresses[:3]...), teamShop,
 		ingressInNamespace("shop", "a", class, "a.example.com", "", notes...), ingressInNamespace("shop", "b", class, "b.example.com", "", notes...),
 	}
 }
 
-// attack applies objects of another tenant and checks that the victims' load balancer does not change.
-func attack(t *testing.T, r *Harness, docs ...string) {
+// attackAndCheckVictims applies objects of another tenant and checks that the victims' load balancer does not change.
+func attackAndCheckVictims(t *testing.T, r *Harness, docs ...string) {
 	t.Helper()
 	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
 	awaitSettled(t, r)
@@ -81,7 +81,7 @@ func attack(t *testing.T, r *Harness, docs ...string) {
 	if d := cmp.Diff(before, stateOfKinds(r, kinds...)); d != "" {
 		t.Errorf("the load balancer has changed (-before +after):\n%s", d)
 	}
-	for name, w := range warnings(r) {
+	for name, w := range warningsByObject(r) {
 		if name == "a" || name == "b" {
 			t.Errorf("warnings on victim %s: %q", name, w)
 		}
@@ -100,12 +100,12 @@ func TestFinalizerIsNoMembership(t *testing.T) {
 			t.Run(fmt.Sprintf("class %s, security groups of their own: %v", class, own), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(victims(r, "pinned")...)
+					r.Apply(victimIngresses(r, "pinned")...)
 					notes := hostile
 					if own {
 						notes = append(slices.Clone(hostile), "security-groups", r.World.ExtraSG)
 					}
-					attack(t, r, ingressInNamespace("team", "hostile", class, "a.example.com", "group.ingress.k8s.aws/edge", notes...))
+					attackAndCheckVictims(t, r, ingressInNamespace("team", "hostile", class, "a.example.com", "group.ingress.k8s.aws/edge", notes...))
 					for _, rule := range stateOfKinds(r, "rule", "target-group") {
 						if strings.Contains(rule, "team") {
 							t.Errorf("something was made for the Ingress: %s", rule)
@@ -123,13 +123,13 @@ func TestForgedFinalizerKeepsNoLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "pinned")...)
+		r.Apply(victimIngresses(r, "pinned")...)
 		awaitSettled(t, r)
 		r.Apply(ingressInNamespace("team", "hostile", "pinned", "a.example.com", "group.ingress.k8s.aws/edge", "load-balancer-attributes", "deletion_protection.enabled=true"))
 		awaitSettled(t, r)
-		remove(t, r, "team", "hostile")
-		remove(t, r, "shop", "a")
-		remove(t, r, "shop", "b")
+		deleteIngress(t, r, "team", "hostile")
+		deleteIngress(t, r, "shop", "a")
+		deleteIngress(t, r, "shop", "b")
 		awaitSettled(t, r)
 		if left := stateOfKinds(r, "load-balancer", "target-group"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
@@ -152,20 +152,20 @@ func TestConflictingNewcomerChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 				awaitSettled(t, r)
 				if !slices.Contains(notes, "group.order") {
 					notes = append(notes, "group.order", "-1000")
 				}
-				attack(t, r, ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...))
-				if w := warnings(r)["newcomer"]; len(w) == 0 {
+				attackAndCheckVictims(t, r, ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...))
+				if w := warningsByObject(r)["newcomer"]; len(w) == 0 {
 					t.Error("the newcomer hears nothing")
 				}
 				// Settings on which the members of namespace shop agree are applied.
 				for _, n := range []string{"a", "b"} {
 					r.Apply(ingressInNamespace("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
 				}
-				remove(t, r, "team", "newcomer")
+				deleteIngress(t, r, "team", "newcomer")
 				awaitSettled(t, r)
 				if groups := strings.Join(stateOfKinds(r, "security-group"), "\n"); !strings.Contains(groups, "10.1.0.0/16") {
 					t.Errorf("the victims cannot change their client ranges:\n%s", groups)
@@ -181,7 +181,7 @@ func TestRedirectToClosedPortIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
 		first := ingressInNamespace("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge")
 		r.Apply(first)
@@ -201,21 +201,21 @@ func TestProductOfPortsAndPathsIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.MaxRules = 50 }})
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
 		var ports []string
 		for n := range 60 {
 			ports = append(ports, fmt.Sprintf(`{"HTTP":%d}`, 8000+n))
 		}
-		attack(t, r, ingressInNamespace("team", "large", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", "["+strings.Join(ports, ",")+"]"))
-		if w := warnings(r)["large"]; len(w) != 1 || !strings.Contains(w[0], "IngressTooLarge") || !strings.Contains(w[0], "--max-rules-per-namespace") {
+		attackAndCheckVictims(t, r, ingressInNamespace("team", "large", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", "["+strings.Join(ports, ",")+"]"))
+		if w := warningsByObject(r)["large"]; len(w) != 1 || !strings.Contains(w[0], "IngressTooLarge") || !strings.Contains(w[0], "--max-rules-per-namespace") {
 			t.Errorf("warnings: %q", w)
 		}
 	})
 }
 
-// remove deletes an Ingress, as a user would.
-func remove(t *testing.T, r *Harness, namespace, name string) {
+// deleteIngress deletes an Ingress, as a user would.
+func deleteIngress(t *testing.T, r *Harness, namespace, name string) {
 	t.Helper()
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name}); err != nil {
 		t.Fatal(err)

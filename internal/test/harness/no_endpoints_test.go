@@ -27,13 +27,13 @@ func noEndpointsEvents(r *Harness) (out []string) {
 
 // unreadyPods returns pods of a Service that do not become ready.
 func unreadyPods(service string, addresses ...string) string {
-	return strings.NewReplacer(`status: "True"`, `status: "False"`, "ready: true", "ready: false").Replace(pods(service, addresses...))
+	return strings.NewReplacer(`status: "True"`, `status: "False"`, "ready: true", "ready: false").Replace(readyPods(service, addresses...))
 }
 
 // podsWithOtherPortName returns pods whose port has another name than the Service expects, and the EndpointSlice that
 // Kubernetes creates for them.
 func podsWithOtherPortName(service string, addresses ...string) string {
-	return strings.NewReplacer(`ports: [{name: "", port: 8080, protocol: TCP}]`, "ports: []", "{containerPort: 8080}", "{containerPort: 8080, name: http}").Replace(pods(service, addresses...))
+	return strings.NewReplacer(`ports: [{name: "", port: 8080, protocol: TCP}]`, "ports: []", "{containerPort: 8080}", "{containerPort: 8080, name: http}").Replace(readyPods(service, addresses...))
 }
 
 func (r *Harness) deletePods(service string, n int) {
@@ -55,7 +55,7 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 		silent        time.Duration
 		want          string
 	}{
-		"a selector that matches no pod": {shop, pods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct it, or start pods with these labels`},
+		"a selector that matches no pod": {shop, readyPods("web"), 50 * time.Second, `SelectorMatchesNoPod: Service shop/web has no ready endpoints: spec.selector "app=web" matches no pod that has an address; correct it, or start pods with these labels`},
 		"pods that do not get ready":     {shop, unreadyPods("web", podAddresses[:2]...), 290 * time.Second, `ServiceWithoutEndpoints: Service shop/web has no ready endpoints: its selector matches 2 pods, and none is ready; look at the pods and their readiness probes`},
 		"a targetPort without a port":    {named, podsWithOtherPortName("web", podAddresses[:2]...), 50 * time.Second, `TargetPortNotFound: Service shop/web has no ready endpoints for port 80: targetPort "htp" is the name of no container port of its pods (did you mean "http"?); correct one of the two`},
 	} {
@@ -63,18 +63,18 @@ func TestServiceWithoutPodsIsReported(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Workers: 3, Checkpoints: true})
-					r.Apply(c.service, c.pods, pods("api", podAddresses[3:5]...), strings.ReplaceAll(ingressOf("", "/=web", "/api=api"), "target-type: ip", "target-type: "+kind))
-					r.during(c.silent)
+					r.Apply(c.service, c.pods, readyPods("api", podAddresses[3:5]...), strings.ReplaceAll(webIngress("", "/=web", "/api=api"), "target-type: ip", "target-type: "+kind))
+					r.advanceTime(c.silent)
 					if got := noEndpointsEvents(r); len(got) > 0 {
 						t.Errorf("too soon: %q", got)
 					}
-					r.during(20 * time.Second)
+					r.advanceTime(20 * time.Second)
 					want := []string{"Ingress web: " + c.want, "Service web: " + c.want}
 					if got := noEndpointsEvents(r); !slices.Equal(got, want) {
 						t.Errorf("got  %q\nwant %q", got, want)
 					}
 					r.Apply(strings.ReplaceAll(c.pods, "web-0", "web-9"))
-					r.during(30 * time.Minute)
+					r.advanceTime(30 * time.Minute)
 					if got := noEndpointsEvents(r); len(got) > 2 {
 						t.Errorf("again: %q", got)
 					}
@@ -90,15 +90,15 @@ func TestScaleToZeroIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})
-		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[3:5]...), ingressOf("", "/=web", "/api=api"))
-		r.during(10 * time.Minute)
-		r.Apply(pods("web"))
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[3:5]...), webIngress("", "/=web", "/api=api"))
+		r.advanceTime(10 * time.Minute)
+		r.Apply(readyPods("web"))
 		r.deletePods("web", 2)
-		r.during(time.Hour)
+		r.advanceTime(time.Hour)
 		r.Apply(unreadyPods("web", podAddresses[:2]...))
-		r.during(4 * time.Minute)
-		r.Apply(pods("web", podAddresses[:2]...))
-		r.during(10 * time.Minute)
+		r.advanceTime(4 * time.Minute)
+		r.Apply(readyPods("web", podAddresses[:2]...))
+		r.advanceTime(10 * time.Minute)
 		if got := noEndpointsEvents(r); len(got) > 0 {
 			t.Errorf("%q", got)
 		}
@@ -110,10 +110,10 @@ func TestSelectorWithoutPodsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})
-		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[3:5]...), ingressOf("", "/=web", "/api=api"))
-		r.during(10 * time.Minute)
-		r.Apply(strings.ReplaceAll(shop, "selector: {app: web}", "selector: {app: wep}"), pods("web"))
-		r.during(time.Minute)
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[3:5]...), webIngress("", "/=web", "/api=api"))
+		r.advanceTime(10 * time.Minute)
+		r.Apply(strings.ReplaceAll(shop, "selector: {app: web}", "selector: {app: wep}"), readyPods("web"))
+		r.advanceTime(time.Minute)
 		got := noEndpointsEvents(r)
 		if len(got) != 2 || !strings.HasPrefix(got[0], "Ingress web: SelectorMatchesNoPod") || !strings.HasPrefix(got[1], "Service web: SelectorMatchesNoPod") ||
 			!strings.Contains(got[0], `"app=wep"`) || !strings.Contains(got[0], "still run") {
@@ -128,7 +128,7 @@ func TestServiceWithoutPodsIsReportedOnServiceAndGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3, Checkpoints: true})
-		r.Apply(shop, pods("web"), pods("api"), `
+		r.Apply(shop, readyPods("web"), readyPods("api"), `
 apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001, annotations: {service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip}}
@@ -149,14 +149,14 @@ kind: HTTPRoute
 metadata: {name: api, namespace: shop}
 spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: api, port: 80}]}]}
 `)
-		r.during(5 * time.Minute)
+		r.advanceTime(5 * time.Minute)
 		var on []string
 		for _, e := range noEndpointsEvents(r) {
 			of, _, _ := strings.Cut(e, ":")
 			on = append(on, of)
 		}
 		if want := []string{"Gateway edge", "Service api", "Service web"}; !slices.Equal(on, want) {
-			t.Errorf("%q, want on %q; %q", on, want, warnings(r))
+			t.Errorf("%q, want on %q; %q", on, want, warningsByObject(r))
 		}
 	})
 }

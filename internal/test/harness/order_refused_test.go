@@ -31,21 +31,21 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 					out = append(out, paths[i]+"="+[]string{"web", "act", "act"}[random.IntN(3)])
 				}
 				status++
-				act := annotated("actions.act", fmt.Sprintf(`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"%d"}}`, status))
-				doc := strings.ReplaceAll(ingressOf(act, out...), "Prefix", "ImplementationSpecific")
+				act := ingressAnnotations("actions.act", fmt.Sprintf(`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"%d"}}`, status))
+				doc := strings.ReplaceAll(webIngress(act, out...), "Prefix", "ImplementationSpecific")
 				return strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
 			}
-			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), desired())
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), desired())
 			awaitSettled(t, r)
 			deny(r, "SetRulePriorities")
 			most := 0
 			for edit := range 8 {
 				old := map[string]string{}
 				for _, p := range asked {
-					old[p] = answered(r, 80, "shop.example.com", p)
+					old[p] = answerTo(r, 80, "shop.example.com", p)
 				}
 				doc := desired()
-				next := answersOf(doc, asked)
+				next := expectedAnswers(doc, asked)
 				for p, service := range next {
 					if service == "act" {
 						next[p] = fmt.Sprint(status)
@@ -54,7 +54,7 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 					return fault.Action{After: func() {
 						for _, p := range asked {
-							now := answered(r, 80, "shop.example.com", p)
+							now := answerTo(r, 80, "shop.example.com", p)
 							if now != old[p] && now != next[p] && !strings.HasPrefix(now, "k8s-shop-"+next[p]) && !t.Failed() {
 								t.Errorf("seed %d, edit %d, after %s: %s is answered by %s, before by %s, in the end by %s", seed, edit, c.Operation, p, now, old[p], next[p])
 							}
@@ -75,7 +75,7 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 				r.Emulator.Faults().ClearRules()
 				r.Settle(time.Hour)
 				for _, p := range asked {
-					if now := answered(r, 80, "shop.example.com", p); !strings.HasPrefix(now, "k8s-shop-"+next[p]) && now != next[p] {
+					if now := answerTo(r, 80, "shop.example.com", p); !strings.HasPrefix(now, "k8s-shop-"+next[p]) && now != next[p] {
 						t.Errorf("seed %d: in the end %s is answered by %s instead of %s", seed, p, now, next[p])
 					}
 				}
@@ -87,8 +87,8 @@ func TestRejectedPrioritiesLeaveNoExtraRules(t *testing.T) {
 	})
 }
 
-// answersOf returns, for each path, the Service to which an Ingress forwards it, or "default" if there is none.
-func answersOf(doc string, asked []string) map[string]string {
+// expectedAnswers returns, for each path, the Service to which an Ingress forwards it, or "default" if there is none.
+func expectedAnswers(doc string, asked []string) map[string]string {
 	type rule struct{ path, service string }
 	var rules []rule
 	for _, line := range strings.Split(doc, "\n") {

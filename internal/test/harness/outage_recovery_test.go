@@ -16,24 +16,24 @@ import (
 // editForFiveMinutes creates, edits and deletes an Ingress and replaces pods.
 func editForFiveMinutes(r *Harness) {
 	named := func(name, path string) string {
-		return strings.Replace(ingressOf("", path), "name: web\n", "name: "+name+"\n", 1)
+		return strings.Replace(webIngress("", path), "name: web\n", "name: "+name+"\n", 1)
 	}
 	r.Apply(named("created", "/created=web"))
-	r.during(time.Minute)
-	r.Apply(ingressOf("", "/=web", "/edited=api"))
+	r.advanceTime(time.Minute)
+	r.Apply(webIngress("", "/=web", "/edited=api"))
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "deleted"}); err != nil {
 		r.T.Fatal(err)
 	}
-	r.during(time.Minute)
-	r.Apply(pods("web", podAddresses[1:4]...), pods("api", podAddresses[4:6]...))
-	r.during(3 * time.Minute)
+	r.advanceTime(time.Minute)
+	r.Apply(readyPods("web", podAddresses[1:4]...), readyPods("api", podAddresses[4:6]...))
+	r.advanceTime(3 * time.Minute)
 }
 
 func newOutageTest(t *testing.T) *Harness {
 	r := shopWith(t, Options{Workers: 3, Checkpoints: true, Drift: true})
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), ingressOf("", "/=web"),
-		strings.Replace(ingressOf("", "/deleted=api"), "name: web\n", "name: deleted\n", 1))
-	r.during(10 * time.Minute)
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:5]...), webIngress("", "/=web"),
+		strings.Replace(webIngress("", "/deleted=api"), "name: web\n", "name: deleted\n", 1))
+	r.advanceTime(10 * time.Minute)
 	return r
 }
 
@@ -45,7 +45,7 @@ func TestEditsDuringAnOutageTakeEffectAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newOutageTest(t)
 		editForFiveMinutes(r)
-		r.during(20 * time.Minute)
+		r.advanceTime(20 * time.Minute)
 		want = r.State()
 	})
 	for name, outage := range outages {
@@ -67,7 +67,7 @@ func TestEditsDuringAnOutageTakeEffectAfterIt(t *testing.T) {
 				out.Store(false)
 				end := time.Now()
 				for !cmp.Equal(want, r.State()) && time.Since(end) < 30*time.Minute {
-					r.during(time.Second)
+					r.advanceTime(time.Second)
 				}
 				if diff := cmp.Diff(want, r.State()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)

@@ -17,9 +17,9 @@ var outages = map[string]fault.Action{
 	"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
 }
 
-// silences returns the events of an object that report that AWS does not answer.
-func silences(r *Harness, object string) (out []string) {
-	for _, text := range warnings(r)[object] {
+// unansweredEvents returns the events of an object that report that AWS does not answer.
+func unansweredEvents(r *Harness, object string) (out []string) {
+	for _, text := range warningsByObject(r)[object] {
 		if strings.Contains(text, "AWS has not answered since ") {
 			out = append(out, text)
 		}
@@ -36,24 +36,24 @@ func TestOutageIsReportedWithin15Seconds(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				r.waitUntilServed(5 * time.Minute)
-				r.during(10 * time.Minute)
+				r.advanceTime(10 * time.Minute)
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return outage })
 				since := time.Now().UTC().Format(time.DateTime)
-				r.Apply(ingressOf("", "/=web", "/new=web"))
-				r.during(15 * time.Second)
-				got := silences(r, "web")
+				r.Apply(webIngress("", "/=web", "/new=web"))
+				r.advanceTime(15 * time.Second)
+				got := unansweredEvents(r, "web")
 				if len(got) != 1 || !strings.Contains(got[0], "since "+since[:len(since)-1]) || !strings.Contains(got[0], "what exists in AWS stays unchanged") {
-					t.Errorf("after 15 s: events %q, all %q, outage since %s", got, warnings(r), since)
+					t.Errorf("after 15 s: events %q, all %q, outage since %s", got, warningsByObject(r), since)
 				}
-				r.during(5 * time.Minute)
-				if got := silences(r, "web"); len(got) != 1 {
+				r.advanceTime(5 * time.Minute)
+				if got := unansweredEvents(r, "web"); len(got) != 1 {
 					t.Errorf("after 5 min: events %q", got)
 				}
 				r.Emulator.Faults().SetHook(nil)
 				for begun := time.Now(); !hasRule(r.State(), "/new"); {
-					if r.during(5 * time.Second); time.Since(begun) > 6*time.Minute {
+					if r.advanceTime(5 * time.Second); time.Since(begun) > 6*time.Minute {
 						t.Fatal("the edit has not taken effect after the outage")
 					}
 				}
@@ -71,36 +71,36 @@ func TestUnansweredCallIsReportedWithin15Seconds(t *testing.T) {
 		edit   []string
 		object string
 	}{
-		"a rule is made":             {fault.Rule{Operation: "CreateRule"}, []string{ingressOf("", "/=web", "/new=web")}, "web"},
-		"its target group is made":   {fault.Rule{Operation: "CreateTargetGroup"}, []string{shop, ingressOf("", "/=web", "/new=api")}, "web"},
-		"targets are registered":     {fault.Rule{Operation: "RegisterTargets"}, []string{pods("web", podAddresses[:4]...)}, "k8s-shop-web"},
-		"targets are listed":         {fault.Rule{Operation: "DescribeTargetHealth"}, []string{pods("web", podAddresses[:4]...)}, "k8s-shop-web"},
-		"targets are taken out":      {fault.Rule{Operation: "DeregisterTargets"}, []string{pods("web", podAddresses[:2]...)}, "k8s-shop-web"},
-		"a client range is admitted": {fault.Rule{Operation: "AuthorizeSecurityGroupIngress"}, []string{ingressOf(annotated("inbound-cidrs", "10.0.0.0/8"), "/=web")}, "web"},
+		"a rule is made":             {fault.Rule{Operation: "CreateRule"}, []string{webIngress("", "/=web", "/new=web")}, "web"},
+		"its target group is made":   {fault.Rule{Operation: "CreateTargetGroup"}, []string{shop, webIngress("", "/=web", "/new=api")}, "web"},
+		"targets are registered":     {fault.Rule{Operation: "RegisterTargets"}, []string{readyPods("web", podAddresses[:4]...)}, "k8s-shop-web"},
+		"targets are listed":         {fault.Rule{Operation: "DescribeTargetHealth"}, []string{readyPods("web", podAddresses[:4]...)}, "k8s-shop-web"},
+		"targets are taken out":      {fault.Rule{Operation: "DeregisterTargets"}, []string{readyPods("web", podAddresses[:2]...)}, "k8s-shop-web"},
+		"a client range is admitted": {fault.Rule{Operation: "AuthorizeSecurityGroupIngress"}, []string{webIngress(ingressAnnotations("inbound-cidrs", "10.0.0.0/8"), "/=web")}, "web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				r.waitUntilServed(5 * time.Minute)
-				r.during(10 * time.Minute)
+				r.advanceTime(10 * time.Minute)
 				x.hangs.Action = fault.Action{Hang: true}
 				r.Emulator.Faults().Add(x.hangs)
 				r.Apply(x.edit...)
 				told := func() (out []string) {
-					for object := range warnings(r) {
+					for object := range warningsByObject(r) {
 						if strings.HasPrefix(object, x.object) {
-							out = append(out, silences(r, object)...)
+							out = append(out, unansweredEvents(r, object)...)
 						}
 					}
 					return out
 				}
-				r.during(17 * time.Second) // includes two seconds until the call is made
+				r.advanceTime(17 * time.Second) // includes two seconds until the call is made
 				if got := told(); len(got) != 1 {
-					t.Errorf("after 15 s: events %q, all %q, %v", got, warnings(r), r.Emulator.Calls().Counts())
+					t.Errorf("after 15 s: events %q, all %q, %v", got, warningsByObject(r), r.Emulator.Calls().Counts())
 				}
-				r.during(10 * time.Minute)
+				r.advanceTime(10 * time.Minute)
 				if got := told(); len(got) != 1 {
 					t.Errorf("after 10 min: events %q", got)
 				}

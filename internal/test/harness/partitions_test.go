@@ -63,12 +63,12 @@ func TestEveryPartitionIsServed(t *testing.T) {
 				opt.Emulator.Partition = partition
 				r := shopWith(t, opt)
 				before := r.State()
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("mail", podAddresses[3]), edgeGateway, routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
-					ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "tags", "team=a"), "/=web"), exposedService("mail", withService(), onePort))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("mail", podAddresses[3]), edgeGateway, routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
+					webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "tags", "team=a"), "/=web"), exposedService("mail", serviceAnnotations(), onePort))
 				r.settleOrFail(time.Hour)
 				hosts := hostsShown(r)
 				if d := cmp.Diff([]string{"Gateway", "Ingress", "Service"}, slices.Sorted(maps.Keys(hosts))); d != "" {
-					t.Fatalf("%s; warnings: %v", d, warnings(r))
+					t.Fatalf("%s; warnings: %v", d, warningsByObject(r))
 				}
 				network := strings.Replace(suffix, strings.Split(suffix, ".elb.")[0]+".elb", ".elb"+strings.Split(suffix, ".elb.")[0], 1)
 				for of, host := range hosts {
@@ -81,18 +81,18 @@ func TestEveryPartitionIsServed(t *testing.T) {
 						t.Error(line)
 					}
 				}
-				if w := warnings(r); len(w) > 0 {
+				if w := warningsByObject(r); len(w) > 0 {
 					t.Error(w)
 				}
 				r.Emulator.Calls().Reset()
 				r.Start()
 				r.settleOrFail(time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d mutating calls after a restart: %v", n, r.Emulator.Calls().Counts())
 				}
-				r.drop(cluster.KindIngress, "shop", "web")
-				r.drop(cluster.KindService, "shop", "mail")
-				r.drop(cluster.KindGateway, "shop", "edge")
+				r.deleteObject(cluster.KindIngress, "shop", "web")
+				r.deleteObject(cluster.KindService, "shop", "mail")
+				r.deleteObject(cluster.KindGateway, "shop", "edge")
 				r.settleOrFail(2 * time.Hour)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("left behind (-before +after):\n%s", d)
@@ -111,9 +111,9 @@ func TestScenariosInEveryPartition(t *testing.T) {
 		tried = rights.Partitions[1:]
 	}
 	for _, partition := range tried {
-		for _, name := range slices.Sorted(maps.Keys(permittedScenarios)) {
+		for _, name := range slices.Sorted(maps.Keys(permissionScenarios)) {
 			t.Run(fmt.Sprintf("%s/%s", partition, name), func(t *testing.T) {
-				out := runPermitted(t, name, partition, "", "")
+				out := runPermissionScenario(t, name, partition, "", "")
 				for denied := range out.denied {
 					t.Error(denied)
 				}

@@ -30,59 +30,59 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// permitted is a scenario of the permission table. The controller has the permissions of the table and of the
+// permissionScenario is a scenario of the permission table. The controller has the permissions of the table and of the
 // features, or all of them but one.
-type permitted struct {
+type permissionScenario struct {
 	features []string
-	// setUp changes the options; live applies objects and settles the controller.
+	// setUp changes the options; run applies objects and settles the controller.
 	setUp func(*Options)
-	live  func(p *permittedRun)
-	// instead is the call that is made more often if the permissions are missing, for which only metrics show the
+	run   func(p *permissionRun)
+	// repeatedCall is the call that is made more often if the permissions are missing, for which only metrics show the
 	// denial.
-	instead string
-	// separate marks a scenario without whose permissions an Ingress that does not use its feature is still served.
-	separate bool
+	repeatedCall string
+	// isIndependent marks a scenario without whose permissions an Ingress that does not use its feature is still served.
+	isIndependent bool
 }
 
-// permittedRun is one run of a scenario.
-type permittedRun struct {
+// permissionRun is one run of a scenario.
+type permissionRun struct {
 	*Harness
 	t *testing.T
 }
 
-// act applies objects and settles the controller.
-func (p *permittedRun) act(objects ...string) {
+// applyAndSettle applies objects and settles the controller.
+func (p *permissionRun) applyAndSettle(objects ...string) {
 	p.t.Helper()
 	p.Apply(objects...)
 	p.Settle(30 * time.Minute)
 }
 
 // applyShop begins a scenario with an Ingress with annotations.
-func (p *permittedRun) applyShop(annotations ...string) {
+func (p *permissionRun) applyShop(annotations ...string) {
 	p.t.Helper()
-	p.act(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(annotated(annotations...), "/=web"))
+	p.applyAndSettle(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress(ingressAnnotations(annotations...), "/=web"))
 }
 
-// again restarts the controller, which then reads the existing state.
-func (p *permittedRun) again() {
+// restartAndSettle restarts the controller, which then reads the existing state.
+func (p *permissionRun) restartAndSettle() {
 	p.t.Helper()
 	p.Start()
-	p.act()
+	p.applyAndSettle()
 }
 
-// leave deletes the Ingress.
-func (p *permittedRun) leave() {
+// deleteIngressAndSettle deletes the Ingress.
+func (p *permissionRun) deleteIngressAndSettle() {
 	p.t.Helper()
-	p.drop(cluster.KindIngress, "shop", "web")
-	p.act()
+	p.deleteObject(cluster.KindIngress, "shop", "web")
+	p.applyAndSettle()
 }
 
-// otherRights are the permissions that docs/permissions.md requires for the role of another account.
-const otherRights = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": ["elasticloadbalancing:DescribeTargetGroups",
+// otherAccountPolicy are the permissions that docs/permissions.md requires for the role of another account.
+const otherAccountPolicy = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": ["elasticloadbalancing:DescribeTargetGroups",
 	"elasticloadbalancing:DescribeTargetHealth", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DeregisterTargets"]}]}`
 
-// bystander is an Ingress with its own load balancer and without optional features.
-const bystander = `
+// unrelatedIngress is an Ingress with its own load balancer and without optional features.
+const unrelatedIngress = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: other}
@@ -108,28 +108,28 @@ const (
 	rowRole            = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
-var permittedScenarios = map[rights.Scenario]permitted{
-	rights.Ingress: {live: func(p *permittedRun) {
-		facing := annotated("scheme", "internet-facing")
+var permissionScenarios = map[rights.Scenario]permissionScenario{
+	rights.ScenarioIngress: {run: func(p *permissionRun) {
+		facing := ingressAnnotations("scheme", "internet-facing")
 		p.applyShop("scheme", "internet-facing")
-		p.again()
-		p.act(ingressOf(facing+annotated("listen-ports", `[{"HTTP":80},{"HTTP":8080}]`), "/=api", "/new=web", "/api=api"))
-		p.act(ingressOf(facing, "/api=api", "/=web"), pods("web", podAddresses[0]))
-		p.leave()
+		p.restartAndSettle()
+		p.applyAndSettle(webIngress(facing+ingressAnnotations("listen-ports", `[{"HTTP":80},{"HTTP":8080}]`), "/=api", "/new=web", "/api=api"))
+		p.applyAndSettle(webIngress(facing, "/api=api", "/=web"), readyPods("web", podAddresses[0]))
+		p.deleteIngressAndSettle()
 	}},
-	rights.Settings: {live: func(p *permittedRun) {
+	rights.ScenarioSettings: {run: func(p *permissionRun) {
 		both := p.World.Certs["example.com"] + "," + p.World.Certs["app.test"]
 		p.applyShop("tags", "team=a,unit=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"])
-		p.act(ingressOf(annotated("tags", "team=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", both,
+		p.applyAndSettle(webIngress(ingressAnnotations("tags", "team=b", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", both,
 			"listener-attributes.HTTPS-443", "routing.http.response.server.enabled=false", "load-balancer-attributes", "idle_timeout.timeout_seconds=77",
 			"target-group-attributes", "slow_start.duration_seconds=40", "healthcheck-path", "/ok", "ssl-policy", "ELBSecurityPolicy-TLS13-1-2-2021-06"), "/=web"))
-		p.again()
-		p.act(ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "security-groups", p.World.ExtraSG), "/=web"))
+		p.restartAndSettle()
+		p.applyAndSettle(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "security-groups", p.World.ExtraSG), "/=web"))
 	}},
-	rights.Nodes: {live: func(p *permittedRun) {
-		p.act(shop, strings.Replace(ingressOf("", "/=web"), "target-type: ip", "target-type: instance", 1))
+	rights.ScenarioNodes: {run: func(p *permissionRun) {
+		p.applyAndSettle(shop, strings.Replace(webIngress("", "/=web"), "target-type: ip", "target-type: instance", 1))
 	}},
-	rights.PodNetworks: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioPodNetworks: {isIndependent: true, run: func(p *permissionRun) {
 		out, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).CreateNetworkInterface(p.t.Context(), &ec2.CreateNetworkInterfaceInput{
 			SubnetId: &p.World.Private[0], Groups: []string{p.World.ExtraSG},
 		})
@@ -138,11 +138,11 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		}
 		own := aws.ToString(out.NetworkInterface.PrivateIpAddress)
 		eni := fmt.Sprintf(`annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"%s","privateIp":"%s"}]'}, labels: {app: web}`, *out.NetworkInterface.NetworkInterfaceId, own)
-		p.act(shop, strings.Replace(pods("web", own), "labels: {app: web}", eni, 1), ingressOf("", "/=web"))
+		p.applyAndSettle(shop, strings.Replace(readyPods("web", own), "labels: {app: web}", eni, 1), webIngress("", "/=web"))
 	}},
-	rights.Networks: {live: func(p *permittedRun) {
+	rights.ScenarioNetworks: {run: func(p *permissionRun) {
 		p.applyShop("scheme", "internet-facing", "subnets", strings.Join(p.World.Public[:2], ","))
-		p.act(ingressOf(annotated("scheme", "internet-facing", "subnets", strings.Join(p.World.Public, ","), "ip-address-type", "dualstack"), "/=web"))
+		p.applyAndSettle(webIngress(ingressAnnotations("scheme", "internet-facing", "subnets", strings.Join(p.World.Public, ","), "ip-address-type", "dualstack"), "/=web"))
 		// Without role tags, routes show which subnets are public.
 		_, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).DeleteTags(p.t.Context(), &ec2.DeleteTagsInput{
 			Resources: slices.Concat(p.World.Public, p.World.Private),
@@ -152,32 +152,32 @@ var permittedScenarios = map[rights.Scenario]permitted{
 			p.t.Fatal(err)
 		}
 		p.Start()
-		p.act(exposedService("mail", withService("aws-load-balancer-scheme", "internet-facing"), onePort))
+		p.applyAndSettle(exposedService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing"), onePort))
 	}},
-	rights.Addresses: {separate: true, live: func(p *permittedRun) {
-		p.act(shop, pods("mail", podAddresses[0]), exposedService("mail", withService("aws-load-balancer-scheme", "internet-facing",
+	rights.ScenarioAddresses: {isIndependent: true, run: func(p *permissionRun) {
+		p.applyAndSettle(shop, readyPods("mail", podAddresses[0]), exposedService("mail", serviceAnnotations("aws-load-balancer-scheme", "internet-facing",
 			"aws-load-balancer-subnets", p.World.Public[0], "aws-load-balancer-eip-allocations", p.World.EIPs[0]), onePort))
 	}},
-	rights.PeeredIPv6: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioPeeredIPv6: {isIndependent: true, run: func(p *permissionRun) {
 		six := strings.Replace(shop, "spec: {type: NodePort, selector: {app: web}", "spec: {type: NodePort, ipFamilies: [IPv6], selector: {app: web}", 1)
-		p.act(six, strings.Replace(strings.ReplaceAll(pods("web", podAddresses[0]), podAddresses[0], "'2001:db8::7'"), "addressType: IPv4", "addressType: IPv6", 1),
-			ingressOf(annotated("ip-address-type", "dualstack"), "/=web"))
+		p.applyAndSettle(six, strings.Replace(strings.ReplaceAll(readyPods("web", podAddresses[0]), podAddresses[0], "'2001:db8::7'"), "addressType: IPv4", "addressType: IPv6", 1),
+			webIngress(ingressAnnotations("ip-address-type", "dualstack"), "/=web"))
 	}},
-	rights.Pools: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioPools: {isIndependent: true, run: func(p *permissionRun) {
 		p.applyShop("customer-owned-ipv4-pool", "ipv4pool-coip-1")
-		p.leave()
+		p.deleteIngressAndSettle()
 		p.applyShop("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-1")
-		p.act(ingressOf(annotated("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-2"), "/=web"))
+		p.applyAndSettle(webIngress(ingressAnnotations("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-2"), "/=web"))
 	}},
-	rights.Cognito: {separate: true, live: func(p *permittedRun) {
-		pool := fmt.Sprintf("arn:%s:cognito-idp:%s:%s:userpool/%[2]s_abc", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
+	rights.ScenarioCognito: {isIndependent: true, run: func(p *permissionRun) {
+		pool := fmt.Sprintf("arn:%s:cognito-idp:%s:%s:userpool/%[2]s_abc", p.Emulator.Store().AWSPartition().Name, RegionOf(p.Emulator), Account)
 		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "auth-type", "cognito",
 			"auth-idp-cognito", `{"userPoolARN":"`+pool+`","userPoolClientID":"c","userPoolDomain":"d"}`)
 	}},
-	rights.IAMCertificate: {separate: true, live: func(p *permittedRun) {
-		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWS().Name+":iam::"+Account+":server-certificate/old")
+	rights.ScenarioIAMCertificate: {isIndependent: true, run: func(p *permissionRun) {
+		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWSPartition().Name+":iam::"+Account+":server-certificate/old")
 	}},
-	rights.Certificates: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioCertificates: {isIndependent: true, run: func(p *permissionRun) {
 		// The summary of a certificate in a list contains only its first hundred names.
 		names := []string{"shop.example.com"}
 		for i := range 101 {
@@ -192,7 +192,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		}
 		p.applyShop("listen-ports", `[{"HTTPS":443}]`)
 	}},
-	rights.TrustStores: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioTrustStores: {isIndependent: true, run: func(p *permissionRun) {
 		_, err := elb.NewFromConfig(AWSConfig(p.Emulator)).CreateTrustStore(p.t.Context(), &elb.CreateTrustStoreInput{
 			Name: aws.String("clients"), CaCertificatesBundleS3Bucket: aws.String("bucket"), CaCertificatesBundleS3Key: aws.String("ca.pem"),
 		})
@@ -202,57 +202,57 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.applyShop("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"],
 			"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"clients"}]`)
 	}},
-	rights.Capacity: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioCapacity: {isIndependent: true, run: func(p *permissionRun) {
 		p.applyShop("minimum-load-balancer-capacity", "CapacityUnits=3000")
 	}},
-	rights.WebACLs: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioWebACLs: {isIndependent: true, run: func(p *permissionRun) {
 		p.applyShop("wafv2-acl-name", "rig")
-		p.again()
-		p.act(ingressOf(annotated("wafv2-acl-arn", "none"), "/=web"))
+		p.restartAndSettle()
+		p.applyAndSettle(webIngress(ingressAnnotations("wafv2-acl-arn", "none"), "/=web"))
 	}},
-	rights.ClassicWebACLs: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioClassicWebACLs: {isIndependent: true, run: func(p *permissionRun) {
 		out, err := wafregional.NewFromConfig(AWSConfig(p.Emulator)).CreateWebACL(p.t.Context(), &wafregional.CreateWebACLInput{
-			Name: aws.String("classic"), MetricName: aws.String("classic"), ChangeToken: classicToken(p),
+			Name: aws.String("classic"), MetricName: aws.String("classic"), ChangeToken: wafRegionalToken(p),
 			DefaultAction: &waftypes.WafAction{Type: waftypes.WafActionTypeAllow},
 		})
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		p.applyShop("waf-acl-id", *out.WebACL.WebACLId)
-		p.again()
-		p.act(ingressOf(annotated("waf-acl-id", "none"), "/=web"))
+		p.restartAndSettle()
+		p.applyAndSettle(webIngress(ingressAnnotations("waf-acl-id", "none"), "/=web"))
 	}},
-	rights.Protection: {separate: true, live: func(p *permittedRun) {
+	rights.ScenarioProtection: {isIndependent: true, run: func(p *permissionRun) {
 		p.applyShop("shield-advanced-protection", "true")
-		p.again()
-		p.act(ingressOf(annotated("shield-advanced-protection", "false"), "/=web"))
+		p.restartAndSettle()
+		p.applyAndSettle(webIngress(ingressAnnotations("shield-advanced-protection", "false"), "/=web"))
 	}},
-	rights.OwnCertificates: {separate: true, features: []string{rowCertificates}, setUp: requestCertificates, live: func(p *permittedRun) {
+	rights.ScenarioOwnCertificates: {isIndependent: true, features: []string{rowCertificates}, setUp: requestCertificates, run: func(p *permissionRun) {
 		p.seedZones(30 * time.Second)
 		p.applyShop("create-acm-cert", "true")
-		p.act(more)
-		p.act(ingressOf(annotated("certificate-arn", p.World.Certs["example.com"]), "/=web"))
+		p.applyAndSettle(ingressWithMoreHosts)
+		p.applyAndSettle(webIngress(ingressAnnotations("certificate-arn", p.World.Certs["example.com"]), "/=web"))
 		p.Settle(2 * time.Hour)
 	}},
-	rights.PrivateCA: {separate: true, features: []string{rowCertificates}, setUp: requestCertificates, live: func(p *permittedRun) {
-		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
+	rights.ScenarioPrivateCA: {isIndependent: true, features: []string{rowCertificates}, setUp: requestCertificates, run: func(p *permissionRun) {
+		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWSPartition().Name, RegionOf(p.Emulator), Account)
 		p.applyShop("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},
-	rights.FirstGeneration: {separate: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
+	rights.ScenarioFirstGeneration: {isIndependent: true, features: []string{rowFirstGeneration}, run: func(p *permissionRun) {
 		p.createV1Resources()
 		p.Start()
 		p.applyShop()
-		p.leave()
+		p.deleteIngressAndSettle()
 	}},
-	rights.Imports: {separate: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importing(*o) }, live: func(p *permittedRun) {
+	rights.ScenarioImports: {isIndependent: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importOptions(*o) }, run: func(p *permissionRun) {
 		i := newIssuer(p.t)
-		p.act(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
-		p.act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))
-		p.again()
-		p.act(withTLS(annotated("certificate-arn", p.World.Certs["example.com"]), "shop"))
+		p.applyAndSettle(shop, readyPods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
+		p.applyAndSettle(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))
+		p.restartAndSettle()
+		p.applyAndSettle(withTLS(ingressAnnotations("certificate-arn", p.World.Certs["example.com"]), "shop"))
 		p.Settle(2 * time.Hour)
 	}},
-	rights.Tagging: {instead: "elasticloadbalancing:DescribeTags", features: []string{rowTagging}, setUp: func(o *Options) { o.TaggingLag = time.Second }, live: func(p *permittedRun) {
+	rights.ScenarioTagging: {repeatedCall: "elasticloadbalancing:DescribeTags", features: []string{rowTagging}, setUp: func(o *Options) { o.TaggingLag = time.Second }, run: func(p *permissionRun) {
 		api := elb.NewFromConfig(AWSConfig(p.Emulator))
 		for i := range 25 { // more than one call for tags can name
 			in := &elb.CreateLoadBalancerInput{Name: aws.String(fmt.Sprintf("foreign-%d", i)), Type: elbtypes.LoadBalancerTypeEnumNetwork,
@@ -264,23 +264,23 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		time.Sleep(time.Hour)
 		p.applyShop()
 	}},
-	rights.OtherAccounts: {separate: true, features: []string{rowRole}, live: func(p *permittedRun) {
+	rights.ScenarioOtherAccounts: {isIndependent: true, features: []string{rowRole}, run: func(p *permissionRun) {
 		arn, vpc := createCrossAccountTargetGroup(p.t, p.Harness)
-		theirs, err := emulated.Parse([]byte(otherRights))
+		theirs, err := emulated.Parse([]byte(otherAccountPolicy))
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		w := p.Emulator.Store()
 		w.Lock()
-		w.PutRole(store.Role{ARN: role, ExternalID: word, Trusted: []string{Account}, Policies: []emulated.Policy{theirs}})
+		w.PutRole(store.Role{ARN: roleARN, ExternalID: externalID, Trusted: []string{Account}, Policies: []emulated.Policy{theirs}})
 		w.Unlock()
-		p.act(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+role, "assumeRoleExternalId: "+word))
-		p.again()
-		p.act(pods("web", podAddresses[0]))
+		p.applyAndSettle(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+roleARN, "assumeRoleExternalId: "+externalID))
+		p.restartAndSettle()
+		p.applyAndSettle(readyPods("web", podAddresses[0]))
 	}},
 }
 
-func classicToken(p *permittedRun) *string {
+func wafRegionalToken(p *permissionRun) *string {
 	p.t.Helper()
 	out, err := wafregional.NewFromConfig(AWSConfig(p.Emulator)).GetChangeToken(p.t.Context(), &wafregional.GetChangeTokenInput{})
 	if err != nil {
@@ -289,39 +289,39 @@ func classicToken(p *permittedRun) *string {
 	return out.ChangeToken
 }
 
-// permittedResult is the result of a run.
-type permittedResult struct {
+// permissionResult is the result of a run.
+type permissionResult struct {
 	warnings []string
-	used     map[authz.Used]int
+	used     map[authz.UsedPermission]int
 	denied   map[string]int
 	calls    map[string]int
 	state    []string
-	// other is the AWS state of the unrelated Ingress, which must not change.
-	other []string
+	// unrelatedState is the AWS state of the unrelated Ingress, which must not change.
+	unrelatedState []string
 }
 
-// runPermitted runs a scenario in a partition without one permission, or with all if the statement is empty.
-func runPermitted(t *testing.T, name rights.Scenario, partition, sid, action string) (out permittedResult) {
+// runPermissionScenario runs a scenario in a partition without one permission, or with all if the statement is empty.
+func runPermissionScenario(t *testing.T, name rights.Scenario, partition, sid, action string) (out permissionResult) {
 	t.Helper()
-	s, ok := permittedScenarios[name]
+	s, ok := permissionScenarios[name]
 	if !ok {
 		t.Fatalf("there is no scenario %q", name)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		opt := Options{Policies: [][]byte{rights.Without(partition, sid, action, s.features...)}}
+		opt := Options{Policies: [][]byte{rights.PolicyWithout(partition, sid, action, s.features...)}}
 		opt.Emulator.Partition = partition
 		if s.setUp != nil {
 			s.setUp(&opt)
 		}
-		p := &permittedRun{Harness: shopWith(t, opt), t: t}
-		if s.separate {
-			p.act(shop, strings.ReplaceAll(pods("plain", podAddresses[4]), "namespace: shop", "namespace: other"), bystander)
+		p := &permissionRun{Harness: shopWith(t, opt), t: t}
+		if s.isIndependent {
+			p.applyAndSettle(shop, strings.ReplaceAll(readyPods("plain", podAddresses[4]), "namespace: shop", "namespace: other"), unrelatedIngress)
 		}
-		s.live(p)
-		if s.separate {
+		s.run(p)
+		if s.isIndependent {
 			for _, line := range p.State() {
 				if strings.Contains(line, "k8s-other-plain") {
-					out.other = append(out.other, line)
+					out.unrelatedState = append(out.unrelatedState, line)
 				}
 			}
 		}
@@ -339,22 +339,22 @@ func runPermitted(t *testing.T, name rights.Scenario, partition, sid, action str
 // they cause no warning.
 func TestScenariosUseAllPermissions(t *testing.T) {
 	t.Parallel()
-	results := map[rights.Scenario]permittedResult{}
-	for _, name := range slices.Sorted(maps.Keys(permittedScenarios)) {
+	results := map[rights.Scenario]permissionResult{}
+	for _, name := range slices.Sorted(maps.Keys(permissionScenarios)) {
 		t.Run(string(name), func(t *testing.T) {
-			out := runPermitted(t, name, "aws", "", "")
+			out := runPermissionScenario(t, name, "aws", "", "")
 			results[name] = out
 			for denied := range out.denied {
 				t.Error(denied)
 			}
 		})
 	}
-	for _, s := range rights.AWS {
-		if s.Feature == rights.Doctor {
+	for _, s := range rights.AWSStatements {
+		if s.Feature == rights.DoctorCommand {
 			continue // see internal/cli
 		}
 		for _, a := range s.Actions {
-			key := authz.Used{Sid: s.Sid, Action: a.Name}
+			key := authz.UsedPermission{Sid: s.Sid, Action: a.Name}
 			if results[a.Scenario].used[key] > 0 {
 				continue
 			}
@@ -376,28 +376,28 @@ func TestWithoutPermission(t *testing.T) {
 	t.Parallel()
 	// Many permissions share a scenario, whose result with all permissions is computed once.
 	var mu sync.Mutex
-	results := map[rights.Scenario]permittedResult{}
-	permitted := func(t *testing.T, name rights.Scenario) permittedResult {
+	results := map[rights.Scenario]permissionResult{}
+	permitted := func(t *testing.T, name rights.Scenario) permissionResult {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
 		out, ok := results[name]
 		if !ok {
-			out = runPermitted(t, name, "aws", "", "")
+			out = runPermissionScenario(t, name, "aws", "", "")
 			results[name] = out
 		}
 		return out
 	}
-	for _, s := range rights.AWS {
-		if s.Feature == rights.Doctor {
+	for _, s := range rights.AWSStatements {
+		if s.Feature == rights.DoctorCommand {
 			continue
 		}
 		t.Run(s.Sid, func(t *testing.T) {
 			t.Parallel()
 			for _, a := range seeds.Spread(2, s.Actions) {
 				t.Run(a.Name, func(t *testing.T) {
-					out := runPermitted(t, a.Scenario, "aws", s.Sid, a.Name)
-					if call := permittedScenarios[a.Scenario].instead; call != "" {
+					out := runPermissionScenario(t, a.Scenario, "aws", s.Sid, a.Name)
+					if call := permissionScenarios[a.Scenario].repeatedCall; call != "" {
 						all := permitted(t, a.Scenario)
 						if len(out.denied) == 0 || out.calls[call] <= all.calls[call] {
 							t.Errorf("%s was called %d times instead of %d; denied: %v", call, out.calls[call], all.calls[call], out.denied)
@@ -417,14 +417,14 @@ func TestWithoutPermission(t *testing.T) {
 					if !slices.ContainsFunc(out.warnings, func(w string) bool { return strings.Contains(w, a.Name) }) {
 						t.Errorf("no finding names the permission; the warnings are %q", out.warnings)
 					}
-					if !permittedScenarios[a.Scenario].separate {
+					if !permissionScenarios[a.Scenario].isIndependent {
 						return
 					}
 					all := permitted(t, a.Scenario)
-					if len(all.other) < 4 {
-						t.Fatalf("the other Ingress has only %q", all.other)
+					if len(all.unrelatedState) < 4 {
+						t.Fatalf("the other Ingress has only %q", all.unrelatedState)
 					}
-					if d := cmp.Diff(all.other, out.other); d != "" {
+					if d := cmp.Diff(all.unrelatedState, out.unrelatedState); d != "" {
 						t.Errorf("an Ingress that does not need the permission (-with +without):\n%s", d)
 					}
 				})

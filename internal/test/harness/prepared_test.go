@@ -22,7 +22,7 @@ func TestPreparationOfRejectedStepIsNotRepeated(t *testing.T) {
 			}
 		}
 	}
-	ingressPorts := func(ports string) string { return ingressOf(annotated("listen-ports", ports), "/=web") }
+	ingressPorts := func(ports string) string { return webIngress(ingressAnnotations("listen-ports", ports), "/=web") }
 	routes := func(n int) string {
 		out := openNetworkGateway(n)
 		for i := range n {
@@ -57,7 +57,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{})
-					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), pods("mail", podAddresses[:3]...), docs[0])
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), readyPods("mail", podAddresses[:3]...), docs[0])
 					awaitSettled(t, r)
 					with(r)
 					r.Apply(docs[1])
@@ -73,7 +73,7 @@ spec: {parentRefs: [{name: net, sectionName: l%[1]d}], rules: [{backendRefs: [{n
 						}
 					}
 					r.Emulator.Faults().ClearRules()
-					r.Settle(mostBackOffHere)
+					r.Settle(maxRepeatDelay)
 					if len(stateOfKinds(r, "listener")) != 2 {
 						t.Errorf("the listener is not created once AWS takes it: %v", stateOfKinds(r, "listener"))
 					}

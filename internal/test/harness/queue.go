@@ -10,15 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// key is an item of work: a stack, a binding, or a GatewayClass or configuration of Gateways.
-type key struct {
+// itemKey is an item of work: a stack, a binding, or a GatewayClass or configuration of Gateways.
+type itemKey struct {
 	stack   model.StackID
 	binding bindings.Key
 	class   cluster.Ref
 	drift   bool // the drift detection
 }
 
-func (k key) String() string {
+func (k itemKey) String() string {
 	if k.binding != (bindings.Key{}) {
 		return "binding " + k.binding.String()
 	}
@@ -33,17 +33,17 @@ func (k key) String() string {
 
 // dueQueue orders items by the time when they are due, and then by the order in which they were added.
 type dueQueue struct {
-	items    items
-	of       map[key]*item
-	added    int
-	failures map[key]int
+	items        items
+	byKey        map[itemKey]*item
+	lastSequence int
+	failures     map[itemKey]int
 }
 
 type item struct {
-	key   key
-	due   time.Time
-	added int
-	at    int // index in the heap
+	key       itemKey
+	due       time.Time
+	sequence  int
+	heapIndex int // index in the heap
 }
 
 // items is a heap, the next item first.
@@ -51,15 +51,15 @@ type items []*item
 
 func (s items) Len() int { return len(s) }
 func (s items) Less(i, j int) bool {
-	return cmp.Or(s[i].due.Compare(s[j].due), cmp.Compare(s[i].added, s[j].added)) < 0
+	return cmp.Or(s[i].due.Compare(s[j].due), cmp.Compare(s[i].sequence, s[j].sequence)) < 0
 }
 func (s items) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].at, s[j].at = i, j
+	s[i].heapIndex, s[j].heapIndex = i, j
 }
 func (s *items) Push(x any) {
 	it := x.(*item)
-	it.at = len(*s)
+	it.heapIndex = len(*s)
 	*s = append(*s, it)
 }
 func (s *items) Pop() any {
@@ -69,45 +69,45 @@ func (s *items) Pop() any {
 }
 
 // add adds an item, or makes it due earlier.
-func (q *dueQueue) add(k key, due time.Time) {
-	if it := q.of[k]; it != nil {
+func (q *dueQueue) add(k itemKey, due time.Time) {
+	if it := q.byKey[k]; it != nil {
 		if due.Before(it.due) {
 			it.due = due
-			heap.Fix(&q.items, it.at)
+			heap.Fix(&q.items, it.heapIndex)
 		}
 		return
 	}
-	if q.of == nil {
-		q.of = map[key]*item{}
+	if q.byKey == nil {
+		q.byKey = map[itemKey]*item{}
 	}
-	q.added++
-	it := &item{key: k, due: due, added: q.added}
-	q.of[k] = it
+	q.lastSequence++
+	it := &item{key: k, due: due, sequence: q.lastSequence}
+	q.byKey[k] = it
 	heap.Push(&q.items, it)
 }
 
-func (q *dueQueue) next() (key, time.Time, bool) {
+func (q *dueQueue) next() (itemKey, time.Time, bool) {
 	if len(q.items) == 0 {
-		return key{}, time.Time{}, false
+		return itemKey{}, time.Time{}, false
 	}
 	return q.items[0].key, q.items[0].due, true
 }
 
-func (q *dueQueue) take(k key) {
-	if it := q.of[k]; it != nil {
-		heap.Remove(&q.items, it.at)
-		delete(q.of, k)
+func (q *dueQueue) remove(k itemKey) {
+	if it := q.byKey[k]; it != nil {
+		heap.Remove(&q.items, it.heapIndex)
+		delete(q.byKey, k)
 	}
 }
 
 // backOff doubles the wait with each failure in a row, from 5 ms to 1000 s.
-func (q *dueQueue) backOff(k key) time.Duration {
+func (q *dueQueue) backOff(k itemKey) time.Duration {
 	if q.failures == nil {
-		q.failures = map[key]int{}
+		q.failures = map[itemKey]int{}
 	}
 	d := 5 * time.Millisecond << min(q.failures[k], 18)
 	q.failures[k]++
 	return min(d, 1000*time.Second)
 }
 
-func (q *dueQueue) resetBackOff(k key) { delete(q.failures, k) }
+func (q *dueQueue) resetBackOff(k itemKey) { delete(q.failures, k) }

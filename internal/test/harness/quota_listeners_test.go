@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sharedListeners is the listener quota in these tests.
-const sharedListeners = 6
+// listenerQuota is the listener quota in these tests.
+const listenerQuota = 6
 
 // groupMemberOnPorts returns a member of an IngressGroup with HTTP listeners on ports.
 func groupMemberOnPorts(namespace, name string, first bool, ports ...int32) string {
@@ -18,7 +18,7 @@ func groupMemberOnPorts(namespace, name string, first bool, ports ...int32) stri
 		list = append(list, fmt.Sprintf(`{"HTTP":%d}`, p))
 	}
 	doc := groupMember(namespace, name, first, name+".example.com", "/=web")
-	return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
+	return strings.Replace(doc, "{note: shared", "{note: shared"+ingressAnnotations("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
 }
 
 // ports returns n consecutive ports.
@@ -32,7 +32,7 @@ func ports(from int32, n int) (out []int32) {
 // countOpenPorts returns the number of ports that serve a member.
 func countOpenPorts(r *Harness, namespace, name string, ports ...int32) (n int) {
 	for _, p := range ports {
-		if strings.HasPrefix(answered(r, p, name+".example.com", "/"), "k8s-"+namespace+"-") {
+		if strings.HasPrefix(answerTo(r, p, name+".example.com", "/"), "k8s-"+namespace+"-") {
 			n++
 		}
 	}
@@ -45,8 +45,8 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *Harness {
 		r := newShop(t)
-		quota(r, "listeners-per-application-load-balancer", sharedListeners)
-		r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace)
+		setQuota(r, "listeners-per-application-load-balancer", listenerQuota)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace)
 		return r
 	}
 	const low, high = 1000, 9000
@@ -54,9 +54,9 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 		t.Helper()
 		r.Apply(groupMemberOnPorts("shop", "victim", false, ports(high, victim)...))
 		awaitSettled(t, r)
-		r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 2*sharedListeners)...))
+		r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 2*listenerQuota)...))
 		r.Settle(time.Hour)
-		if v, n := countOpenPorts(r, "shop", "victim", ports(high, victim)...), countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); v != victim || n != sharedListeners-victim {
+		if v, n := countOpenPorts(r, "shop", "victim", ports(high, victim)...), countOpenPorts(r, "team", "front", ports(low, 2*listenerQuota)...); v != victim || n != listenerQuota-victim {
 			t.Fatalf("the victim has %d, the neighbour %d", v, n)
 		}
 	}
@@ -65,7 +65,7 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			r.Apply(groupMemberOnPorts("team", "front", true, ports(low, 8)...), groupMemberOnPorts("shop", "victim", false, ports(high, 5)...))
 			r.Settle(time.Hour)
-			if v, n := countOpenPorts(r, "shop", "victim", ports(high, 5)...), countOpenPorts(r, "team", "front", ports(low, 8)...); v != sharedListeners/2 || n != sharedListeners/2 {
+			if v, n := countOpenPorts(r, "shop", "victim", ports(high, 5)...), countOpenPorts(r, "team", "front", ports(low, 8)...); v != listenerQuota/2 || n != listenerQuota/2 {
 				t.Errorf("the victim has %d of 5 and the neighbour %d of 8", v, n)
 			}
 		})
@@ -78,10 +78,10 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 				r.Apply(groupMemberOnPorts("shop", "victim", false, append(ports(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
 				if v := countOpenPorts(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
-					t.Errorf("the victim has %d of 4; warnings %v", v, warnings(r)["victim"])
+					t.Errorf("the victim has %d of 4; warnings %v", v, warningsByObject(r)["victim"])
 				}
 			}
-			if n := countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); n != 2 {
+			if n := countOpenPorts(r, "team", "front", ports(low, 2*listenerQuota)...); n != 2 {
 				t.Errorf("the neighbour has %d", n)
 			}
 		})
@@ -91,8 +91,8 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4)
 			r.Apply(groupMemberOnPorts("shop", "victim", false, high))
-			r.Settle(mostBackOffHere)
-			if n := countOpenPorts(r, "team", "front", ports(low, 2*sharedListeners)...); n != sharedListeners-1 {
+			r.Settle(maxRepeatDelay)
+			if n := countOpenPorts(r, "team", "front", ports(low, 2*listenerQuota)...); n != listenerQuota-1 {
 				t.Errorf("the neighbour has %d", n)
 			}
 		})
@@ -106,10 +106,10 @@ func TestListenerQuotaIsSharedBetweenNamespaces(t *testing.T) {
 			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 1 {
 				t.Fatalf("the victim has %d of 3", v)
 			}
-			quota(r, "listeners-per-application-load-balancer", sharedListeners+2)
+			setQuota(r, "listeners-per-application-load-balancer", listenerQuota+2)
 			r.Settle(time.Hour)
 			if v := countOpenPorts(r, "shop", "victim", ports(high, 3)...); v != 3 {
-				t.Errorf("the victim has %d of 3; warnings %v", v, warnings(r)["victim"])
+				t.Errorf("the victim has %d of 3; warnings %v", v, warningsByObject(r)["victim"])
 			}
 		})
 	})
@@ -133,7 +133,7 @@ func TestNamespacesCreateTargetGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		quota(r, "target-groups", countGroups(r)+4)
+		setQuota(r, "target-groups", countTargetGroups(r)+4)
 		services := func(namespace, id string, n int) (docs, rules []string) {
 			for i := range n {
 				docs = append(docs, strings.NewReplacer("namespace: team, uid", "namespace: "+namespace+", uid", "name: web,", fmt.Sprintf("name: s%d,", i),
@@ -149,8 +149,8 @@ func TestNamespacesCreateTargetGroupsInTurn(t *testing.T) {
 		r.Apply(victimDocs...)
 		r.Apply(groupMember("evil", "front", true, frontHost, theirs...), groupMember("team", "victim", false, victimHost, victims...))
 		r.Settle(time.Hour)
-		v, missing := servedOf(r, "team", victimHost, victims...)
-		n, _ := servedOf(r, "evil", frontHost, theirs...)
+		v, missing := countServed(r, "team", victimHost, victims...)
+		n, _ := countServed(r, "evil", frontHost, theirs...)
 		if v != 2 || n != 2 {
 			t.Errorf("the victim has %d of 3, the neighbour %d of 8: %v", v, n, missing)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// sharedRules is the rule quota in these tests, small to keep them fast.
-const sharedRules = 20
+// ruleQuota is the rule quota in these tests, small to keep them fast.
+const ruleQuota = 20
 
 // neighbourNamespace is another namespace with a Service.
 const neighbourNamespace = `
@@ -71,7 +71,7 @@ spec:
   - host: %s
     http:
       paths:%s
-`, name, namespace, annotated(unique...), host, paths.String())
+`, name, namespace, ingressAnnotations(unique...), host, paths.String())
 }
 
 // gatewayMember returns an HTTPRoute of Gateway "edge", or several ones if there are more rules than one route
@@ -123,19 +123,19 @@ var memberKinds = []memberKind{
 	{name: "gateway", shared: openGateway, member: gatewayMember},
 }
 
-// backlog returns n rules with distinct paths for the neighbour.
-func backlog(n int) (out []string) {
+// neighbourRules returns n rules with distinct paths for the neighbour.
+func neighbourRules(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/n%d=web", i))
 	}
 	return out
 }
 
-// servedOf returns how many rules of a member are served by its own target groups or its own actions.
-func servedOf(r *Harness, namespace, host string, rules ...string) (n int, missing []string) {
+// countServed returns how many rules of a member are served by its own target groups or its own actions.
+func countServed(r *Harness, namespace, host string, rules ...string) (n int, missing []string) {
 	for _, rule := range rules {
 		at, to, _ := strings.Cut(rule, "=")
-		got := answered(r, 80, host, at)
+		got := answerTo(r, 80, host, at)
 		own := strings.HasPrefix(got, "k8s-"+namespace+"-") // followed by the name of the route of a Gateway, else by that of the Service
 		if to[0] >= '1' && to[0] <= '9' {
 			own = got == to || got == "?"
@@ -182,15 +182,15 @@ func TestEditIsServedAtRuleQuota(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						r := newShop(t)
-						quota(r, "rules-per-application-load-balancer", sharedRules)
-						r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
+						setQuota(r, "rules-per-application-load-balancer", ruleQuota)
+						r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
 						r.Apply(kind.member("shop", "victim", false, host, old...))
 						awaitSettled(t, r)
-						all := backlog(sharedRules + 6)
+						all := neighbourRules(ruleQuota + 6)
 						r.Apply(kind.member("team", "front", true, front, all...))
 						r.Settle(time.Hour)
-						theirs, _ := servedOf(r, "team", front, all...)
-						if n, missing := servedOf(r, "shop", host, old...); n != before || theirs != sharedRules-before {
+						theirs, _ := countServed(r, "team", front, all...)
+						if n, missing := countServed(r, "shop", host, old...); n != before || theirs != ruleQuota-before {
 							t.Fatalf("the neighbour has %d, the victim misses %v", theirs, missing)
 						}
 						victim := "victim"
@@ -210,16 +210,16 @@ func TestEditIsServedAtRuleQuota(t *testing.T) {
 						}
 						r.Settle(time.Minute)
 						for _, when := range []string{"a minute", "an hour"} {
-							n, missing := servedOf(r, "shop", host, edit...)
+							n, missing := countServed(r, "shop", host, edit...)
 							if n < min(before, len(edit)) {
-								t.Errorf("after %s: %v; warnings %v", when, missing, warnings(r)[victim])
+								t.Errorf("after %s: %v; warnings %v", when, missing, warningsByObject(r)[victim])
 							}
-							if now, _ := servedOf(r, "team", front, all...); now < theirs {
+							if now, _ := countServed(r, "team", front, all...); now < theirs {
 								t.Errorf("after %s the neighbour has %d rules, before %d", when, now, theirs)
 							}
 							r.Settle(time.Hour)
 						}
-						if n := len(liveRules(r, 80)); n > sharedRules {
+						if n := len(liveRules(r, 80)); n > ruleQuota {
 							t.Errorf("%d rules", n)
 						}
 					})

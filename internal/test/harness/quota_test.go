@@ -13,24 +13,24 @@ func TestTargetTypeChangeAtUniqueTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Emulator: slowChecks()})
-		old := ingressOf("", "/=web", "/api=api")
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), old)
+		old := webIngress("", "/=web", "/api=api")
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), old)
 		awaitSettled(t, r)
 		time.Sleep(time.Minute) // until the targets are healthy
-		quota(r, "target-groups-per-application-load-balancer", 2)
-		before := answered(r, 80, "shop.example.com", "/")
+		setQuota(r, "target-groups-per-application-load-balancer", 2)
+		before := answerTo(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
-		editOften(r, "web", frequentInterval(), time.Hour)
-		if after := answered(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
-			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warnings(r))
+		editOften(r, "web", busyStackInterval(), time.Hour)
+		if after := answerTo(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
+			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warningsByObject(r))
 		}
-		n := countOf(r, "ModifyRule")
-		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, frequentInterval(), maxRejectedCallsPerHour)
+		n := countCalls(r, "ModifyRule")
+		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, busyStackInterval(), maxRejectedCallsPerHour)
 		if n > maxRejectedCallsPerHour {
 			t.Errorf("%d calls of ModifyRule", n)
 		}
-		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "changed in one step") || !strings.Contains(text, "TooManyUniqueTargetGroupsPerLoadBalancer") {
+		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "changed in one step") || !strings.Contains(text, "TooManyUniqueTargetGroupsPerLoadBalancer") {
 			t.Errorf("the owner reads %s", text)
 		}
 		for _, line := range r.State() {
@@ -47,35 +47,35 @@ func TestOldTargetGroupServesAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		old := ingressOf("", "/=web", "/api=api")
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), old)
+		old := webIngress("", "/=web", "/api=api")
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), old)
 		awaitSettled(t, r)
-		quota(r, "target-groups", countGroups(r))
-		before := answered(r, 80, "shop.example.com", "/")
+		setQuota(r, "target-groups", countTargetGroups(r))
+		before := answerTo(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
 		for range 360 {
 			editOften(r, "web", 10*time.Second, 10*time.Second)
-			if now := answered(r, 80, "shop.example.com", "/"); now != before {
+			if now := answerTo(r, 80, "shop.example.com", "/"); now != before {
 				t.Fatalf("answered by %s, before by %s", now, before)
 			}
 		}
-		if n := countOf(r, "CreateTargetGroup"); n > maxRejectedCallsPerHour {
+		if n := countCalls(r, "CreateTargetGroup"); n > maxRejectedCallsPerHour {
 			t.Errorf("%d calls of CreateTargetGroup", n)
 		}
-		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "QuotaReached") || !strings.Contains(text, "TooManyTargetGroups") {
+		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "QuotaReached") || !strings.Contains(text, "TooManyTargetGroups") {
 			t.Errorf("the owner reads %s", text)
 		}
-		quota(r, "target-groups", 100)
-		r.Settle(mostBackOffHere)
-		if now := answered(r, 80, "shop.example.com", "/"); now == before {
+		setQuota(r, "target-groups", 100)
+		r.Settle(maxRepeatDelay)
+		if now := answerTo(r, 80, "shop.example.com", "/"); now == before {
 			t.Error("there is room, and the change is not made")
 		}
 	})
 }
 
-// mostBackOffHere is the maximum time until a refused call is repeated and its plan carried out.
-const mostBackOffHere = 20 * time.Minute
+// maxRepeatDelay is the maximum time until a refused call is repeated and its plan carried out.
+const maxRepeatDelay = 20 * time.Minute
 
 // TestUnusedTargetGroupIsDeletedAtTargetGroupQuota checks that an unused target group is deleted before a new one is
 // created if the quota has room for only one.
@@ -83,22 +83,22 @@ func TestUnusedTargetGroupIsDeletedAtTargetGroupQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), webIngress("", "/=web"))
 		awaitSettled(t, r)
-		quota(r, "target-groups", countGroups(r))
+		setQuota(r, "target-groups", countTargetGroups(r))
 		r.Emulator.Calls().Reset()
-		r.Apply(ingressOf("", "/new=api"))
-		r.Settle(mostBackOffHere)
-		if now := answered(r, 80, "shop.example.com", "/new"); !strings.Contains(now, "k8s-shop-api") {
-			t.Errorf("answered by %s: %v", now, warnings(r))
+		r.Apply(webIngress("", "/new=api"))
+		r.Settle(maxRepeatDelay)
+		if now := answerTo(r, 80, "shop.example.com", "/new"); !strings.Contains(now, "k8s-shop-api") {
+			t.Errorf("answered by %s: %v", now, warningsByObject(r))
 		}
-		if n := countOf(r, "CreateTargetGroup"); n > 5 {
+		if n := countCalls(r, "CreateTargetGroup"); n > 5 {
 			t.Errorf("%d calls of CreateTargetGroup", n)
 		}
 	})
 }
 
-func countGroups(r *Harness) int {
+func countTargetGroups(r *Harness) int {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()

@@ -13,8 +13,8 @@ const (
 	frontHost  = "a-longer-name.example.com"
 )
 
-// pathsOf returns n rules of a member.
-func pathsOf(prefix string, n int) (out []string) {
+// memberRules returns n rules of a member.
+func memberRules(prefix string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("/%s%d=web", prefix, i))
 	}
@@ -25,20 +25,20 @@ func pathsOf(prefix string, n int) (out []string) {
 // higher priority, which has further rules that AWS refused.
 func newFullLoadBalancer(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
 	t.Helper()
-	quota(r, "rules-per-application-load-balancer", sharedRules)
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
-	r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", victim)...))
+	setQuota(r, "rules-per-application-load-balancer", ruleQuota)
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
+	r.Apply(kind.member("shop", "victim", false, victimHost, memberRules("v", victim)...))
 	awaitSettled(t, r)
-	r.Apply(kind.member("team", "front", true, frontHost, pathsOf("n", neighbour)...))
+	r.Apply(kind.member("team", "front", true, frontHost, memberRules("n", neighbour)...))
 	r.Settle(time.Hour)
-	if n := len(liveRules(r, 80)); n != sharedRules {
+	if n := len(liveRules(r, 80)); n != ruleQuota {
 		t.Fatalf("%d rules", n)
 	}
 }
 
 // countServedRules returns how many rules of a member are served.
 func countServedRules(r *Harness, namespace, host, prefix string, n int) int {
-	served, _ := servedOf(r, namespace, host, pathsOf(prefix, n)...)
+	served, _ := countServed(r, namespace, host, memberRules(prefix, n)...)
 	return served
 }
 
@@ -50,11 +50,11 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 			t.Run("of a new load balancer", func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					quota(r, "rules-per-application-load-balancer", sharedRules)
-					r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, kind.shared,
-						kind.member("team", "front", true, frontHost, pathsOf("n", 25)...), kind.member("shop", "victim", false, victimHost, pathsOf("v", 15)...))
+					setQuota(r, "rules-per-application-load-balancer", ruleQuota)
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace, kind.shared,
+						kind.member("team", "front", true, frontHost, memberRules("n", 25)...), kind.member("shop", "victim", false, victimHost, memberRules("v", 15)...))
 					r.Settle(time.Hour)
-					if v, n := countServedRules(r, "shop", victimHost, "v", 15), countServedRules(r, "team", frontHost, "n", 25); v != sharedRules/2 || n != sharedRules/2 {
+					if v, n := countServedRules(r, "shop", victimHost, "v", 15), countServedRules(r, "team", frontHost, "n", 25); v != ruleQuota/2 || n != ruleQuota/2 {
 						t.Errorf("the victim has %d of 15 and the neighbour %d of 25", v, n)
 					}
 				})
@@ -62,29 +62,29 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 			t.Run("of a raised quota", func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					newFullLoadBalancer(t, r, kind, 3, sharedRules+6)
-					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 5)...))
+					newFullLoadBalancer(t, r, kind, 3, ruleQuota+6)
+					r.Apply(kind.member("shop", "victim", false, victimHost, memberRules("v", 5)...))
 					r.Settle(time.Hour)
 					if v := countServedRules(r, "shop", victimHost, "v", 5); v != 3 {
 						t.Fatalf("the victim has %d of 5", v)
 					}
-					quota(r, "rules-per-application-load-balancer", sharedRules+2)
+					setQuota(r, "rules-per-application-load-balancer", ruleQuota+2)
 					r.Settle(time.Hour)
 					if v := countServedRules(r, "shop", victimHost, "v", 5); v != 5 {
-						t.Errorf("the victim has %d of 5; warnings %v", v, warnings(r)["victim"])
+						t.Errorf("the victim has %d of 5; warnings %v", v, warningsByObject(r)["victim"])
 					}
 				})
 			})
 			t.Run("that a member gives up", func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					newFullLoadBalancer(t, r, kind, 3, sharedRules+6)
-					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 1)...))
+					newFullLoadBalancer(t, r, kind, 3, ruleQuota+6)
+					r.Apply(kind.member("shop", "victim", false, victimHost, memberRules("v", 1)...))
 					r.Settle(time.Minute)
-					if v, n := countServedRules(r, "shop", victimHost, "v", 1), countServedRules(r, "team", frontHost, "n", sharedRules+6); v != 1 || n != sharedRules-1 {
-						t.Errorf("the victim has %d of 1 and the neighbour %d, want %d", v, n, sharedRules-1)
+					if v, n := countServedRules(r, "shop", victimHost, "v", 1), countServedRules(r, "team", frontHost, "n", ruleQuota+6); v != 1 || n != ruleQuota-1 {
+						t.Errorf("the victim has %d of 1 and the neighbour %d, want %d", v, n, ruleQuota-1)
 					}
-					if len(liveRules(r, 80)) != sharedRules {
+					if len(liveRules(r, 80)) != ruleQuota {
 						t.Error("places are left over")
 					}
 				})
@@ -95,15 +95,15 @@ func TestFreeRulesGoToNamespaceWithFewestRules(t *testing.T) {
 				}
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					newFullLoadBalancer(t, r, kind, 3, sharedRules+6)
+					newFullLoadBalancer(t, r, kind, 3, ruleQuota+6)
 					for _, m := range []string{
-						kind.member("shop", "victim", false, victimHost, pathsOf("v", 3)...), kind.member("team", "front", true, frontHost, pathsOf("n", sharedRules+6)...),
+						kind.member("shop", "victim", false, victimHost, memberRules("v", 3)...), kind.member("team", "front", true, frontHost, memberRules("n", ruleQuota+6)...),
 					} {
-						r.Apply(strings.Replace(m, "{note: shared", "{note: shared"+annotated("scheme", "internet-facing"), 1))
+						r.Apply(strings.Replace(m, "{note: shared", "{note: shared"+ingressAnnotations("scheme", "internet-facing"), 1))
 					}
 					r.Settle(3 * time.Hour)
 					if v := countServedRules(r, "shop", victimHost, "v", 3); v != 3 {
-						t.Errorf("the victim has %d of 3; warnings %v", v, warnings(r)["victim"])
+						t.Errorf("the victim has %d of 3; warnings %v", v, warningsByObject(r)["victim"])
 					}
 				})
 			})
@@ -122,35 +122,35 @@ func TestPortChangeIsServedAtRuleQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				quota(r, "rules-per-application-load-balancer", sharedRules)
+				setQuota(r, "rules-per-application-load-balancer", ruleQuota)
 				// The victim has more than half of the rules, so that it does not get them back by having the fewest.
 				const own = 12
 				on := func(ports, doc string) string {
-					return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", ports), 1)
+					return strings.Replace(doc, "{note: shared", "{note: shared"+ingressAnnotations("listen-ports", ports), 1)
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace,
-					on(ports[0], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), neighbourNamespace,
+					on(ports[0], groupMember("shop", "victim", false, victimHost, memberRules("v", own)...)))
 				awaitSettled(t, r)
-				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, pathsOf("n", sharedRules)...)))
+				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, memberRules("n", ruleQuota)...)))
 				// Another member keeps both of the victim's ports.
 				r.Settle(time.Hour)
-				r.Apply(on(ports[1], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
+				r.Apply(on(ports[1], groupMember("shop", "victim", false, victimHost, memberRules("v", own)...)))
 				r.Settle(time.Hour)
 				var port int32
 				if _, err := fmt.Sscanf(ports[1], `[{"HTTP":%d}]`, &port); err != nil {
 					t.Fatal(err)
 				}
 				served := 0
-				for _, p := range pathsOf("v", own) {
+				for _, p := range memberRules("v", own) {
 					at, _, _ := strings.Cut(p, "=")
-					if strings.HasPrefix(answered(r, port, victimHost, at), "k8s-shop-") {
+					if strings.HasPrefix(answerTo(r, port, victimHost, at), "k8s-shop-") {
 						served++
 					}
 				}
 				if served != own {
-					t.Errorf("%d of %d are served on port %d; warnings %v", served, own, port, warnings(r)["victim"])
+					t.Errorf("%d of %d are served on port %d; warnings %v", served, own, port, warningsByObject(r)["victim"])
 				}
-				if n := len(liveRules(r, 81)); n < sharedRules-own {
+				if n := len(liveRules(r, 81)); n < ruleQuota-own {
 					t.Errorf("the neighbour has %d rules left", n)
 				}
 			})
@@ -170,8 +170,8 @@ func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				quota(r, "target-groups-per-application-load-balancer", 4)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace)
+				setQuota(r, "target-groups-per-application-load-balancer", 4)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), neighbourNamespace)
 				r.Apply(groupMember("shop", "victim", false, victimHost, "/v0=web"))
 				awaitSettled(t, r)
 				var docs, rules []string
@@ -182,13 +182,13 @@ func TestEditIsServedAtTargetGroupQuota(t *testing.T) {
 				r.Apply(docs...)
 				r.Apply(groupMember("team", "front", true, frontHost, rules...))
 				r.Settle(time.Hour)
-				theirs, _ := servedOf(r, "team", frontHost, rules...)
+				theirs, _ := countServed(r, "team", frontHost, rules...)
 				r.Apply(groupMember("shop", "victim", false, victimHost, edit...))
 				r.Settle(time.Hour)
-				if n, missing := servedOf(r, "shop", victimHost, edit...); n != len(edit) {
-					t.Errorf("%v; warnings %v", missing, warnings(r)["victim"])
+				if n, missing := countServed(r, "shop", victimHost, edit...); n != len(edit) {
+					t.Errorf("%v; warnings %v", missing, warningsByObject(r)["victim"])
 				}
-				if now, _ := servedOf(r, "team", frontHost, rules...); now < theirs || theirs != 3 {
+				if now, _ := countServed(r, "team", frontHost, rules...); now < theirs || theirs != 3 {
 					t.Errorf("the neighbour has %d, before %d", now, theirs)
 				}
 			})

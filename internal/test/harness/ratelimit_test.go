@@ -20,8 +20,8 @@ type creation struct {
 	calls, throttled int
 }
 
-// create creates n load balancers with the rate limits of an AWS account.
-func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
+// createLoadBalancers creates n load balancers with the rate limits of an AWS account.
+func createLoadBalancers(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, opt)
 		r.Emulator.Store().Lock()
@@ -31,7 +31,7 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 		applyManyIngresses(t, r, n)
 		start := time.Now()
-		r.rest(20 * time.Minute)
+		r.runFor(20 * time.Minute)
 		var last time.Time
 		for _, e := range r.Emulator.Calls().Entries() {
 			if e.Fault == "throttled" {
@@ -49,8 +49,8 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 	return c
 }
 
-// share returns the share of calls that AWS throttled.
-func (c creation) share() float64 { return float64(c.throttled) / float64(c.calls) }
+// throttledShare returns the share of calls that AWS throttled.
+func (c creation) throttledShare() float64 { return float64(c.throttled) / float64(c.calls) }
 
 // TestRateLimits compares, in virtual time, the duration of creation with the minimum that AWS's documented token
 // buckets impose, without and with another client that takes half of each bucket. Creating n load balancers at 0.2
@@ -67,19 +67,19 @@ func TestRateLimits(t *testing.T) {
 		{"what another client leaves of AWS's buckets", 0.5, 0.9, 0.85, 1},
 	} {
 		for _, workers := range []int{0, 3} {
-			limits := fault.Documented(1)
+			limits := fault.DocumentedLimits(1)
 			limits.OtherClient = c.other
-			made := create(t, n, limits, Options{Workers: workers})
+			made := createLoadBalancers(t, n, limits, Options{Workers: workers})
 			left := 1 - c.other
 			bound := time.Duration((n - 10*left) / (0.2 * left) * float64(time.Second))
 			ratio := bound.Seconds() / made.took.Seconds()
 			t.Logf("BENCH creating %d with %d workers: %v, %s alone impose %v: ratio %.3f, goal %g; %d of %d calls throttled, %.1f%%, goal %g%%",
-				n, max(workers, 1), made.took.Round(time.Millisecond), c.name, bound, ratio, c.goal, made.throttled, made.calls, 100*made.share(), 100*c.throttled)
+				n, max(workers, 1), made.took.Round(time.Millisecond), c.name, bound, ratio, c.goal, made.throttled, made.calls, 100*made.throttledShare(), 100*c.throttled)
 			if ratio < c.tolerable {
 				t.Errorf("creation is paced badly: %.3f", ratio)
 			}
-			if made.share() > c.throttled {
-				t.Errorf("%.1f%% of the calls are throttled", 100*made.share())
+			if made.throttledShare() > c.throttled {
+				t.Errorf("%.1f%% of the calls are throttled", 100*made.throttledShare())
 			}
 		}
 	}
@@ -88,22 +88,22 @@ func TestRateLimits(t *testing.T) {
 // TestRateLimitsBeyondTheDocumentedLimits compares the duration of creation with that of a client without a rate
 // limiter, where AWS admits more calls than documented.
 func TestRateLimitsBeyondTheDocumentedLimits(t *testing.T) {
-	for _, n := range slices.Compact([]int{50, size(150, 50)}) { // 150 is more than ten times AWS's bucket
-		for _, limits := range []fault.Limits{fault.Documented(10), {}} {
+	for _, n := range slices.Compact([]int{50, measurementSize(150, 50)}) { // 150 is more than ten times AWS's bucket
+		for _, limits := range []fault.Limits{fault.DocumentedLimits(10), {}} {
 			name := "no limits"
 			if limits.Name != "" {
 				name = "ten times AWS's buckets"
 			}
-			unlimited := create(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.TokenBuckets = []ratelimit.TokenBucket{} }})
-			made := create(t, n, limits, Options{Workers: 3})
+			unlimited := createLoadBalancers(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.TokenBuckets = []ratelimit.TokenBucket{} }})
+			made := createLoadBalancers(t, n, limits, Options{Workers: 3})
 			ratio := made.took.Seconds() / unlimited.took.Seconds()
 			t.Logf("BENCH creating %d at %s: %v, a client without limits of its own %v: ratio %.2f, goal 1.5; %d of %d calls throttled, %.1f%%, goal 1%% (%.1f%%)",
-				n, name, made.took.Round(time.Millisecond), unlimited.took.Round(time.Millisecond), ratio, made.throttled, made.calls, 100*made.share(), 100*unlimited.share())
+				n, name, made.took.Round(time.Millisecond), unlimited.took.Round(time.Millisecond), ratio, made.throttled, made.calls, 100*made.throttledShare(), 100*unlimited.throttledShare())
 			if ratio > 1.5 {
 				t.Errorf("creation takes %.2f times as long", ratio)
 			}
-			if made.share() > 0.01 {
-				t.Errorf("%.1f%% of the calls are throttled", 100*made.share())
+			if made.throttledShare() > 0.01 {
+				t.Errorf("%.1f%% of the calls are throttled", 100*made.throttledShare())
 			}
 		}
 	}

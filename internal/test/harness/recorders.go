@@ -16,12 +16,14 @@ type stackRecorder struct {
 	process *process
 }
 
-// Viewed implements engine.Recorder.
-func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.process.stacks.RecordReads(id, v) }
+// RecordView implements engine.Recorder.
+func (r stackRecorder) RecordView(id model.StackID, v *cluster.View) {
+	r.process.stackTriggers.RecordReads(id, v)
+}
 
-// Planned implements engine.Recorder.
-func (r stackRecorder) Planned(d engine.Draft) {
-	if planned := r.process.harness.opt.Planned; planned != nil {
+// RecordPlan implements engine.Recorder.
+func (r stackRecorder) RecordPlan(d engine.Draft) {
+	if planned := r.process.harness.opt.OnPlan; planned != nil {
 		planned(d)
 	}
 }
@@ -32,11 +34,13 @@ type bindingRecorder struct {
 	process *process
 }
 
-// Viewed implements bindings.Recorder.
-func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tracked.RecordReads(k, v) }
+// RecordView implements bindings.Recorder.
+func (r bindingRecorder) RecordView(k bindings.Key, v *cluster.View) {
+	r.process.bindingTriggers.RecordReads(k, v)
+}
 
-// Gone implements bindings.Recorder.
-func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Forget(k) }
+// RecordGone implements bindings.Recorder.
+func (r bindingRecorder) RecordGone(k bindings.Key) { r.process.bindingTriggers.Forget(k) }
 
 // bindingChanges ignores changes of checkpoints that the process itself writes.
 type bindingChanges struct {
@@ -54,8 +58,8 @@ type outsideChanges struct{ process *process }
 
 // ChangedOutside implements drift.Notifier.
 func (c outsideChanges) ChangedOutside(id model.StackID) {
-	if c.process.engine.Compared(id) {
-		c.process.queue.add(key{stack: id}, time.Now())
+	if c.process.engine.IsConverged(id) {
+		c.process.queue.add(itemKey{stack: id}, time.Now())
 	}
 }
 
@@ -63,7 +67,7 @@ func (c outsideChanges) ChangedOutside(id model.StackID) {
 type bindingQueue struct{ process *process }
 
 // Enqueue implements bindings.Queue.
-func (q bindingQueue) Enqueue(k bindings.Key) { q.process.queue.add(key{binding: k}, time.Now()) }
+func (q bindingQueue) Enqueue(k bindings.Key) { q.process.queue.add(itemKey{binding: k}, time.Now()) }
 
 // fenceFunc is the fence of Options.
 type fenceFunc func() error

@@ -18,15 +18,15 @@ import (
 // often it is reconciled.
 const maxRejectedCallsPerHour = 30
 
-// frequentInterval is the time between two reconciliations of a busy stack. There are several times more
+// busyStackInterval is the time between two reconciliations of a busy stack. There are several times more
 // reconciliations per hour than maxRejectedCallsPerHour.
-func frequentInterval() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
+func busyStackInterval() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
 
 // editOften edits an object of the stack repeatedly without a change for AWS, so that the stack is reconciled as
 // often as one that waits for targets.
 func editOften(r *Harness, name string, every, d time.Duration) {
 	for range int(d / every) {
-		annotate(r, name, prefix+"note", time.Now().String())
+		annotate(r, name, annotationPrefix+"note", time.Now().String())
 		next := time.Now().Add(every)
 		r.Settle(every)
 		time.Sleep(time.Until(next))
@@ -36,11 +36,11 @@ func editOften(r *Harness, name string, every, d time.Duration) {
 // teamMembers returns two members of one load balancer, each with its own host. The annotations are for the first
 // one.
 func teamMembers(pairs ...string) string {
-	return strings.Replace(ingressOf(annotated(append(pairs, "group.name", "team")...), "/=web", "/api=api"), "shop.example.com", "a.example.com", 1)
+	return strings.Replace(webIngress(ingressAnnotations(append(pairs, "group.name", "team")...), "/=web", "/api=api"), "shop.example.com", "a.example.com", 1)
 }
 
-func teammate(paths ...string) string {
-	doc := strings.Replace(ingressOf(annotated("group.name", "team"), paths...), "shop.example.com", "b.example.com", 1)
+func otherTeamMember(paths ...string) string {
+	doc := strings.Replace(webIngress(ingressAnnotations("group.name", "team"), paths...), "shop.example.com", "b.example.com", 1)
 	return strings.Replace(doc, "name: web\n", "name: mate\n", 1)
 }
 
@@ -52,15 +52,15 @@ func deny(r *Harness, operations ...string) {
 	}
 }
 
-func quota(r *Harness, name string, n int) {
+func setQuota(r *Harness, name string, n int) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	w.Config.Quotas[name] = n
 }
 
-// countOf returns the number of calls of an operation, by its name without the service.
-func countOf(r *Harness, operation string) (n int) {
+// countCalls returns the number of calls of an operation, by its name without the service.
+func countCalls(r *Harness, operation string) (n int) {
 	for name, c := range r.Emulator.Calls().Counts() {
 		if strings.HasSuffix(name, ":"+operation) {
 			n += c
@@ -88,7 +88,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 		"ModifyLoadBalancerAttributes is denied": {"ModifyLoadBalancerAttributes", nil, func() string {
 			return teamMembers("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
 		}},
-		"CreateRule is denied": {"CreateRule", nil, func() string { return teammate(numberedPaths(40, "web")...) }},
+		"CreateRule is denied": {"CreateRule", nil, func() string { return otherTeamMember(numberedPaths(40, "web")...) }},
 		"ModifyRule is denied": {"ModifyRule", nil, func() string {
 			return strings.ReplaceAll(teamMembers(), "service: {name: api", "service: {name: web")
 		}},
@@ -96,13 +96,13 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 			return strings.Replace(teamMembers(), "paths:", "paths:\n      - {path: /a/first, pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}", 1)
 		}},
 		"SetSecurityGroups is denied": {"SetSecurityGroups", nil, func() string { return teamMembers("security-groups", "extra-sg") }},
-		"CreateTargetGroup is denied": {"CreateTargetGroup", nil, func() string { return teammate("/=web", "/api=api") }},
+		"CreateTargetGroup is denied": {"CreateTargetGroup", nil, func() string { return otherTeamMember("/=web", "/api=api") }},
 		"CreateListener is denied":    {"CreateListener", nil, func() string { return teamMembers("listen-ports", `[{"HTTP":80},{"HTTP":81},{"HTTP":82}]`) }},
 		"ModifyTargetGroup is denied": {"ModifyTargetGroup", nil, func() string { return teamMembers("healthcheck-interval-seconds", "20") }},
-		"the quota of rules": {"CreateRule", func(r *Harness) { quota(r, "rules-per-application-load-balancer", 20) },
-			func() string { return teammate(numberedPaths(200, "web")...) }},
-		"the quota of target groups": {"CreateTargetGroup", func(r *Harness) { quota(r, "target-groups", 4) },
-			func() string { return teammate("/=web", "/api=api") }},
+		"the quota of rules": {"CreateRule", func(r *Harness) { setQuota(r, "rules-per-application-load-balancer", 20) },
+			func() string { return otherTeamMember(numberedPaths(200, "web")...) }},
+		"the quota of target groups": {"CreateTargetGroup", func(r *Harness) { setQuota(r, "target-groups", 4) },
+			func() string { return otherTeamMember("/=web", "/api=api") }},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		c := cases[name]
@@ -110,7 +110,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), teamMembers(), teammate("/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), teamMembers(), otherTeamMember("/=web"))
 				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
@@ -121,12 +121,12 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 				}
 				r.Emulator.Calls().Reset()
 				r.Apply(c.edit())
-				every := frequentInterval()
+				every := busyStackInterval()
 				if name == "the quota of rules" {
 					every = 45 * time.Second // each reconciliation is slow
 				}
 				editOften(r, "web", every, time.Hour)
-				n := countOf(r, c.operation)
+				n := countCalls(r, c.operation)
 				served := 0 // at the rule quota
 				if name == "the quota of rules" {
 					served = 20
@@ -138,7 +138,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 				if n == 0 {
 					t.Error("it is not called at all")
 				}
-				reported := warnings(r)
+				reported := warningsByObject(r)
 				for o, w := range reported {
 					t.Log(o, strings.Join(w, "\n  "))
 				}
@@ -146,7 +146,7 @@ func TestRejectedCallIsRarelyRepeated(t *testing.T) {
 					t.Error("no object has a warning")
 				}
 				for o, w := range reported {
-					w = slices.DeleteFunc(w, func(m string) bool { return strings.Contains(m, prefix+"note") })
+					w = slices.DeleteFunc(w, func(m string) bool { return strings.Contains(m, annotationPrefix+"note") })
 					if len(w) > 3 {
 						t.Errorf("%d warnings on %s, such as %q", len(w), o, w[0])
 					}
@@ -170,15 +170,15 @@ func TestRejectedSettingDelaysNoOtherMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), teamMembers(), teammate("/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), teamMembers(), otherTeamMember("/=web"))
 				awaitSettled(t, r)
 				deny(r, c.operation)
 				r.Apply(c.edit)
 				r.Settle(time.Minute)
-				r.Apply(teammate("/=web", "/new=api"))
+				r.Apply(otherTeamMember("/=web", "/new=api"))
 				r.Settle(time.Minute)
-				if got := answered(r, 80, "b.example.com", "/new"); !strings.HasPrefix(got, "k8s-shop-api") {
-					t.Errorf("answered by %s: %v", got, warnings(r))
+				if got := answerTo(r, 80, "b.example.com", "/new"); !strings.HasPrefix(got, "k8s-shop-api") {
+					t.Errorf("answered by %s: %v", got, warningsByObject(r))
 				}
 			})
 		})

@@ -12,7 +12,7 @@ import (
 func TestRejectedActionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	forward := func(weight, more string) string {
-		return strings.ReplaceAll(ingressOf(annotated("actions.x", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"80","weight":`+weight+`},{"serviceName":"api","servicePort":"80","weight":1}]`+more+`}}`), "/x=x"),
+		return strings.ReplaceAll(webIngress(ingressAnnotations("actions.x", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"80","weight":`+weight+`},{"serviceName":"api","servicePort":"80","weight":1}]`+more+`}}`), "/x=x"),
 			"{name: x, port: {number: 80}}", "{name: x, port: {name: use-annotation}}")
 	}
 	weight := "AnnotationInvalid: alb.ingress.kubernetes.io/actions.x: "
@@ -25,7 +25,7 @@ func TestRejectedActionIsReportedOnce(t *testing.T) {
 			t.Run(name+"/"+when, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[3:5]...))
+					r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[3:5]...))
 					want := c.fresh
 					switch when {
 					case "live":
@@ -33,12 +33,12 @@ func TestRejectedActionIsReportedOnce(t *testing.T) {
 						r.Apply(forward("1", ""))
 						awaitSettled(t, r)
 					case "beside a live rule":
-						r.Apply(ingressOf("", "/=web"))
+						r.Apply(webIngress("", "/=web"))
 						awaitSettled(t, r)
 					}
 					r.Apply(c.docs)
 					r.Settle(20 * time.Minute)
-					if got := warnings(r)["web"]; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+					if got := warningsByObject(r)["web"]; len(got) != 1 || !strings.HasPrefix(got[0], want) {
 						t.Errorf("got %q, want %q", got, want)
 					}
 				})

@@ -33,9 +33,9 @@ func liveRules(r *Harness, port int32) (out []*store.Rule) {
 	return out
 }
 
-// answered returns how the rules of a port answer a request: with the status of a fixed response, or the name of a
+// answerTo returns how the rules of a port answer a request: with the status of a fixed response, or the name of a
 // target group that receives traffic.
-func answered(r *Harness, port int32, host, at string) string {
+func answerTo(r *Harness, port int32, host, at string) string {
 	for _, rule := range liveRules(r, port) {
 		if matchesRequest(rule.Conditions, host, at) {
 			return outcomeOf(r, rule.Actions)
@@ -94,7 +94,7 @@ func outcomeOf(r *Harness, actions []elbtypes.Action) string {
 
 // memberWithStatus returns a member of IngressGroup "team" with one rule that answers with a status.
 func memberWithStatus(name, order, status, at string) string {
-	doc := ingressOf(annotated("group.name", "team", "group.order", order,
+	doc := webIngress(ingressAnnotations("group.name", "team", "group.order", order,
 		"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"`+status+`"}}`), at+"=act")
 	doc = strings.Replace(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", 1)
 	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
@@ -119,7 +119,7 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 					seen := map[string]bool{}
 					r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 						return fault.Action{After: func() {
-							seen[answered(r, 80, "shop.example.com", "/shared")] = true
+							seen[answerTo(r, 80, "shop.example.com", "/shared")] = true
 						}}
 					})
 					good, bad := memberWithStatus("good", c.good, "200", "/shared"), memberWithStatus("bad", c.bad, "999", "/shared")
@@ -140,10 +140,10 @@ func TestRejectedRuleTakesNothingFromAnother(t *testing.T) {
 					if first == "good" && (len(seen) != 1 || !seen["200"]) && len(seen) > 0 {
 						t.Errorf("answered with %v", seen)
 					}
-					if got := answered(r, 80, "shop.example.com", "/shared"); got != "200" {
+					if got := answerTo(r, 80, "shop.example.com", "/shared"); got != "200" {
 						t.Errorf("at the end the answer is %s", got)
 					}
-					reported := warnings(r)
+					reported := warningsByObject(r)
 					if len(reported["good"])+len(reported["other"]) > 0 {
 						t.Errorf("warnings on the others: %v", reported)
 					}
@@ -173,7 +173,7 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				with := func(doc string) string { return strings.ReplaceAll(doc, "CERTIFICATE", r.World.Certs["example.com"]) }
-				bad, other := withDefault(memberWithStatus("bad", "-1", "999", "/bad")), memberWithStatus("other", "500", "202", "/other")
+				bad, other := withDefaultBackend(memberWithStatus("bad", "-1", "999", "/bad")), memberWithStatus("other", "500", "202", "/other")
 				if name == "another change" {
 					c.bad, bad, other = withHTTPS(c.bad, "ELBSecurityPolicy-2016-08"), withHTTPS(bad, "ELBSecurityPolicy-TLS13-1-2-2021-06"), withHTTPS(other, "ELBSecurityPolicy-TLS13-1-2-2021-06")
 				}
@@ -183,7 +183,7 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 				}
 				r.Apply(shop, with(bad), with(other))
 				r.Settle(time.Hour)
-				reported := warnings(r)
+				reported := warningsByObject(r)
 				if text := strings.Join(reported["bad"], "\n"); !strings.Contains(text, "spec.defaultBackend") || !strings.Contains(text, "999") {
 					t.Errorf("events on its owner: %q", text)
 				}
@@ -194,7 +194,7 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 				if name == "another change" {
 					port = 443
 				}
-				if got := answered(r, port, "shop.example.com", "/other"); got != "202" {
+				if got := answerTo(r, port, "shop.example.com", "/other"); got != "202" {
 					t.Errorf("the other is answered %s", got)
 				}
 			})
@@ -204,8 +204,8 @@ func TestRejectedDefaultActionIsReportedOnlyToItsOwner(t *testing.T) {
 
 // withHTTPS makes a member use HTTPS with a TLS policy.
 func withHTTPS(doc, policy string) string {
-	more := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
-	return strings.Replace(doc, ", "+prefix+"group.name:", more+", "+prefix+"group.name:", 1)
+	more := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
+	return strings.Replace(doc, ", "+annotationPrefix+"group.name:", more+", "+annotationPrefix+"group.name:", 1)
 }
 
 // TestRejectedRulesDelayNoOtherMember checks that refused rules of a tenant are tried again only within the tenant's
@@ -223,7 +223,7 @@ func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 				for i := range 16 {
 					paths = append(paths, "/good/bad"+strings.Repeat("/x", i)+"=act")
 				}
-				bad := ingressOf(annotated("group.name", "team", "group.order", "-50", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`,
+				bad := webIngress(ingressAnnotations("group.name", "team", "group.order", "-50", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`,
 					"conditions.act", `[{"field":"source-ip","sourceIpConfig":{"values":["nowhere"]}}]`), paths...)
 				bad = strings.NewReplacer("{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", "name: web\n", "name: bad\n").Replace(bad)
 				docs := []string{strings.ReplaceAll(bad, "namespace: shop", "namespace: evil")}
@@ -237,7 +237,7 @@ func TestRejectedRulesDelayNoOtherMember(t *testing.T) {
 					status := fmt.Sprint(201 + i)
 					r.Apply(good(status))
 					r.Settle(30 * time.Second)
-					if got := answered(r, 80, "shop.example.com", "/good"); got != status {
+					if got := answerTo(r, 80, "shop.example.com", "/good"); got != status {
 						t.Errorf("half a minute after change %d the answer is %s", i, got)
 					}
 				}

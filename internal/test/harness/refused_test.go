@@ -35,8 +35,8 @@ var refusedAnnotationValues = map[string]string{
 	"frontend-nlb-healthcheck-interval-seconds": "1",
 }
 
-// withDefault adds a default backend to an Ingress.
-func withDefault(ingress string) string {
+// withDefaultBackend adds a default backend to an Ingress.
+func withDefaultBackend(ingress string) string {
 	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
 }
 
@@ -61,7 +61,7 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{})
-					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"], "target-type": "ip",
 						"actions.act": `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`}
 					if strings.HasPrefix(key, "auth") {
@@ -70,29 +70,29 @@ func TestRejectedValueBlocksNoOtherMember(t *testing.T) {
 					if strings.HasPrefix(key, "frontend") {
 						good["enable-frontend-nlb"], good["frontend-nlb-scheme"] = "true", "internet-facing"
 					}
-					other := func(path string) string { return strings.Replace(second(r), "path: /,", "path: "+path+",", 1) }
+					other := func(path string) string { return strings.Replace(secondMember(r), "path: /,", "path: "+path+",", 1) }
 					if !fresh {
-						r.Apply(withDefault(leadingMember("alb", good)), other("/old"))
+						r.Apply(withDefaultBackend(firstMember("alb", good)), other("/old"))
 						if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 							t.Fatal(failed)
 						}
 					}
 					bad := maps.Clone(good)
 					bad[key] = refusedAnnotationValues[key]
-					r.Apply(withDefault(leadingMember("alb", bad)), other("/new"))
+					r.Apply(withDefaultBackend(firstMember("alb", bad)), other("/new"))
 					r.Settle(time.Hour)
 					state := r.State()
 					if slices.ContainsFunc(state, func(l string) bool { return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"/old"`) }) {
-						t.Errorf("the other member keeps an old rule: %v", warnings(r))
+						t.Errorf("the other member keeps an old rule: %v", warningsByObject(r))
 					}
 					for _, port := range []string{"80", "443"} {
 						if !slices.ContainsFunc(state, func(l string) bool {
 							return strings.HasPrefix(l, "rule ") && strings.Contains(l, `",`+port+`,`) && strings.Contains(l, `"/new"`) && strings.Contains(l, "tg:k8s-shop-api")
 						}) {
-							t.Errorf("the other member is not served as it asks on port %s: %v", port, warnings(r))
+							t.Errorf("the other member is not served as it asks on port %s: %v", port, warningsByObject(r))
 						}
 					}
-					if len(warnings(r)["first"]) == 0 {
+					if len(warningsByObject(r)["first"]) == 0 {
 						t.Error("no event says so")
 					}
 				})
@@ -107,18 +107,18 @@ func TestCustomerOwnedIPPoolCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))
 		awaitSettled(t, r)
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Fatalf("warnings before anything is wrong: %v", w)
 		}
 		r.Emulator.Calls().Reset()
-		r.Apply(ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-2"), "/=web"))
+		r.Apply(webIngress(ingressAnnotations("customer-owned-ipv4-pool", "ipv4pool-coip-2"), "/=web"))
 		awaitSettled(t, r)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls", n)
 		}
-		if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "cannot be changed") {
+		if w := warningsByObject(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "cannot be changed") {
 			t.Errorf("the owner gets no event: %v", w)
 		}
 	})

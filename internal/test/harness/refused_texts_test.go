@@ -62,7 +62,7 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 			t.Run(key+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"], "target-type": "ip",
 						"actions.act": `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`}
 					if strings.HasPrefix(key, "auth") {
@@ -72,17 +72,17 @@ func TestRejectedValueIsReportedReadably(t *testing.T) {
 						good["enable-frontend-nlb"], good["frontend-nlb-scheme"] = "true", "internet-facing"
 					}
 					if name == "live" {
-						r.Apply(withDefault(leadingMember("alb", good)), second(r))
+						r.Apply(withDefaultBackend(firstMember("alb", good)), secondMember(r))
 						awaitSettled(t, r)
 					}
 					good[key] = refusedAnnotationValues[key]
-					r.Apply(withDefault(leadingMember("alb", good)), second(r))
+					r.Apply(withDefaultBackend(firstMember("alb", good)), secondMember(r))
 					r.Settle(20 * time.Minute)
-					reported := warnings(r)["first"]
+					reported := warningsByObject(r)["first"]
 					if want := refusedTexts[key][i]; want != "" && !slices.Contains(reported, want) {
 						t.Errorf("want %s\ngot %s", want, strings.Join(reported, "\n"))
 					}
-					for _, w := range slices.Concat(reported, warnings(r)["second"]) {
+					for _, w := range slices.Concat(reported, warningsByObject(r)["second"]) {
 						for _, sdk := range []string{"RequestID", "operation error", "api error", "StatusCode", "ValidationError"} {
 							if strings.Contains(w, sdk) {
 								t.Errorf("words of the SDK: %s", w)
@@ -111,9 +111,9 @@ func TestDeniedCallIsReportedWithItsPermission(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Emulator.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: denial.message, Status: 403}}})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("target-group-attributes", "deregistration_delay.timeout_seconds=30"), "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations("target-group-attributes", "deregistration_delay.timeout_seconds=30"), "/=web"))
 				r.Settle(10 * time.Minute)
-				all := strings.Join(slices.Concat(slices.Collect(maps.Values(warnings(r)))...), "\n")
+				all := strings.Join(slices.Concat(slices.Collect(maps.Values(warningsByObject(r)))...), "\n")
 				if !strings.Contains(all, denial.want) || strings.Contains(all, "RequestID") || strings.Contains(all, "Encoded") {
 					t.Errorf("want %q in:\n%s", denial.want, all)
 				}

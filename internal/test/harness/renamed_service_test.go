@@ -12,18 +12,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forwarding records which target groups receive requests. Load balancer nodes apply a changed rule with a delay, so
+// forwardingWatch records which target groups receive requests. Load balancer nodes apply a changed rule with a delay, so
 // a target group may receive requests for a while after it was removed from the rule.
-type forwarding struct {
-	r    *Harness
-	last map[string]time.Time // by ARN
-	lost []string
+type forwardingWatch struct {
+	r             *Harness
+	lastForwarded map[string]time.Time // by ARN
+	lostRequests  []string
 }
 
-// nodesLearnWithin is the maximum delay until a node applies a changed rule.
-const nodesLearnWithin = 5 * time.Second
+// maxNodeUpdateDelay is the maximum delay until a node applies a changed rule.
+const maxNodeUpdateDelay = 5 * time.Second
 
-func (f *forwarding) look() {
+func (f *forwardingWatch) checkForwards() {
 	w := f.r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -35,32 +35,32 @@ func (f *forwarding) look() {
 		}
 		for _, to := range then.ForwardConfig.TargetGroups {
 			if to.Weight == nil || *to.Weight > 0 {
-				f.last[*to.TargetGroupArn] = time.Now()
+				f.lastForwarded[*to.TargetGroupArn] = time.Now()
 			}
 		}
 	}
-	for arn, at := range f.last {
+	for arn, at := range f.lastForwarded {
 		g := p.ELB.TargetGroups[arn]
-		if time.Since(at) > nodesLearnWithin {
+		if time.Since(at) > maxNodeUpdateDelay {
 			continue
 		}
 		unused := at != time.Now() // AWS does not check the health of targets then
 		serves := g != nil && slices.ContainsFunc(g.Targets, func(t *store.Target) bool {
-			return !t.Draining() && (unused || p.TargetHealth(g, t, time.Now()).State == "healthy")
+			return !t.IsDraining() && (unused || p.TargetHealth(g, t, time.Now()).State == "healthy")
 		})
-		if !serves && len(f.lost) < 5 {
-			f.lost = append(f.lost, fmt.Sprintf("%s has no healthy target %s after it last got requests", arn[strings.LastIndex(arn, ":")+1:], time.Since(at)))
+		if !serves && len(f.lostRequests) < 5 {
+			f.lostRequests = append(f.lostRequests, fmt.Sprintf("%s has no healthy target %s after it last got requests", arn[strings.LastIndex(arn, ":")+1:], time.Since(at)))
 		}
 	}
 }
 
-// during advances time and checks the target groups each second.
-func (f *forwarding) during(d time.Duration) {
+// advanceAndCheck advances time and checks the target groups each second.
+func (f *forwardingWatch) advanceAndCheck(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		next := time.Now().Add(time.Second)
 		f.r.Settle(time.Second)
 		time.Sleep(time.Until(next))
-		f.look()
+		f.checkForwards()
 	}
 }
 
@@ -68,32 +68,32 @@ func (f *forwarding) during(d time.Duration) {
 // and the old Service is deleted at once, as release tools do, while the pods remain.
 func TestRenamedServiceServesWithoutGap(t *testing.T) {
 	t.Parallel()
-	renamed := strings.ReplaceAll(pods("web", podAddresses[:2]...), "kubernetes.io/service-name: web", "kubernetes.io/service-name: api")
+	renamed := strings.ReplaceAll(readyPods("web", podAddresses[:2]...), "kubernetes.io/service-name: web", "kubernetes.io/service-name: api")
 	renamed = renamed[strings.Index(renamed, "apiVersion: discovery"):]
 	renamed = strings.ReplaceAll(renamed, "name: web-1, namespace: shop, labels", "name: api-1, namespace: shop, labels")
-	begin := func(t *testing.T) *forwarding {
+	begin := func(t *testing.T) *forwardingWatch {
 		r := shopWith(t, Options{Emulator: slowChecks()})
-		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
-		f := &forwarding{r: r, last: map[string]time.Time{}}
-		f.during(time.Minute)
-		f.lost = nil
-		f.during(time.Second)
-		if len(f.lost) > 0 {
-			t.Fatalf("at the start: %v", f.lost)
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), webIngress("", "/=web"))
+		f := &forwardingWatch{r: r, lastForwarded: map[string]time.Time{}}
+		f.advanceAndCheck(time.Minute)
+		f.lostRequests = nil
+		f.advanceAndCheck(time.Second)
+		if len(f.lostRequests) > 0 {
+			t.Fatalf("at the start: %v", f.lostRequests)
 		}
 		return f
 	}
 	t.Run("another takes over", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
-			groups := countGroups(f.r)
-			f.r.Apply(renamed, ingressOf("", "/=api"))
-			f.r.drop(cluster.KindService, "shop", "web")
-			f.during(3 * time.Minute)
-			for _, l := range f.lost {
+			groups := countTargetGroups(f.r)
+			f.r.Apply(renamed, webIngress("", "/=api"))
+			f.r.deleteObject(cluster.KindService, "shop", "web")
+			f.advanceAndCheck(3 * time.Minute)
+			for _, l := range f.lostRequests {
 				t.Error(l)
 			}
-			if n := countGroups(f.r); n != groups {
+			if n := countTargetGroups(f.r); n != groups {
 				t.Errorf("%d target groups are left", n)
 			}
 		})
@@ -101,16 +101,16 @@ func TestRenamedServiceServesWithoutGap(t *testing.T) {
 	t.Run("none takes over", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
-			f.r.drop(cluster.KindService, "shop", "web")
+			f.r.deleteObject(cluster.KindService, "shop", "web")
 			// The address of a deleted pod may be assigned to another pod.
-			f.r.drop(cluster.KindPod, "shop", "web-0")
-			f.during(soon)
-			f.during(time.Second)
-			if got := f.r.active(); len(got) != 1 || got[podAddresses[1]] == "" {
-				t.Errorf("targets %s after the Service and a pod are gone: %v", soon+time.Second, got)
+			f.r.deleteObject(cluster.KindPod, "shop", "web-0")
+			f.advanceAndCheck(maxDeregistrationDelay)
+			f.advanceAndCheck(time.Second)
+			if got := f.r.activeTargetHealth(); len(got) != 1 || got[podAddresses[1]] == "" {
+				t.Errorf("targets %s after the Service and a pod are gone: %v", maxDeregistrationDelay+time.Second, got)
 			}
-			f.during(20 * time.Second)
-			if got := f.r.active(); len(got) > 0 {
+			f.advanceAndCheck(20 * time.Second)
+			if got := f.r.activeTargetHealth(); len(got) > 0 {
 				t.Errorf("targets of a Service that stays away: %v", got)
 			}
 		})

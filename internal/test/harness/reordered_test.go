@@ -18,13 +18,13 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// reordering shuffles every list in every AWS response if random is set.
-type reordering struct {
+// reorderingTransport shuffles every list in every AWS response if random is set.
+type reorderingTransport struct {
 	next   http.RoundTripper
 	random *rand.Rand // nil: off
 }
 
-func (o *reordering) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o *reorderingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := o.next.RoundTrip(r)
 	if err != nil || o.random == nil || resp.StatusCode != http.StatusOK {
 		return resp, err
@@ -34,7 +34,7 @@ func (o *reordering) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body.Close()
-	if body, err = o.reordered(body); err != nil {
+	if body, err = o.shuffleBody(body); err != nil {
 		return nil, err
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -51,7 +51,7 @@ type element struct {
 	Nodes   []element  `xml:",any"`
 }
 
-func (o *reordering) reordered(body []byte) ([]byte, error) {
+func (o *reorderingTransport) shuffleBody(body []byte) ([]byte, error) {
 	switch {
 	case len(body) == 0:
 		return body, nil
@@ -62,39 +62,39 @@ func (o *reordering) reordered(body []byte) ([]byte, error) {
 		if err := d.Decode(&v); err != nil {
 			return nil, err
 		}
-		o.values(v)
+		o.shuffleValues(v)
 		return json.Marshal(v)
 	}
 	var e element
 	if err := xml.Unmarshal(body, &e); err != nil {
 		return nil, err
 	}
-	o.elements(&e)
+	o.shuffleElements(&e)
 	return xml.Marshal(e)
 }
 
-func (o *reordering) values(v any) {
+func (o *reorderingTransport) shuffleValues(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, x := range v {
-			o.values(x)
+			o.shuffleValues(x)
 		}
 	case []any:
 		for _, x := range v {
-			o.values(x)
+			o.shuffleValues(x)
 		}
 		o.random.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
 	}
 }
 
-func (o *reordering) elements(e *element) {
+func (o *reorderingTransport) shuffleElements(e *element) {
 	e.XMLName.Space, e.Attrs = "", nil
 	if len(e.Nodes) > 0 {
 		e.Text = ""
 	}
 	list := true
 	for i := range e.Nodes {
-		o.elements(&e.Nodes[i])
+		o.shuffleElements(&e.Nodes[i])
 		list = list && e.Nodes[i].XMLName.Local == e.Nodes[0].XMLName.Local
 	}
 	if list {
@@ -108,22 +108,22 @@ func (o *reordering) elements(e *element) {
 func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		order := &reordering{}
+		order := &reorderingTransport{}
 		r := shopWith(t, Options{
 			Gateway:   func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 			Transport: func(next http.RoundTripper) http.RoundTripper { order.next = next; return order },
 		})
-		split := annotated("actions.split", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":70},{"serviceName":"api","servicePort":80,"weight":20}]}}`,
+		split := ingressAnnotations("actions.split", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":70},{"serviceName":"api","servicePort":80,"weight":20}]}}`,
 			"conditions.split", `[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X-A","values":["one","two"]}}]`)
-		web := strings.Replace(ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
+		web := strings.Replace(webIngress(ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
 			"tags", "team=shop,unit=web,stage=live", "load-balancer-attributes", "idle_timeout.timeout_seconds=77,routing.http2.enabled=false", "inbound-cidrs", "10.0.0.0/8,192.168.0.0/16,172.16.0.0/12",
 			"jwt-validation", `{"jwksEndpoint":"https://idp.example.com/jwks","issuer":"https://idp.example.com","additionalClaims":[{"format":"string-array","name":"scope","values":["read","write"]},{"format":"single-string","name":"kind","values":["user"]}]}`)+split,
 			"/=web", "/split=split"), "{name: split, port: {number: 80}}", "{name: split, port: {name: use-annotation}}", 1)
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), pods("mail", podAddresses[4]), web,
-			exposedService("mail", withService("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,deletion_protection.enabled=false", "load-balancer-source-ranges", "10.0.0.0/8,192.168.0.0/16"), onePort),
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), readyPods("mail", podAddresses[4]), web,
+			exposedService("mail", serviceAnnotations("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,deletion_protection.enabled=false", "load-balancer-source-ranges", "10.0.0.0/8,192.168.0.0/16"), onePort),
 			edgeGateway+routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80, weight: 3}, {name: api, port: 80, weight: 2}]"))
-		r.during(time.Hour)
-		if w := warnings(r); len(w) > 0 {
+		r.advanceTime(time.Hour)
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Fatal(w)
 		}
 		want := r.State()
@@ -131,19 +131,19 @@ func TestOrderOfAnswersCausesNoChange(t *testing.T) {
 			order.random = rand.New(rand.NewPCG(seed, 1))
 			r.Emulator.Calls().Reset()
 			r.Start()
-			r.during(time.Hour)
-			if n := r.Emulator.Calls().Mutating(); n > 0 {
+			r.advanceTime(time.Hour)
+			if n := r.Emulator.Calls().CountMutating(); n > 0 {
 				t.Fatalf("seed %d: %d changes without an edit: %v\n%v", seed, n, r.Emulator.Calls().Counts(), r.Plan(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}))
 			}
-			r.during(11 * time.Hour)
-			if n := r.Emulator.Calls().Mutating(); n > 0 {
+			r.advanceTime(11 * time.Hour)
+			if n := r.Emulator.Calls().CountMutating(); n > 0 {
 				t.Fatalf("seed %d: %d changes without an edit: %v", seed, n, r.Emulator.Calls().Counts())
 			}
 		}
 		if !slices.Equal(want, r.State()) {
 			t.Error("AWS has something else than before")
 		}
-		if w := warnings(r); len(w) > 0 {
+		if w := warningsByObject(r); len(w) > 0 {
 			t.Error(w)
 		}
 	})

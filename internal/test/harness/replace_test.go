@@ -23,7 +23,7 @@ func (r *Harness) Replace(docs ...string) {
 			r.T.Fatal(err)
 		}
 		for _, obj := range loaded.Objects {
-			if _, err := r.Store.Update(obj, cluster.Main); err != nil {
+			if _, err := r.Store.Update(obj, cluster.MainPart); err != nil {
 				r.T.Fatal(err)
 			}
 		}
@@ -48,7 +48,7 @@ func stripFinalizers(r *Harness) {
 	}
 	obj = obj.DeepCopyObject().(cluster.Object)
 	obj.SetFinalizers(nil)
-	if _, err := r.Store.Update(obj, cluster.Main); err != nil {
+	if _, err := r.Store.Update(obj, cluster.MainPart); err != nil {
 		r.T.Fatal(err)
 	}
 }
@@ -64,29 +64,29 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 		edit    func(r *Harness)
 		deleted bool
 	}{
-		"another group": {from: groupNameAnnotation + "one", edit: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) }},
-		"into a group":  {edit: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) }},
+		"another group": {from: groupNameAnnotation + "one", edit: func(r *Harness) { r.Replace(webIngress(groupNameAnnotation+"two", "/=web")) }},
+		"into a group":  {edit: func(r *Harness) { r.Replace(webIngress(groupNameAnnotation+"two", "/=web")) }},
 		"out of a group": {from: groupNameAnnotation + "one", edit: func(r *Harness) {
-			r.Replace(ingressOf("", "/=web"))
+			r.Replace(webIngress("", "/=web"))
 		}},
 		"back again": {from: groupNameAnnotation + "one", edit: func(r *Harness) {
-			r.Replace(ingressOf(groupNameAnnotation+"two", "/=web"))
-			r.Replace(ingressOf(groupNameAnnotation+"one", "/=web"))
+			r.Replace(webIngress(groupNameAnnotation+"two", "/=web"))
+			r.Replace(webIngress(groupNameAnnotation+"one", "/=web"))
 		}},
 		"the class of another controller": {edit: func(r *Harness) {
 			r.Apply(nginx)
-			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
+			r.Replace(strings.Replace(webIngress("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}},
 		"deletion": {deleted: true, edit: func(r *Harness) {
 			stripFinalizers(r)
-			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion out of a group": {from: groupNameAnnotation + "one", deleted: true, edit: func(r *Harness) {
 			stripFinalizers(r)
-			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"finalizers taken off during deletion": {deleted: true, edit: func(r *Harness) {
-			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 			stripFinalizers(r)
 		}},
 	}
@@ -94,9 +94,9 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[0]))
+				r.Apply(shop, readyPods("web", podAddresses[0]))
 				before := r.State()
-				r.Apply(ingressOf(c.from, "/=web"))
+				r.Apply(webIngress(c.from, "/=web"))
 				r.settleOrFail(10 * time.Minute)
 				c.edit(r)
 				r.settleOrFail(10 * time.Minute)
@@ -111,7 +111,7 @@ func TestIngressWithoutFinalizerLeavesNothing(t *testing.T) {
 					if diff := cmp.Diff(got, r.State()); diff != "" {
 						t.Errorf("a restart makes a difference:\n%s", diff)
 					}
-					drop(t, r, cluster.KindIngress, "web")
+					deleteInShop(t, r, cluster.KindIngress, "web")
 					r.settleOrFail(10 * time.Minute)
 				}
 				if diff := cmp.Diff(want, r.State()); diff != "" {
@@ -136,25 +136,25 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 		during int
 		kept   bool // the load balancer is kept
 	}{
-		"another group": {meanwhile: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) }},
+		"another group": {meanwhile: func(r *Harness) { r.Replace(webIngress(groupNameAnnotation+"two", "/=web")) }},
 		"the class of another controller": {meanwhile: func(r *Harness) {
 			r.Apply(nginx)
-			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
+			r.Replace(strings.Replace(webIngress("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}},
 		// A user may have done this to keep the load balancer.
 		"deletion without a controller": {kept: true, meanwhile: func(r *Harness) {
 			stripFinalizers(r)
-			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion of which the process has seen something": {during: 3, alive: func(r *Harness) {
 			stripFinalizers(r)
-			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 		}},
 		"deletion after an edit of which the process has seen something": {during: 3,
-			alive: func(r *Harness) { r.Replace(ingressOf(groupNameAnnotation+"two", "/=web")) },
+			alive: func(r *Harness) { r.Replace(webIngress(groupNameAnnotation+"two", "/=web")) },
 			meanwhile: func(r *Harness) {
 				stripFinalizers(r)
-				drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+				deleteInShop(r.T.(*testing.T), r, cluster.KindIngress, "web")
 			},
 		},
 	}
@@ -163,15 +163,15 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 			t.Run(fmt.Sprintf("%s after %v", name, age), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := shopWith(t, Options{Checkpoints: true})
-					r.Apply(shop, pods("web", podAddresses[0]))
+					r.Apply(shop, readyPods("web", podAddresses[0]))
 					before := r.State()
-					r.Apply(ingressOf(groupNameAnnotation+"one", "/=web"))
+					r.Apply(webIngress(groupNameAnnotation+"one", "/=web"))
 					r.Settle(age)
 					if c.alive != nil {
 						killAtCall(r, c.during)
 						c.alive(r)
 						r.Settle(time.Minute)
-						if !r.Dead() {
+						if !r.IsDead() {
 							t.Fatal("the controller was not killed")
 						}
 					}
@@ -185,12 +185,12 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 					r.Start()
 					r.settleOrFail(10 * time.Minute)
 					if obj, _ := r.Store.Get(ingressRef); obj != nil {
-						drop(t, r, cluster.KindIngress, "web")
+						deleteInShop(t, r, cluster.KindIngress, "web")
 						r.settleOrFail(10 * time.Minute)
 					}
 					after := r.State()
 					if c.kept {
-						if n := r.Emulator.Calls().Mutating(); n > 0 || len(after) != had {
+						if n := r.Emulator.Calls().CountMutating(); n > 0 || len(after) != had {
 							t.Errorf("%d calls change something, %d resources are left of %d", n, len(after), had)
 						}
 						orphans := r.Orphans()
@@ -198,9 +198,9 @@ func TestResourcesLeftDuringDowntimeAreDeleted(t *testing.T) {
 							t.Errorf("orphans: %v", orphans)
 						}
 						// The documented way to delete the orphan.
-						r.Apply(ingressOf(groupNameAnnotation+"one", "/=web"))
+						r.Apply(webIngress(groupNameAnnotation+"one", "/=web"))
 						r.settleOrFail(10 * time.Minute)
-						drop(t, r, cluster.KindIngress, "web")
+						deleteInShop(t, r, cluster.KindIngress, "web")
 						r.settleOrFail(10 * time.Minute)
 						after = r.State()
 					}

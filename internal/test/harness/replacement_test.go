@@ -18,31 +18,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// follower is a client that resolves the hostname in the status of the Ingress again after its TTL.
-type follower struct {
-	r    *Harness
-	ttl  time.Duration
-	seen map[string]time.Time // when the status last showed a name
-	// shown are the hostnames in order of appearance, lost are the requests that were not served.
-	shown, lost []string
-	// host returns the hostname in the status, unserved the reason why a hostname is not served.
-	host     func(*Harness) string
-	unserved func(r *Harness, name string) string
+// dnsClient is a client that resolves the hostname in the status of the Ingress again after its TTL.
+type dnsClient struct {
+	r         *Harness
+	ttl       time.Duration
+	lastShown map[string]time.Time // when the status last showed a name
+	// shownHostnames are the hostnames in order of appearance, lostRequests are the requests that were not served.
+	shownHostnames, lostRequests []string
+	// host returns the hostname in the status, unservedReason the reason why a hostname is not served.
+	host           func(*Harness) string
+	unservedReason func(r *Harness, name string) string
 }
 
-// follow returns a follower that checks after every call to AWS.
-func follow(r *Harness) *follower {
-	f := &follower{r: r, ttl: time.Minute, seen: map[string]time.Time{}, host: host, unserved: unserved}
+// newDNSClient returns a follower that checks after every call to AWS.
+func newDNSClient(r *Harness) *dnsClient {
+	f := &dnsClient{r: r, ttl: time.Minute, lastShown: map[string]time.Time{}, host: ingressHostname, unservedReason: unservedReason}
 	r.Emulator.Faults().SetHook(f.hook)
 	return f
 }
 
-func (f *follower) hook(c fault.Call) fault.Action {
-	return fault.Action{After: func() { f.look(c.Operation) }}
+func (f *dnsClient) hook(c fault.Call) fault.Action {
+	return fault.Action{After: func() { f.checkServed(c.Operation) }}
 }
 
-// host returns the first hostname in the status of the Ingress.
-func host(r *Harness) string {
+// ingressHostname returns the first hostname in the status of the Ingress.
+func ingressHostname(r *Harness) string {
 	obj, err := r.Store.Get(ingressRef)
 	if err != nil {
 		r.T.Fatal(err)
@@ -54,26 +54,26 @@ func host(r *Harness) string {
 	return ing.Status.LoadBalancer.Ingress[0].Hostname
 }
 
-func (f *follower) look(why string) {
+func (f *dnsClient) checkServed(why string) {
 	name := f.host(f.r)
 	if name != "" {
-		if len(f.shown) == 0 || f.shown[len(f.shown)-1] != name {
-			f.shown = append(f.shown, name)
+		if len(f.shownHostnames) == 0 || f.shownHostnames[len(f.shownHostnames)-1] != name {
+			f.shownHostnames = append(f.shownHostnames, name)
 		}
-		f.seen[name] = time.Now()
+		f.lastShown[name] = time.Now()
 	}
-	for name, at := range f.seen {
+	for name, at := range f.lastShown {
 		if time.Since(at) > f.ttl {
 			continue
 		}
-		if why := f.unserved(f.r, name); why != "" && len(f.lost) < 10 {
-			f.lost = append(f.lost, fmt.Sprintf("%s, last shown %s ago: %s", name, time.Since(at), why))
+		if why := f.unservedReason(f.r, name); why != "" && len(f.lostRequests) < 10 {
+			f.lostRequests = append(f.lostRequests, fmt.Sprintf("%s, last shown %s ago: %s", name, time.Since(at), why))
 		}
 	}
 }
 
-// unserved returns why a request for / to the hostname of a load balancer is not answered by a pod.
-func unserved(r *Harness, name string) string {
+// unservedReason returns why a request for / to the hostname of a load balancer is not answered by a pod.
+func unservedReason(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -101,8 +101,8 @@ func unserved(r *Harness, name string) string {
 	return "it does not exist"
 }
 
-// schemes returns the schemes of the load balancers.
-func schemes(r *Harness) string {
+// loadBalancerSchemes returns the schemes of the load balancers.
+func loadBalancerSchemes(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -114,7 +114,7 @@ func schemes(r *Harness) string {
 	return strings.Join(out, " ")
 }
 
-var public, private = annotated("scheme", "internet-facing"), annotated("scheme", "internal")
+var publicScheme, privateScheme = ingressAnnotations("scheme", "internet-facing"), ingressAnnotations("scheme", "internal")
 
 // TestSchemeChangeLosesNoRequest checks that a client that follows DNS loses no request while the load balancer is
 // replaced during a rolling update.
@@ -126,33 +126,33 @@ func TestSchemeChangeLosesNoRequest(t *testing.T) {
 		w.Lock()
 		w.Config.ELB.ProvisioningDelay = 3 * time.Minute
 		w.Unlock()
-		c := follow(r)
-		each := func() { c.look("time"); f.roll() }
-		f.live(time.Minute, each, func() bool { return false })
-		r.Apply(ingressOf(public, "/=web"))
-		if !f.live(10*time.Minute, each, func() bool { return len(c.shown) == 2 }) {
-			t.Fatalf("the status does not show a new load balancer: %v", c.shown)
+		c := newDNSClient(r)
+		each := func() { c.checkServed("time"); f.rollOneStep() }
+		f.runUntil(time.Minute, each, func() bool { return false })
+		r.Apply(webIngress(publicScheme, "/=web"))
+		if !f.runUntil(10*time.Minute, each, func() bool { return len(c.shownHostnames) == 2 }) {
+			t.Fatalf("the status does not show a new load balancer: %v", c.shownHostnames)
 		}
 		switched := time.Now()
-		expect(t, "after the switch", "internal internet-facing", schemes(r))
+		expectEqual(t, "after the switch", "internal internet-facing", loadBalancerSchemes(r))
 		f.version, f.minReady = 2, 20*time.Second
-		if !f.live(20*time.Minute, each, func() bool { return schemes(r) == "internet-facing" }) {
+		if !f.runUntil(20*time.Minute, each, func() bool { return loadBalancerSchemes(r) == "internet-facing" }) {
 			t.Fatal("the old load balancer stays")
 		}
-		if !f.rolled() {
+		if !f.isRolledOut() {
 			t.Error("the pods were not replaced meanwhile")
 		}
 		if kept := time.Since(switched); kept < 14*time.Minute+50*time.Second || kept > 16*time.Minute {
 			t.Errorf("the old load balancer is deleted after %s", kept)
 		}
-		f.live(10*time.Minute, each, func() bool { return false })
-		if len(c.lost) > 0 || len(c.shown) != 2 {
-			t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+		f.runUntil(10*time.Minute, each, func() bool { return false })
+		if len(c.lostRequests) > 0 || len(c.shownHostnames) != 2 {
+			t.Errorf("lost %s\nshown %v", strings.Join(c.lostRequests, "\n"), c.shownHostnames)
 		}
 		if failed := r.Settle(time.Hour); len(failed) > 0 {
 			t.Error(failed)
 		}
-		if n := countGroups(r); n != 2 {
+		if n := countTargetGroups(r); n != 2 {
 			t.Errorf("%d target groups are left", n)
 		}
 	})
@@ -166,7 +166,7 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 		t.Helper()
 		for range 5 {
 			failed := r.Settle(d)
-			if !r.Dead() {
+			if !r.IsDead() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -176,13 +176,13 @@ func replacementLifecycle(t *testing.T, r *Harness, act func()) (states [][]stri
 		}
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(private, "/=web", "/api=api"))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress(privateScheme, "/=web", "/api=api"))
 	rest(10 * time.Minute)
 	time.Sleep(10 * time.Minute) // until the load balancer is active and its targets healthy
 	act()
-	r.Apply(ingressOf(public, "/=web", "/api=api"))
+	r.Apply(webIngress(publicScheme, "/=web", "/api=api"))
 	rest(time.Hour)
-	drop(t, r, cluster.KindIngress, "web")
+	deleteInShop(t, r, cluster.KindIngress, "web")
 	rest(30 * time.Minute)
 	return states
 }
@@ -198,7 +198,7 @@ func TestReplacementWithFaults(t *testing.T) {
 		r := newShop(t)
 		before := r.State()
 		want = replacementLifecycle(t, r, r.Emulator.Calls().Reset)
-		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating()
 		if diff := cmp.Diff(before, want[2]); diff != "" {
 			t.Errorf("something is left (-before +after):\n%s", diff)
 		}
@@ -206,16 +206,16 @@ func TestReplacementWithFaults(t *testing.T) {
 	try := func(n int, what string, hook func(r *Harness) fault.Hook) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newShop(t)
-			var c *follower
+			var c *dnsClient
 			got := replacementLifecycle(t, r, func() {
-				c = follow(r)
+				c = newDNSClient(r)
 				r.Emulator.Calls().Reset()
 				inner := hook(r)
 				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 					a := inner(call)
 					a.After = func() {
 						if obj, _ := r.Store.Get(ingressRef); obj != nil && obj.GetDeletionTimestamp() == nil {
-							c.look(call.Operation)
+							c.checkServed(call.Operation)
 						}
 					}
 					return a
@@ -224,8 +224,8 @@ func TestReplacementWithFaults(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s %d (-clean +fault):\n%s", what, n, diff)
 			}
-			if len(c.lost) > 0 || len(c.shown) != 2 {
-				t.Errorf("%s %d: lost %s\nshown %v", what, n, strings.Join(c.lost, "\n"), c.shown)
+			if len(c.lostRequests) > 0 || len(c.shownHostnames) != 2 {
+				t.Errorf("%s %d: lost %s\nshown %v", what, n, strings.Join(c.lostRequests, "\n"), c.shownHostnames)
 			}
 		})
 	}
@@ -255,24 +255,24 @@ func TestRevertedSchemeReusesPreviousLoadBalancer(t *testing.T) {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Emulator: slowChecks()})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(privateScheme, "/=web"))
 				r.settleOrFail(10 * time.Minute)
 				time.Sleep(10 * time.Minute)
-				before, name := r.State(), host(r)
-				c := follow(r)
-				r.Apply(ingressOf(public, "/=web"))
+				before, name := r.State(), ingressHostname(r)
+				c := newDNSClient(r)
+				r.Apply(webIngress(publicScheme, "/=web"))
 				r.settleOrFail(after)
 				time.Sleep(time.Second)
-				r.Apply(ingressOf(private, "/=web"))
+				r.Apply(webIngress(privateScheme, "/=web"))
 				r.settleOrFail(10 * time.Second)
-				expect(t, "the name", name, host(r))
+				expectEqual(t, "the name", name, ingressHostname(r))
 				r.settleOrFail(time.Hour)
-				expect(t, "the name in the end", name, host(r))
+				expectEqual(t, "the name in the end", name, ingressHostname(r))
 				if diff := cmp.Diff(before, r.State()); diff != "" {
 					t.Errorf("-before +after:\n%s", diff)
 				}
-				if len(c.lost) > 0 || len(c.shown) > 3 {
-					t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+				if len(c.lostRequests) > 0 || len(c.shownHostnames) > 3 {
+					t.Errorf("lost %s\nshown %v", strings.Join(c.lostRequests, "\n"), c.shownHostnames)
 				}
 			})
 		})
@@ -286,13 +286,13 @@ func TestDeletionDuringReplacement(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				before := r.State()
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(privateScheme, "/=web"))
 				r.settleOrFail(10 * time.Minute)
-				r.Apply(ingressOf(public, "/=web"))
+				r.Apply(webIngress(publicScheme, "/=web"))
 				r.settleOrFail(after)
 				time.Sleep(time.Second)
-				expect(t, "when it is deleted", "internal internet-facing", schemes(r))
-				drop(t, r, cluster.KindIngress, "web")
+				expectEqual(t, "when it is deleted", "internal internet-facing", loadBalancerSchemes(r))
+				deleteInShop(t, r, cluster.KindIngress, "web")
 				r.settleOrFail(2 * time.Minute)
 				if diff := cmp.Diff(before, r.State()); diff != "" {
 					t.Errorf("something is left (-before +after):\n%s", diff)
@@ -322,12 +322,12 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 		says         string
 	}{
 		"quota of load balancers": {
-			func(r *Harness) { quota(r, "application-load-balancers", 1) },
-			func(r *Harness) { quota(r, "application-load-balancers", 50) }, "QuotaReached",
+			func(r *Harness) { setQuota(r, "application-load-balancers", 1) },
+			func(r *Harness) { setQuota(r, "application-load-balancers", 50) }, "QuotaReached",
 		},
 		"quota of target groups": {
-			func(r *Harness) { quota(r, "target-groups", countGroups(r)+1) },
-			func(r *Harness) { quota(r, "target-groups", 100) }, "QuotaReached",
+			func(r *Harness) { setQuota(r, "target-groups", countTargetGroups(r)+1) },
+			func(r *Harness) { setQuota(r, "target-groups", 100) }, "QuotaReached",
 		},
 		"deletion protection": {
 			func(r *Harness) { protect(r, "true") },
@@ -338,36 +338,36 @@ func TestBlockedReplacementKeepsServing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(private, "/=web", "/api=api"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress(privateScheme, "/=web", "/api=api"))
 				r.settleOrFail(10 * time.Minute)
 				time.Sleep(10 * time.Minute)
-				name := host(r)
+				name := ingressHostname(r)
 				x.hinder(r)
-				c := follow(r)
-				r.Apply(ingressOf(public, "/=web", "/api=api"))
+				c := newDNSClient(r)
+				r.Apply(webIngress(publicScheme, "/=web", "/api=api"))
 				r.Settle(10 * time.Minute)
-				r.Apply(ingressOf(public, "/=web", "/api=api", "/new=api"))
+				r.Apply(webIngress(publicScheme, "/=web", "/api=api", "/new=api"))
 				r.Emulator.Calls().Reset()
 				r.Settle(2 * time.Hour)
-				expect(t, "the name", name, host(r))
-				if now := host(r); unserved(r, now) != "" {
-					t.Error(unserved(r, now))
+				expectEqual(t, "the name", name, ingressHostname(r))
+				if now := ingressHostname(r); unservedReason(r, now) != "" {
+					t.Error(unservedReason(r, now))
 				}
-				if to := answered(r, 80, "shop.example.com", "/new"); !strings.Contains(to, "api") {
+				if to := answerTo(r, 80, "shop.example.com", "/new"); !strings.Contains(to, "api") {
 					t.Errorf("the new path is answered by %s", to)
 				}
-				if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, x.says) || !strings.Contains(text, "ReplacementHeld") {
+				if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, x.says) || !strings.Contains(text, "ReplacementHeld") {
 					t.Errorf("the owner reads %s", text)
 				}
 				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > maxRejectedCallsPerHour {
 					t.Errorf("%d load balancers are made in two hours", n)
 				}
 				x.free(r)
-				r.Apply(ingressOf(public+annotated("tags", "a=b"), "/=web", "/api=api", "/new=api"))
+				r.Apply(webIngress(publicScheme+ingressAnnotations("tags", "a=b"), "/=web", "/api=api", "/new=api"))
 				r.Settle(time.Hour)
-				expect(t, "load balancers in the end", "internet-facing", schemes(r))
-				if len(c.lost) > 0 || len(c.shown) != 2 {
-					t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+				expectEqual(t, "load balancers in the end", "internet-facing", loadBalancerSchemes(r))
+				if len(c.lostRequests) > 0 || len(c.shownHostnames) != 2 {
+					t.Errorf("lost %s\nshown %v", strings.Join(c.lostRequests, "\n"), c.shownHostnames)
 				}
 			})
 		})
@@ -380,31 +380,31 @@ func TestLoadBalancerWithFixedNameIsDeletedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		named := annotated("load-balancer-name", "mine")
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private+named, "/=web"))
+		named := ingressAnnotations("load-balancer-name", "mine")
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(privateScheme+named, "/=web"))
 		r.settleOrFail(10 * time.Minute)
-		r.Apply(ingressOf(public+named, "/=web"))
+		r.Apply(webIngress(publicScheme+named, "/=web"))
 		r.settleOrFail(10 * time.Minute)
-		expect(t, "load balancers", "internet-facing", schemes(r))
-		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "ReplacedWithGap") {
+		expectEqual(t, "load balancers", "internet-facing", loadBalancerSchemes(r))
+		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "ReplacedWithGap") {
 			t.Errorf("the owner reads %s", text)
 		}
 		time.Sleep(10 * time.Minute)
 		// Changing the name in the same edit avoids the gap. Changing only the name has no effect.
-		c := follow(r)
-		r.Apply(ingressOf(private+annotated("load-balancer-name", "yours"), "/=web"))
+		c := newDNSClient(r)
+		r.Apply(webIngress(privateScheme+ingressAnnotations("load-balancer-name", "yours"), "/=web"))
 		r.settleOrFail(time.Hour)
-		expect(t, "load balancers", "internal", schemes(r))
-		if len(c.lost) > 0 || len(c.shown) != 2 {
-			t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+		expectEqual(t, "load balancers", "internal", loadBalancerSchemes(r))
+		if len(c.lostRequests) > 0 || len(c.shownHostnames) != 2 {
+			t.Errorf("lost %s\nshown %v", strings.Join(c.lostRequests, "\n"), c.shownHostnames)
 		}
 		r.Emulator.Calls().Reset()
-		r.Apply(ingressOf(private+annotated("load-balancer-name", "theirs"), "/=web"))
+		r.Apply(webIngress(privateScheme+ingressAnnotations("load-balancer-name", "theirs"), "/=web"))
 		r.settleOrFail(time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
 		}
-		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "SettingFixed") {
+		if text := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(text, "SettingFixed") {
 			t.Errorf("the owner reads %s", text)
 		}
 	})
@@ -416,14 +416,14 @@ func TestDeleteFirstOption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Plan: func(o *plan.Options) { o.CreateFirst = false }})
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(privateScheme, "/=web"))
 		r.settleOrFail(10 * time.Minute)
-		n := countGroups(r)
-		r.Apply(ingressOf(public, "/=web"))
+		n := countTargetGroups(r)
+		r.Apply(webIngress(publicScheme, "/=web"))
 		r.settleOrFail(time.Minute)
-		expect(t, "load balancers", "internet-facing", schemes(r))
-		if countGroups(r) != n {
-			t.Errorf("%d target groups, before %d", countGroups(r), n)
+		expectEqual(t, "load balancers", "internet-facing", loadBalancerSchemes(r))
+		if countTargetGroups(r) != n {
+			t.Errorf("%d target groups, before %d", countTargetGroups(r), n)
 		}
 	})
 }

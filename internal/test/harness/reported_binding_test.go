@@ -15,9 +15,9 @@ import (
 func TestEventsOfBindingsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Apply(victimIngresses(r, "alb", "group.name", "edge")...)
 		awaitSettled(t, r)
-		lost := impostor(bindingsOf(r, "shop")[0])
+		lost := imitatedBinding(bindingsOf(r, "shop")[0])
 		lost.Labels, lost.Spec.TargetGroupARN = nil, lost.Spec.TargetGroupARN+"00"
 		if err := r.Store.Apply(lost); err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Emulator.Faults().Add(fault.Rule{Operation: c.call, Action: c.action})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				r.Settle(10 * time.Minute)
 				reported, silences := map[string]int{}, 0
 				for _, o := range r.Store.All("Event") {
@@ -75,10 +75,10 @@ func TestFailedCallIsReportedOnIngress(t *testing.T) {
 	}
 }
 
-// noFinalizers is an API server that refuses finalizers.
-type noFinalizers struct{ kube.API }
+// finalizerRefusingAPI is an API server that refuses finalizers.
+type finalizerRefusingAPI struct{ kube.API }
 
-func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (n finalizerRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if strings.Contains(string(data), `"finalizers"`) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, obj.GetName(), errors.New("a policy says no"))
 	}
@@ -88,10 +88,10 @@ func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluste
 func TestFailedFinalizerWriteIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizers{api} }})
-		r.Apply(shop, ingressOf("", "/=web"))
+		r := New(t, Options{API: func(api kube.API) kube.API { return finalizerRefusingAPI{api} }})
+		r.Apply(shop, webIngress("", "/=web"))
 		r.Settle(10 * time.Minute)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 		for _, o := range r.Store.All("Event") {
@@ -106,14 +106,14 @@ func TestFailedFinalizerWriteIsReported(t *testing.T) {
 	})
 }
 
-// noStatuses is an API server that refuses status writes for objects with a name.
-type noStatuses struct {
+// statusRefusingAPI is an API server that refuses status writes for objects with a name.
+type statusRefusingAPI struct {
 	kube.API
 	name string
 }
 
-func (n *noStatuses) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if part == cluster.Status && obj.GetName() == n.name {
+func (n *statusRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if part == cluster.StatusPart && obj.GetName() == n.name {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, obj.GetName(), errors.New("a policy says no"))
 	}
 	return n.API.Patch(ctx, obj, part, kind, data)
@@ -143,8 +143,8 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 		leave  func(*Harness)
 		reason string
 	}{
-		cluster.KindIngress: {"web", []string{shop, ingressOf("", "/=web")}, func(r *Harness) {
-			r.edit("web", func(i *networkingv1.Ingress) { i.Spec.IngressClassName = aws.String("other") })
+		cluster.KindIngress: {"web", []string{shop, webIngress("", "/=web")}, func(r *Harness) {
+			r.editIngress("web", func(i *networkingv1.Ingress) { i.Spec.IngressClassName = aws.String("other") })
 		}, "FailedUpdateStatus"},
 		cluster.KindService: {"web", []string{exposedService("web", ipTargets, onePort)}, func(r *Harness) {
 			r.Apply(strings.Replace(exposedService("web", ipTargets, onePort), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
@@ -156,7 +156,7 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				server := &noStatuses{}
+				server := &statusRefusingAPI{}
 				r := shopWith(t, Options{
 					API:     func(api kube.API) kube.API { server.API = api; return server },
 					Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
@@ -168,11 +168,11 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 					}
 					return obj.GetFinalizers()
 				}
-				r.Apply(append(c.docs, otherClasses, pods("web", podAddresses[:2]...))...)
-				r.during(10 * time.Minute)
+				r.Apply(append(c.docs, otherClasses, readyPods("web", podAddresses[:2]...))...)
+				r.advanceTime(10 * time.Minute)
 				server.name = c.name
 				c.leave(r)
-				r.during(20 * time.Minute)
+				r.advanceTime(20 * time.Minute)
 				reasons := map[string]bool{}
 				for _, o := range r.Store.All("Event") {
 					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && e.InvolvedObject.Name == c.name && strings.Contains(e.Message, "a policy says no") {
@@ -186,7 +186,7 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 					t.Error("the finalizer is gone before the status")
 				}
 				server.name = ""
-				r.during(30 * time.Minute)
+				r.advanceTime(30 * time.Minute)
 				if left := finalizers(); len(left) > 0 {
 					t.Errorf("finalizers %v are still there", left)
 				}
@@ -195,15 +195,15 @@ func TestFailedStatusWriteIsReported(t *testing.T) {
 	}
 }
 
-// noFinalizerOn is an API server that refuses finalizers on one object.
-type noFinalizerOn struct {
+// objectFinalizerRefusingAPI is an API server that refuses finalizers on one object.
+type objectFinalizerRefusingAPI struct {
 	kube.API
 	name string
 }
 
-func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (n objectFinalizerRefusingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if obj.GetName() == n.name {
-		return noFinalizers{n.API}.Patch(ctx, obj, part, kind, data)
+		return finalizerRefusingAPI{n.API}.Patch(ctx, obj, part, kind, data)
 	}
 	return n.API.Patch(ctx, obj, part, kind, data)
 }
@@ -213,17 +213,17 @@ func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part clust
 func TestFailedFinalizerWriteDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizerOn{api, "bad"} }})
+		r := New(t, Options{API: func(api kube.API) kube.API { return objectFinalizerRefusingAPI{api, "bad"} }})
 		r.Apply(shop, memberWithStatus("good", "5", "200", "/good"), memberWithStatus("bad", "-5", "201", "/bad"))
 		r.Settle(10 * time.Minute)
-		r.Apply(strings.Replace(ingressOf(annotated("group.name", "team"), "/new=web"), "name: web\n", "name: other\n", 1))
+		r.Apply(strings.Replace(webIngress(ingressAnnotations("group.name", "team"), "/new=web"), "name: web\n", "name: other\n", 1))
 		r.Settle(10 * time.Minute)
 		for at, want := range map[string]string{"/good": "200", "/bad": "default", "/new": "k8s-shop-web"} {
-			if got := answered(r, 80, "shop.example.com", at); !strings.HasPrefix(got, want) {
+			if got := answerTo(r, 80, "shop.example.com", at); !strings.HasPrefix(got, want) {
 				t.Errorf("%s is answered by %s, want %s", at, got, want)
 			}
 		}
-		if reported := warnings(r); len(reported["good"])+len(reported["other"]) > 0 || len(reported["bad"]) == 0 {
+		if reported := warningsByObject(r); len(reported["good"])+len(reported["other"]) > 0 || len(reported["bad"]) == 0 {
 			t.Errorf("warnings %v", reported)
 		}
 	})

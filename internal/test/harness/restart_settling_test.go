@@ -21,7 +21,7 @@ func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 		faults := r.Emulator.Faults()
 		faults.KeepHistory(time.Minute)
 		time.Sleep(time.Minute)
-		r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 		r.Settle(time.Second)
 		r.Kill()
 		begun := time.Now()

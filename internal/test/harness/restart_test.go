@@ -13,24 +13,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// address returns the i-th pod address on the first node.
-func address(i int) string { return fmt.Sprintf("10.0.%d.%d", 132+i/250, 1+i%250) }
+// podAddress returns the i-th pod address on the first node.
+func podAddress(i int) string { return fmt.Sprintf("10.0.%d.%d", 132+i/250, 1+i%250) }
 
-// newcomer is an address on the second node.
-const newcomer = "10.0.148.200"
+// newPodAddress is an address on the second node.
+const newPodAddress = "10.0.148.200"
 
-// size returns the size of a measurement: full for "make bench", and small in ordinary runs, which only detect
+// measurementSize returns the size of a measurement: full for "make bench", and small in ordinary runs, which only detect
 // regressions.
-func size(full, small int) int {
+func measurementSize(full, small int) int {
 	if os.Getenv("FULCRUM_BENCH") != "" {
 		return full
 	}
 	return small
 }
 
-// fleetOf returns a harness with n load balancers with two target groups each. They are created without rate limits;
-// afterwards AWS has its documented limits.
-func fleetOf(t *testing.T, n int, opt Options) *Harness {
+// harnessWithLoadBalancers returns a harness with n load balancers with two target groups each. They are created without
+// rate limits; afterwards AWS has its documented limits.
+func harnessWithLoadBalancers(t *testing.T, n int, opt Options) *Harness {
 	t.Helper()
 	free := true
 	opt.Checkpoints = true
@@ -51,7 +51,7 @@ func fleetOf(t *testing.T, n int, opt Options) *Harness {
 	r.Apply(shop)
 	var all []string
 	for i := range 2 * n {
-		all = append(all, address(i))
+		all = append(all, podAddress(i))
 	}
 	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
 		t.Fatal(err)
@@ -64,28 +64,28 @@ apiVersion: v1
 kind: Service
 metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
 spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
-`, s), pods(s, address(2*i+j)))
+`, s), readyPods(s, podAddress(2*i+j)))
 		}
-		r.Apply(ingressNumber(i, ""))
+		r.Apply(numberedIngress(i, ""))
 	}
-	r.rest(10 * time.Minute)
+	r.runFor(10 * time.Minute)
 	free = false
 	// The second pod of a Service is on the second node.
-	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newcomer); err != nil {
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newPodAddress); err != nil {
 		t.Fatal(err)
 	}
-	r.Emulator.Faults().SetLimits(fault.Documented(1))
+	r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 	r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 	return r
 }
 
-func ingressNumber(i int, annotations string) string {
-	doc := ingressOf(annotations, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/api=api%d", i))
+func numberedIngress(i int, annotations string) string {
+	doc := webIngress(annotations, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/api=api%d", i))
 	return strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1)
 }
 
-// rest advances time, with workers or with Settle.
-func (r *Harness) rest(d time.Duration) {
+// runFor advances time, with workers or with Settle.
+func (r *Harness) runFor(d time.Duration) {
 	r.T.Helper()
 	if r.opt.Workers > 0 {
 		time.Sleep(d)
@@ -96,8 +96,8 @@ func (r *Harness) rest(d time.Duration) {
 	}
 }
 
-// done returns the time from since until the first response to an operation.
-func (r *Harness) done(operation string, since time.Time) time.Duration {
+// timeUntilResponse returns the time from since until the first response to an operation.
+func (r *Harness) timeUntilResponse(operation string, since time.Time) time.Duration {
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Operation == operation && !e.Time.Before(since) && e.Fault == "" {
 			return e.Time.Sub(since) + latency
@@ -110,22 +110,22 @@ func (r *Harness) done(operation string, since time.Time) time.Duration {
 // added.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	n := size(300, 60)
+	n := measurementSize(300, 60)
 	t.Run("own tags", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { restart(t, n, 15+(3*n+19)/20, "", Options{Workers: 3}) })
+		synctest.Test(t, func(t *testing.T) { checkRestart(t, n, 15+(3*n+19)/20, "", Options{Workers: 3}) })
 	})
 	t.Run("tagging service", func(t *testing.T) {
 		byTags := func(c *cloud.Config) { c.TaggingAPI = true }
 		synctest.Test(t, func(t *testing.T) {
-			restart(t, n, 20+(3*n+99)/100, " with EnableRGTAPI", Options{Workers: 3, Cloud: byTags})
+			checkRestart(t, n, 20+(3*n+99)/100, " with EnableRGTAPI", Options{Workers: 3, Cloud: byTags})
 		})
 	})
 }
 
-// restart checks that the first minute after a restart has at most limit calls.
-func restart(t *testing.T, n, limit int, how string, opt Options) {
+// checkRestart checks that the first minute after a restart has at most limit calls.
+func checkRestart(t *testing.T, n, limit int, how string, opt Options) {
 	t.Helper()
-	r := fleetOf(t, n, opt)
+	r := harnessWithLoadBalancers(t, n, opt)
 	r.Emulator.Calls().Reset()
 	r.Start()
 	time.Sleep(20 * time.Second)
@@ -134,12 +134,12 @@ func restart(t *testing.T, n, limit int, how string, opt Options) {
 		t.Errorf("a start makes %d calls before anything changes", total)
 	}
 	edited := time.Now()
-	r.Apply(ingressNumber(7, `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77`))
+	r.Apply(numberedIngress(7, `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77`))
 	time.Sleep(10 * time.Second)
 	changed := time.Now()
-	r.Apply(pods("web9", address(2*9), newcomer))
+	r.Apply(readyPods("web9", podAddress(2*9), newPodAddress))
 	time.Sleep(30 * time.Second)
-	edit, pod := r.done("ModifyLoadBalancerAttributes", edited), r.done("RegisterTargets", changed)
+	edit, pod := r.timeUntilResponse("ModifyLoadBalancerAttributes", edited), r.timeUntilResponse("RegisterTargets", changed)
 	total := r.Emulator.Calls().Total()
 	logCalls(t, r, "the first minute after a restart", n)
 	t.Logf("BENCH restart over %d load balancers%s, calls in the first minute: %d, goal 60 (15 to 24 for each load balancer before it is done)", n, how, total)

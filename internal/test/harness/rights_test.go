@@ -33,57 +33,57 @@ import (
 type permissionRecorder struct {
 	api kube.API
 
-	mu   sync.Mutex
-	used map[string]bool
-	met  map[string]bool
+	mu          sync.Mutex
+	used        map[string]bool
+	hadConflict map[string]bool
 }
 
-func (l *permissionRecorder) note(obj cluster.Object, part cluster.Part, verb string) {
+func (l *permissionRecorder) recordPermission(obj cluster.Object, part cluster.Part, verb string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
 		return // permitted by name, with the lease
 	}
 	resource := ResourceOf(KindOf(obj))
-	if part == cluster.Status {
+	if part == cluster.StatusPart {
 		resource += "/status"
 	}
 	l.used[resource+" "+verb] = true
 }
 
 func (l *permissionRecorder) Read(ctx context.Context, obj cluster.Object) error {
-	l.note(obj, cluster.Main, "get")
+	l.recordPermission(obj, cluster.MainPart, "get")
 	return l.api.Read(ctx, obj)
 }
 
 func (l *permissionRecorder) Create(ctx context.Context, obj cluster.Object) error {
-	l.note(obj, cluster.Main, "create")
+	l.recordPermission(obj, cluster.MainPart, "create")
 	return l.api.Create(ctx, obj)
 }
 
 func (l *permissionRecorder) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	l.note(obj, part, "patch")
+	l.recordPermission(obj, part, "patch")
 	_, pod := obj.(*corev1.Pod)
 	typ, _ := cluster.TypeOf(cluster.Kind(KindOf(obj)))
-	if kind := KindOf(obj); (pod || part == cluster.Status && typ.Optional()) && !l.met[kind] {
-		l.met[kind] = true
+	if kind := KindOf(obj); (pod || part == cluster.StatusPart && typ.Optional()) && !l.hadConflict[kind] {
+		l.hadConflict[kind] = true
 		return apierrors.NewConflict(schema.GroupResource{Resource: ResourceOf(kind)}, obj.GetName(), nil)
 	}
 	return l.api.Patch(ctx, obj, part, kind, data)
 }
 
 func (l *permissionRecorder) Update(ctx context.Context, obj cluster.Object) error {
-	l.note(obj, cluster.Main, "update")
+	l.recordPermission(obj, cluster.MainPart, "update")
 	return l.api.Update(ctx, obj)
 }
 
 func (l *permissionRecorder) Delete(ctx context.Context, obj cluster.Object) error {
-	l.note(obj, cluster.Main, "delete")
+	l.recordPermission(obj, cluster.MainPart, "delete")
 	return l.api.Delete(ctx, obj)
 }
 
-// granted returns the permissions of the named cluster roles as "resource verb".
-func granted(t *testing.T, names ...string) []string {
+// grantedPermissions returns the permissions of the named cluster roles as "resource verb".
+func grantedPermissions(t *testing.T, names ...string) []string {
 	t.Helper()
 	documents, err := rbac.Documents()
 	if err != nil {
@@ -189,35 +189,35 @@ func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 		}
 	}
 	shared := bindingTo(r.World.TargetGroups["external"], "multiClusterTargetGroup: true")
-	gated := strings.ReplaceAll(pods("web", podAddresses[:2]...), "spec: {nodeName",
+	gated := strings.ReplaceAll(readyPods("web", podAddresses[:2]...), "spec: {nodeName",
 		"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3]), webIngress("", "/=web", "/api=api"))
 	rest(30 * time.Minute)
 	if r.opt.Accelerators {
 		r.Apply(edgeAccelerator(webListener))
 		rest(30 * time.Minute)
-		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
 		rest(30 * time.Minute)
 	}
-	r.drop(cluster.KindIngress, "shop", "web")
+	r.deleteObject(cluster.KindIngress, "shop", "web")
 	rest(30 * time.Minute)
 	r.Apply(gated, shared)
 	rest(10 * time.Minute)
-	r.Apply(pods("web", podAddresses[0]))
+	r.Apply(readyPods("web", podAddresses[0]))
 	rest(10 * time.Minute)
-	r.drop(cluster.KindBinding, "shop", "shared")
+	r.deleteObject(cluster.KindBinding, "shop", "shared")
 	rest(10 * time.Minute)
 	r.Apply(everyGatewayKind)
 	rest(10 * time.Minute)
 	for _, kind := range []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGateway, cluster.KindGatewayClass} {
 		for _, obj := range r.Store.All(kind) {
-			r.drop(kind, obj.GetNamespace(), obj.GetName())
+			r.deleteObject(kind, obj.GetNamespace(), obj.GetName())
 		}
 		rest(10 * time.Minute)
 	}
-	r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, services.DefaultClass))
+	r.Apply(webIngress(ingressAnnotations("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mailService(""), ownClass, services.DefaultClass))
 	rest(10 * time.Minute)
-	r.drop(cluster.KindService, "shop", "mail")
+	r.deleteObject(cluster.KindService, "shop", "mail")
 	rest(10 * time.Minute)
 	time.Sleep(time.Hour)
 	r.process.k8s.RepeatEvents(t.Context())
@@ -228,7 +228,7 @@ func (r *Harness) useAllPermissions(t *testing.T, rest func(time.Duration)) {
 func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &permissionRecorder{used: map[string]bool{}, met: map[string]bool{}}
+		l := &permissionRecorder{used: map[string]bool{}, hadConflict: map[string]bool{}}
 		r := New(t, Options{Checkpoints: true, Accelerators: true, API: func(api kube.API) kube.API {
 			l.api = api
 			return l
@@ -244,7 +244,7 @@ func TestRolesHaveOnlyUsedVerbs(t *testing.T) {
 			l.used[resource+" list"], l.used[resource+" watch"] = true, true
 		}
 		l.used["customresourcedefinitions get"] = true // used by a separate client: see internal/kube
-		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets", "fulcrum-accelerators")); d != "" {
+		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), grantedPermissions(t, "fulcrum", "fulcrum-shared-targets", "fulcrum-accelerators")); d != "" {
 			t.Errorf("(-used +granted):\n%s", d)
 		}
 	})
@@ -260,7 +260,7 @@ func TestWithoutVerb(t *testing.T) {
 		"events patch":  "no event can say it",
 	}
 	n := 0 // tries each third verb, or all in long test runs
-	for _, role := range rights.Kubernetes {
+	for _, role := range rights.KubernetesRoles {
 		if role.File == "webhook.yaml" || role.Name == "fulcrum-leader-election" || role.Name == "fulcrum-gateway-versions" {
 			continue // not used by the engine: see internal/kube and internal/webhook/serving
 		}
@@ -277,23 +277,23 @@ func TestWithoutVerb(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							failures := map[string]bool{}
 							r := New(t, Options{Checkpoints: true, Accelerators: role.Name == "fulcrum-accelerators", Roles: rights.WithoutVerb(role.Name, resource, verb),
-								Ran: func(_ string, err error) {
+								AfterRun: func(_ string, err error) {
 									if err != nil {
 										failures[err.Error()] = true
 									}
 								},
 								API: func(api kube.API) kube.API {
-									return &permissionRecorder{api: api, used: map[string]bool{}, met: map[string]bool{}}
+									return &permissionRecorder{api: api, used: map[string]bool{}, hadConflict: map[string]bool{}}
 								}})
 							r.useAllPermissions(t, func(d time.Duration) { r.Settle(d) })
-							if !slices.Contains(r.bound.deniedVerbs(), resource+" "+verb) {
+							if !slices.Contains(r.api.deniedVerbs(), resource+" "+verb) {
 								t.Fatal("the verb is not used")
 							}
 							if quiet[resource+" "+verb] != "" {
 								return
 							}
 							reported := strings.Join(slices.Sorted(maps.Keys(failures)), "\n")
-							for _, w := range warnings(r) {
+							for _, w := range warningsByObject(r) {
 								reported += strings.Join(w, "\n")
 							}
 							if want := "cannot " + verb + " resource"; !strings.Contains(reported, want) {

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// roleBound is an API server that allows only the verbs of roles.
-type roleBound struct {
+// roleBoundAPI is an API server that allows only the verbs of roles.
+type roleBoundAPI struct {
 	api   kube.API
 	roles []rights.Role
 
@@ -26,10 +26,10 @@ type roleBound struct {
 }
 
 // check returns a Forbidden error if the roles do not allow the verb.
-func (b *roleBound) check(obj cluster.Object, part cluster.Part, verb string) error {
+func (b *roleBoundAPI) check(obj cluster.Object, part cluster.Part, verb string) error {
 	resource := groupResourceOf(obj)
 	full := resource.Resource
-	if part == cluster.Status {
+	if part == cluster.StatusPart {
 		full += "/status"
 	}
 	if rights.Allows(b.roles, resource.Group, full, verb, obj.GetNamespace(), obj.GetName()) {
@@ -43,7 +43,7 @@ func (b *roleBound) check(obj cluster.Object, part cluster.Part, verb string) er
 }
 
 // deniedVerbs returns the verbs that were denied, as "resource verb".
-func (b *roleBound) deniedVerbs() []string {
+func (b *roleBoundAPI) deniedVerbs() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []string
@@ -85,23 +85,23 @@ func ResourceOf(kind string) string {
 }
 
 // Read implements kube.API.
-func (b *roleBound) Read(ctx context.Context, obj cluster.Object) error {
-	if err := b.check(obj, cluster.Main, "get"); err != nil {
+func (b *roleBoundAPI) Read(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.MainPart, "get"); err != nil {
 		return err
 	}
 	return b.api.Read(ctx, obj)
 }
 
 // Create implements kube.API.
-func (b *roleBound) Create(ctx context.Context, obj cluster.Object) error {
-	if err := b.check(obj, cluster.Main, "create"); err != nil {
+func (b *roleBoundAPI) Create(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.MainPart, "create"); err != nil {
 		return err
 	}
 	return b.api.Create(ctx, obj)
 }
 
 // Patch implements kube.API.
-func (b *roleBound) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (b *roleBoundAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if err := b.check(obj, part, "patch"); err != nil {
 		return err
 	}
@@ -109,16 +109,16 @@ func (b *roleBound) Patch(ctx context.Context, obj cluster.Object, part cluster.
 }
 
 // Update implements kube.API.
-func (b *roleBound) Update(ctx context.Context, obj cluster.Object) error {
-	if err := b.check(obj, cluster.Main, "update"); err != nil {
+func (b *roleBoundAPI) Update(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.MainPart, "update"); err != nil {
 		return err
 	}
 	return b.api.Update(ctx, obj)
 }
 
 // Delete implements kube.API.
-func (b *roleBound) Delete(ctx context.Context, obj cluster.Object) error {
-	if err := b.check(obj, cluster.Main, "delete"); err != nil {
+func (b *roleBoundAPI) Delete(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.MainPart, "delete"); err != nil {
 		return err
 	}
 	return b.api.Delete(ctx, obj)

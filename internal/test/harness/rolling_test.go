@@ -17,18 +17,18 @@ func startFleet(t *testing.T) (*Harness, *fleet) {
 	t.Helper()
 	r := New(t, Options{Emulator: slowChecks()})
 	f := newFleet(t, r, 3)
-	r.Apply(shop, ingressOf("", "/=web"))
+	r.Apply(shop, webIngress("", "/=web"))
 	healthy := func() bool {
 		n := 0
-		for _, state := range r.active() {
+		for _, state := range r.activeTargetHealth() {
 			if state == "healthy" {
 				n++
 			}
 		}
 		return n == 3
 	}
-	if !f.live(10*time.Minute, func() {}, healthy) {
-		t.Fatalf("the targets do not become healthy: %v", r.active())
+	if !f.runUntil(10*time.Minute, func() {}, healthy) {
+		t.Fatalf("the targets do not become healthy: %v", r.activeTargetHealth())
 	}
 	return r, f
 }
@@ -64,40 +64,40 @@ func TestRollingUpdateAlwaysHasHealthyTarget(t *testing.T) {
 				}
 				f.version, f.minReady = 2, c.minReady
 				w := r.watchTargets(3, c.compared)
-				w.look("start")
+				w.checkTargets("start")
 				start := time.Now()
 				early := map[string]bool{}
 				each := func() {
-					w.look("time")
-					f.roll()
-					for _, m := range f.alive() {
-						if m.gate != "" && !m.readySince.IsZero() && !w.ever[m.ip] {
+					w.checkTargets("time")
+					f.rollOneStep()
+					for _, m := range f.remainingPods() {
+						if m.gate != "" && !m.readySince.IsZero() && !w.everHealthy[m.ip] {
 							early[m.name] = true
 						}
 					}
 				}
-				if !f.live(20*time.Minute, each, f.rolled) {
-					t.Fatalf("the update does not end: %v", r.active())
+				if !f.runUntil(20*time.Minute, each, f.isRolledOut) {
+					t.Fatalf("the update does not end: %v", r.activeTargetHealth())
 				}
 				t.Logf("rolled in %s", time.Since(start))
-				f.live(2*time.Minute, each, func() bool { return false })
-				for _, b := range w.bad {
+				f.runUntil(2*time.Minute, each, func() bool { return false })
+				for _, b := range w.violations {
 					t.Error(b)
 				}
 				if len(early) > 0 {
 					t.Errorf("pods that were ready before their targets were healthy: %v", early)
 				}
 				want := map[string]bool{}
-				for _, m := range f.alive() {
+				for _, m := range f.remainingPods() {
 					want[m.ip] = true
 				}
-				for ip, state := range r.active() {
+				for ip, state := range r.activeTargetHealth() {
 					if !want[ip] || state != "healthy" {
 						t.Errorf("at the end %s is %s", ip, state)
 					}
 				}
-				if len(r.active()) != 3 {
-					t.Errorf("at the end there are %d targets", len(r.active()))
+				if len(r.activeTargetHealth()) != 3 {
+					t.Errorf("at the end there are %d targets", len(r.activeTargetHealth()))
 				}
 			})
 		})
@@ -111,23 +111,23 @@ func TestBlueGreenSwitchKeepsOldPodsUntilNewAreHealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		w := r.watchTargets(3, true)
-		w.look("start")
+		w.checkTargets("start")
 		old := f.pods
 		f.version, f.pods = 2, nil
 		for range f.size {
-			f.start()
+			f.createPod()
 		}
 		// The new pods run before the switch; the EndpointSlice follows in one write.
 		for _, m := range f.pods {
-			m.born = time.Now().Add(-time.Minute)
+			m.creationTime = time.Now().Add(-time.Minute)
 		}
-		each := func() { w.look("time") }
-		f.live(5*time.Minute, each, func() bool { return false })
-		for _, b := range w.bad {
+		each := func() { w.checkTargets("time") }
+		f.runUntil(5*time.Minute, each, func() bool { return false })
+		for _, b := range w.violations {
 			t.Error(b)
 		}
 		for _, m := range old {
-			if _, ok := r.active()[m.ip]; ok {
+			if _, ok := r.activeTargetHealth()[m.ip]; ok {
 				t.Errorf("old target %s is still there", m.ip)
 			}
 		}
@@ -139,28 +139,28 @@ func TestReadinessGatesAreRemovedWithTheirIngress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		f.gate, f.version = gateOfBinding(t, r), 2
-		if !f.live(20*time.Minute, f.roll, f.rolled) {
+		if !f.runUntil(20*time.Minute, f.rollOneStep, f.isRolledOut) {
 			t.Fatal("the update does not end")
 		}
 		// Another pod is starting when the Ingress is deleted.
-		f.start()
-		f.live(5*time.Second, func() {}, func() bool { return false })
+		f.createPod()
+		f.runUntil(5*time.Second, func() {}, func() bool { return false })
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 			t.Fatal(err)
 		}
 		gone := func() bool {
 			return len(r.Store.All(cluster.KindBinding)) == 0 && len(r.Store.All(cluster.KindIngress)) == 0
 		}
-		if !f.live(10*time.Minute, func() {}, gone) {
+		if !f.runUntil(10*time.Minute, func() {}, gone) {
 			t.Fatal("the Ingress does not go")
 		}
-		for _, m := range f.alive() {
-			c, _ := f.gateOf(m)
+		for _, m := range f.remainingPods() {
+			c, _ := f.gateCondition(m)
 			if got := fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message); got != "True  Target Group Binding is deleted" {
 				t.Errorf("gate of %s: %s", m.name, got)
 			}
 		}
-		if left := r.active(); len(left) > 0 {
+		if left := r.activeTargetHealth(); len(left) > 0 {
 			t.Errorf("targets are left: %v", left)
 		}
 	})
@@ -173,27 +173,27 @@ func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		f.gate, f.version = gateOfBinding(t, r), 2
-		if !f.live(20*time.Minute, f.roll, f.rolled) {
+		if !f.runUntil(20*time.Minute, f.rollOneStep, f.isRolledOut) {
 			t.Fatal("the update does not end")
 		}
-		r.Apply(ingressOf(", alb.ingress.kubernetes.io/backend-protocol: HTTPS", "/=web"))
+		r.Apply(webIngress(", alb.ingress.kubernetes.io/backend-protocol: HTTPS", "/=web"))
 		f.version = 3
 		ready := map[string]bool{}
 		bad := map[string]string{}
 		each := func() {
-			f.roll()
-			for _, m := range f.alive() {
-				c, _ := f.gateOf(m)
+			f.rollOneStep()
+			for _, m := range f.remainingPods() {
+				c, _ := f.gateCondition(m)
 				if m.readySince.IsZero() && ready[m.name] {
 					bad[m.name] = fmt.Sprintf("%s %s", c.Status, c.Reason)
 				}
 				ready[m.name] = ready[m.name] || !m.readySince.IsZero()
 			}
 		}
-		if !f.live(20*time.Minute, each, f.rolled) {
+		if !f.runUntil(20*time.Minute, each, f.isRolledOut) {
 			t.Fatal("the second update does not end")
 		}
-		f.live(5*time.Minute, each, func() bool { return false })
+		f.runUntil(5*time.Minute, each, func() bool { return false })
 		if len(bad) > 0 {
 			t.Errorf("pods that were ready are not any more: %v", bad)
 		}

@@ -28,37 +28,37 @@ import (
 // ownClass is the class of the Services that exposed serves.
 const ownClass = "test/alb"
 
-// exposed is a second frontend: an ALB for each Service of its class, which serves the first port of the Service on
+// serviceALBFrontend is a second frontend: an ALB for each Service of its class, which serves the first port of the Service on
 // port 80. It implements only translation and status.
-type exposed struct{}
+type serviceALBFrontend struct{}
 
-func asks(svc *corev1.Service) bool {
+func requestsLoadBalancer(svc *corev1.Service) bool {
 	return svc.DeletionTimestamp == nil && svc.Spec.LoadBalancerClass != nil && *svc.Spec.LoadBalancerClass == ownClass
 }
 
-func (exposed) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
+func (serviceALBFrontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
 		return nil
 	}
-	out := ownership.Claims(v, svc)
-	if id := (model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}); asks(svc) && !slices.Contains(out, id) {
+	out := ownership.ClaimedStacks(v, svc)
+	if id := (model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}); requestsLoadBalancer(svc) && !slices.Contains(out, id) {
 		out = append(out, id)
 	}
 	return out
 }
 
-func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	b := assemble.Builder{
 		Translation: members.Translation{ID: id, Live: live},
 		Options:     assemble.Options{Cluster: ClusterName, DefaultScheme: model.Internal},
 	}
 	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
 	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
-	if !there || !asks(svc) {
+	if !there || !requestsLoadBalancer(svc) {
 		b.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
-		if there && ownership.ClaimOn(v, svc, id).Known {
-			b.Stack.Leaving = append(b.Stack.Leaving, ownership.Member(v, svc, id))
+		if there && ownership.ClaimOn(v, svc, id).HasOrHadFinalizer {
+			b.Stack.Leaving = append(b.Stack.Leaving, ownership.NewMember(v, svc, id))
 		}
 		return b.Stack, b.Found
 	}
@@ -69,9 +69,9 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 		Ports: []settings.ListenPort{{Port: 80}},
 	}
 	b.Members, b.OwnerUID = []*members.Member{m}, string(svc.UID)
-	b.MemberTags(m)
+	b.SetMemberTags(m)
 	b.MergePorts()
-	lb := b.LoadBalancer()
+	lb := b.BuildLoadBalancer()
 	b.MemberFaults()
 	b.Stack.LoadBalancer = lb
 	at := finding.Origin{Object: ref, Field: "spec.ports[0]"}
@@ -86,7 +86,7 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 		ServicePort: port.IntVal, Type: g.Type, Protocol: g.Protocol,
 	}.Name()
 	g.Tags, g.Members = b.WithDefaultTags(m.Tags), []finding.Ref{ref}
-	g.Binding = assemble.Binding(assemble.BindingRequest{Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, Peer: b.Peer})
+	g.Binding = assemble.NewBinding(assemble.BindingRequest{Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, Peer: b.Peer})
 	b.Stack.TargetGroups = []model.TargetGroup{g.TargetGroup}
 	for _, p := range b.Ports {
 		l := model.Listener{Port: p.Number, Tags: b.ListenerTags(p), Members: []finding.Ref{ref}, DefaultOf: at}
@@ -94,34 +94,34 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 		l.Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: g.ID}}}}}
 		lb.Listeners = append(lb.Listeners, l)
 	}
-	of := ownership.Member(v, svc, id)
+	of := ownership.NewMember(v, svc, id)
 	of.Blocked = m.Blocked
 	b.Stack.Members = []model.Member{of}
-	b.Stack.Held.Everything = m.Blocked || b.Found.Reach() == finding.BlocksStack
+	b.Stack.Held.Everything = m.Blocked || b.Found.WidestReach() == finding.BlocksStack
 	return b.Stack, b.Found.Sorted()
 }
 
-func (exposed) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+func (serviceALBFrontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }
 
-func (exposed) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return report.Patches(v, o, exposed{})
+func (serviceALBFrontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	return report.Patches(v, o, serviceALBFrontend{})
 }
 
 // Status implements report.Kind.
-func (exposed) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
+func (serviceALBFrontend) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
 }
 
 // Shows implements report.Kind.
-func (exposed) Shows(v *cluster.View, m model.Member) bool {
+func (serviceALBFrontend) ShowsLoadBalancer(v *cluster.View, m model.Member) bool {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }
 
-// mail returns a Service that exposed serves.
-func mail(annotations string) string {
+// mailService returns a Service that exposed serves.
+func mailService(annotations string) string {
 	return `
 apiVersion: v1
 kind: Service
@@ -130,8 +130,8 @@ spec: {type: LoadBalancer, loadBalancerClass: ` + ownClass + `, selector: {app: 
 `
 }
 
-// owned returns the lines of the state with the tags of a kind.
-func owned(r *Harness, kind model.Kind) (out []string) {
+// taggedLines returns the lines of the state with the tags of a kind.
+func taggedLines(r *Harness, kind model.Kind) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, kind.TagPrefix()+"/stack") {
 			out = append(out, line)
@@ -140,7 +140,7 @@ func owned(r *Harness, kind model.Kind) (out []string) {
 	return out
 }
 
-func backendGroups(r *Harness) (n int) {
+func countBackendSecurityGroups(r *Harness) (n int) {
 	for _, line := range r.State() {
 		if strings.HasPrefix(line, "security-group ") && strings.Contains(line, model.BackendGroupTag) {
 			n++
@@ -165,12 +165,12 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ran := map[string]int{}
-				c.opt.Frontends = map[model.Kind]engine.Frontend{model.Service: exposed{}}
-				c.opt.Ran = func(what string, _ error) { ran[what]++ }
+				c.opt.Frontends = map[model.Kind]engine.Frontend{model.Service: serviceALBFrontend{}}
+				c.opt.AfterRun = func(what string, _ error) { ran[what]++ }
 				r := shopWith(t, c.opt)
 				before := r.State()
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("mail", podAddresses[3:]...), ingressOf("", "/=web"), mail(""))
-				r.during(8 * time.Minute)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("mail", podAddresses[3:]...), webIngress("", "/=web"), mailService(""))
+				r.advanceTime(8 * time.Minute)
 				for kind, wantFinalizer := range map[cluster.Kind]string{cluster.KindIngress: naming.ImplicitFinalizer, cluster.KindService: naming.ServiceFinalizer} {
 					name := map[cluster.Kind]string{cluster.KindIngress: "web", cluster.KindService: "mail"}[kind]
 					obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: name})
@@ -184,26 +184,26 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 						t.Errorf("%s shows no load balancer", name)
 					}
 				}
-				if n := backendGroups(r); n != 1 {
+				if n := countBackendSecurityGroups(r); n != 1 {
 					t.Errorf("there are %d backend security groups, want one:\n%s", n, strings.Join(r.State(), "\n"))
 				}
 
-				ingresses, services := owned(r, model.Ingress), owned(r, model.Service)
+				ingresses, services := taggedLines(r, model.Ingress), taggedLines(r, model.Service)
 				clear(ran)
-				r.Apply(mail(`alb.ingress.kubernetes.io/tags: "of=mail"`))
-				r.during(time.Minute)
+				r.Apply(mailService(`alb.ingress.kubernetes.io/tags: "of=mail"`))
+				r.advanceTime(time.Minute)
 				if c.opt.Workers == 0 && ran["Service shop/mail"] == 0 || ran["Ingress shop/web"] > 0 {
 					t.Errorf("an edit of the Service runs %v", ran)
 				}
-				if d := cmp.Diff(ingresses, owned(r, model.Ingress)); d != "" {
+				if d := cmp.Diff(ingresses, taggedLines(r, model.Ingress)); d != "" {
 					t.Errorf("an edit of the Service changes what is the Ingress's: %s", d)
 				}
-				if slices.Equal(services, owned(r, model.Service)) {
+				if slices.Equal(services, taggedLines(r, model.Service)) {
 					t.Error("an edit of the Service changes nothing")
 				}
 				// A deleted binding whose targets are in use is created again, and its targets stay registered.
 				for _, b := range r.Store.All(cluster.KindBinding) {
-					r.drop(cluster.KindBinding, b.GetNamespace(), b.GetName())
+					r.deleteObject(cluster.KindBinding, b.GetNamespace(), b.GetName())
 				}
 				if c.opt.Workers == 0 {
 					r.Settle(0)
@@ -211,7 +211,7 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 				served := func(kind model.Kind, want int) {
 					t.Helper()
 					n := 0
-					for _, line := range owned(r, kind) {
+					for _, line := range taggedLines(r, kind) {
 						if strings.HasPrefix(line, "target-group ") {
 							n += strings.Count(line, ":8080")
 						}
@@ -222,25 +222,25 @@ func TestTwoKindsRunInOneController(t *testing.T) {
 				}
 				served(model.Ingress, 3)
 				served(model.Service, 3)
-				r.during(8 * time.Minute)
+				r.advanceTime(8 * time.Minute)
 
 				first, rest := model.Ingress, model.Service
 				if c.lastGone == cluster.KindIngress {
 					first, rest = rest, first
 				}
 				remove := func(kind model.Kind) {
-					r.drop(ownership.Root(kind), "shop", map[model.Kind]string{model.Ingress: "web", model.Service: "mail"}[kind])
-					r.during(20 * time.Minute)
+					r.deleteObject(ownership.RootKind(kind), "shop", map[model.Kind]string{model.Ingress: "web", model.Service: "mail"}[kind])
+					r.advanceTime(20 * time.Minute)
 				}
-				remains := owned(r, rest)
+				remains := taggedLines(r, rest)
 				remove(first)
-				if d := cmp.Diff([]string(nil), owned(r, first)); d != "" {
+				if d := cmp.Diff([]string(nil), taggedLines(r, first)); d != "" {
 					t.Errorf("the %s leaves behind: %s", first, d)
 				}
-				if d := cmp.Diff(remains, owned(r, rest)); d != "" {
+				if d := cmp.Diff(remains, taggedLines(r, rest)); d != "" {
 					t.Errorf("the deletion of the %s changes what is the %s's: %s", first, rest, d)
 				}
-				if n := backendGroups(r); n != 1 {
+				if n := countBackendSecurityGroups(r); n != 1 {
 					t.Errorf("there are %d backend security groups beside the last stack, want one", n)
 				}
 				served(rest, 3)

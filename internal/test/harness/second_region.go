@@ -26,8 +26,8 @@ func seedSecondRegion(ctx context.Context, em *emulator.Emulator) (Seeded, error
 	cfg := AWSConfig(em)
 	cfg.Region = SecondRegion
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), out: Seeded{Certs: map[string]string{}, TargetGroups: map[string]string{}}}
-	err := run(ctx, []seeding{
-		{"VPC", s.vpc}, {"subnets", s.subnets}, {"internet gateway", s.gateway}, {"security group of nodes", s.nodeGroup}, {"instances", s.instances},
+	err := runSeedSteps(ctx, []seedStep{
+		{"VPC", s.createVPC}, {"subnets", s.createSubnets}, {"internet gateway", s.createInternetGateway}, {"security group of nodes", s.createNodeSecurityGroup}, {"instances", s.createInstances},
 	})
 	return s.out, err
 }
@@ -35,9 +35,9 @@ func seedSecondRegion(ctx context.Context, em *emulator.Emulator) (Seeded, error
 // shippedPolicies returns all IAM policies of config/iam.
 func shippedPolicies(t testing.TB, em *emulator.Emulator) [][]byte {
 	t.Helper()
-	policy, err := iam.PolicyOf(em.Store().AWS().Name)
+	policy, err := iam.PolicyOf(em.Store().AWSPartition().Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return [][]byte{policy, iam.Optional, iam.Accelerators}
+	return [][]byte{policy, iam.OptionalPolicy, iam.AcceleratorsPolicy}
 }

@@ -22,8 +22,8 @@ data: {clientID: c2hvcA==, clientSecret: %s}
 `, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// secrets returns the client secrets that AWS has, of rules and of default actions.
-func secrets(r *Harness) (out []string) {
+// liveClientSecrets returns the client secrets that AWS has, of rules and of default actions.
+func liveClientSecrets(r *Harness) (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -51,16 +51,16 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
-		r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web", "/b=web"))
+		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+		r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(secure, "/=web", "/b=web"))
 		step := func(what, want string, writes int) {
 			t.Helper()
-			r.rest(2 * time.Hour)
-			got := secrets(r)
+			r.runFor(2 * time.Hour)
+			got := liveClientSecrets(r)
 			if len(got) != 2 || got[0] != want || got[1] != want {
 				t.Errorf("%s: AWS holds %v", what, got)
 			}
-			if n := r.Emulator.Calls().Mutating(); writes >= 0 && n != writes {
+			if n := r.Emulator.Calls().CountMutating(); writes >= 0 && n != writes {
 				t.Errorf("%s: %d writes: %v", what, n, r.Emulator.Calls().Counts())
 			}
 			r.Emulator.Calls().Reset()
@@ -72,7 +72,7 @@ func TestChangedClientSecretIsSentToAWS(t *testing.T) {
 		step("changed", "two", 2)
 		r.Start()
 		step("a restart", "two", 0)
-		r.process.save()
+		r.process.saveCheckpoints()
 		r.Kill()
 		r.Apply(clientSecret("three"))
 		r.Start()
@@ -104,13 +104,13 @@ func TestRevertedClientSecretIsSentToAWS(t *testing.T) {
 
 func checkRevertedClientSecret(t *testing.T, at int) {
 	r := shopWith(t, Options{Checkpoints: true})
-	secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
-	r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web", "/b=web"))
-	r.rest(time.Hour)
-	r.process.save()
+	secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+	r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(secure, "/=web", "/b=web"))
+	r.runFor(time.Hour)
+	r.process.saveCheckpoints()
 	n := 0
 	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
-		if count(call, &n); call.Mutating && n == at {
+		if countMutation(call, &n); call.Mutating && n == at {
 			return fault.Action{After: r.Kill}
 		}
 		return fault.Action{}
@@ -118,19 +118,19 @@ func checkRevertedClientSecret(t *testing.T, at int) {
 	r.Apply(clientSecret("two"))
 	r.Settle(20 * time.Second)
 	r.Emulator.Faults().SetHook(nil)
-	if !r.Dead() || !slices.Contains(secrets(r), "two") {
-		t.Fatalf("AWS holds %v", secrets(r))
+	if !r.IsDead() || !slices.Contains(liveClientSecrets(r), "two") {
+		t.Fatalf("AWS holds %v", liveClientSecrets(r))
 	}
 	r.Apply(clientSecret("one"))
 	r.Start()
 	r.Settle(50 * time.Second)
-	if d := cmp.Diff([]string{"one", "one"}, secrets(r)); d != "" {
+	if d := cmp.Diff([]string{"one", "one"}, liveClientSecrets(r)); d != "" {
 		t.Errorf("AWS holds (-want +got):\n%s", d)
 	}
 	r.Emulator.Calls().Reset()
 	r.Start()
-	r.rest(2 * time.Hour)
-	if n := r.Emulator.Calls().Mutating(); n > 0 {
+	r.runFor(2 * time.Hour)
+	if n := r.Emulator.Calls().CountMutating(); n > 0 {
 		t.Errorf("%d writes after another start", n)
 	}
 }
@@ -142,34 +142,34 @@ func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
-		secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
-		r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web"))
-		r.rest(time.Hour)
-		r.process.save()
+		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+		r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(secure, "/=web"))
+		r.runFor(time.Hour)
+		r.process.saveCheckpoints()
 		r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
 			if call.Operation == "CreateRule" {
 				return fault.Action{After: r.Kill}
 			}
 			return fault.Action{}
 		})
-		r.Apply(ingressOf(secure, "/=web", "/b=web"))
+		r.Apply(webIngress(secure, "/=web", "/b=web"))
 		r.Settle(20 * time.Second)
 		r.Emulator.Faults().SetHook(nil)
-		if !r.Dead() {
+		if !r.IsDead() {
 			t.Fatal("no rule is made")
 		}
 		r.Apply(clientSecret("two"))
 		r.Start()
-		r.rest(2 * time.Hour)
-		if d := cmp.Diff([]string{"two", "two"}, secrets(r)); d != "" {
+		r.runFor(2 * time.Hour)
+		if d := cmp.Diff([]string{"two", "two"}, liveClientSecrets(r)); d != "" {
 			t.Errorf("AWS holds (-want +got):\n%s", d)
 		}
-		r.process.save()
+		r.process.saveCheckpoints()
 		r.Kill()
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.rest(2 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		r.runFor(2 * time.Hour)
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d writes after another start", n)
 		}
 	})

@@ -59,7 +59,7 @@ func AWSConfig(em *emulator.Emulator) aws.Config {
 
 // RegionOf returns the region of the seeded resources: Region, or the first region of another partition.
 func RegionOf(em *emulator.Emulator) string {
-	if home := em.Store().AWS(); home.Name != "aws" {
+	if home := em.Store().AWSPartition(); home.Name != "aws" {
 		return home.Home
 	}
 	return Region
@@ -68,22 +68,22 @@ func RegionOf(em *emulator.Emulator) string {
 // Seed creates the resources of Seeded through the API.
 func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	cfg := AWSConfig(em)
-	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWS().Shield, out: Seeded{
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWSPartition().Shield, out: Seeded{
 		Certs: map[string]string{}, TargetGroups: map[string]string{},
 	}}
-	err := run(ctx, []seeding{
-		{"VPC", s.vpc},
-		{"subnets", s.subnets},
-		{"internet gateway", s.gateway},
-		{"security group of nodes", s.nodeGroup},
-		{"extra security group", s.extraGroup},
-		{"instances", s.instances},
-		{"prefix list", s.prefixList},
-		{"addresses", s.addresses},
-		{"certificates", s.certificates},
-		{"web ACL", s.webACL},
-		{"target group", s.targetGroup},
-		{"subscription", s.subscription},
+	err := runSeedSteps(ctx, []seedStep{
+		{"VPC", s.createVPC},
+		{"subnets", s.createSubnets},
+		{"internet gateway", s.createInternetGateway},
+		{"security group of nodes", s.createNodeSecurityGroup},
+		{"extra security group", s.createExtraSecurityGroup},
+		{"instances", s.createInstances},
+		{"prefix list", s.createPrefixList},
+		{"addresses", s.allocateAddresses},
+		{"certificates", s.importCertificates},
+		{"web ACL", s.createWebACL},
+		{"target group", s.createTargetGroup},
+		{"subscription", s.createShieldSubscription},
 	})
 	return s.out, err
 }
@@ -93,25 +93,25 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 func SeedAddons(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
 	network.TargetGroups = map[string]string{}
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: true, out: network}
-	err := run(ctx, []seeding{
-		{"extra security group", s.extraGroup},
-		{"prefix list", s.prefixList},
-		{"addresses", s.addresses},
-		{"web ACL", s.webACL},
-		{"target group", s.targetGroup},
-		{"subscription", s.subscription},
+	err := runSeedSteps(ctx, []seedStep{
+		{"extra security group", s.createExtraSecurityGroup},
+		{"prefix list", s.createPrefixList},
+		{"addresses", s.allocateAddresses},
+		{"web ACL", s.createWebACL},
+		{"target group", s.createTargetGroup},
+		{"subscription", s.createShieldSubscription},
 	})
 	return s.out, err
 }
 
-type seeding struct {
-	name string
-	make func(context.Context) error
+type seedStep struct {
+	name   string
+	create func(context.Context) error
 }
 
-func run(ctx context.Context, steps []seeding) error {
+func runSeedSteps(ctx context.Context, steps []seedStep) error {
 	for _, step := range steps {
-		if err := step.make(ctx); err != nil {
+		if err := step.create(ctx); err != nil {
 			return fmt.Errorf("seed %s: %w", step.name, err)
 		}
 	}
@@ -127,7 +127,7 @@ type seeder struct {
 	out    Seeded
 }
 
-func (s *seeder) webACL(ctx context.Context) error {
+func (s *seeder) createWebACL(ctx context.Context) error {
 	out, err := wafv2.NewFromConfig(s.cfg).CreateWebACL(ctx, &wafv2.CreateWebACLInput{
 		Name: aws.String("rig"), Scope: waftypes.ScopeRegional,
 		DefaultAction:    &waftypes.DefaultAction{Allow: &waftypes.AllowAction{}},
@@ -140,7 +140,7 @@ func (s *seeder) webACL(ctx context.Context) error {
 	return nil
 }
 
-func (s *seeder) targetGroup(ctx context.Context) error {
+func (s *seeder) createTargetGroup(ctx context.Context) error {
 	out, err := elasticloadbalancingv2.NewFromConfig(s.cfg).CreateTargetGroup(ctx, &elasticloadbalancingv2.CreateTargetGroupInput{
 		Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80),
 		TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(s.out.VPC),
@@ -152,7 +152,7 @@ func (s *seeder) targetGroup(ctx context.Context) error {
 	return nil
 }
 
-func (s *seeder) subscription(ctx context.Context) error {
+func (s *seeder) createShieldSubscription(ctx context.Context) error {
 	if !s.shield {
 		return nil
 	}

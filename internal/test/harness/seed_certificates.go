@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 )
 
-// certificates imports one certificate for each domain and its wildcard. It makes the order of the ARNs equal to the
+// importCertificates imports one certificate for each domain and its wildcard. It makes the order of the ARNs equal to the
 // order of the domains, because the selection of a certificate may depend on it.
-func (s *seeder) certificates(ctx context.Context) error {
+func (s *seeder) importCertificates(ctx context.Context) error {
 	client := acm.NewFromConfig(s.cfg)
 	before := ""
 	for _, domain := range []string{"example.com", "app.test"} {

@@ -13,7 +13,7 @@ import (
 // zones are the letters of the availability zones that have subnets, in order.
 var zones = []string{"a", "b", "c"}
 
-func tagged(of types.ResourceType, pairs ...string) []types.TagSpecification {
+func tagSpecifications(of types.ResourceType, pairs ...string) []types.TagSpecification {
 	spec := types.TagSpecification{ResourceType: of}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		spec.Tags = append(spec.Tags, types.Tag{Key: aws.String(pairs[i]), Value: aws.String(pairs[i+1])})
@@ -23,10 +23,10 @@ func tagged(of types.ResourceType, pairs ...string) []types.TagSpecification {
 
 const clusterTag = "kubernetes.io/cluster/" + ClusterName
 
-func (s *seeder) vpc(ctx context.Context) error {
+func (s *seeder) createVPC(ctx context.Context) error {
 	out, err := s.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{
 		CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true),
-		TagSpecifications: tagged(types.ResourceTypeVpc, "Name", ClusterName, clusterTag, "owned"),
+		TagSpecifications: tagSpecifications(types.ResourceTypeVpc, "Name", ClusterName, clusterTag, "owned"),
 	})
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *seeder) vpc(ctx context.Context) error {
 	return nil
 }
 
-func (s *seeder) subnets(ctx context.Context) error {
+func (s *seeder) createSubnets(ctx context.Context) error {
 	block, err := netip.ParsePrefix(s.ipv6)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *seeder) subnets(ctx context.Context) error {
 				VpcId: aws.String(s.out.VPC), AvailabilityZone: aws.String(zone),
 				CidrBlock:     aws.String(fmt.Sprintf("10.0.%d.0/20", third)),
 				Ipv6CidrBlock: aws.String(netip.PrefixFrom(netip.AddrFrom16(v6), 64).String()),
-				TagSpecifications: tagged(types.ResourceTypeSubnet,
+				TagSpecifications: tagSpecifications(types.ResourceTypeSubnet,
 					"Name", side.name+"-"+zone, side.role, "1", clusterTag, "shared"),
 			})
 			if err != nil {
@@ -73,8 +73,8 @@ func (s *seeder) subnets(ctx context.Context) error {
 	return nil
 }
 
-// gateway gives the public subnets a route to the internet. The private subnets keep the main route table.
-func (s *seeder) gateway(ctx context.Context) error {
+// createInternetGateway gives the public subnets a route to the internet. The private subnets keep the main route table.
+func (s *seeder) createInternetGateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{})
 	if err != nil {
 		return err
@@ -101,20 +101,20 @@ func (s *seeder) gateway(ctx context.Context) error {
 	return nil
 }
 
-func (s *seeder) nodeGroup(ctx context.Context) (err error) {
-	s.out.NodeSG, err = s.securityGroup(ctx, "nodes", clusterTag, "owned")
+func (s *seeder) createNodeSecurityGroup(ctx context.Context) (err error) {
+	s.out.NodeSG, err = s.createSecurityGroup(ctx, "nodes", clusterTag, "owned")
 	return err
 }
 
-func (s *seeder) extraGroup(ctx context.Context) (err error) {
-	s.out.ExtraSG, err = s.securityGroup(ctx, "extra", "Name", "extra-sg")
+func (s *seeder) createExtraSecurityGroup(ctx context.Context) (err error) {
+	s.out.ExtraSG, err = s.createSecurityGroup(ctx, "extra", "Name", "extra-sg")
 	return err
 }
 
-func (s *seeder) securityGroup(ctx context.Context, name, key, value string) (string, error) {
+func (s *seeder) createSecurityGroup(ctx context.Context, name, key, value string) (string, error) {
 	out, err := s.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String(name), Description: aws.String(name), VpcId: aws.String(s.out.VPC),
-		TagSpecifications: tagged(types.ResourceTypeSecurityGroup, key, value),
+		TagSpecifications: tagSpecifications(types.ResourceTypeSecurityGroup, key, value),
 	})
 	if err != nil {
 		return "", err
@@ -122,7 +122,7 @@ func (s *seeder) securityGroup(ctx context.Context, name, key, value string) (st
 	return aws.ToString(out.GroupId), nil
 }
 
-func (s *seeder) prefixList(ctx context.Context) error {
+func (s *seeder) createPrefixList(ctx context.Context) error {
 	out, err := s.ec2.CreateManagedPrefixList(ctx, &ec2.CreateManagedPrefixListInput{
 		PrefixListName: aws.String("rig"), AddressFamily: aws.String("IPv4"), MaxEntries: aws.Int32(5),
 		Entries: []types.AddPrefixListEntry{{Cidr: aws.String("203.0.113.0/24")}},
@@ -134,7 +134,7 @@ func (s *seeder) prefixList(ctx context.Context) error {
 	return nil
 }
 
-func (s *seeder) addresses(ctx context.Context) error {
+func (s *seeder) allocateAddresses(ctx context.Context) error {
 	for range 3 {
 		out, err := s.ec2.AllocateAddress(ctx, &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})
 		if err != nil {

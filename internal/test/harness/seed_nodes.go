@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-func (s *seeder) instances(ctx context.Context) error {
+func (s *seeder) createInstances(ctx context.Context) error {
 	images, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{})
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (s *seeder) instances(ctx context.Context) error {
 			ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeM5Large,
 			MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 			SubnetId: aws.String(s.out.Private[i]), SecurityGroupIds: []string{s.out.NodeSG},
-			TagSpecifications: tagged(types.ResourceTypeInstance, clusterTag, "owned"),
+			TagSpecifications: tagSpecifications(types.ResourceTypeInstance, clusterTag, "owned"),
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", zone, err)

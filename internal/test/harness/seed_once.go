@@ -26,7 +26,7 @@ type seededState struct {
 // assigned to the ENIs of the nodes in their subnets.
 func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
 	if o.Clock != nil {
-		return seedWith(ctx, em, addresses)
+		return seedWithAddresses(ctx, em, addresses)
 	}
 	config := store.DefaultConfig()
 	if o.Config != nil {
@@ -36,7 +36,7 @@ func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, ad
 	made, ok := seededStates.Load(key)
 	if !ok {
 		first := emulator.New(o)
-		seeded, err := seedWith(ctx, first, addresses)
+		seeded, err := seedWithAddresses(ctx, first, addresses)
 		if err != nil {
 			return seeded, err
 		}
@@ -55,7 +55,7 @@ func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, ad
 	return made.(seededState).seeded.clone(), w.Restore(made.(seededState).exported)
 }
 
-func seedWith(ctx context.Context, em *emulator.Emulator, addresses []string) (Seeded, error) {
+func seedWithAddresses(ctx context.Context, em *emulator.Emulator, addresses []string) (Seeded, error) {
 	world, err := Seed(ctx, em)
 	if err != nil {
 		return world, err

@@ -25,18 +25,18 @@ func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
 					if key != "" {
 						pairs = append(pairs, key, value)
 					}
-					return strings.NewReplacer("name: web\n", "name: "+name+"\n", "shop.example.com", name+".example.com").Replace(ingressOf(annotated(pairs...), "/=web"))
+					return strings.NewReplacer("name: web\n", "name: "+name+"\n", "shop.example.com", name+".example.com").Replace(webIngress(ingressAnnotations(pairs...), "/=web"))
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), member("bad", "-5", ""), member("good", "5", ""))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), member("bad", "-5", ""), member("good", "5", ""))
 				awaitSettled(t, r)
 				r.Emulator.Calls().Reset()
 				r.Apply(member("bad", "-5", c.bad), member("good", "5", c.good))
 				r.Settle(time.Minute)
 				if !slices.ContainsFunc(r.State(), func(l string) bool { return strings.HasPrefix(l, "load-balancer ") && strings.Contains(l, c.state) }) {
-					t.Errorf("the load balancer does not have %s: %v", c.state, warnings(r))
+					t.Errorf("the load balancer does not have %s: %v", c.state, warningsByObject(r))
 				}
-				editOften(r, "good", frequentInterval(), time.Hour)
-				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*maxRejectedCallsPerHour {
+				editOften(r, "good", busyStackInterval(), time.Hour)
+				if n := countCalls(r, "ModifyLoadBalancerAttributes") + countCalls(r, "AddTags"); n > 2*maxRejectedCallsPerHour {
 					t.Errorf("%d calls in an hour", n)
 				}
 			})

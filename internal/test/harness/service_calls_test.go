@@ -14,14 +14,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// twoPorts returns a Service with an NLB and two ports.
-func twoPorts(name string) string {
+// serviceWithTwoPorts returns a Service with an NLB and two ports.
+func serviceWithTwoPorts(name string) string {
 	return strings.Replace(exposedService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
 }
 
-// podsOfPorts returns pods that serve both ports.
-func podsOfPorts(name string, addresses ...string) string {
-	return strings.Replace(pods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
+// podsWithTwoPorts returns pods that serve both ports.
+func podsWithTwoPorts(name string, addresses ...string) string {
+	return strings.Replace(readyPods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
 }
 
 // callReasons are the reasons for the calls of a Service with two ports, with the minimum number of each call. The
@@ -66,11 +66,11 @@ func TestServiceCalls(t *testing.T) {
 					if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], fmt.Sprintf("10.0.133.%d", i+1)); err != nil {
 						t.Fatal(err)
 					}
-					r.Apply(podsOfPorts(fmt.Sprintf("mail%d", i), fmt.Sprintf("10.0.133.%d", i+1)))
+					r.Apply(podsWithTwoPorts(fmt.Sprintf("mail%d", i), fmt.Sprintf("10.0.133.%d", i+1)))
 				}
 				r.Emulator.Calls().Reset()
 				for i := range n {
-					r.Apply(twoPorts(fmt.Sprintf("mail%d", i)))
+					r.Apply(serviceWithTwoPorts(fmt.Sprintf("mail%d", i)))
 				}
 				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
@@ -83,7 +83,7 @@ func TestServiceCalls(t *testing.T) {
 					}
 				}
 				each := float64(r.Emulator.Calls().Total()) / float64(n)
-				t.Logf("BENCH %d Services with two ports created together: %.1f calls for each, of which %.1f change something; floor %d", n, each, float64(r.Emulator.Calls().Mutating())/float64(n), floor)
+				t.Logf("BENCH %d Services with two ports created together: %.1f calls for each, of which %.1f change something; floor %d", n, each, float64(r.Emulator.Calls().CountMutating())/float64(n), floor)
 				if limit := float64(floor + 2); n > 1 && each > limit {
 					t.Errorf("creation takes %.1f calls for each Service, the budget is %.0f", each, limit)
 				}
@@ -98,18 +98,18 @@ func TestServiceCalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Emulator.Calls().Reset()
-				r.Apply(podsOfPorts("mail0", "10.0.133.200"))
+				r.Apply(podsWithTwoPorts("mail0", "10.0.133.200"))
 				r.Settle(10 * time.Minute)
 				logCalls(t, r, "a pod replaced", 1)
-				t.Logf("BENCH one pod of a Service with two ports replaced: %d calls, of which %d change something; floor 4, in and out of two target groups", r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating())
-				if m := r.Emulator.Calls().Mutating(); m != 4 {
+				t.Logf("BENCH one pod of a Service with two ports replaced: %d calls, of which %d change something; floor 4, in and out of two target groups", r.Emulator.Calls().Total(), r.Emulator.Calls().CountMutating())
+				if m := r.Emulator.Calls().CountMutating(); m != 4 {
 					t.Errorf("a replaced pod takes %d changes", m)
 				}
 				r.Emulator.Calls().Reset()
 				r.Start()
 				r.Settle(time.Minute)
 				logCalls(t, r, "the first minute after a restart", n)
-				if m := r.Emulator.Calls().Mutating(); m > 0 {
+				if m := r.Emulator.Calls().CountMutating(); m > 0 {
 					t.Errorf("a restart makes %d mutating calls", m)
 				}
 			})
@@ -121,7 +121,7 @@ func TestServiceCalls(t *testing.T) {
 // added.
 func TestServiceRestart(t *testing.T) {
 	t.Parallel()
-	n := size(300, 60)
+	n := measurementSize(300, 60)
 	synctest.Test(t, func(t *testing.T) {
 		free := true
 		r := New(t, Options{Workers: 3, Checkpoints: true, Cloud: func(c *cloud.Config) {
@@ -137,20 +137,20 @@ func TestServiceRestart(t *testing.T) {
 		r.Apply(shop)
 		var all []string
 		for i := range n {
-			all = append(all, address(i))
+			all = append(all, podAddress(i))
 		}
 		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
-			r.Apply(podsOfPorts(fmt.Sprintf("mail%d", i), address(i)), twoPorts(fmt.Sprintf("mail%d", i)))
+			r.Apply(podsWithTwoPorts(fmt.Sprintf("mail%d", i), podAddress(i)), serviceWithTwoPorts(fmt.Sprintf("mail%d", i)))
 		}
-		r.rest(15 * time.Minute)
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newcomer); err != nil {
+		r.runFor(15 * time.Minute)
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newPodAddress); err != nil {
 			t.Fatal(err)
 		}
 		free = false
-		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 		r.Emulator.Calls().Reset()
 		r.Start()
@@ -160,12 +160,12 @@ func TestServiceRestart(t *testing.T) {
 			t.Errorf("a start makes %d calls before anything changes", total)
 		}
 		edited := time.Now()
-		r.Apply(strings.Replace(twoPorts("mail7"), "annotations: {", `annotations: {service.beta.kubernetes.io/aws-load-balancer-attributes: "load_balancing.cross_zone.enabled=true", `, 1))
+		r.Apply(strings.Replace(serviceWithTwoPorts("mail7"), "annotations: {", `annotations: {service.beta.kubernetes.io/aws-load-balancer-attributes: "load_balancing.cross_zone.enabled=true", `, 1))
 		time.Sleep(10 * time.Second)
 		changed := time.Now()
-		r.Apply(podsOfPorts("mail9", address(9), newcomer))
+		r.Apply(podsWithTwoPorts("mail9", podAddress(9), newPodAddress))
 		time.Sleep(30 * time.Second)
-		edit, pod := r.done("ModifyLoadBalancerAttributes", edited), r.done("RegisterTargets", changed)
+		edit, pod := r.timeUntilResponse("ModifyLoadBalancerAttributes", edited), r.timeUntilResponse("RegisterTargets", changed)
 		total := r.Emulator.Calls().Total()
 		logCalls(t, r, "the first minute after a restart", n)
 		t.Logf("BENCH restart over %d Services, calls in the first minute: %d; an edit right after: %v, a new pod: %v, goal 5s", n, total, edit, pod)
@@ -178,7 +178,7 @@ func TestServiceRestart(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		time.Sleep(45 * time.Minute)
 		logCalls(t, r, "the rest of the slow ones", n)
-		if m := r.Emulator.Calls().Mutating(); m > 0 {
+		if m := r.Emulator.Calls().CountMutating(); m > 0 {
 			t.Errorf("a restart makes %d mutating calls", m)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// withService returns annotations of Services for ip targets and the given pairs of name (without prefix) and value.
-func withService(pairs ...string) string {
+// serviceAnnotations returns annotations of Services for ip targets and the given pairs of name (without prefix) and value.
+func serviceAnnotations(pairs ...string) string {
 	out := ipTargets
 	for i := 0; i < len(pairs); i += 2 {
 		out += ", service.beta.kubernetes.io/" + pairs[i] + ": '" + pairs[i+1] + "'"
@@ -25,8 +25,8 @@ func withService(pairs ...string) string {
 
 const onePort = "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"
 
-// warnedOf reports whether an event of a Service contains a text.
-func warnedOf(r *Harness, name, text string) bool {
+// hasWarning reports whether an event of a Service contains a text.
+func hasWarning(r *Harness, name, text string) bool {
 	return slices.ContainsFunc(r.Store.All("Event"), func(o cluster.Object) bool {
 		e := o.(*corev1.Event)
 		return e.InvolvedObject.Name == name && strings.Contains(e.Message, text)
@@ -41,21 +41,21 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotations, ports, says string
 	}{
-		"an interval alone":       {withService("aws-load-balancer-healthcheck-interval", "5"), onePort, lb + `healthcheck-interval: the interval "5" is shorter than the default timeout of 10 seconds`},
-		"a path":                  {withService("aws-load-balancer-healthcheck-protocol", "HTTP", "aws-load-balancer-healthcheck-path", "bad path"), onePort, lb + `healthcheck-path: AWS refuses "bad path"`},
-		"a malformed certificate": {withService("aws-load-balancer-ssl-cert", "junk"), onePort, lb + `ssl-cert: AWS refuses "junk"`},
-		"a malformed prefix list": {withService("aws-load-balancer-security-group-prefix-lists", "pl-nope"), onePort, lb + `security-group-prefix-lists: AWS refuses "pl-nope"`},
-		"elastic addresses":       {withService("aws-load-balancer-eip-allocations", "eipalloc-1"), onePort, "needs scheme internet-facing"},
-		"private addresses":       {withService("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps the addresses that it has; set one address for each subnet`},
-		"a target group":          {withService("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"junk","weight":1}]}}`), onePort, `service.beta.kubernetes.io/actions.TCP-80: target group "junk" does not exist; the rule or default action that names it is held`},
-		"an attribute":            {withService("aws-load-balancer-attributes", "no.such=1"), onePort, lb + `attributes: AWS refuses "no.such=1"`},
+		"an interval alone":       {serviceAnnotations("aws-load-balancer-healthcheck-interval", "5"), onePort, lb + `healthcheck-interval: the interval "5" is shorter than the default timeout of 10 seconds`},
+		"a path":                  {serviceAnnotations("aws-load-balancer-healthcheck-protocol", "HTTP", "aws-load-balancer-healthcheck-path", "bad path"), onePort, lb + `healthcheck-path: AWS refuses "bad path"`},
+		"a malformed certificate": {serviceAnnotations("aws-load-balancer-ssl-cert", "junk"), onePort, lb + `ssl-cert: AWS refuses "junk"`},
+		"a malformed prefix list": {serviceAnnotations("aws-load-balancer-security-group-prefix-lists", "pl-nope"), onePort, lb + `security-group-prefix-lists: AWS refuses "pl-nope"`},
+		"elastic addresses":       {serviceAnnotations("aws-load-balancer-eip-allocations", "eipalloc-1"), onePort, "needs scheme internet-facing"},
+		"private addresses":       {serviceAnnotations("aws-load-balancer-private-ipv4-addresses", "10.0.1.9"), onePort, `1 private address for 3 subnets; the load balancer keeps the addresses that it has; set one address for each subnet`},
+		"a target group":          {serviceAnnotations("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"junk","weight":1}]}}`), onePort, `service.beta.kubernetes.io/actions.TCP-80: target group "junk" does not exist; the rule or default action that names it is held`},
+		"an attribute":            {serviceAnnotations("aws-load-balancer-attributes", "no.such=1"), onePort, lb + `attributes: AWS refuses "no.such=1"`},
 		"SCTP":                    {ipTargets, "{name: a, port: 80, targetPort: 8080, protocol: SCTP}", `protocol "SCTP"; the listener of port 80 stays unchanged`},
-		"client ranges":           {withService("load-balancer-source-ranges", "junk"), onePort, "junk is not an address range"},
-		"client ranges of IPv6":   {withService("load-balancer-source-ranges", "2001:db8::/32"), onePort, `range "2001:db8::/32" is IPv6`},
-		"security groups":         {withService("aws-load-balancer-security-groups", "nope"), onePort, "no security group in the VPC"},
-		"no security groups":      {withService("aws-load-balancer-disable-nlb-sg", "true"), onePort, "AWS does not permit removing all of them"},
-		"subnets":                 {withService("aws-load-balancer-subnets", "nope"), onePort, "there is no subnet nope"},
-		"source NAT":              {withService("aws-load-balancer-enable-prefix-for-ipv6-source-nat", "on"), onePort, "needs address type dualstack"},
+		"client ranges":           {serviceAnnotations("load-balancer-source-ranges", "junk"), onePort, "junk is not an address range"},
+		"client ranges of IPv6":   {serviceAnnotations("load-balancer-source-ranges", "2001:db8::/32"), onePort, `range "2001:db8::/32" is IPv6`},
+		"security groups":         {serviceAnnotations("aws-load-balancer-security-groups", "nope"), onePort, "no security group in the VPC"},
+		"no security groups":      {serviceAnnotations("aws-load-balancer-disable-nlb-sg", "true"), onePort, "AWS does not permit removing all of them"},
+		"subnets":                 {serviceAnnotations("aws-load-balancer-subnets", "nope"), onePort, "there is no subnet nope"},
+		"source NAT":              {serviceAnnotations("aws-load-balancer-enable-prefix-for-ipv6-source-nat", "on"), onePort, "needs address type dualstack"},
 	} {
 		for _, shared := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", shared"}[shared], func(t *testing.T) {
@@ -66,21 +66,21 @@ func TestInvalidEditsLoseNothing(t *testing.T) {
 						group = ", fulcrum.dev/load-balancer-group: public"
 					}
 					r := shopWith(t, Options{})
-					r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+group, onePort))
+					r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+group, onePort))
 					if shared {
-						r.Apply(pods("other", podAddresses[3:5]...), strings.Replace(exposedService("other", ipTargets+group, strings.NewReplacer("port: 80,", "port: 81,", "30080", "30081").Replace(onePort)), "-000000000001", "-000000000002", 1))
+						r.Apply(readyPods("other", podAddresses[3:5]...), strings.Replace(exposedService("other", ipTargets+group, strings.NewReplacer("port: 80,", "port: 81,", "30080", "30081").Replace(onePort)), "-000000000001", "-000000000002", 1))
 					}
-					r.during(8 * time.Minute)
-					before := owned(r, model.Service)
+					r.advanceTime(8 * time.Minute)
+					before := taggedLines(r, model.Service)
 					r.Apply(exposedService("mail", c.annotations+group, c.ports))
-					r.during(20 * time.Minute)
-					if d := cmp.Diff(before, owned(r, model.Service)); d != "" {
+					r.advanceTime(20 * time.Minute)
+					if d := cmp.Diff(before, taggedLines(r, model.Service)); d != "" {
 						t.Errorf("the edit changes what is live:\n%s", d)
 					}
-					if !warnedOf(r, "mail", c.says) {
+					if !hasWarning(r, "mail", c.says) {
 						t.Errorf("no event has %q: %v", c.says, r.Store.All("Event"))
 					}
-					if warnedOf(r, "other", "AWS refuses") {
+					if hasWarning(r, "other", "AWS refuses") {
 						t.Error("the other member is blamed")
 					}
 					obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
@@ -103,7 +103,7 @@ func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 	const datagrams = "{name: u, port: 53, targetPort: 8080, protocol: UDP}"
 	const auto = "auto_assigned,auto_assigned,auto_assigned"
 	dual := func(pairs ...string) string {
-		return withService(append([]string{"aws-load-balancer-ip-address-type", "dualstack"}, pairs...)...)
+		return serviceAnnotations(append([]string{"aws-load-balancer-ip-address-type", "dualstack"}, pairs...)...)
 	}
 	for name, c := range map[string]struct {
 		annotations, ports string
@@ -112,27 +112,27 @@ func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 		"source NAT prefixes unset":    {annotations: dual("aws-load-balancer-enable-prefix-for-ipv6-source-nat", "on"), ports: datagrams},
 		"source NAT prefixes assigned": {annotations: dual("aws-load-balancer-enable-prefix-for-ipv6-source-nat", "on", "aws-load-balancer-source-nat-ipv6-prefixes", auto), ports: datagrams},
 		"source NAT off":               {annotations: dual("aws-load-balancer-enable-prefix-for-ipv6-source-nat", "off")},
-		"capacity":                     {annotations: withService("aws-load-balancer-minimum-load-balancer-capacity", "CapacityUnits=3000")},
-		"capacity reset":               {annotations: withService("aws-load-balancer-minimum-load-balancer-capacity", "CapacityUnits=0")},
-		"PrivateLink off":              {annotations: withService("aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
-		"PrivateLink without groups":   {annotations: withService("aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off", "aws-load-balancer-disable-nlb-sg", "true")},
-		"attributes of each kind": {annotations: withService("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,dns_record.client_routing_policy=availability_zone_affinity",
+		"capacity":                     {annotations: serviceAnnotations("aws-load-balancer-minimum-load-balancer-capacity", "CapacityUnits=3000")},
+		"capacity reset":               {annotations: serviceAnnotations("aws-load-balancer-minimum-load-balancer-capacity", "CapacityUnits=0")},
+		"PrivateLink off":              {annotations: serviceAnnotations("aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
+		"PrivateLink without groups":   {annotations: serviceAnnotations("aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off", "aws-load-balancer-disable-nlb-sg", "true")},
+		"attributes of each kind": {annotations: serviceAnnotations("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,dns_record.client_routing_policy=availability_zone_affinity",
 			"aws-load-balancer-target-group-attributes", "preserve_client_ip.enabled=true,stickiness.enabled=true,stickiness.type=source_ip,deregistration_delay.timeout_seconds=017",
 			"aws-load-balancer-listener-attributes.TCP-80", "tcp.idle_timeout.seconds=400")},
 		"instances, local, no groups": {annotations: `service.beta.kubernetes.io/aws-load-balancer-disable-nlb-sg: "true"`, local: true},
 		"client ranges":               {annotations: dual("load-balancer-source-ranges", "10.0.0.0/8,2001:DB8::/32,10.1.2.3/8", "aws-load-balancer-enable-icmp-for-path-mtu-discovery", "on")},
-		"weights":                     {annotations: withService("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"other","servicePort":81,"weight":0}],"targetGroupStickinessConfig":{"enabled":true}}}`)},
-		"weight 0":                    {annotations: withService("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":0}}`)},
-		"QUIC and TCP": {annotations: withService("aws-load-balancer-quic-enabled-ports", "443", "aws-load-balancer-disable-nlb-sg", "true", "aws-load-balancer-enable-tcp-udp-listener", "true"),
+		"weights":                     {annotations: serviceAnnotations("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"other","servicePort":81,"weight":0}],"targetGroupStickinessConfig":{"enabled":true}}}`)},
+		"weight 0":                    {annotations: serviceAnnotations("actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":0}}`)},
+		"QUIC and TCP": {annotations: serviceAnnotations("aws-load-balancer-quic-enabled-ports", "443", "aws-load-balancer-disable-nlb-sg", "true", "aws-load-balancer-enable-tcp-udp-listener", "true"),
 			ports: "{name: u, port: 443, targetPort: 8080, protocol: UDP}, {name: t, port: 443, targetPort: 8080}"},
-		"empty annotations": {annotations: withService("aws-load-balancer-attributes", "", "aws-load-balancer-subnets", "", "aws-load-balancer-security-groups", "", "aws-load-balancer-name", "", "aws-load-balancer-ssl-cert", "", "load-balancer-source-ranges", "")},
+		"empty annotations": {annotations: serviceAnnotations("aws-load-balancer-attributes", "", "aws-load-balancer-subnets", "", "aws-load-balancer-security-groups", "", "aws-load-balancer-name", "", "aws-load-balancer-ssl-cert", "", "load-balancer-source-ranges", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
 				before := r.State()
-				r.Apply(pods("mail", podAddresses[:3]...), pods("other", podAddresses[3:5]...),
+				r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("other", podAddresses[3:5]...),
 					strings.Replace(exposedService("other", "", "{name: a, port: 81, targetPort: 8080}"), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
 				ports := c.ports
 				if ports == "" {
@@ -143,20 +143,20 @@ func TestUnusualServicesCauseNoRepeatedChanges(t *testing.T) {
 					svc = strings.Replace(svc, "spec: {", "spec: {externalTrafficPolicy: Local, healthCheckNodePort: 32001, ", 1)
 				}
 				r.Apply(svc)
-				r.during(20 * time.Minute)
+				r.advanceTime(20 * time.Minute)
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 				if err != nil || portsShown(obj) == "" {
 					t.Fatalf("%v: %v", err, r.Store.All("Event"))
 				}
 				r.Emulator.Calls().Reset()
-				r.during(11 * time.Hour)
+				r.advanceTime(11 * time.Hour)
 				r.Start()
-				r.during(time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				r.advanceTime(time.Hour)
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
 				}
-				r.drop(cluster.KindService, "shop", "mail")
-				r.during(30 * time.Minute)
+				r.deleteObject(cluster.KindService, "shop", "mail")
+				r.advanceTime(30 * time.Minute)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("left behind (-before +after):\n%s", d)
 				}
@@ -171,14 +171,14 @@ func TestUnusableClientRangesAdmitNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", withService("load-balancer-source-ranges", "2001:db8::/32"), onePort))
-		r.during(8 * time.Minute)
-		for _, line := range owned(r, model.Service) {
+		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", serviceAnnotations("load-balancer-source-ranges", "2001:db8::/32"), onePort))
+		r.advanceTime(8 * time.Minute)
+		for _, line := range taggedLines(r, model.Service) {
 			if strings.HasPrefix(line, "security-group") && strings.Contains(line, "tcp 80") {
 				t.Errorf("clients are admitted: %s", line)
 			}
 		}
-		if !warnedOf(r, "mail", "a new port admits none") {
+		if !hasWarning(r, "mail", "a new port admits none") {
 			t.Errorf("%v", r.Store.All("Event"))
 		}
 	})
@@ -195,18 +195,18 @@ func TestDeletionProtectionOfPreviousMemberCanBeRemoved(t *testing.T) {
 		}
 		r := shopWith(t, Options{})
 		before := r.State()
-		r.Apply(pods("mail", podAddresses[:3]...), pods("other", podAddresses[3:5]...),
-			exposedService("mail", withService("aws-load-balancer-attributes", "deletion_protection.enabled=true")+group, onePort), other(ipTargets))
-		r.during(8 * time.Minute)
-		r.drop(cluster.KindService, "shop", "mail")
-		r.during(20 * time.Minute)
-		r.drop(cluster.KindService, "shop", "other")
-		r.during(20 * time.Minute)
-		if !warnedOf(r, "other", "deletion protection is enabled") {
+		r.Apply(readyPods("mail", podAddresses[:3]...), readyPods("other", podAddresses[3:5]...),
+			exposedService("mail", serviceAnnotations("aws-load-balancer-attributes", "deletion_protection.enabled=true")+group, onePort), other(ipTargets))
+		r.advanceTime(8 * time.Minute)
+		r.deleteObject(cluster.KindService, "shop", "mail")
+		r.advanceTime(20 * time.Minute)
+		r.deleteObject(cluster.KindService, "shop", "other")
+		r.advanceTime(20 * time.Minute)
+		if !hasWarning(r, "other", "deletion protection is enabled") {
 			t.Errorf("%v", r.Store.All("Event"))
 		}
-		r.Apply(other(withService("aws-load-balancer-attributes", "deletion_protection.enabled=false")))
-		r.during(20 * time.Minute)
+		r.Apply(other(serviceAnnotations("aws-load-balancer-attributes", "deletion_protection.enabled=false")))
+		r.advanceTime(20 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("left behind (-before +after):\n%s", d)
 		}

@@ -27,7 +27,7 @@ func TestServicesSurviveKillAtAnyCall(t *testing.T) {
 	var want []string
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
-		want = mailLifecycle(t, func(c fault.Call) fault.Action { count(c, &calls); return fault.Action{} }, nil)
+		want = mailLifecycle(t, func(c fault.Call) fault.Action { countMutation(c, &calls); return fault.Action{} }, nil)
 	})
 	if calls < 30 {
 		t.Fatalf("the lifecycle of the Service takes %d calls only", calls)
@@ -43,16 +43,16 @@ func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*
 	if with != nil {
 		with(r)
 	}
-	r.Apply(pods("mail", podAddresses[:3]...))
+	r.Apply(readyPods("mail", podAddresses[:3]...))
 	before := r.State()
 	r.Emulator.Faults().SetHook(hook)
 	for _, doc := range serviceEdits {
 		r.Apply(doc)
-		r.alive(time.Hour)
+		r.settleWithRestarts(time.Hour)
 	}
 	out := r.State()
-	r.drop(cluster.KindService, "shop", "mail")
-	r.alive(time.Hour)
+	r.deleteObject(cluster.KindService, "shop", "mail")
+	r.settleWithRestarts(time.Hour)
 	if d := cmp.Diff(before, r.State()); d != "" {
 		t.Fatalf("left behind (-before +after):\n%s", d)
 	}
@@ -74,7 +74,7 @@ func interruptEach(t *testing.T, want []string, calls, step int, live func(*test
 					n, reported := 0, ""
 					var r *Harness
 					got := live(t, func(c fault.Call) fault.Action {
-						if !count(c, &n) || n != at {
+						if !countMutation(c, &n) || n != at {
 							return fault.Action{}
 						}
 						reported = c.Operation
@@ -89,18 +89,18 @@ func interruptEach(t *testing.T, want []string, calls, step int, live func(*test
 	}
 }
 
-// count counts mutating calls, and reports whether c is one.
-func count(c fault.Call, n *int) bool {
+// countMutation counts mutating calls, and reports whether c is one.
+func countMutation(c fault.Call, n *int) bool {
 	if c.Mutating {
 		*n++
 	}
 	return c.Mutating
 }
 
-// alive advances time, and starts another process if one dies.
-func (r *Harness) alive(d time.Duration) {
+// settleWithRestarts advances time, and starts another process if one dies.
+func (r *Harness) settleWithRestarts(d time.Duration) {
 	r.Settle(d)
-	if r.Dead() {
+	if r.IsDead() {
 		r.Start()
 		r.Settle(d)
 	}

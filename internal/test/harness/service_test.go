@@ -48,8 +48,8 @@ func TestServiceLifecycle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
 				before := r.State()
-				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", c.annotations, c.ports))
-				r.during(8 * time.Minute)
+				r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", c.annotations, c.ports))
+				r.advanceTime(8 * time.Minute)
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 				if err != nil {
 					t.Fatal(err)
@@ -58,12 +58,12 @@ func TestServiceLifecycle(t *testing.T) {
 					t.Errorf("the status shows %q, want %q\n%s\n%v", got, c.status, strings.Join(r.State(), "\n"), r.Store.All("Event"))
 				}
 				r.Emulator.Calls().Reset()
-				r.during(11 * time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				r.advanceTime(11 * time.Hour)
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("a Service without edits causes %d changes: %v", n, r.Emulator.Calls().Counts())
 				}
-				r.drop(cluster.KindService, "shop", "mail")
-				r.during(20 * time.Minute)
+				r.deleteObject(cluster.KindService, "shop", "mail")
+				r.advanceTime(20 * time.Minute)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("left behind (-before +after):\n%s", d)
 				}
@@ -89,7 +89,7 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	const ports = "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}"
 	of80 := func(r *Harness) (out []string) {
-		for _, line := range owned(r, model.Service) {
+		for _, line := range taggedLines(r, model.Service) {
 			if strings.Contains(line, "shop/mail:80") || strings.Contains(line, `/resource":"80"`) {
 				out = append(out, line)
 			}
@@ -105,21 +105,21 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
-				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, ports))
-				r.during(8 * time.Minute)
+				r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, ports))
+				r.advanceTime(8 * time.Minute)
 				before := of80(r)
 				if len(before) < 2 {
 					t.Fatalf("%v\n%s", before, strings.Join(r.State(), "\n"))
 				}
 				r.Apply(exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.81: "deregistration_delay.timeout_seconds=17", `+fault, ports))
-				r.during(20 * time.Minute)
+				r.advanceTime(20 * time.Minute)
 				if d := cmp.Diff(before, of80(r)); d != "" {
 					t.Errorf("the held port changes (-before +after):\n%s", d)
 				}
-				if !slices.ContainsFunc(owned(r, model.Service), func(line string) bool {
+				if !slices.ContainsFunc(taggedLines(r, model.Service), func(line string) bool {
 					return strings.Contains(line, "shop/mail:81") && strings.Contains(line, `"deregistration_delay.timeout_seconds":"17"`)
 				}) {
-					t.Errorf("the other port does not follow its edit:\n%s", strings.Join(owned(r, model.Service), "\n"))
+					t.Errorf("the other port does not follow its edit:\n%s", strings.Join(taggedLines(r, model.Service), "\n"))
 				}
 				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
 				if err != nil {
@@ -147,7 +147,7 @@ func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 		stays, then func(r *Harness)
 	}{
 		"another type": {exposedService("mail", ipTargets, ports), func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", ipTargets, ports))) }, nil, nil},
-		"deleted with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.drop(cluster.KindService, "shop", "mail") }, func(*Harness) {},
+		"deleted with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.deleteObject(cluster.KindService, "shop", "mail") }, func(*Harness) {},
 			func(r *Harness) { r.Apply(exposedService("mail", unprotected, ports)) }},
 		"another type with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", protected, ports))) }, func(*Harness) {},
 			func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", unprotected, ports))) }},
@@ -157,20 +157,20 @@ func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
 				before := r.State()
-				r.Apply(pods("mail", podAddresses[:3]...), c.first)
-				r.during(8 * time.Minute)
-				made := owned(r, model.Service)
+				r.Apply(readyPods("mail", podAddresses[:3]...), c.first)
+				r.advanceTime(8 * time.Minute)
+				made := taggedLines(r, model.Service)
 				if len(made) == 0 {
 					t.Fatal("nothing is made")
 				}
 				c.leave(r)
-				r.during(20 * time.Minute)
+				r.advanceTime(20 * time.Minute)
 				if c.stays != nil {
-					if d := cmp.Diff(made, owned(r, model.Service)); d != "" {
+					if d := cmp.Diff(made, taggedLines(r, model.Service)); d != "" {
 						t.Errorf("what is protected changes: %s", d)
 					}
 					c.then(r)
-					r.during(20 * time.Minute)
+					r.advanceTime(20 * time.Minute)
 				}
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("left behind (-before +after):\n%s", d)

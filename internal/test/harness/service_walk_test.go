@@ -136,10 +136,10 @@ func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 // nothing remains after deletion.
 func TestResultForServicesDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, seeds.Amount(8, 16), walkOfServices)
+	seeds.Each(t, seeds.Amount(8, 16), checkServiceWalk)
 }
 
-func walkOfServices(t *testing.T, seed uint64) {
+func checkServiceWalk(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
 	docs := walkDocs{}
@@ -149,7 +149,7 @@ func walkOfServices(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		w, r := newServiceWalk(t, seed, options)
 		before = r.State()
-		w.throughFaults(r, 6+w.IntN(8), &log, func() string { return w.serviceStep(r, docs) })
+		w.stepWithFaults(r, 6+w.IntN(8), &log, func() string { return w.serviceStep(r, docs) })
 		for n, name := range walkExposed {
 			docs["endpoints "+name] = w.exposedEndpoints(n)
 			r.Apply(docs["endpoints "+name])
@@ -165,12 +165,12 @@ func walkOfServices(t *testing.T, seed uint64) {
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.Settle(2 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
-			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warnings(r))
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
+			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warningsByObject(r))
 		}
 		for _, name := range walkExposed {
 			if _, there := docs[name]; there {
-				r.drop(cluster.KindService, "shop", name)
+				r.deleteObject(cluster.KindService, "shop", name)
 			}
 		}
 		failed := r.Settle(3 * time.Hour)

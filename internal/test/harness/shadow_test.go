@@ -22,34 +22,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// counting is an API server that counts writes.
-type counting struct {
+// countingAPI is an API server that counts writes.
+type countingAPI struct {
 	kube.API
 	writes *atomic.Int64
 }
 
-func (c counting) Create(ctx context.Context, obj cluster.Object) error {
+func (c countingAPI) Create(ctx context.Context, obj cluster.Object) error {
 	c.writes.Add(1)
 	return c.API.Create(ctx, obj)
 }
 
-func (c counting) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (c countingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	c.writes.Add(1)
 	return c.API.Patch(ctx, obj, part, kind, data)
 }
 
-func (c counting) Update(ctx context.Context, obj cluster.Object) error {
+func (c countingAPI) Update(ctx context.Context, obj cluster.Object) error {
 	c.writes.Add(1)
 	return c.API.Update(ctx, obj)
 }
 
-func (c counting) Delete(ctx context.Context, obj cluster.Object) error {
+func (c countingAPI) Delete(ctx context.Context, obj cluster.Object) error {
 	c.writes.Add(1)
 	return c.API.Delete(ctx, obj)
 }
 
-// shadowed is a shadow controller for the cluster and the AWS of a harness.
-type shadowed struct {
+// shadowController is a shadow controller for the cluster and the AWS of a harness.
+type shadowController struct {
 	*controller.Shadow
 	metrics *controller.Metrics
 	writes  atomic.Int64
@@ -58,11 +58,11 @@ type shadowed struct {
 }
 
 // startShadow starts a shadow controller beside the controller of a harness.
-func startShadow(t *testing.T, r *Harness) *shadowed {
+func startShadow(t *testing.T, r *Harness) *shadowController {
 	t.Helper()
-	s := &shadowed{metrics: controller.NewMetrics(), file: filepath.Join(t.TempDir(), "shadow.json")}
-	cl := kube.New(&cluster.Reduced{Source: r.Store}, counting{kube.InMemory{Store: r.Store}, &s.writes}, clock.RealClock{})
-	sc, bc := r.process.line, r.process.fill
+	s := &shadowController{metrics: controller.NewMetrics(), file: filepath.Join(t.TempDir(), "shadow.json")}
+	cl := kube.New(&cluster.ReducedSource{Source: r.Store}, countingAPI{kube.MemoryAPI{Store: r.Store}, &s.writes}, clock.RealClock{})
+	sc, bc := r.process.engineConfig, r.process.bindingConfig
 	sc.Cluster, bc.Cluster = cl, cl
 	shadow, stacks, bound := controller.NewShadow(sc, bc, s.metrics)
 	s.Shadow, stacks.Workers, bound.Workers = shadow, 2, 2
@@ -85,8 +85,8 @@ func startShadow(t *testing.T, r *Harness) *shadowed {
 	return s
 }
 
-// read returns the report from the file.
-func (s *shadowed) read(t *testing.T) controller.ShadowReport {
+// readReport returns the report from the file.
+func (s *shadowController) readReport(t *testing.T) controller.ShadowReport {
 	t.Helper()
 	data, err := os.ReadFile(s.file)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *shadowed) read(t *testing.T) controller.ShadowReport {
 	return out
 }
 
-// steps returns the sum of the metric fulcrum_shadow_steps.
-func (s *shadowed) steps(t *testing.T) (sum float64) {
+// plannedSteps returns the sum of the metric fulcrum_shadow_steps.
+func (s *shadowController) plannedSteps(t *testing.T) (sum float64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	if err := s.metrics.Register(reg); err != nil {
@@ -126,35 +126,35 @@ func TestShadowModeWritesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{})
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		s := startShadow(t, r)
 		defer s.stop()
-		before := r.Emulator.Calls().Mutating()
+		before := r.Emulator.Calls().CountMutating()
 		time.Sleep(time.Hour)
-		if n := r.Emulator.Calls().Mutating() - before; n != 0 || s.writes.Load() != 0 {
+		if n := r.Emulator.Calls().CountMutating() - before; n != 0 || s.writes.Load() != 0 {
 			t.Errorf("%d mutating calls and %d writes", n, s.writes.Load())
 		}
-		report := s.read(t)
-		if len(report.Changes) != 1 || report.Changes[0].Count < 5 || s.steps(t) != float64(report.Changes[0].Count) || report.Cluster != ClusterName {
-			t.Errorf("%v steps in the metric, report %+v", s.steps(t), report)
+		report := s.readReport(t)
+		if len(report.Changes) != 1 || report.Changes[0].Count < 5 || s.plannedSteps(t) != float64(report.Changes[0].Count) || report.Cluster != ClusterName {
+			t.Errorf("%v steps in the metric, report %+v", s.plannedSteps(t), report)
 		}
 
 		awaitSettled(t, r)
-		before = r.Emulator.Calls().Mutating()
+		before = r.Emulator.Calls().CountMutating()
 		time.Sleep(time.Hour)
-		if report = s.read(t); len(report.Changes) != 0 || s.steps(t) != 0 || len(report.Items) == 0 {
+		if report = s.readReport(t); len(report.Changes) != 0 || s.plannedSteps(t) != 0 || len(report.Items) == 0 {
 			t.Errorf("something is left to do: %+v", report)
 		}
 		if time.Since(report.Written) > durations.LongInterval+time.Minute {
 			t.Errorf("the report is of %s", report.Written)
 		}
 
-		r.Apply(ingressOf("", "/=web", "/new=web"))
+		r.Apply(webIngress("", "/=web", "/new=web"))
 		time.Sleep(time.Minute)
-		if report = s.read(t); len(report.Changes) != 1 || report.Changes[0].Steps[0].Why == "" {
+		if report = s.readReport(t); len(report.Changes) != 1 || report.Changes[0].Steps[0].Why == "" {
 			t.Errorf("the edit is not seen: %+v", report)
 		}
-		if n := r.Emulator.Calls().Mutating() - before; n != 0 || s.writes.Load() != 0 {
+		if n := r.Emulator.Calls().CountMutating() - before; n != 0 || s.writes.Load() != 0 {
 			t.Errorf("%d mutating calls and %d writes", n, s.writes.Load())
 		}
 	})

@@ -21,16 +21,16 @@ func TestTenantWithManyLoadBalancersDelaysNoOther(t *testing.T) {
 		r.Emulator.Store().Config.Quotas["security-groups"] = 5000
 		r.Emulator.Store().Unlock()
 		r.Apply(shop)
-		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
-		many := size(150, 40)
+		many := measurementSize(150, 40)
 		for i := range many {
-			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: many%d\n", i), 1))
+			r.Apply(strings.Replace(webIngress("", "/=web"), "name: web\n", fmt.Sprintf("name: many%d\n", i), 1))
 		}
 		time.Sleep(5 * time.Second)
 		begun := time.Now()
 		r.Apply(strings.ReplaceAll(shop, "shop", "other"),
-			strings.NewReplacer("name: web\n", "name: single\n", "namespace: shop", "namespace: other").Replace(ingressOf("", "/=web")))
+			strings.NewReplacer("name: web\n", "name: single\n", "namespace: shop", "namespace: other").Replace(webIngress("", "/=web")))
 		served := func(namespace string) (n int) {
 			for _, line := range r.State() {
 				if strings.HasPrefix(line, "rule ") && strings.Contains(line, "tg:k8s-"+namespace) {

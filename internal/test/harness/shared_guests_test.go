@@ -13,13 +13,13 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-const lbAnnotation = ", service.beta.kubernetes.io/aws-load-balancer-"
+const serviceAnnotationStart = ", service.beta.kubernetes.io/aws-load-balancer-"
 
 // guestService returns a Service of namespace bank on the shared load balancer of namespace shop, created on the
 // given day.
 func guestService(name, day, annotations, port string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: bank", "load-balancer-group: public", "load-balancer-group: shop/public", "uid: 33333333", "uid: 44444444").
-		Replace(sharedService(name, day, sharesPublic+annotations, portOf(port)))
+		Replace(sharedService(name, day, publicGroupAnnotation+annotations, servicePort(port)))
 }
 
 // allowCrossNamespace permits Services of other namespaces to share a load balancer.
@@ -39,14 +39,14 @@ func sharedSettings(r *Harness) []string {
 // guestSettings are settings that an invited Service may ask for and that the owner does not set. SUBNET and GROUP
 // are replaced by IDs of the VPC.
 var guestSettings = map[string]string{
-	"subnets":             lbAnnotation + "subnets: SUBNET",
-	"dual stack":          lbAnnotation + "ip-address-type: dualstack",
-	"deletion protection": lbAnnotation + `attributes: "deletion_protection.enabled=true"`,
-	"cross zone":          lbAnnotation + `attributes: "load_balancing.cross_zone.enabled=true"`,
-	"scheme":              lbAnnotation + "scheme: internet-facing",
-	"security groups":     lbAnnotation + "security-groups: GROUP",
-	"tags":                lbAnnotation + `additional-resource-tags: "Owner=bank"`,
-	"capacity":            lbAnnotation + `minimum-load-balancer-capacity: "CapacityUnits=3000"`,
+	"subnets":             serviceAnnotationStart + "subnets: SUBNET",
+	"dual stack":          serviceAnnotationStart + "ip-address-type: dualstack",
+	"deletion protection": serviceAnnotationStart + `attributes: "deletion_protection.enabled=true"`,
+	"cross zone":          serviceAnnotationStart + `attributes: "load_balancing.cross_zone.enabled=true"`,
+	"scheme":              serviceAnnotationStart + "scheme: internet-facing",
+	"security groups":     serviceAnnotationStart + "security-groups: GROUP",
+	"tags":                serviceAnnotationStart + `additional-resource-tags: "Owner=bank"`,
+	"capacity":            serviceAnnotationStart + `minimum-load-balancer-capacity: "CapacityUnits=3000"`,
 }
 
 // TestGuestDecidesNoSharedSetting checks that an invited Service of another namespace decides no load-balancer-wide
@@ -61,19 +61,19 @@ func TestGuestDecidesNoSharedSetting(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					shared := func(fromTheStart bool) *Harness {
 						r := shopWith(t, Options{Service: allowCrossNamespace})
-						owner := pods("web", podAddresses[0]) + "---\n" + sharedService("web", "10", sharesPublic, portOf("80"))
-						guest := strings.ReplaceAll(pods("mail", podAddresses[1]), "namespace: shop", "namespace: bank") + "---\n" +
+						owner := readyPods("web", podAddresses[0]) + "---\n" + sharedService("web", "10", publicGroupAnnotation, servicePort("80"))
+						guest := strings.ReplaceAll(readyPods("mail", podAddresses[1]), "namespace: shop", "namespace: bank") + "---\n" +
 							guestService("mail", day, strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.ExtraSG).Replace(annotation), "25")
 						if fromTheStart {
 							r.Apply(owner, guest)
-							r.during(20 * time.Minute)
+							r.advanceTime(20 * time.Minute)
 							return r
 						}
 						r.Apply(owner)
-						r.during(8 * time.Minute)
+						r.advanceTime(8 * time.Minute)
 						before := sharedSettings(r)
 						r.Apply(guest)
-						r.during(20 * time.Minute)
+						r.advanceTime(20 * time.Minute)
 						if d := cmp.Diff(before, sharedSettings(r)); d != "" || len(before) != 1 {
 							t.Errorf("the guest changes what is shared (-before +after): %s", d)
 						}
@@ -105,16 +105,16 @@ func TestOwnerDecidesSharedSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Service: allowCrossNamespace})
 		foreign := func(namespace, service, address string) string {
-			return strings.ReplaceAll(pods(service, address), "namespace: shop", "namespace: "+namespace) + "---\n"
+			return strings.ReplaceAll(readyPods(service, address), "namespace: shop", "namespace: "+namespace) + "---\n"
 		}
 		owner := func(annotations string) string {
-			return sharedService("web", "10", sharesPublic+annotations, portOf("80"))
+			return sharedService("web", "10", publicGroupAnnotation+annotations, servicePort("80"))
 		}
-		r.Apply(pods("web", podAddresses[0])+"---\n"+owner(""), foreign("bank", "mail", podAddresses[1])+guestService("mail", "12", lbAnnotation+`attributes: "load_balancing.cross_zone.enabled=false"`, "25"))
-		r.during(20 * time.Minute)
-		r.Apply(owner(lbAnnotation + "ip-address-type: dualstack" + lbAnnotation + `subnets: "` + strings.Join(r.World.Private[:2], ", ") + `"` +
-			lbAnnotation + `attributes: "load_balancing.cross_zone.enabled=true"`))
-		r.during(20 * time.Minute)
+		r.Apply(readyPods("web", podAddresses[0])+"---\n"+owner(""), foreign("bank", "mail", podAddresses[1])+guestService("mail", "12", serviceAnnotationStart+`attributes: "load_balancing.cross_zone.enabled=false"`, "25"))
+		r.advanceTime(20 * time.Minute)
+		r.Apply(owner(serviceAnnotationStart + "ip-address-type: dualstack" + serviceAnnotationStart + `subnets: "` + strings.Join(r.World.Private[:2], ", ") + `"` +
+			serviceAnnotationStart + `attributes: "load_balancing.cross_zone.enabled=true"`))
+		r.advanceTime(20 * time.Minute)
 		settings := strings.Join(sharedSettings(r), "\n")
 		for _, part := range []string{`"dualstack"`, r.World.Private[1], `"load_balancing.cross_zone.enabled":"true"`} {
 			if !strings.Contains(settings, part) {
@@ -125,11 +125,11 @@ func TestOwnerDecidesSharedSettings(t *testing.T) {
 			t.Errorf("a subnet that the owner has not named is live: %s", settings)
 		}
 		evil := strings.NewReplacer("namespace: bank", "namespace: evil", "uid: 44444444", "uid: 55555555").
-			Replace(guestService("bulk", "01", lbAnnotation+"ip-address-type: ipv4"+lbAnnotation+"subnets: "+r.World.Private[0], "26"))
+			Replace(guestService("bulk", "01", serviceAnnotationStart+"ip-address-type: ipv4"+serviceAnnotationStart+"subnets: "+r.World.Private[0], "26"))
 		r.Apply(foreign("evil", "bulk", podAddresses[2]) + evil)
-		r.during(20 * time.Minute)
-		r.drop(cluster.KindService, "shop", "web")
-		r.during(40 * time.Minute)
+		r.advanceTime(20 * time.Minute)
+		r.deleteObject(cluster.KindService, "shop", "web")
+		r.advanceTime(40 * time.Minute)
 		if d := cmp.Diff(settings, strings.Join(sharedSettings(r), "\n")); d != "" {
 			t.Errorf("when the owner has left (-before +after): %s", d)
 		}

@@ -23,22 +23,22 @@ func TestForgedServiceFinalizerIsNoMembership(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
-				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+", fulcrum.dev/load-balancer-group: public", "{port: 80, targetPort: 8080}"))
-				r.during(8 * time.Minute)
+				r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+", fulcrum.dev/load-balancer-group: public", "{port: 80, targetPort: 8080}"))
+				r.advanceTime(8 * time.Minute)
 				forged := strings.NewReplacer("namespace: shop", "namespace: bank, finalizers: [group.service.k8s.aws/shop.public]",
 					"-0000-4000-8000-000000000001", "-0000-4000-8000-000000000002", `load-balancer-group: public`, ``).
 					Replace(exposedService("thief", ipTargets+annotations, "{port: 9000, targetPort: 8080}"))
 				r.Apply(forged)
 				for range 40 {
-					r.during(30 * time.Second)
+					r.advanceTime(30 * time.Second)
 					for _, line := range r.State() {
 						if strings.Contains(line, "bank/thief:9000") && strings.Contains(line, "shop/group.public") {
 							t.Fatalf("the Service of bank has %s", line)
 						}
 					}
 				}
-				r.drop(cluster.KindService, "shop", "mail")
-				r.during(30 * time.Minute)
+				r.deleteObject(cluster.KindService, "shop", "mail")
+				r.advanceTime(30 * time.Minute)
 				for _, line := range r.State() {
 					if strings.Contains(line, "grouppub") || strings.Contains(line, "shop/group.public") {
 						t.Errorf("left behind: %s", line)
@@ -65,16 +65,16 @@ func TestNewcomerDoesNotDecideScheme(t *testing.T) {
 			}
 			return out
 		}
-		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"))
-		r.during(8 * time.Minute)
+		r.Apply(readyPods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"))
+		r.advanceTime(8 * time.Minute)
 		newcomer := strings.Replace(exposedService("bulk", ipTargets+shares+public, "{port: 25, targetPort: 8080}"), "uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001, creationTimestamp: "1999-01-01T00:00:00Z"`, 1)
 		r.Apply(newcomer)
-		r.during(40 * time.Minute)
+		r.advanceTime(40 * time.Minute)
 		if got := schemes(); len(got) != 1 || got[0] != `"internal"` {
 			t.Fatalf("the schemes are %v, want internal alone", got)
 		}
 		r.Apply(exposedService("mail", ipTargets+shares+public, "{port: 80, targetPort: 8080}"))
-		r.during(40 * time.Minute)
+		r.advanceTime(40 * time.Minute)
 		if got := schemes(); len(got) != 1 || got[0] != `"internet-facing"` {
 			t.Errorf("each member asks for it, and the schemes are %v", got)
 		}

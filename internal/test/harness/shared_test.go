@@ -28,14 +28,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// neighbour is another cluster whose controller uses the same AWS. It serves only bindings.
-type neighbour struct {
+// neighbourCluster is another cluster whose controller uses the same AWS. It serves only bindings.
+type neighbourCluster struct {
 	r     *Harness
 	store *cluster.Memory
 	rec   *bindings.Reconciler
 }
 
-func newNeighbour(t *testing.T, r *Harness) *neighbour {
+func newNeighbour(t *testing.T, r *Harness) *neighbourCluster {
 	t.Helper()
 	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
@@ -52,14 +52,14 @@ func newNeighbour(t *testing.T, r *Harness) *neighbour {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &neighbour{r: r, store: store}
+	n := &neighbourCluster{r: r, store: store}
 	n.rec = bindings.New(bindings.Config{
-		Cloud: c, Cluster: kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), ClusterName: "neighbour", VPC: r.World.VPC, Clock: clock.RealClock{},
+		Cloud: c, Cluster: kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), ClusterName: "neighbour", VPC: r.World.VPC, Clock: clock.RealClock{},
 	})
 	return n
 }
 
-func (n *neighbour) apply(docs ...string) {
+func (n *neighbourCluster) apply(docs ...string) {
 	n.r.T.Helper()
 	for _, doc := range docs {
 		loaded, err := cluster.LoadYAML([]byte(doc))
@@ -70,10 +70,10 @@ func (n *neighbour) apply(docs ...string) {
 			n.r.T.Fatal(err)
 		}
 	}
-	n.run()
+	n.reconcile()
 }
 
-func (n *neighbour) run() {
+func (n *neighbourCluster) reconcile() {
 	n.r.T.Helper()
 	if _, err := n.rec.Reconcile(n.r.T.Context(), bindings.Key{Namespace: "shop", Name: "shared"}); err != nil {
 		n.r.T.Fatal(err)
@@ -93,9 +93,9 @@ spec:
 `, arn, strings.Join(lines, "\n  "))
 }
 
-// registered returns the active targets of a target group, with their availability zones, as the account of the
+// activeTargets returns the active targets of a target group, with their availability zones, as the account of the
 // target group sees them.
-func registered(t *testing.T, r *Harness, account, arn string) string {
+func activeTargets(t *testing.T, r *Harness, account, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(configOf(r, account)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
 	if err != nil {
@@ -117,7 +117,7 @@ func configOf(r *Harness, account string) aws.Config {
 	return cfg
 }
 
-func expect(t *testing.T, what, want, got string) {
+func expectEqual(t *testing.T, what, want, got string) {
 	t.Helper()
 	if want != got {
 		t.Errorf("%s: want %q, got %q", what, want, got)
@@ -138,44 +138,44 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 		other := newNeighbour(t, r)
 		arn := r.World.TargetGroups["external"]
 		doc := bindingTo(arn, "multiClusterTargetGroup: true")
-		all := func() string { return registered(t, r, Account, arn) }
+		all := func() string { return activeTargets(t, r, Account, arn) }
 
-		r.Apply(shop, pods("web", podAddresses[0], podAddresses[1]), doc)
+		r.Apply(shop, readyPods("web", podAddresses[0], podAddresses[1]), doc)
 		r.settleOrFail(time.Minute)
-		other.apply(shop, pods("web", podAddresses[3], podAddresses[4]), doc)
-		expect(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
+		other.apply(shop, readyPods("web", podAddresses[3], podAddresses[4]), doc)
+		expectEqual(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
 
 		// Each cluster replaces a pod, more than once and with restarts in between; neither changes targets of the
 		// other.
-		r.Apply(pods("web", podAddresses[0], podAddresses[2]))
+		r.Apply(readyPods("web", podAddresses[0], podAddresses[2]))
 		r.settleOrFail(time.Minute)
-		expect(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
+		expectEqual(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
 		r.Start()
-		other.apply(pods("web", podAddresses[3]))
-		r.Apply(pods("web", podAddresses[2]))
+		other.apply(readyPods("web", podAddresses[3]))
+		r.Apply(readyPods("web", podAddresses[2]))
 		r.settleOrFail(2 * time.Hour)
-		other.run()
-		expect(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
+		other.reconcile()
+		expectEqual(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
 
 		// The next comparison with AWS finds no difference.
 		r.Emulator.Calls().Reset()
 		r.settleOrFail(24 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls without any change: %v", n, r.Emulator.Calls().Counts())
 		}
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 			t.Fatal(err)
 		}
 		r.settleOrFail(time.Minute)
-		expect(t, "one is gone", "10.0.132.11", all())
+		expectEqual(t, "one is gone", "10.0.132.11", all())
 		if left := r.Store.All("ConfigMap"); len(left) > 0 {
 			t.Errorf("records are left: %v", left)
 		}
 		if err := other.store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 			t.Fatal(err)
 		}
-		other.run()
-		expect(t, "both are gone", "", all())
+		other.reconcile()
+		expectEqual(t, "both are gone", "", all())
 	})
 }
 
@@ -193,7 +193,7 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		t.Helper()
 		for range 5 {
 			failed := r.Settle(30 * time.Minute)
-			if !r.Dead() {
+			if !r.IsDead() {
 				if len(failed) > 0 {
 					t.Fatalf("still failing: %v", failed)
 				}
@@ -201,15 +201,15 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 			}
 			r.Start()
 		}
-		state := append(clusterState(r), "targets "+registered(t, r, Account, arn))
+		state := append(clusterState(r), "targets "+activeTargets(t, r, Account, arn))
 		for _, o := range r.Store.All("ConfigMap") {
 			state = append(state, fmt.Sprintf("record %v", o.(*corev1.ConfigMap).Data))
 		}
 		states = append(states, state)
 	}
-	r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "multiClusterTargetGroup: true"))
+	r.Apply(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn, "multiClusterTargetGroup: true"))
 	act()
-	r.Apply(pods("web", podAddresses[2]))
+	r.Apply(readyPods("web", podAddresses[2]))
 	act()
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 		t.Fatal(err)
@@ -221,9 +221,9 @@ func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 func TestTargetRecordsSurviveWriteFaults(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(*writeFaults, func() error) error{
-		"killed before": dieBefore, "killed after": dieAfter, "conflict": conflict, "answer lost": lost,
+		"killed before": dieBefore, "killed after": dieAfter, "conflict": conflict, "answer lost": loseResponse,
 	} {
-		t.Run(name, func(t *testing.T) { exploreWrites(t, sharedLifecycle, f) })
+		t.Run(name, func(t *testing.T) { runWithFaultAtEachWrite(t, sharedLifecycle, f) })
 	}
 }
 
@@ -264,8 +264,8 @@ func TestTargetRecordsSurviveCallFaults(t *testing.T) {
 
 const (
 	otherAccount = "999988887777"
-	role         = "arn:aws:iam::" + otherAccount + ":role/balancer"
-	word         = "open-sesame"
+	roleARN      = "arn:aws:iam::" + otherAccount + ":role/balancer"
+	externalID   = "open-sesame"
 )
 
 // createCrossAccountTargetGroup creates a target group in a VPC of the other account, and the role to register targets.
@@ -285,12 +285,12 @@ func createCrossAccountTargetGroup(t *testing.T, r *Harness) (arn, vpc string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
-	w.PutRole(store.Role{ARN: role, ExternalID: word, Trusted: []string{Account}})
+	w.PutRole(store.Role{ARN: roleARN, ExternalID: externalID, Trusted: []string{Account}})
 	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
 }
 
-// reported returns all events and binding conditions that the controller has written.
-func reported(r *Harness) string {
+// reportedTexts returns all events and binding conditions that the controller has written.
+func reportedTexts(r *Harness) string {
 	var b strings.Builder
 	for _, o := range r.Store.All("Event") {
 		fmt.Fprintln(&b, o.(*corev1.Event).Message)
@@ -307,36 +307,36 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 		r := newShop(t)
 		arn, vpc := createCrossAccountTargetGroup(t, r)
 		r.Emulator.Calls().Reset()
-		r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+role, "assumeRoleExternalId: "+word))
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+roleARN, "assumeRoleExternalId: "+externalID))
 		r.settleOrFail(time.Minute)
-		expect(t, "targets", "10.0.132.10 10.0.148.10", registered(t, r, otherAccount, arn))
+		expectEqual(t, "targets", "10.0.132.10 10.0.148.10", activeTargets(t, r, otherAccount, arn))
 		assumed := func() int { return r.Emulator.Calls().Counts()["sts:AssumeRole"] }
 		if n := assumed(); n != 1 {
 			t.Errorf("the role was assumed %d times: %v", n, r.Emulator.Calls().Counts())
 		}
 		time.Sleep(time.Hour - 2*time.Minute)
-		r.Apply(pods("web", podAddresses[0]))
+		r.Apply(readyPods("web", podAddresses[0]))
 		r.settleOrFail(10 * time.Second)
 		if n := assumed(); n != 1 {
 			t.Errorf("the role was assumed %d times within an hour", n)
 		}
 		time.Sleep(2 * time.Minute)
-		r.Apply(pods("web", podAddresses[1]))
+		r.Apply(readyPods("web", podAddresses[1]))
 		r.settleOrFail(10 * time.Second)
 		if n := assumed(); n != 2 {
 			t.Errorf("the role was assumed %d times in more than an hour", n)
 		}
-		expect(t, "targets after changes", "10.0.148.10", registered(t, r, otherAccount, arn))
+		expectEqual(t, "targets after changes", "10.0.148.10", activeTargets(t, r, otherAccount, arn))
 		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
 			t.Fatal(err)
 		}
 		r.settleOrFail(time.Minute)
-		expect(t, "targets after deletion", "", registered(t, r, otherAccount, arn))
+		expectEqual(t, "targets after deletion", "", activeTargets(t, r, otherAccount, arn))
 		if left := r.Store.All(cluster.KindBinding); len(left) > 0 {
 			t.Error("the binding is left")
 		}
-		if strings.Contains(reported(r), word) {
-			t.Errorf("the external id was shown:\n%s", reported(r))
+		if strings.Contains(reportedTexts(r), externalID) {
+			t.Errorf("the external id was shown:\n%s", reportedTexts(r))
 		}
 	})
 }
@@ -344,17 +344,17 @@ func TestTargetGroupOfAnotherAccountUsesItsRole(t *testing.T) {
 func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ role, word string }{
-		"wrong external id": {role, "guess-work"},
-		"bad external id":   {role, "#" + strings.Repeat("guess-work", 130)},
+		"wrong external id": {roleARN, "guess-work"},
+		"bad external id":   {roleARN, "#" + strings.Repeat("guess-work", 130)},
 		"not a role":        {"arn:aws:iam::1:role/x", "guess-work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				arn, vpc := createCrossAccountTargetGroup(t, r)
-				r.Apply(shop, pods("web", podAddresses[0]), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+c.role, `assumeRoleExternalId: "`+c.word+`"`))
+				r.Apply(shop, readyPods("web", podAddresses[0]), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+c.role, `assumeRoleExternalId: "`+c.word+`"`))
 				r.settleOrFail(time.Minute)
-				if s := reported(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
+				if s := reportedTexts(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
 					t.Errorf("reported:\n%s", s)
 				}
 				// The binding is not released while the role may still have registered targets.
@@ -365,7 +365,7 @@ func TestUnusableRoleIsReportedWithoutExternalID(t *testing.T) {
 				if len(r.Store.All(cluster.KindBinding)) != 1 {
 					t.Error("the binding was let go")
 				}
-				if s := reported(r); strings.Contains(s, "guess-work") {
+				if s := reportedTexts(r); strings.Contains(s, "guess-work") {
 					t.Errorf("reported:\n%s", s)
 				}
 			})

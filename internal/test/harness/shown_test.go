@@ -26,7 +26,7 @@ type planWrites struct {
 }
 
 func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if strings.Contains(string(data), cluster.PlanAnnotation) {
+	if strings.Contains(string(data), cluster.IngressPlanAnnotation) {
 		w.count[obj.GetName()]++
 		if w.err != nil {
 			return w.err
@@ -35,8 +35,8 @@ func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return w.API.Patch(ctx, obj, part, kind, data)
 }
 
-// newShowingShop returns a shop with a load balancer, whose controller writes plan annotations while on is true.
-func newShowingShop(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
+// newShopWithPlanAnnotations returns a shop with a load balancer, whose controller writes plan annotations while on is true.
+func newShopWithPlanAnnotations(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
 	t.Helper()
 	writes := planWrites{count: map[string]int{}, err: err}
 	r := New(t, Options{
@@ -50,14 +50,14 @@ func newShowingShop(t *testing.T, on *bool, err error) (*Harness, map[string]int
 	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
 		t.Fatal(err)
 	}
-	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+	r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 	awaitSettled(t, r)
 	clear(writes.count)
 	return r, writes.count
 }
 
 func orderedMember(n int, order string) string {
-	return strings.Replace(memberOf(n, "arn", map[int]string{1: "/a", 2: "/b"}[n]), "certificate-arn: arn", "group.order: '"+order+"'", 1)
+	return strings.Replace(teamMemberWithHTTPS(n, "arn", map[int]string{1: "/a", 2: "/b"}[n]), "certificate-arn: arn", "group.order: '"+order+"'", 1)
 }
 
 // annotate sets an annotation of an Ingress, as a user would.
@@ -69,16 +69,16 @@ func annotate(r *Harness, name, key, value string) {
 	}
 	ing := obj.DeepCopyObject().(*networkingv1.Ingress)
 	ing.Annotations[key] = value
-	if _, err := r.Store.Update(ing, cluster.Main); err != nil {
+	if _, err := r.Store.Update(ing, cluster.MainPart); err != nil {
 		r.T.Fatal(err)
 	}
 }
 
-// shown returns the plan annotations by Ingress, described as the plans of the stacks that they match.
-func shown(r *Harness) map[string]string {
+// planAnnotations returns the plan annotations by Ingress, described as the plans of the stacks that they match.
+func planAnnotations(r *Harness) map[string]string {
 	out := map[string]string{}
 	for _, o := range r.Store.All(cluster.KindIngress) {
-		text, ok := o.GetAnnotations()[cluster.PlanAnnotation]
+		text, ok := o.GetAnnotations()[cluster.IngressPlanAnnotation]
 		if !ok {
 			continue
 		}
@@ -96,11 +96,11 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
-		r, writes := newShowingShop(t, &on, nil)
+		r, writes := newShopWithPlanAnnotations(t, &on, nil)
 		expect := func(what string, want map[string]string, wantWrites map[string]int) {
 			t.Helper()
 			awaitSettled(t, r)
-			if diff := cmp.Diff(want, shown(r)); diff != "" {
+			if diff := cmp.Diff(want, planAnnotations(r)); diff != "" {
 				t.Errorf("%s (-want +shown):\n%s", what, diff)
 			}
 			if diff := cmp.Diff(wantWrites, writes); diff != "" {
@@ -114,26 +114,26 @@ func TestPlanIsShownOnlyOnFirstMember(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		r.process.listAll()
 		expect("another look", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{})
-		annotate(r, "m1", cluster.PlanAnnotation, "a user writes here")
+		annotate(r, "m1", cluster.IngressPlanAnnotation, "a user writes here")
 		expect("what others write there is not looked at", map[string]string{"web": "the plan of shop/web", "m1": "a user writes here"}, map[string]int{})
 		if n := r.Emulator.Calls().Total(); n > 0 {
 			t.Errorf("%d calls to AWS: %v", n, r.Emulator.Calls().Counts())
 		}
 
-		annotate(r, "m2", prefix+"group.order", "-1")
+		annotate(r, "m2", annotationPrefix+"group.order", "-1")
 		expect("another order", map[string]string{"web": "the plan of shop/web", "m2": "the plan of team"}, map[string]int{"m1": 1, "m2": 1})
 
-		annotate(r, "m2", prefix+"group.name", "other")
+		annotate(r, "m2", annotationPrefix+"group.name", "other")
 		expect("another group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 2}) // removed by one stack, then written by the other
 
-		r.process.save()
+		r.process.saveCheckpoints()
 		on = false
 		r.Start()
 		if failed := r.Settle(50 * time.Second); len(failed) > 0 {
 			t.Fatal(failed)
 		}
 		expect("switched off", map[string]string{}, map[string]int{"m1": 1, "m2": 1, "web": 1})
-		r.process.save()
+		r.process.saveCheckpoints()
 		on = true
 		r.Start()
 		if failed := r.Settle(50 * time.Second); len(failed) > 0 {
@@ -149,7 +149,7 @@ func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
-		r, writes := newShowingShop(t, &on, errors.New("not today"))
+		r, writes := newShopWithPlanAnnotations(t, &on, errors.New("not today"))
 		r.Apply(orderedMember(1, "1"))
 		awaitSettled(t, r)
 		m1, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "m1"})
@@ -159,7 +159,7 @@ func TestFailedPlanAnnotationBlocksNothing(t *testing.T) {
 		if n := writes["m1"]; n == 0 || n > 3 {
 			t.Errorf("it was tried %d times", n)
 		}
-		if got := shown(r); len(got) > 0 {
+		if got := planAnnotations(r); len(got) > 0 {
 			t.Errorf("shown all the same: %v", got)
 		}
 	})
@@ -169,26 +169,26 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
-		r, writes := newShowingShop(t, &on, nil)
+		r, writes := newShopWithPlanAnnotations(t, &on, nil)
 		annotate(r, "web", "example.com/large", strings.Repeat("x", 230<<10))
 		awaitSettled(t, r)
 		if diff := cmp.Diff(map[string]int{}, writes); diff != "" {
 			t.Errorf("what stands there was touched without need: %s", diff)
 		}
-		annotate(r, "web", prefix+"healthcheck-path", "/up")
+		annotate(r, "web", annotationPrefix+"healthcheck-path", "/up")
 		awaitSettled(t, r)
-		if got := shown(r); len(got) > 0 {
+		if got := planAnnotations(r); len(got) > 0 {
 			t.Errorf("an old plan is still shown: %v", got)
 		}
-		reported := len(warnings(r)["web"])
+		reported := len(warningsByObject(r)["web"])
 		r.process.listAll()
 		awaitSettled(t, r)
-		if w := warnings(r)["web"]; len(w) == 0 || len(w) != reported || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.PlanAnnotation+": the plan has ") {
+		if w := warningsByObject(r)["web"]; len(w) == 0 || len(w) != reported || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.IngressPlanAnnotation+": the plan has ") {
 			t.Errorf("events: %q", w)
 		}
 		annotate(r, "web", "example.com/large", "")
 		awaitSettled(t, r)
-		if diff := cmp.Diff(map[string]string{"web": "the plan of shop/web"}, shown(r)); diff != "" {
+		if diff := cmp.Diff(map[string]string{"web": "the plan of shop/web"}, planAnnotations(r)); diff != "" {
 			t.Errorf("it fits again (-want +shown):\n%s", diff)
 		}
 	})
@@ -199,7 +199,7 @@ func TestPlansCostNoCalls(t *testing.T) {
 	t.Parallel()
 	calls := func(on bool) (counts map[string]int) {
 		synctest.Test(t, func(t *testing.T) {
-			r, _ := newShowingShop(t, &on, nil)
+			r, _ := newShopWithPlanAnnotations(t, &on, nil)
 			r.Emulator.Calls().Reset()
 			r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
 			awaitSettled(t, r)

@@ -18,11 +18,11 @@ func TestSlowlyReadListsAreUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3})
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		for i := range 20 {
-			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: more%d\n", i), 1))
+			r.Apply(strings.Replace(webIngress("", "/=web"), "name: web\n", fmt.Sprintf("name: more%d\n", i), 1))
 		}
-		r.during(20 * time.Minute)
+		r.advanceTime(20 * time.Minute)
 		s := r.Emulator.Store()
 		s.Lock()
 		s.Config.PageSize = 2
@@ -30,14 +30,14 @@ func TestSlowlyReadListsAreUsed(t *testing.T) {
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: 50 * time.Second} })
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.during(time.Minute)
-		r.Apply(ingressOf("", "/=web", "/new=web"))
+		r.advanceTime(time.Minute)
+		r.Apply(webIngress("", "/=web", "/new=web"))
 		begun := time.Now()
 		for !hasRule(r.State(), "/new") && time.Since(begun) < 4*time.Hour {
-			r.during(time.Minute)
+			r.advanceTime(time.Minute)
 		}
 		took := time.Since(begun)
-		r.during(4*time.Hour - took)
+		r.advanceTime(4*time.Hour - took)
 		calls := r.Emulator.Calls().Counts()
 		t.Logf("BENCH an edit takes %s where each page takes 50s; %v", took, calls)
 		if n := calls["elasticloadbalancing:DescribeLoadBalancers"]; took > 2*time.Hour || n > 5*11 {
@@ -54,9 +54,9 @@ func TestGatewaysAndServicesAreServedWithSlowAWS(t *testing.T) {
 		docs     []string
 		withdraw func(r *Harness)
 	}{
-		"Gateway":         {httpAuthority.docs(t), withdrawals["ReferenceGrant"]},
-		"network Gateway": {tcpAuthority.docs(t), withdrawals["ReferenceGrant"]},
-		"Service": {docs: []string{pods("web", podAddresses[:3]...), `
+		"Gateway":         {httpScenario.docs(t), withdrawals["ReferenceGrant"]},
+		"network Gateway": {tcpScenario.docs(t), withdrawals["ReferenceGrant"]},
+		"Service": {docs: []string{readyPods("web", podAddresses[:3]...), `
 apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: shop, annotations: {service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip}}
@@ -71,19 +71,19 @@ spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, selector: {ap
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: slow} })
 				until := func(what string, most time.Duration, is func() bool) {
 					t.Helper()
-					for begun := time.Now(); !is(); r.during(5 * time.Second) {
+					for begun := time.Now(); !is(); r.advanceTime(5 * time.Second) {
 						if time.Since(begun) > most {
-							t.Fatalf("not %s after %s: %v, warnings %v", what, most, r.Emulator.Calls().Counts(), warnings(r))
+							t.Fatalf("not %s after %s: %v, warnings %v", what, most, r.Emulator.Calls().Counts(), warningsByObject(r))
 						}
 					}
 				}
 				r.Apply(w.docs...)
-				until("served", 30*slow, func() bool { return len(r.active()) == 3 })
+				until("served", 30*slow, func() bool { return len(r.activeTargetHealth()) == 3 })
 				if w.withdraw == nil {
 					return
 				}
 				w.withdraw(r)
-				until("given up", 10*slow, func() bool { return len(forwardsOn(80, "team.example.com")(r)) == 0 })
+				until("given up", 10*slow, func() bool { return len(targetGroupsForHost(80, "team.example.com")(r)) == 0 })
 			})
 		})
 	}

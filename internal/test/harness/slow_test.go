@@ -15,12 +15,12 @@ import (
 func (r *Harness) waitUntilServed(limit time.Duration) time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < limit {
-		r.during(5 * time.Second)
-		if hasRule(r.State(), "/*") && len(statusNames(r, "web")) > 0 && len(r.active()) == 3 {
+		r.advanceTime(5 * time.Second)
+		if hasRule(r.State(), "/*") && len(statusNames(r, "web")) > 0 && len(r.activeTargetHealth()) == 3 {
 			return time.Since(begun)
 		}
 	}
-	r.T.Fatalf("not served after %s: %v, warnings %v", limit, r.Emulator.Calls().Counts(), warnings(r))
+	r.T.Fatalf("not served after %s: %v, warnings %v", limit, r.Emulator.Calls().Counts(), warningsByObject(r))
 	return limit
 }
 
@@ -33,17 +33,17 @@ func TestIngressIsServedWithSlowAWS(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: slow} })
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 				took := r.waitUntilServed(30 * slow)
 				t.Logf("BENCH served after %s where each of %d calls takes %s", took, r.Emulator.Calls().Total(), slow)
-				r.Apply(ingressOf("", "/=web", "/new=web"))
+				r.Apply(webIngress("", "/=web", "/new=web"))
 				begun := time.Now()
 				for !hasRule(r.State(), "/new") {
-					if r.during(5 * time.Second); time.Since(begun) > 10*slow {
+					if r.advanceTime(5 * time.Second); time.Since(begun) > 10*slow {
 						t.Fatalf("the edit has not taken effect after %s", time.Since(begun))
 					}
 				}
-				if got := silences(r, "web"); len(got) > 1 {
+				if got := unansweredEvents(r, "web"); len(got) > 1 {
 					t.Errorf("AWS that is slow is reported as silent again and again: %q", got)
 				}
 			})
@@ -53,7 +53,7 @@ func TestIngressIsServedWithSlowAWS(t *testing.T) {
 
 // documentedRate returns the rate per second that AWS documents for an operation.
 func documentedRate(service, operation string) float64 {
-	for _, b := range fault.Documented(1).Buckets {
+	for _, b := range fault.DocumentedLimits(1).Buckets {
 		for _, pattern := range b.Operations {
 			if b.Service == service && !b.Shared && !b.UnfilteredOnly && (pattern == "*" || pattern == operation ||
 				strings.HasSuffix(pattern, "*") && strings.HasPrefix(operation, strings.TrimSuffix(pattern, "*"))) {
@@ -72,7 +72,7 @@ func TestIngressIsServedWithOneTenthOfTheRateLimit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := shopWith(t, Options{Workers: 3})
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Throttle: !admits(c), Latency: latency} })
-			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+			r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 			took, calls = r.waitUntilServed(time.Hour), r.Emulator.Calls().Counts()
 		})
 		return took, calls
@@ -96,20 +96,20 @@ func TestHangingServiceDelaysNoOtherStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Workers: 3})
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		r.waitUntilServed(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: fault.Action{Hang: true}})
 		for i := range 12 {
-			doc := ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web")
+			doc := webIngress(ingressAnnotations("wafv2-acl-arn", r.World.WebACL), "/=web")
 			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: hangs%d\n", i), 1))
 		}
 		for n := range 20 {
-			r.during(time.Minute)
+			r.advanceTime(time.Minute)
 			path := fmt.Sprintf("/new%d", n)
-			r.Apply(ingressOf("", "/=web", path+"=web"))
+			r.Apply(webIngress("", "/=web", path+"=web"))
 			begun := time.Now()
 			for !hasRule(r.State(), path) {
-				if r.during(time.Second); time.Since(begun) > 40*time.Second {
+				if r.advanceTime(time.Second); time.Since(begun) > 40*time.Second {
 					t.Fatalf("edit %d has not taken effect after %s", n, time.Since(begun))
 				}
 			}

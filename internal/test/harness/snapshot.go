@@ -50,10 +50,10 @@ func (m *Snapshot) restore(em *emulator.Emulator, objects *cluster.Memory) (Seed
 	return m.World.clone(), objects.Put(m.Objects...)
 }
 
-// begin creates the state before the controller starts.
-func begin(ctx context.Context, em *emulator.Emulator, objects *cluster.Memory, opt Options) (Seeded, error) {
-	if opt.From != nil {
-		return opt.From.restore(em, objects)
+// createInitialState creates the state before the controller starts.
+func createInitialState(ctx context.Context, em *emulator.Emulator, objects *cluster.Memory, opt Options) (Seeded, error) {
+	if opt.InitialState != nil {
+		return opt.InitialState.restore(em, objects)
 	}
 	seed := func() (Seeded, error) { return seedOnce(ctx, em, opt.Emulator, opt.Addresses) }
 	if opt.SharesAWSWith != nil {

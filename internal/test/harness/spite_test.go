@@ -18,7 +18,7 @@ func refusedMember(turn, n int) string {
 	for i := range n {
 		paths = append(paths, fmt.Sprintf("/spite%d=act", i))
 	}
-	doc := ingressOf(annotated("group.name", "team", "group.order", "-1000",
+	doc := webIngress(ingressAnnotations("group.name", "team", "group.order", "-1000",
 		"actions.act", fmt.Sprintf(`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"%d"}}`, 600+turn%400)), paths...)
 	doc = strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
 	return strings.NewReplacer("namespace: shop", "namespace: spite", "name: web\n", "name: spite\n").Replace(doc)
@@ -30,7 +30,7 @@ func TestManyRejectedValuesDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
 		r.Apply(shop, "apiVersion: v1\nkind: Namespace\nmetadata: {name: spite}\n", memberWithStatus("good", "5", "200", "/good"))
 		awaitSettled(t, r)
 		r.Emulator.Calls().Reset()
@@ -45,7 +45,7 @@ func TestManyRejectedValuesDelayNoOtherTenant(t *testing.T) {
 			begun := time.Now()
 			r.Settle(time.Second)
 			if turn%30 == 0 {
-				for answered(r, 80, "shop.example.com", "/good") != status && time.Since(begun) < time.Minute {
+				for answerTo(r, 80, "shop.example.com", "/good") != status && time.Since(begun) < time.Minute {
 					time.Sleep(time.Second)
 					r.Settle(time.Second)
 				}

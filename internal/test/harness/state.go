@@ -19,7 +19,7 @@ func (r *Harness) State() []string {
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, RegionOf(r.Emulator))
-	names := r.names(p)
+	names := r.nameReplacer(p)
 	var out []string
 	line := func(kind string, parts ...any) {
 		text, err := json.Marshal(parts)
@@ -56,12 +56,12 @@ func (r *Harness) State() []string {
 		}
 		var ts []string
 		for _, t := range g.Targets {
-			if !t.Draining() {
+			if !t.IsDraining() {
 				ts = append(ts, fmt.Sprintf("%s:%d", t.ID, t.Port))
 			}
 		}
 		slices.Sort(ts)
-		line("target-group", groupName(g), g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
+		line("target-group", targetGroupPurpose(g), g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
 	}
 	for id, g := range p.SecurityGroups {
 		var rules []string
@@ -79,9 +79,9 @@ func (r *Harness) State() []string {
 	return out
 }
 
-// groupName returns the purpose of a target group. The names of target groups of Services are not used, as they
+// targetGroupPurpose returns the purpose of a target group. The names of target groups of Services are not used, as they
 // depend on earlier health checks.
-func groupName(g *store.TargetGroup) string {
+func targetGroupPurpose(g *store.TargetGroup) string {
 	if of := g.Tags[naming.ResourceTag(model.Service)]; of != "" {
 		return of
 	}
@@ -106,14 +106,14 @@ func deref(n *int32) int32 {
 	return *n
 }
 
-// names returns a replacer of IDs by names. Longer IDs come first, since one may be a prefix of another.
-func (r *Harness) names(p *store.Partition) *strings.Replacer {
+// nameReplacer returns a replacer of IDs by names. Longer IDs come first, since one may be a prefix of another.
+func (r *Harness) nameReplacer(p *store.Partition) *strings.Replacer {
 	of := map[string]string{}
 	for arn, lb := range p.ELB.LoadBalancers {
 		of[arn] = "lb:" + withoutCounter(lb.Name)
 	}
 	for arn, g := range p.ELB.TargetGroups {
-		of[arn] = "tg:" + groupName(g)
+		of[arn] = "tg:" + targetGroupPurpose(g)
 	}
 	for id, g := range p.SecurityGroups {
 		of[id] = "sg:" + g.Name

@@ -22,7 +22,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 			return teamMember("one", "alb", certificate, "/", `[{"HTTP":80},{"HTTPS":443}]`, `alb.ingress.kubernetes.io/ssl-redirect: "443"`,
 				"alb.ingress.kubernetes.io/load-balancer-name: Team", "alb.ingress.kubernetes.io/enable-frontend-nlb: "+front)
 		}
-		r.Apply(shop, pods("web", podAddresses[:3]...), first(`"true"`), teamMember("two", "alb", certificate, "/login", `[{"HTTPS":8443}]`))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), first(`"true"`), teamMember("two", "alb", certificate, "/login", `[{"HTTPS":8443}]`))
 		ports := []networkingv1.IngressPortStatus{{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}, {Port: 8443, Protocol: "TCP"}}
 		check := func(when string, shown int) {
 			t.Helper()

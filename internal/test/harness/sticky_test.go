@@ -24,12 +24,12 @@ func TestStickyTargetGroupIsReplaced(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(", alb.ingress.kubernetes.io/target-group-attributes: '"+attributes+"'", "/=web"))
-				r.during(5 * time.Minute)
-				r.edit("web", func(ing *networkingv1.Ingress) { ing.Annotations["alb.ingress.kubernetes.io/target-type"] = "instance" })
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(", alb.ingress.kubernetes.io/target-group-attributes: '"+attributes+"'", "/=web"))
+				r.advanceTime(5 * time.Minute)
+				r.editIngress("web", func(ing *networkingv1.Ingress) { ing.Annotations["alb.ingress.kubernetes.io/target-type"] = "instance" })
 				waited := false
 				for range 60 {
-					r.during(10 * time.Second)
+					r.advanceTime(10 * time.Second)
 					waited = waited || strings.Count(strings.Join(r.State(), "\n"), "target-group [") > 1
 				}
 				var groups []string

@@ -17,9 +17,9 @@ func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3})
-		r.Apply(fullIngress(r, "/=web"), pods("web", podAddresses[:2]...))
-		r.during(10 * time.Minute)
-		arn := forwardsOn(80, "shop.example.com")(r)[0]
+		r.Apply(fullIngress(r, "/=web"), readyPods("web", podAddresses[:2]...))
+		r.advanceTime(10 * time.Minute)
+		arn := targetGroupsForHost(80, "shop.example.com")(r)[0]
 		r.Emulator.Faults().KeepHistory(time.Minute)
 		var now atomic.Bool // set while the test itself reads targets
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -33,16 +33,16 @@ func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 			if i%2 == 0 {
 				want = podAddresses[:1]
 			}
-			r.Apply(pods("web", want...))
-			r.during(time.Duration(6+i%5*7) * time.Second)
+			r.Apply(readyPods("web", want...))
+			r.advanceTime(time.Duration(6+i%5*7) * time.Second)
 			now.Store(true)
-			got := strings.Split(registered(t, r, Account, arn), " ")
+			got := strings.Split(activeTargets(t, r, Account, arn), " ")
 			now.Store(false)
 			if !slices.Equal(got, want) {
 				t.Errorf("change %d: targets %s, want %s", i, got, want)
 			}
 		}
-		r.during(time.Hour)
+		r.advanceTime(time.Hour)
 		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
 			t.Errorf("drift without a change by others: %q", reported)
 		}

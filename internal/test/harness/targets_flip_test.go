@@ -19,56 +19,56 @@ const flipsPerSecond = 25
 
 // flipper switches Service 0 of a herd between two states.
 type flipper struct {
-	h    *herd
-	all  []int         // its pods
-	turn func(on bool) // switches to one of the two states
-	on   bool
+	h        *podChurn
+	pods     []int         // its pods
+	switchTo func(on bool) // switches to one of the two states
+	on       bool
 }
 
-// flips are ways to switch, by name. Each returns the pods that must be registered in the on state.
-var flips = map[string]func(f *flipper) (on []int){
+// flipModes are ways to switch, by name. Each returns the pods that must be registered in the on state.
+var flipModes = map[string]func(f *flipper) (on []int){
 	"a selector": func(f *flipper) []int {
-		blue, green := f.all[:3], f.all[3:]
-		f.turn = func(on bool) { f.writeEndpointSlice(map[bool][]int{true: green, false: blue}[on], 8080) }
+		blue, green := f.pods[:3], f.pods[3:]
+		f.switchTo = func(on bool) { f.writeEndpointSlice(map[bool][]int{true: green, false: blue}[on], 8080) }
 		return green
 	},
 	"the label of a pod": func(f *flipper) []int {
-		f.turn = func(on bool) { f.writeEndpointSlice(f.all[:map[bool]int{true: 6, false: 5}[on]], 8080) }
-		return f.all
+		f.switchTo = func(on bool) { f.writeEndpointSlice(f.pods[:map[bool]int{true: 6, false: 5}[on]], 8080) }
+		return f.pods
 	},
 	"no pod": func(f *flipper) []int {
-		f.turn = func(on bool) { f.writeEndpointSlice(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080) }
-		return f.all
+		f.switchTo = func(on bool) { f.writeEndpointSlice(f.pods[:map[bool]int{true: 6, false: 0}[on]], 8080) }
+		return f.pods
 	},
 	"ports that were never used": func(f *flipper) []int {
 		port := 10000
-		f.turn = func(on bool) {
+		f.switchTo = func(on bool) {
 			if port++; on {
 				port += 30000
 			} else if port > 30000 {
 				port -= 30000
 			}
-			f.writeEndpointSlice(f.all, port)
+			f.writeEndpointSlice(f.pods, port)
 		}
-		return f.all
+		return f.pods
 	},
 	"readiness": func(f *flipper) []int {
-		f.turn = func(on bool) {
-			f.ready(f.all[0], on)
-			f.writeEndpointSlice(f.all[map[bool]int{true: 0, false: 1}[on]:], 8080)
+		f.switchTo = func(on bool) {
+			f.setReady(f.pods[0], on)
+			f.writeEndpointSlice(f.pods[map[bool]int{true: 0, false: 1}[on]:], 8080)
 		}
-		return f.all
+		return f.pods
 	},
 }
 
 // writeEndpointSlice writes the EndpointSlice with the given pods.
 func (f *flipper) writeEndpointSlice(list []int, port int) {
 	f.h.pods[0] = list
-	f.h.showAt(0, port)
+	f.h.writeEndpointSliceWithPort(0, port)
 }
 
-// ready sets the readiness of a pod.
-func (f *flipper) ready(n int, is bool) {
+// setReady sets the readiness of a pod.
+func (f *flipper) setReady(n int, is bool) {
 	status := map[bool]string{true: "True", false: "False"}[is]
 	f.h.r.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -76,14 +76,14 @@ kind: Pod
 metadata: {name: pod-%[1]d, namespace: shop, uid: pod-%[1]d, labels: {app: web0}}
 spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]}
 status: {podIP: %[2]s, phase: Running, conditions: [{type: Ready, status: "%[3]s"}, {type: ContainersReady, status: "%[3]s"}]}
-`, n, address(n), status))
+`, n, podAddress(n), status))
 }
 
 // flip switches the state repeatedly for a time, and calls each every second.
 func (f *flipper) flip(d time.Duration, each func()) {
 	for i := range int(d.Seconds()) * flipsPerSecond {
 		f.on = !f.on
-		f.turn(f.on)
+		f.switchTo(f.on)
 		time.Sleep(time.Second / flipsPerSecond)
 		if i%flipsPerSecond == 0 {
 			each()
@@ -91,11 +91,11 @@ func (f *flipper) flip(d time.Duration, each func()) {
 	}
 }
 
-// registered returns the pods that are targets.
-func (f *flipper) registered() (out []int) {
-	active := f.h.r.active()
-	for _, n := range f.all {
-		if active[address(n)] != "" {
+// registeredPods returns the pods that are targets.
+func (f *flipper) registeredPods() (out []int) {
+	active := f.h.r.activeTargetHealth()
+	for _, n := range f.pods {
+		if active[podAddress(n)] != "" {
 			out = append(out, n)
 		}
 	}
@@ -103,10 +103,10 @@ func (f *flipper) registered() (out []int) {
 }
 
 func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
-	h := newHerd(t, 2, 6, opt)
-	f = &flipper{h: h, all: slices.Clone(h.pods[0])}
-	on = flips[how](f)
-	f.turn(false)
+	h := newPodChurn(t, 2, 6, opt)
+	f = &flipper{h: h, pods: slices.Clone(h.pods[0])}
+	on = flipModes[how](f)
+	f.switchTo(false)
 	time.Sleep(5 * time.Minute)
 	return f, on
 }
@@ -116,13 +116,13 @@ func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
 func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHerd(t, 2, 6, Options{Workers: 3})
-		f := &flipper{h: h, all: slices.Clone(h.pods[0])}
+		h := newPodChurn(t, 2, 6, Options{Workers: 3})
+		f := &flipper{h: h, pods: slices.Clone(h.pods[0])}
 		turn := func(on bool, d time.Duration) {
-			for _, n := range f.all {
-				f.ready(n, on)
+			for _, n := range f.pods {
+				f.setReady(n, on)
 			}
-			f.writeEndpointSlice(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080)
+			f.writeEndpointSlice(f.pods[:map[bool]int{true: 6, false: 0}[on]], 8080)
 			time.Sleep(d)
 		}
 		turn(true, 5*time.Minute)
@@ -131,12 +131,12 @@ func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 		const turns = 20
 		for i := range turns {
 			turn(false, 2*time.Second)
-			if got := f.registered(); len(got) > 0 {
+			if got := f.registeredPods(); len(got) > 0 {
 				t.Errorf("turn %d: the unready pods %v are targets", i, got)
 			}
 			turn(true, 6*time.Second)
-			if got := f.registered(); !slices.Equal(got, f.all) {
-				t.Errorf("turn %d: 6 s after they are ready the pods %v are targets, want %v", i, got, f.all)
+			if got := f.registeredPods(); !slices.Equal(got, f.pods) {
+				t.Errorf("turn %d: 6 s after they are ready the pods %v are targets, want %v", i, got, f.pods)
 			}
 		}
 		if n := calls.Total(); n > 3*turns {
@@ -149,7 +149,7 @@ func TestFlappingPodsAreRegisteredAgainSoon(t *testing.T) {
 // targets, loses a deleted pod at once, and reaches its last state at the end.
 func TestFlappingTargetsCostFewCalls(t *testing.T) {
 	t.Parallel()
-	for how := range flips {
+	for how := range flipModes {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, on := newFlipper(t, how, Options{Workers: 3})
@@ -158,7 +158,7 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 				var counts []int
 				for range map[bool]int{true: seeds.Amount(4, 10), false: seeds.Amount(2, 3)}[how == "a selector"] {
 					f.flip(time.Minute, func() {
-						if how != "no pod" && len(f.registered()) == 0 {
+						if how != "no pod" && len(f.registeredPods()) == 0 {
 							t.Error("no target is left")
 						}
 					})
@@ -170,19 +170,19 @@ func TestFlappingTargetsCostFewCalls(t *testing.T) {
 					t.Errorf("%d calls in the minutes", counts)
 				}
 				// The pod is deleted while a change of its target is delayed.
-				live := f.registered()
+				live := f.registeredPods()
 				dead := live[len(live)-1]
 				if err := f.h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", dead)}); err != nil {
 					t.Fatal(err)
 				}
 				f.flip(2*time.Second, func() {})
-				if slices.Contains(f.registered(), dead) {
+				if slices.Contains(f.registeredPods(), dead) {
 					t.Error("the target of a pod that is gone stays")
 				}
-				f.turn(true)
+				f.switchTo(true)
 				time.Sleep(31 * time.Second)
 				want := slices.DeleteFunc(slices.Clone(on), func(n int) bool { return n == dead })
-				if got := f.registered(); !slices.Equal(got, want) {
+				if got := f.registeredPods(); !slices.Equal(got, want) {
 					t.Errorf("half a minute after the last change the pods %v are targets, want %v", got, want)
 				}
 			})
@@ -201,21 +201,21 @@ func TestFlappingTargetsDelayNoOtherService(t *testing.T) {
 		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
 			t.Fatal(err)
 		}
-		victim := func(ip string) { h.r.Apply(inNamespace("victim", pods("web", ip))) }
-		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		victim := func(ip string) { h.r.Apply(inNamespace("victim", readyPods("web", ip))) }
+		h.r.Apply(inNamespace("victim", strings.SplitN(shop, "---", 2)[1], webIngress("", "/=web")))
 		victim(own[0])
 		time.Sleep(5 * time.Minute)
 		h.r.Emulator.Calls().Reset()
-		other := &herd{r: h.r, asked: map[string]time.Time{}, left: map[string]time.Time{}}
+		other := &podChurn{r: h.r, addedAt: map[string]time.Time{}, removedAt: map[string]time.Time{}}
 		for i := range own[1:] {
 			f.flip(5*time.Second, func() {})
-			h.replace(1) // a Service of the same namespace
-			other.asked[own[i+1]], other.left[own[i]] = time.Now(), time.Now()
+			h.replacePod(1) // a Service of the same namespace
+			other.addedAt[own[i+1]], other.removedAt[own[i]] = time.Now(), time.Now()
 			victim(own[i+1])
 		}
 		f.flip(5*time.Second, func() {})
-		for of, x := range map[string]*herd{"the same namespace": h, "another tenant": other} {
-			in, out := x.answered(t)
+		for of, x := range map[string]*podChurn{"the same namespace": h, "another tenant": other} {
+			in, out := x.registrationDelays(t)
 			t.Logf("BENCH %d pods of %s replaced while a Service flips: registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v, goal p99 1s",
 				len(in), of, quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
 			if quantile(in, 0.99) > time.Second || quantile(out, 0.99) > time.Second {
@@ -240,15 +240,15 @@ func TestARollingUpdateIsNotSlowedDown(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d pods a second", rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHerd(t, 2, 100, Options{Workers: 3})
+				h := newPodChurn(t, 2, 100, Options{Workers: 3})
 				h.r.Emulator.Calls().Reset()
 				for range 100 {
-					h.replace(0)
+					h.replacePod(0)
 					time.Sleep(time.Second / time.Duration(rate))
 				}
 				time.Sleep(2 * time.Minute)
-				calls := h.r.Emulator.Calls().Mutating()
-				in, out := h.answered(t)
+				calls := h.r.Emulator.Calls().CountMutating()
+				in, out := h.registrationDelays(t)
 				t.Logf("BENCH 100 pods replaced at %d a second: %d calls; registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v",
 					rate, calls, quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
 				if calls > most.calls || quantile(in, 0.99) > most.in || quantile(out, 0.99) > most.out {

@@ -21,9 +21,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// bindingsAlone returns a Service with pods, and bindings to a target group of pods and to one of nodes. The rules of
-// the bindings admit a load balancer by its security group and by the address ranges of the VPC.
-func bindingsAlone(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
+// bindingsWithoutLoadBalancer returns a Service with pods, and bindings to a target group of pods and to one of nodes. The
+// rules of the bindings admit a load balancer by its security group and by the address ranges of the VPC.
+func bindingsWithoutLoadBalancer(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
 	t.Helper()
 	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
 		Name: aws.String("nodes"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumInstance, VpcId: &r.World.VPC,
@@ -50,32 +50,32 @@ func podWithENI(t *testing.T, r *Harness) string {
 	}
 	own := *out.NetworkInterface.PrivateIpAddress
 	eni := `annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"` + *out.NetworkInterface.NetworkInterfaceId + `","privateIp":"` + own + `"}]'}, labels: {app: web}`
-	return strings.Replace(pods("web", own), "labels: {app: web}", eni, 1)
+	return strings.Replace(readyPods("web", own), "labels: {app: web}", eni, 1)
 }
 
-// bindAlone runs a controller with a policy that serves bindings without load balancers, through a change of pods, a
+// runBindingsOnly runs a controller with a policy that serves bindings without load balancers, through a change of pods, a
 // restart and the deletion of the bindings.
-func bindAlone(t *testing.T, policy []byte) *Harness {
+func runBindingsOnly(t *testing.T, policy []byte) *Harness {
 	t.Helper()
 	r := shopWith(t, Options{Policies: [][]byte{policy}, Drift: true})
-	docs, toPods, toNodes := bindingsAlone(t, r)
-	r.Apply(append(docs, shop, pods("web", podAddresses[:3]...))...)
-	r.during(time.Hour)
-	if got := registered(t, r, Account, toPods); strings.Count(got, "10.") != 3 {
+	docs, toPods, toNodes := bindingsWithoutLoadBalancer(t, r)
+	r.Apply(append(docs, shop, readyPods("web", podAddresses[:3]...))...)
+	r.advanceTime(time.Hour)
+	if got := activeTargets(t, r, Account, toPods); strings.Count(got, "10.") != 3 {
 		return r
 	}
-	if got := registered(t, r, Account, toNodes); strings.Count(got, "i-") != 3 {
+	if got := activeTargets(t, r, Account, toNodes); strings.Count(got, "i-") != 3 {
 		return r
 	}
 	r.Apply(podWithENI(t, r))
-	r.during(12 * time.Hour)
+	r.advanceTime(12 * time.Hour)
 	r.Start()
-	r.during(time.Hour)
-	r.drop(cluster.KindBinding, "shop", "shared")
-	r.drop(cluster.KindBinding, "shop", "nodes")
-	r.during(time.Hour)
+	r.advanceTime(time.Hour)
+	r.deleteObject(cluster.KindBinding, "shop", "shared")
+	r.deleteObject(cluster.KindBinding, "shop", "nodes")
+	r.advanceTime(time.Hour)
 	for _, arn := range []string{toPods, toNodes} {
-		if got := registered(t, r, Account, arn); got != "" {
+		if got := activeTargets(t, r, Account, arn); got != "" {
 			t.Errorf("targets are left: %s", got)
 		}
 	}
@@ -87,9 +87,9 @@ func bindAlone(t *testing.T, policy []byte) *Harness {
 func TestTargetsPolicyIsMinimalForBindings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := bindAlone(t, iam.Targets)
+		r := runBindingsOnly(t, iam.TargetsPolicy)
 		if !r.isDeleted(cluster.KindBinding, "shop", "shared") {
-			t.Errorf("not served: %v", warnings(r))
+			t.Errorf("not served: %v", warningsByObject(r))
 		}
 		for denied := range r.Emulator.Denials() {
 			t.Error(denied)
@@ -103,7 +103,7 @@ func TestTargetsPolicyIsMinimalForBindings(t *testing.T) {
 		for u := range r.Emulator.Permissions() {
 			used[u.Action] = true
 		}
-		if d := cmp.Diff(rights.ForTargets(), slices.Sorted(maps.Keys(used))); d != "" {
+		if d := cmp.Diff(rights.TargetActions(), slices.Sorted(maps.Keys(used))); d != "" {
 			t.Errorf("permissions (-in the policy +used):\n%s", d)
 		}
 	})

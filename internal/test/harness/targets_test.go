@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// described returns the active targets of a target group of the harness's account: ID, availability zone and server
-// ID.
-func described(t *testing.T, r *Harness, arn string) string {
+// activeTargetsWithZones returns the active targets of a target group of the harness's account: ID, availability zone and
+// server ID.
+func activeTargetsWithZones(t *testing.T, r *Harness, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
 	if err != nil {
@@ -51,16 +51,16 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Apply(shop, pods("web", "100.64.0.1", "100.64.0.2"), bindingTo(arn))
+				r.Apply(shop, readyPods("web", "100.64.0.1", "100.64.0.2"), bindingTo(arn))
 				r.settleOrFail(time.Minute)
-				expect(t, "targets", c.want, described(t, r, arn))
-				r.Apply(pods("web", "100.64.0.1"))
+				expectEqual(t, "targets", c.want, activeTargetsWithZones(t, r, arn))
+				r.Apply(readyPods("web", "100.64.0.1"))
 				r.settleOrFail(time.Minute)
-				expect(t, "targets after one went", strings.Split(c.want, ",")[0], described(t, r, arn))
+				expectEqual(t, "targets after one went", strings.Split(c.want, ",")[0], activeTargetsWithZones(t, r, arn))
 				r.Start()
 				r.Emulator.Calls().Reset()
 				r.settleOrFail(24 * time.Hour)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
 				}
 			})
@@ -82,35 +82,35 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 		arn := aws.ToString(made.TargetGroups[0].TargetGroupArn)
 		withID := func(id string) string {
 			return strings.NewReplacer("labels: {app: web}", "labels: {app: web}, annotations: {"+targets.QUICAnnotation+": c}",
-				"containers: [{name: c,", "containers: [{name: c, env: [{name: AWS_LBC_QUIC_SERVER_ID, value: "+id+"}],").Replace(pods("web", podAddresses[0]))
+				"containers: [{name: c,", "containers: [{name: c, env: [{name: AWS_LBC_QUIC_SERVER_ID, value: "+id+"}],").Replace(readyPods("web", podAddresses[0]))
 		}
 		binding := bindingTo(arn, "targetGroupProtocol: QUIC")
-		r.Apply(shop, pods("web", podAddresses[0]), binding)
+		r.Apply(shop, readyPods("web", podAddresses[0]), binding)
 		r.settleOrFail(time.Minute)
-		expect(t, "without an id", "", described(t, r, arn))
+		expectEqual(t, "without an id", "", activeTargetsWithZones(t, r, arn))
 		r.Apply(withID("HHF+gAAAFQU="))
 		r.settleOrFail(time.Minute)
-		expect(t, "with an id", "10.0.132.10 us-west-2a 0x1c717e8000001505", described(t, r, arn))
+		expectEqual(t, "with an id", "10.0.132.10 us-west-2a 0x1c717e8000001505", activeTargetsWithZones(t, r, arn))
 		r.Apply(withID("HHF+gAAAFQY="))
 		r.settleOrFail(10 * time.Minute)
-		expect(t, "with another id", "10.0.132.10 us-west-2a 0x1c717e8000001506", described(t, r, arn))
+		expectEqual(t, "with another id", "10.0.132.10 us-west-2a 0x1c717e8000001506", activeTargetsWithZones(t, r, arn))
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.settleOrFail(24 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
 }
 
-// TestReadinessGateOfDeletedBindingOpens checks that a pod that gets the readiness gate of a binding and is created
+// TestPodWithGateOfDeletedBindingBecomesReady checks that a pod that gets the readiness gate of a binding and is created
 // after the deletion of that binding still becomes ready.
-func TestReadinessGateOfDeletedBindingOpens(t *testing.T) {
+func TestPodWithGateOfDeletedBindingBecomesReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		gate := targets.GatePrefix + "shared"
-		late := strings.NewReplacer("spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(pods("web", podAddresses[0]))
+		late := strings.NewReplacer("spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(readyPods("web", podAddresses[0]))
 		shown := func() string {
 			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: "web-0"})
 			if err != nil || obj == nil {
@@ -125,8 +125,8 @@ func TestReadinessGateOfDeletedBindingOpens(t *testing.T) {
 		}
 		r.Apply(shop, late)
 		r.settleOrFail(2 * time.Second)
-		expect(t, "at once, as the binding may be created soon", "", shown())
+		expectEqual(t, "at once, as the binding may be created soon", "", shown())
 		r.settleOrFail(time.Minute)
-		expect(t, "later", "True Target Group Binding is deleted", shown())
+		expectEqual(t, "later", "True Target Group Binding is deleted", shown())
 	})
 }

@@ -12,7 +12,7 @@ import (
 // field and with what happens to its listener.
 func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 	t.Parallel()
-	https := annotated("listen-ports", `[{"HTTPS":443}]`)
+	https := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`)
 	nowhere := func(doc string) string {
 		return strings.Replace(doc, "host: shop.example.com", "host: shop.nowhere.test", 1)
 	}
@@ -21,26 +21,26 @@ func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 		doc   string
 		wants string
 	}{
-		"of a rule": {false, nowhere(ingressOf(https, "/=web")),
+		"of a rule": {false, nowhere(webIngress(https, "/=web")),
 			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; the listener of port 443 is not created; request one in ACM, or set the certificate-arn annotation`},
-		"of spec.tls": {false, strings.Replace(ingressOf(https, "/=web"), "  rules:", "  tls: [{hosts: [a.nowhere.test]}]\n  rules:", 1),
+		"of spec.tls": {false, strings.Replace(webIngress(https, "/=web"), "  rules:", "  tls: [{hosts: [a.nowhere.test]}]\n  rules:", 1),
 			`CertificateNotFound: spec.tls[0].hosts[0]: no issued certificate in ACM covers host "a.nowhere.test"; the listener of port 443 is not created; request one in ACM, or set the certificate-arn annotation`},
-		"of a live listener": {true, nowhere(ingressOf(https, "/=web")),
+		"of a live listener": {true, nowhere(webIngress(https, "/=web")),
 			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; the listener on port 443 keeps the current certificates of this object; request one in ACM, or set the certificate-arn annotation`},
-		"no host at all": {false, strings.Replace(ingressOf(https, "/=web"), "  - host: shop.example.com\n    http:", "  - http:", 1),
+		"no host at all": {false, strings.Replace(webIngress(https, "/=web"), "  - host: shop.example.com\n    http:", "  - http:", 1),
 			`CertificateMissing: certificate-arn: port 443 serves HTTPS, but no certificate is set and no rule has a host for which one could be found; the listener of port 443 is not created; set the certificate-arn annotation, or add a host to the rules`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...))
 				if c.live {
-					r.Apply(ingressOf(https, "/=web"))
+					r.Apply(webIngress(https, "/=web"))
 					awaitSettled(t, r)
 				}
 				r.Apply(c.doc)
 				r.Settle(5 * time.Minute)
-				if got := warnings(r)["web"]; !slices.Contains(got, c.wants) {
+				if got := warningsByObject(r)["web"]; !slices.Contains(got, c.wants) {
 					t.Errorf("want %s\ngot %s", c.wants, strings.Join(got, "\n"))
 				}
 			})
@@ -54,10 +54,10 @@ func TestRepeatedPathIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), ingressOf("", "/a=web", "/a=api"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), webIngress("", "/a=web", "/a=api"))
 		awaitSettled(t, r)
 		want := `RuleUnreachable: spec.rules[0].http.paths[1]: the rule for host "shop.example.com" and path "/a, /a/*" gets no requests; spec.rules[0].http.paths[0] of the same object has the same conditions and comes first; remove one of them, or change its host or path`
-		if got := warnings(r)["web"]; !slices.Equal(got, []string{want}) {
+		if got := warningsByObject(r)["web"]; !slices.Equal(got, []string{want}) {
 			t.Errorf("want %s\ngot %s", want, strings.Join(got, "\n"))
 		}
 	})
@@ -69,12 +69,12 @@ func TestRedirectBeforeSamePathIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		doc := ingressOf(annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
+		doc := webIngress(ingressAnnotations("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
 			"actions.redirect", `{"type":"redirect","redirectConfig":{"protocol":"HTTPS","port":"443","statusCode":"HTTP_301"}}`), "/=redirect", "/=web")
 		doc = strings.Replace(doc, "name: redirect, port: {number: 80}", "name: redirect, port: {name: use-annotation}", 1)
-		r.Apply(shop, pods("web", podAddresses[:3]...), doc)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), doc)
 		awaitSettled(t, r)
-		if got := warnings(r)["web"]; len(got) > 0 {
+		if got := warningsByObject(r)["web"]; len(got) > 0 {
 			t.Errorf("warnings: %v", got)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// parameters are the class "pinned" and its IngressClassParams.
-const parameters = `
+// pinnedClassDocs are the class "pinned" and its IngressClassParams.
+const pinnedClassDocs = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: pinned}
@@ -27,12 +27,12 @@ metadata: {name: pinned}
 spec: %s
 `
 
-// leadingMember returns the first member of IngressGroup "team". It sets the load-balancer-wide settings; the other
+// firstMember returns the first member of IngressGroup "team". It sets the load-balancer-wide settings; the other
 // member sets only its ports.
-func leadingMember(class string, annotations map[string]string) string {
+func firstMember(class string, annotations map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		fmt.Fprintf(&b, ", %s%s: '%s'", prefix, k, annotations[k])
+		fmt.Fprintf(&b, ", %s%s: '%s'", annotationPrefix, k, annotations[k])
 	}
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
@@ -49,10 +49,10 @@ spec:
       paths:
       - {path: /, pathType: ImplementationSpecific, backend: {service: {name: web, port: {number: 80}}}}
       - {path: /act, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}
-`, class, b.String(), prefix)
+`, class, b.String(), annotationPrefix)
 }
 
-const quietMember = `
+const secondMemberTemplate = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -70,17 +70,17 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}
 `
 
-// second returns the other member with further annotations.
-func second(r *Harness, pairs ...string) string {
+// secondMember returns the other member with further annotations.
+func secondMember(r *Harness, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
-		fmt.Fprintf(&b, "\n    %s%s: '%s'", prefix, pairs[i], pairs[i+1])
+		fmt.Fprintf(&b, "\n    %s%s: '%s'", annotationPrefix, pairs[i], pairs[i+1])
 	}
-	return fmt.Sprintf(quietMember, r.World.Certs["example.com"], b.String())
+	return fmt.Sprintf(secondMemberTemplate, r.World.Certs["example.com"], b.String())
 }
 
-// leaderAnnotations are annotations of the first member, each with a valid value and, after a bar, an invalid one.
-var leaderAnnotations = map[string]string{
+// firstMemberAnnotations are annotations of the first member, each with a valid value and, after a bar, an invalid one.
+var firstMemberAnnotations = map[string]string{
 	"group.order":                               "-1|first",
 	"listen-ports":                              `[{"HTTP":80},{"HTTPS":443}]|[{"HTTP":0}]`,
 	"certificate-arn":                           "CERT|",
@@ -128,11 +128,11 @@ var leaderAnnotations = map[string]string{
 	"unhealthy-threshold-count":                 "3|x",
 }
 
-// readableAnnotations returns the annotations with valid values, except the given ones.
-func readableAnnotations(r *Harness, without ...string) map[string]string {
+// validAnnotations returns the annotations with valid values, except the given ones.
+func validAnnotations(r *Harness, without ...string) map[string]string {
 	fill := strings.NewReplacer("CERT", r.World.Certs["example.com"], "PREFIXLIST", r.World.PrefixList)
 	out := map[string]string{}
-	for k, v := range leaderAnnotations {
+	for k, v := range firstMemberAnnotations {
 		if v, _, _ = strings.Cut(v, "|"); !slices.Contains(without, k) {
 			out[k] = fill.Replace(v)
 		}
@@ -147,41 +147,41 @@ func expectUnchanged(t *testing.T, r *Harness, change func()) {
 	r.Emulator.Calls().Reset()
 	change()
 	r.Settle(20 * time.Minute)
-	if n := r.Emulator.Calls().Mutating(); n > 0 {
+	if n := r.Emulator.Calls().CountMutating(); n > 0 {
 		t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 	}
 	if d := cmp.Diff(before, append(r.State(), attachedAddons(r))); d != "" {
 		t.Errorf("the state moved:\n%s", d)
 	}
-	if len(warnings(r)["first"]) == 0 {
+	if len(warningsByObject(r)["first"]) == 0 {
 		t.Errorf("no event says so")
 	}
 }
 
 func TestTypoInOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
-	for _, key := range slices.Sorted(maps.Keys(leaderAnnotations)) {
-		_, bad, _ := strings.Cut(leaderAnnotations[key], "|")
+	for _, key := range slices.Sorted(maps.Keys(firstMemberAnnotations)) {
+		_, bad, _ := strings.Cut(firstMemberAnnotations[key], "|")
 		if bad == "" {
 			continue
 		}
 		t.Run(key, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
-				good := readableAnnotations(r)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
+				good := validAnnotations(r)
 				if key == "manage-backend-security-group-rules" {
 					good["security-groups"] = "extra-sg"
 				}
-				r.Apply(leadingMember("alb", good), second(r))
+				r.Apply(firstMember("alb", good), secondMember(r))
 				if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
-				if w := warnings(r); len(w) > 0 {
+				if w := warningsByObject(r); len(w) > 0 {
 					t.Fatalf("warnings before anything is wrong: %v", w)
 				}
 				good[key] = bad
-				expectUnchanged(t, r, func() { r.Apply(leadingMember("alb", good)) })
+				expectUnchanged(t, r, func() { r.Apply(firstMember("alb", good)) })
 			})
 		})
 	}
@@ -199,26 +199,26 @@ func TestTypoDoesNotDecideConflict(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
-				good := readableAnnotations(r)
-				opposing := strings.Replace(second(r, key, other), `{"HTTPS":443}]`, `{"HTTPS":443},{"HTTPS":8443}]`, 1)
-				r.Apply(leadingMember("alb", good), opposing)
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
+				good := validAnnotations(r)
+				opposing := strings.Replace(secondMember(r, key, other), `{"HTTPS":443}]`, `{"HTTPS":443},{"HTTPS":8443}]`, 1)
+				r.Apply(firstMember("alb", good), opposing)
 				if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
-				if w := warnings(r); len(w) != 1 || len(w["second"]) == 0 {
+				if w := warningsByObject(r); len(w) != 1 || len(w["second"]) == 0 {
 					t.Fatalf("want a warning for the second member, got %v", w)
 				}
-				_, bad, _ := strings.Cut(leaderAnnotations[key], "|")
+				_, bad, _ := strings.Cut(firstMemberAnnotations[key], "|")
 				good[key] = bad
-				expectUnchanged(t, r, func() { r.Apply(leadingMember("alb", good)) })
+				expectUnchanged(t, r, func() { r.Apply(firstMember("alb", good)) })
 			})
 		})
 	}
 }
 
-// pinned has all load-balancer-wide settings of a class.
-const pinned = `{scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [10.0.0.0/8], sslRedirectPort: "443",
+// pinnedSettings has all load-balancer-wide settings of a class.
+const pinnedSettings = `{scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [10.0.0.0/8], sslRedirectPort: "443",
   sslPolicy: ELBSecurityPolicy-TLS13-1-2-2021-06, tags: [{key: Class, value: pinned}], wafv2AclName: rig, targetType: ip,
   minimumLoadBalancerCapacity: {capacityUnits: 200}, loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}],
   listeners: [{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}]}`
@@ -229,12 +229,12 @@ func TestMissingClassOfOneMemberChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, fmt.Sprintf(parameters, pinned), pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+		r.Apply(shop, fmt.Sprintf(pinnedClassDocs, pinnedSettings), readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
 		own := map[string]string{}
 		for _, k := range []string{"listen-ports", "certificate-arn", "actions.act"} {
-			own[k] = readableAnnotations(r)[k]
+			own[k] = validAnnotations(r)[k]
 		}
-		r.Apply(leadingMember("pinned", own), second(r))
+		r.Apply(firstMember("pinned", own), secondMember(r))
 		if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
 		}

@@ -113,18 +113,18 @@ func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 					return teamMember("a", c.class, certificate, "/a", ports, c.annotations...)
 				}
 				other := func(path string) string { return teamMember("b", "alb", certificate, path, c.others) }
-				r.Apply(shop, strictClass, pods("web", podAddresses[:3]...), member(both), other("/b"))
+				r.Apply(shop, strictClass, readyPods("web", podAddresses[:3]...), member(both), other("/b"))
 				if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}
-				if w := warnings(r); len(w) > 0 {
+				if w := warningsByObject(r); len(w) > 0 {
 					t.Fatalf("warnings before anything is wrong: %v", w)
 				}
 				before := r.State()
 				r.Emulator.Calls().Reset()
 				c.spoil(t, r, member)
 				r.Settle(20 * time.Minute)
-				if n := r.Emulator.Calls().Mutating(); n > 0 {
+				if n := r.Emulator.Calls().CountMutating(); n > 0 {
 					t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 				}
 				state := r.State()
@@ -138,7 +138,7 @@ func TestSettingsOfUnreadableMemberStay(t *testing.T) {
 						t.Errorf("come: %s", l)
 					}
 				}
-				if w := warnings(r); len(w) != 1 || len(w["a"]) == 0 {
+				if w := warningsByObject(r); len(w) != 1 || len(w["a"]) == 0 {
 					t.Errorf("want warnings on a alone, got %v", w)
 				}
 				r.Apply(other("/c"))

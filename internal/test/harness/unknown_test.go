@@ -21,14 +21,14 @@ func TestMissingSecurityGroupRemovesNothing(t *testing.T) {
 				r := newShop(t)
 				first := ""
 				if given {
-					first = annotated("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true")
+					first = ingressAnnotations("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true")
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(first, "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress(first, "/=web"))
 				awaitSettled(t, r)
 				before := stateOfKinds(r, "load-balancer", "security-group")
-				r.Apply(ingressOf(annotated("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=60"), "/=web"))
+				r.Apply(webIngress(ingressAnnotations("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=60"), "/=web"))
 				r.Settle(20 * time.Minute)
-				if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "no-such") {
+				if w := warningsByObject(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "no-such") {
 					t.Errorf("warnings: %v", w)
 				}
 				if d := cmp.Diff(before, stateOfKinds(r, "load-balancer", "security-group")); d != "" {

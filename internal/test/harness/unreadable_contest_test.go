@@ -26,30 +26,30 @@ func listsSecurityGroupsByName(input any) bool {
 // value, a newcomer that asks for another value does not get it.
 func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 	t.Parallel()
-	cases := map[string]unreadable{
+	cases := map[string]optionalRead{
 		"web ACL": {
 			service: "wafv2", operation: "ListWebACLs",
-			before: map[string]string{"wafv2-acl-name": "rig"}, after: map[string]string{"wafv2-acl-arn": "none"},
+			annotationsBefore: map[string]string{"wafv2-acl-name": "rig"}, annotationsAfter: map[string]string{"wafv2-acl-arn": "none"},
 		},
 		"trust store": {
 			service: "elasticloadbalancing", operation: "DescribeTrustStores",
-			before: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
-			after:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"off"}]`},
+			annotationsBefore: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
+			annotationsAfter:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"off"}]`},
 		},
 		"security groups": {
-			service: "ec2", operation: "DescribeSecurityGroups", when: listsSecurityGroupsByName,
-			before: map[string]string{"security-groups": "guard"}, after: map[string]string{"security-groups": "EXTRA"},
+			service: "ec2", operation: "DescribeSecurityGroups", matchesCall: listsSecurityGroupsByName,
+			annotationsBefore: map[string]string{"security-groups": "guard"}, annotationsAfter: map[string]string{"security-groups": "EXTRA"},
 		},
 		"attributes": {
 			service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
-			before: map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=90"},
-			after:  map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=10"},
+			annotationsBefore: map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=90"},
+			annotationsAfter:  map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=10"},
 		},
 	}
 	for name, u := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				u.moves = []string{"rule"} // the rules of the newcomer come first
+				u.independentKinds = []string{"rule"} // the rules of the newcomer come first
 				r := newShop(t)
 				r.prepareFor(u)
 				_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
@@ -58,20 +58,20 @@ func TestNewcomerTakesNothingWhileReadFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.ingressPair("first", "/", u.before))
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), r.ingressPair("first", "/", u.annotationsBefore))
 				awaitSettled(t, r)
-				before := r.shown(u)
+				before := r.comparableState(u)
 				r.Start()
 				r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
-				newcomer := strings.Replace(r.ingressPair("second", "/new", u.after), "group.name: team", "group.name: team, "+prefix+"group.order: '-1000'", 1)
+				newcomer := strings.Replace(r.ingressPair("second", "/new", u.annotationsAfter), "group.name: team", "group.name: team, "+annotationPrefix+"group.order: '-1000'", 1)
 				r.Apply(newcomer)
 				r.Settle(time.Hour)
-				if !secondServes(r, "/new") {
-					t.Errorf("the newcomer is not served: %v", warnings(r))
+				if !isSecondMemberServed(r, "/new") {
+					t.Errorf("the newcomer is not served: %v", warningsByObject(r))
 				}
 				same := func(when string) {
 					var moved []string
-					for _, l := range strings.Split(difference(before, r.shown(u)), "\n") {
+					for _, l := range strings.Split(difference(before, r.comparableState(u)), "\n") {
 						if !strings.Contains(l, "k8s-shop-api") && l != "" {
 							moved = append(moved, l)
 						}
@@ -95,7 +95,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
 		awaitSettled(t, r)
 		r.Start()
 		r.Emulator.Faults().Add(fault.Rule{Service: "ec2", Operation: "DescribeSecurityGroups", Action: fault.Action{Deny: true}})
@@ -105,7 +105,7 @@ func TestDeletionWaitsForFailedReads(t *testing.T) {
 		}
 		r.Emulator.Calls().Reset()
 		r.Settle(time.Hour)
-		if w := warnings(r)["web"]; !slices.ContainsFunc(w, func(m string) bool {
+		if w := warningsByObject(r)["web"]; !slices.ContainsFunc(w, func(m string) bool {
 			return strings.Contains(m, "the finalizer stays until everything is deleted; add ec2:DescribeSecurityGroups to the controller's IAM policy")
 		}) {
 			t.Errorf("warnings: %q", w)
@@ -135,8 +135,8 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 		const n = 5
 		r := New(t, Options{Workers: 1})
 		applyManyIngresses(t, r, n)
-		attributes := annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
-		r.Apply(strings.Replace(ingressOf(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
+		attributes := ingressAnnotations("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
+		r.Apply(strings.Replace(webIngress(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
 		time.Sleep(5 * time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{Hang: true}})
 		time.Sleep(20 * time.Minute) // until the facts have expired
@@ -145,7 +145,7 @@ func TestHangingReadDelaysOthersOnlyUntilItsDeadline(t *testing.T) {
 			if i == 0 {
 				a = attributes
 			}
-			doc := ingressOf(a, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/new=api%d", i))
+			doc := webIngress(a, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/new=api%d", i))
 			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
 		}
 		time.Sleep(35 * time.Second) // the deadline of a read is 30 s

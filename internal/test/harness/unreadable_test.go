@@ -21,25 +21,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// unreadable is a read that is not required to serve a load balancer.
-type unreadable struct {
+// optionalRead is a read that is not required to serve a load balancer.
+type optionalRead struct {
 	service, operation string
-	// when restricts it to some calls, if the same operation is also used for required reads.
-	when func(input any) bool
-	// before and after are annotations of the member that needs the fact; "" removes an annotation.
-	before, after map[string]string
-	// moves are kinds of resources that do not depend on the fact.
-	moves []string
-	// host, if not empty, is a host that the member adds.
-	host string
-	// certificates makes the controller request certificates.
-	certificates bool
+	// matchesCall restricts it to some calls, if the same operation is also used for required reads.
+	matchesCall func(input any) bool
+	// annotationsBefore and annotationsAfter are annotations of the member that needs the fact; "" removes an annotation.
+	annotationsBefore, annotationsAfter map[string]string
+	// independentKinds are kinds of resources that do not depend on the fact.
+	independentKinds []string
+	// addedHost, if not empty, is a host that the member adds.
+	addedHost string
+	// requestsCertificates makes the controller request certificates.
+	requestsCertificates bool
 }
 
 // hook applies an action to the calls of the read.
-func (u unreadable) hook(action fault.Action) fault.Hook {
+func (u optionalRead) hook(action fault.Action) fault.Hook {
 	return func(c fault.Call) fault.Action {
-		if c.Service != u.service || c.Operation != u.operation || u.when != nil && !u.when(c.Input) {
+		if c.Service != u.service || c.Operation != u.operation || u.matchesCall != nil && !u.matchesCall(c.Input) {
 			return fault.Action{}
 		}
 		return action
@@ -47,7 +47,7 @@ func (u unreadable) hook(action fault.Action) fault.Hook {
 }
 
 // action returns the IAM action that the finding must name.
-func (u unreadable) action() string {
+func (u optionalRead) action() string {
 	service := u.service
 	if service == "tagging" {
 		service = "tag"
@@ -55,105 +55,105 @@ func (u unreadable) action() string {
 	return service + ":" + u.operation
 }
 
-// unreadables are all optional reads, with annotations that need them. Names such as PUBLIC, EXTRA and ACL are
+// optionalReads are all optional reads, with annotations that need them. Names such as PUBLIC, EXTRA and ACL are
 // replaced by IDs.
-var unreadables = map[string]unreadable{
+var optionalReads = map[string]optionalRead{
 	"attributes of the load balancer": {
 		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
-		before: map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=90"},
-		after:  map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=120"},
+		annotationsBefore: map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=90"},
+		annotationsAfter:  map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=120"},
 	},
 	"attributes of a listener": {
 		service: "elasticloadbalancing", operation: "DescribeListenerAttributes",
-		before: map[string]string{"listener-attributes.HTTPS-443": "routing.http.response.server.enabled=false"},
-		after:  map[string]string{"listener-attributes.HTTPS-443": "routing.http.response.server.enabled=true"},
+		annotationsBefore: map[string]string{"listener-attributes.HTTPS-443": "routing.http.response.server.enabled=false"},
+		annotationsAfter:  map[string]string{"listener-attributes.HTTPS-443": "routing.http.response.server.enabled=true"},
 	},
 	"attributes of a target group": {
 		service: "elasticloadbalancing", operation: "DescribeTargetGroupAttributes",
-		before: map[string]string{"target-group-attributes": "deregistration_delay.timeout_seconds=90"},
-		after:  map[string]string{"target-group-attributes": "deregistration_delay.timeout_seconds=120"},
+		annotationsBefore: map[string]string{"target-group-attributes": "deregistration_delay.timeout_seconds=90"},
+		annotationsAfter:  map[string]string{"target-group-attributes": "deregistration_delay.timeout_seconds=120"},
 	},
 	"capacity": {
 		service: "elasticloadbalancing", operation: "DescribeCapacityReservation",
-		before: map[string]string{"minimum-load-balancer-capacity": "CapacityUnits=200"},
-		after:  map[string]string{"minimum-load-balancer-capacity": "CapacityUnits=300"},
+		annotationsBefore: map[string]string{"minimum-load-balancer-capacity": "CapacityUnits=200"},
+		annotationsAfter:  map[string]string{"minimum-load-balancer-capacity": "CapacityUnits=300"},
 	},
 	"trust stores": {
 		service: "elasticloadbalancing", operation: "DescribeTrustStores",
-		before: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
-		after:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
+		annotationsBefore: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
+		annotationsAfter:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
 	},
 	"trust stores where no client is checked yet": {
 		service: "elasticloadbalancing", operation: "DescribeTrustStores",
-		after: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
+		annotationsAfter: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
 	},
 	"certificates of a listener": {
 		service: "elasticloadbalancing", operation: "DescribeListenerCertificates",
-		after: map[string]string{"certificate-arn": "OTHERCERT"},
+		annotationsAfter: map[string]string{"certificate-arn": "OTHERCERT"},
 	},
 	"tags of listeners and rules": {
-		service: "elasticloadbalancing", operation: "DescribeTags", when: readsListenerOrRuleTags, moves: []string{"load-balancer", "target-group", "security-group"},
-		before: map[string]string{"tags": "Team=blue"},
-		after:  map[string]string{"tags": "Team=red"},
+		service: "elasticloadbalancing", operation: "DescribeTags", matchesCall: readsListenerOrRuleTags, independentKinds: []string{"load-balancer", "target-group", "security-group"},
+		annotationsBefore: map[string]string{"tags": "Team=blue"},
+		annotationsAfter:  map[string]string{"tags": "Team=red"},
 	},
 	"certificates": {
 		service: "acm", operation: "ListCertificates",
-		before: map[string]string{"certificate-arn": ""},
-		after:  map[string]string{"certificate-arn": ""},
-		host:   "first.app.test",
+		annotationsBefore: map[string]string{"certificate-arn": ""},
+		annotationsAfter:  map[string]string{"certificate-arn": ""},
+		addedHost:         "first.app.test",
 	},
 	"own certificates": {
-		service: "acm", operation: "ListTagsForCertificate", certificates: true,
-		before: map[string]string{"certificate-arn": "", "create-acm-cert": "true"},
-		after:  map[string]string{"certificate-arn": "", "create-acm-cert": "true"},
-		host:   "first.app.test",
+		service: "acm", operation: "ListTagsForCertificate", requestsCertificates: true,
+		annotationsBefore: map[string]string{"certificate-arn": "", "create-acm-cert": "true"},
+		annotationsAfter:  map[string]string{"certificate-arn": "", "create-acm-cert": "true"},
+		addedHost:         "first.app.test",
 	},
 	"subnets": {
 		service: "ec2", operation: "DescribeSubnets",
-		before: map[string]string{"subnets": "PUBLIC01"},
-		after:  map[string]string{"subnets": "PUBLIC12"},
+		annotationsBefore: map[string]string{"subnets": "PUBLIC01"},
+		annotationsAfter:  map[string]string{"subnets": "PUBLIC12"},
 	},
 	"availability zones": {
 		service: "ec2", operation: "DescribeAvailabilityZones",
-		before: map[string]string{"subnets": "PUBLIC01"},
-		after:  map[string]string{"subnets": "PUBLIC12"},
+		annotationsBefore: map[string]string{"subnets": "PUBLIC01"},
+		annotationsAfter:  map[string]string{"subnets": "PUBLIC12"},
 	},
 	"security groups by name": {
 		service: "ec2", operation: "DescribeSecurityGroups",
-		before: map[string]string{"security-groups": "NODES"},
-		after:  map[string]string{"security-groups": "EXTRA"},
+		annotationsBefore: map[string]string{"security-groups": "NODES"},
+		annotationsAfter:  map[string]string{"security-groups": "EXTRA"},
 	},
 	"security groups of the controller": {
 		service: "ec2", operation: "DescribeSecurityGroups",
-		before: map[string]string{"inbound-cidrs": "10.0.0.0/8"},
-		after:  map[string]string{"inbound-cidrs": "11.0.0.0/8"},
+		annotationsBefore: map[string]string{"inbound-cidrs": "10.0.0.0/8"},
+		annotationsAfter:  map[string]string{"inbound-cidrs": "11.0.0.0/8"},
 	},
 	"attributes of the frontend NLB": {
 		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
-		before: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=false"},
-		after:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=true"},
+		annotationsBefore: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=false"},
+		annotationsAfter:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=true"},
 	},
 	"subnets of the frontend NLB": {
 		service: "ec2", operation: "DescribeSubnets",
-		before: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC01"},
-		after:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC12"},
+		annotationsBefore: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC01"},
+		annotationsAfter:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC12"},
 	},
 	"web ACLs": {
 		service: "wafv2", operation: "ListWebACLs",
-		after: map[string]string{"wafv2-acl-name": "rig"},
+		annotationsAfter: map[string]string{"wafv2-acl-name": "rig"},
 	},
 	"the web ACL of the load balancer": {
 		service: "wafv2", operation: "GetWebACLForResource",
-		before: map[string]string{"wafv2-acl-arn": "ACL"},
-		after:  map[string]string{"wafv2-acl-arn": "none"},
+		annotationsBefore: map[string]string{"wafv2-acl-arn": "ACL"},
+		annotationsAfter:  map[string]string{"wafv2-acl-arn": "none"},
 	},
 	"the subscription to Shield": {
 		service: "shield", operation: "GetSubscriptionState",
-		after: map[string]string{"shield-advanced-protection": "true"},
+		annotationsAfter: map[string]string{"shield-advanced-protection": "true"},
 	},
 	"the protection by Shield": {
 		service: "shield", operation: "DescribeProtection",
-		after: map[string]string{"shield-advanced-protection": "true"},
+		annotationsAfter: map[string]string{"shield-advanced-protection": "true"},
 	},
 }
 
@@ -178,7 +178,7 @@ func (r *Harness) ingressPair(name, path string, annotations map[string]string, 
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if all[k] != "" {
-			fmt.Fprintf(&b, ", %s%s: '%s'", prefix, k, words.Replace(all[k]))
+			fmt.Fprintf(&b, ", %s%s: '%s'", annotationPrefix, k, words.Replace(all[k]))
 		}
 	}
 	service := map[string]string{"first": "web", "second": "api"}[name]
@@ -191,7 +191,7 @@ metadata:
   annotations: {%sgroup.name: team, %starget-type: ip%s}
 spec:
   ingressClassName: alb
-  rules:`, name, prefix, prefix, b.String())
+  rules:`, name, annotationPrefix, annotationPrefix, b.String())
 	for _, h := range append([]string{name + ".example.com"}, hosts...) {
 		doc += fmt.Sprintf(`
   - host: %s
@@ -206,13 +206,13 @@ func readsListenerOrRuleTags(input any) bool {
 	return ok && slices.ContainsFunc(in.ResourceArns, func(arn string) bool { return strings.Contains(arn, ":listener") })
 }
 
-// shown returns the state with add-ons of load balancers, without the rules of the second member, the kinds in moves,
+// comparableState returns the state with add-ons of load balancers, without the rules of the second member, the kinds in moves,
 // and the new host.
-func (r *Harness) shown(u unreadable) (out []string) {
+func (r *Harness) comparableState(u optionalRead) (out []string) {
 	for _, l := range r.State() {
 		kind, _, _ := strings.Cut(l, " ")
 		switch {
-		case kind == "rule" && strings.Contains(l, "second.example.com"), slices.Contains(u.moves, kind), u.host != "" && strings.Contains(l, u.host):
+		case kind == "rule" && strings.Contains(l, "second.example.com"), slices.Contains(u.independentKinds, kind), u.addedHost != "" && strings.Contains(l, u.addedHost):
 		default:
 			out = append(out, l)
 		}
@@ -238,7 +238,7 @@ func (r *Harness) shown(u unreadable) (out []string) {
 	return out
 }
 
-func secondServes(r *Harness, path string) bool {
+func isSecondMemberServed(r *Harness, path string) bool {
 	n := 0
 	for _, l := range r.State() {
 		if strings.HasPrefix(l, "rule ") && strings.Contains(l, "second.example.com") && strings.Contains(l, `"`+path+`"`) && strings.Contains(l, "tg:k8s-shop-api") {
@@ -254,51 +254,51 @@ func secondServes(r *Harness, path string) bool {
 func TestFailedReadHoldsOnlyDependentSettings(t *testing.T) {
 	t.Parallel()
 	for i, trouble := range slices.Sorted(maps.Keys(readFaults)) {
-		for j, name := range slices.Sorted(maps.Keys(unreadables)) {
+		for j, name := range slices.Sorted(maps.Keys(optionalReads)) {
 			if (i+j)%seeds.Step(2) != 0 {
 				continue
 			}
 			t.Run(trouble+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { checkFailedReadHoldsDependents(t, unreadables[name], trouble) })
+				synctest.Test(t, func(t *testing.T) { checkFailedReadHoldsDependents(t, optionalReads[name], trouble) })
 			})
 		}
 	}
 }
 
-func checkFailedReadHoldsDependents(t *testing.T, u unreadable, trouble string) {
+func checkFailedReadHoldsDependents(t *testing.T, u optionalRead, trouble string) {
 	r := shopWith(t, Options{
-		Ingress: func(o *ingress.Options) { o.ManageCertificates = u.certificates },
+		Ingress: func(o *ingress.Options) { o.ManageCertificates = u.requestsCertificates },
 		Plan: func(o *plan.Options) {
-			o.ManageCertificates, o.SkipManagedCertificates = u.certificates, u.certificates
+			o.ManageCertificates, o.SkipManagedCertificates = u.requestsCertificates, u.requestsCertificates
 		},
-		Cloud: func(c *cloud.Config) { c.ManagedCertificates = u.certificates },
+		Cloud: func(c *cloud.Config) { c.ManagedCertificates = u.requestsCertificates },
 	})
 	r.prepareFor(u)
-	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
-	r.Apply(r.ingressPair("first", "/", u.before), r.ingressPair("second", "/old", nil))
+	r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...))
+	r.Apply(r.ingressPair("first", "/", u.annotationsBefore), r.ingressPair("second", "/old", nil))
 	awaitSettled(t, r)
-	if w := warnings(r); len(w) > 0 {
+	if w := warningsByObject(r); len(w) > 0 {
 		t.Fatalf("warnings before anything is wrong: %v", w)
 	}
-	before := r.shown(u)
+	before := r.comparableState(u)
 
 	r.Start() // without the facts of the previous process
 	r.Emulator.Faults().SetHook(u.hook(readFaults[trouble].action))
 	var hosts []string
-	if u.host != "" {
-		hosts = []string{u.host}
+	if u.addedHost != "" {
+		hosts = []string{u.addedHost}
 	}
-	r.Apply(r.ingressPair("first", "/", u.after, hosts...), r.ingressPair("second", "/new", nil))
+	r.Apply(r.ingressPair("first", "/", u.annotationsAfter, hosts...), r.ingressPair("second", "/new", nil))
 	r.Emulator.Calls().Reset()
 	r.Settle(readFaults[trouble].soon)
-	if !secondServes(r, "/new") {
-		t.Errorf("the second member is not served on its new path: %v", warnings(r))
+	if !isSecondMemberServed(r, "/new") {
+		t.Errorf("the second member is not served on its new path: %v", warningsByObject(r))
 	}
 	r.Settle(time.Hour)
-	if after := r.shown(u); !slices.Equal(before, after) {
+	if after := r.comparableState(u); !slices.Equal(before, after) {
 		t.Errorf("what depends on the fact moved:\n%s", difference(before, after))
 	}
-	w := warnings(r)
+	w := warningsByObject(r)
 	if len(w["second"]) > 0 {
 		t.Errorf("the second member is warned: %q", w["second"])
 	}
@@ -313,7 +313,7 @@ func checkFailedReadHoldsDependents(t *testing.T, u unreadable, trouble string) 
 
 	r.Emulator.Faults().SetHook(nil)
 	awaitSettled(t, r)
-	if after := r.shown(u); slices.Equal(before, after) {
+	if after := r.comparableState(u); slices.Equal(before, after) {
 		t.Error("the change is not made up for")
 	}
 }
@@ -344,11 +344,11 @@ func difference(before, after []string) string {
 }
 
 // prepareFor creates the resources that the annotations of a case name.
-func (r *Harness) prepareFor(u unreadable) {
+func (r *Harness) prepareFor(u optionalRead) {
 	r.T.Helper()
 	client := elb.NewFromConfig(AWSConfig(r.Emulator))
 	for _, name := range []string{"old", "new"} {
-		if !strings.Contains(u.before["mutual-authentication"]+u.after["mutual-authentication"], `"`+name+`"`) {
+		if !strings.Contains(u.annotationsBefore["mutual-authentication"]+u.annotationsAfter["mutual-authentication"], `"`+name+`"`) {
 			continue
 		}
 		_, err := client.CreateTrustStore(r.T.Context(), &elb.CreateTrustStoreInput{
@@ -358,8 +358,8 @@ func (r *Harness) prepareFor(u unreadable) {
 			r.T.Fatal(err)
 		}
 	}
-	if u.certificates {
-		r.zone("example.com", "")
-		r.zone("app.test", "")
+	if u.requestsCertificates {
+		r.createZone("example.com", "")
+		r.createZone("app.test", "")
 	}
 }

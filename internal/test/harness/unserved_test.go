@@ -17,7 +17,7 @@ import (
 // effect, is reported once. Objects that other controllers serve or may serve are not reported.
 func TestIgnoredObjectsAreReported(t *testing.T) {
 	t.Parallel()
-	ingress := strings.Replace(ingressOf("", "/=web"), "  ingressClassName: alb\n", "  ingressClassName: CLASS\n", 1)
+	ingress := strings.Replace(webIngress("", "/=web"), "  ingressClassName: alb\n", "  ingressClassName: CLASS\n", 1)
 	class := func(controller string) string {
 		return "\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: mine}\nspec: {controller: " + controller + "}\n---"
 	}
@@ -66,13 +66,13 @@ func TestIgnoredObjectsAreReported(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3, Classes: func(of *config.Config) { of.Ingress.Class = c.class }})
 				r.Apply(shop)
 				r.Apply(c.docs)
-				r.during(30 * time.Second)
+				r.advanceTime(30 * time.Second)
 				if got := unservedEvents(r); len(got) > 0 {
 					t.Errorf("too soon: %q", got)
 				}
-				r.during(2 * time.Minute)
+				r.advanceTime(2 * time.Minute)
 				r.Apply(c.docs)
-				r.during(10 * time.Minute)
+				r.advanceTime(10 * time.Minute)
 				if got := unservedEvents(r); !slices.EqualFunc(got, c.want, strings.HasPrefix) {
 					t.Errorf("got  %q\nwant %q", got, c.want)
 				}

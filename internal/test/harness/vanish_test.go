@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// before runs a function once, just before the next call of an operation reaches AWS.
-type before struct {
+// callInterceptor runs a function once, just before the next call of an operation reaches AWS.
+type callInterceptor struct {
 	inner http.RoundTripper
 
 	mu        sync.Mutex
@@ -27,20 +27,20 @@ type before struct {
 	do        func()
 }
 
-func (b *before) arm(operation string, do func()) {
+func (b *callInterceptor) interceptNext(operation string, do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.operation, b.do = operation, do
 }
 
-// armed reports whether the call has not been made yet.
-func (b *before) armed() bool {
+// isArmed reports whether the call has not been made yet.
+func (b *callInterceptor) isArmed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.do != nil
 }
 
-func (b *before) RoundTrip(req *http.Request) (*http.Response, error) {
+func (b *callInterceptor) RoundTrip(req *http.Request) (*http.Response, error) {
 	operation := req.Header.Get("X-Amz-Target")
 	if req.Body != nil && operation == "" {
 		body, err := io.ReadAll(req.Body)
@@ -81,8 +81,8 @@ var deletionsBeforeRead = map[string]struct {
 	"listener, before its certificates":       {"DescribeListenerCertificates", func(s externalActor) { s.deleteListener(1) }},
 	"listener, before its attributes":         {"DescribeListenerAttributes", func(s externalActor) { s.deleteListener(0) }},
 	"rule, before tags":                       {"DescribeTags", func(s externalActor) { s.deleteRules(3) }},
-	"target group, as it is described":        {"DescribeTargetGroups", func(s externalActor) { s.deleteGroup("api") }},
-	"target group, before its attributes":     {"DescribeTargetGroupAttributes", func(s externalActor) { s.deleteGroup("api") }},
+	"target group, as it is described":        {"DescribeTargetGroups", func(s externalActor) { s.deleteTargetGroup("api") }},
+	"target group, before its attributes":     {"DescribeTargetGroupAttributes", func(s externalActor) { s.deleteTargetGroup("api") }},
 	"load balancer and security group": {"DescribeListeners", func(s externalActor) {
 		s.deleteLoadBalancer()
 		_, err := s.ec2.DeleteSecurityGroup(s.ctx, &ec2.DeleteSecurityGroupInput{GroupId: s.securityGroup("k8s-shop-web").GroupId})
@@ -105,33 +105,33 @@ func TestResourceDeletedDuringReadIsRecreated(t *testing.T) {
 			}
 			t.Run(name+", "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var b before
+					var b callInterceptor
 					r := driftShop(t, Options{Transport: func(inner http.RoundTripper) http.RoundTripper {
 						b.inner = inner
 						return &b
 					}})
 					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
-					r.during(10 * time.Minute)
+					r.advanceTime(10 * time.Minute)
 					clean := r.fullState()
 					r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api"))
-					r.during(10 * time.Minute)
+					r.advanceTime(10 * time.Minute)
 					if !edited {
 						r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
-						r.during(10 * time.Minute)
+						r.advanceTime(10 * time.Minute)
 					}
-					b.arm(c.operation, func() { c.delete(newExternalActor(t, r)) })
+					b.interceptNext(c.operation, func() { c.delete(newExternalActor(t, r)) })
 					if edited {
 						r.Apply(fullIngress(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					}
 					for range 11 * 60 {
-						if r.during(time.Minute); !b.armed() {
+						if r.advanceTime(time.Minute); !b.isArmed() {
 							break
 						}
 					}
-					if b.armed() {
+					if b.isArmed() {
 						t.Fatalf("%s was not called", c.operation)
 					}
-					r.during(5 * time.Minute)
+					r.advanceTime(5 * time.Minute)
 					if diff := cmp.Diff(clean, r.fullState()); diff != "" {
 						t.Errorf("-want +got:\n%s", diff)
 					}
@@ -150,12 +150,12 @@ func TestAttributesOfDeletedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-		r.during(5 * time.Minute)
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
+		r.advanceTime(5 * time.Minute)
 		s := newExternalActor(t, r)
 		s.deleteLoadBalancer()
-		r.Apply(ingressOf(annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=77"), "/=web"))
-		r.during(time.Minute)
+		r.Apply(webIngress(ingressAnnotations("load-balancer-attributes", "idle_timeout.timeout_seconds=77"), "/=web"))
+		r.advanceTime(time.Minute)
 		lb := s.loadBalancer()
 		if got := strings.ToLower(aws.ToString(lb.DNSName)); ingressStatusHostname(r) != got {
 			t.Errorf("the status shows %q, the load balancer is %q", ingressStatusHostname(r), got)
@@ -187,14 +187,14 @@ func TestContradictoryAnswersAreReported(t *testing.T) {
 			if n := r.Emulator.Calls().Count("DescribeLoadBalancerAttributes"); n < 3 || n > 80 {
 				t.Errorf("%d looks in ten minutes", n)
 			}
-			if n := r.Emulator.Calls().Mutating(); n > 0 {
+			if n := r.Emulator.Calls().CountMutating(); n > 0 {
 				t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
 			}
-			if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "LoadBalancerNotFound") {
+			if w := strings.Join(warningsByObject(r)["web"], "\n"); !strings.Contains(w, "LoadBalancerNotFound") {
 				t.Errorf("warnings: %s", w)
 			}
 			r.Emulator.Faults().ClearRules()
-			r.during(1000 * time.Second)
+			r.advanceTime(1000 * time.Second)
 			if state := strings.Join(r.State(), "\n"); !strings.Contains(state, `"idle_timeout.timeout_seconds":"78"`) {
 				t.Error(state)
 			}

@@ -18,7 +18,7 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Checkpoints: true})
-		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...),
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[2:4]...),
 			teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"), teamIngress("three", "3", "/three=web"), teamIngress("four", "4", "/four=api"))
 		r.settleOrFail(10 * time.Minute)
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action {
@@ -27,13 +27,13 @@ func deleteMembers(t *testing.T, n int) (took time.Duration, more bool) {
 			}
 			return fault.Action{}
 		})
-		drop(t, r, cluster.KindIngress, "one")
-		drop(t, r, cluster.KindIngress, "two")
+		deleteInShop(t, r, cluster.KindIngress, "one")
+		deleteInShop(t, r, cluster.KindIngress, "two")
 		begun := time.Now()
 		for time.Since(begun) < time.Hour && !(r.isDeleted(cluster.KindIngress, "shop", "one") && r.isDeleted(cluster.KindIngress, "shop", "two")) {
 			r.Settle(time.Second)
 			time.Sleep(time.Second)
-			if r.Dead() {
+			if r.IsDead() {
 				more = true
 				r.Start()
 			}
@@ -61,12 +61,12 @@ func TestWaitingDeletionIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
+		r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
 		r.settleOrFail(10 * time.Minute)
 		time.Sleep(time.Minute) // targets that were never healthy do not drain
-		r.Apply(pods("web", podAddresses[0]))
+		r.Apply(readyPods("web", podAddresses[0]))
 		r.Settle(5 * time.Second)
-		drop(t, r, cluster.KindIngress, "one")
+		deleteInShop(t, r, cluster.KindIngress, "one")
 		r.Settle(30 * time.Second)
 		if r.isDeleted(cluster.KindIngress, "shop", "one") {
 			t.Fatal("the Ingress is gone while targets drain")

@@ -17,7 +17,7 @@ func TestSecurityGroupInUseIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+		r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 		r.Settle(10 * time.Minute)
 		tries, held := 0, true
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -35,7 +35,7 @@ func TestSecurityGroupInUseIsReported(t *testing.T) {
 		if tries < 100 || tries > 1000 {
 			t.Errorf("asked %d times in a day", tries)
 		}
-		reported := warnings(r)["web"]
+		reported := warningsByObject(r)["web"]
 		if len(reported) == 0 || len(reported) > 3 || !strings.Contains(reported[0], "has a dependent object") {
 			t.Errorf("reported %q", reported)
 		}

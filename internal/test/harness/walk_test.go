@@ -246,7 +246,7 @@ func newWalk(t *testing.T, seed uint64) (walker, *Harness) {
 }
 
 func walkOptions(seed uint64, planned func(engine.Draft)) Options {
-	o := Options{Checkpoints: seed%2 == 1, Planned: planned}
+	o := Options{Checkpoints: seed%2 == 1, OnPlan: planned}
 	if seed%3 == 2 {
 		o.TaggingLag = 10 * time.Minute
 	}
@@ -271,9 +271,9 @@ func (docs walkDocs) logFailure(t *testing.T, seed uint64, log *[]string) {
 	}
 }
 
-// throughFaults makes steps while calls are throttled, responses are lost, connections break and the controller dies
+// stepWithFaults makes steps while calls are throttled, responses are lost, connections break and the controller dies
 // and is restarted. It logs the steps. No call fails after it returns.
-func (w walker) throughFaults(r *Harness, steps int, log *[]string, step func() string) {
+func (w walker) stepWithFaults(r *Harness, steps int, log *[]string, step func() string) {
 	broken := true
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !broken {
@@ -300,7 +300,7 @@ func (w walker) throughFaults(r *Harness, steps int, log *[]string, step func() 
 			r.Start()
 		}
 		r.Settle([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 2 * time.Minute, time.Hour}[w.IntN(6)])
-		if r.Dead() {
+		if r.IsDead() {
 			*log = append(*log, "killed")
 			time.Sleep(time.Duration(w.IntN(int(20 * time.Second))))
 			r.Start()
@@ -311,11 +311,11 @@ func (w walker) throughFaults(r *Harness, steps int, log *[]string, step func() 
 
 func TestResultDependsOnlyOnLastObjects(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, seeds.Amount(10, 20), walk)
+	seeds.Each(t, seeds.Amount(10, 20), checkWalk)
 }
 
-// walk compares the final state of one random walk with the state of a cluster without history.
-func walk(t *testing.T, seed uint64) {
+// checkWalk compares the final state of one random walk with the state of a cluster without history.
+func checkWalk(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
 	docs := walkDocs{}
@@ -376,8 +376,8 @@ func walk(t *testing.T, seed uint64) {
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.Settle(2 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
-			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warnings(r))
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
+			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warningsByObject(r))
 		}
 		for _, in := range walkIngresses {
 			if _, there := docs[in[0]+"/"+in[1]]; there {
@@ -397,7 +397,7 @@ func walk(t *testing.T, seed uint64) {
 	if diff := cmp.Diff(before, empty); diff != "" {
 		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
 	}
-	replay(t, drafts)
+	checkPlansAreReproducible(t, drafts)
 	var want []string
 	synctest.Test(t, func(t *testing.T) {
 		_, r := newWalk(t, seed)
@@ -412,9 +412,9 @@ func walk(t *testing.T, seed uint64) {
 	}
 }
 
-// replay computes each plan of a history again from its facts and memory, and checks that it is the same. A plan must
-// depend on nothing else, and later runs must not change its inputs.
-func replay(t *testing.T, drafts []engine.Draft) {
+// checkPlansAreReproducible computes each plan of a history again from its facts and memory, and checks that it is the same.
+// A plan must depend on nothing else, and later runs must not change its inputs.
+func checkPlansAreReproducible(t *testing.T, drafts []engine.Draft) {
 	t.Helper()
 	if len(drafts) == 0 {
 		t.Error("no plan is made")

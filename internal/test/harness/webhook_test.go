@@ -24,8 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/testdata"
 )
 
-// question is a request to a webhook in the form of its golden tests.
-type question struct {
+// admissionRequest is a request to a webhook in the form of its golden tests.
+type admissionRequest struct {
 	Path      string                `json:"path"`
 	Operation admissionv1.Operation `json:"operation"`
 	Namespace string                `json:"namespace"`
@@ -33,17 +33,17 @@ type question struct {
 	Old       map[string]any        `json:"old"`
 }
 
-// admission implements the dependencies of the webhooks.
-type admission struct{}
+// webhookDependencies implements the dependencies of the webhooks.
+type webhookDependencies struct{}
 
 // Claim implements webhook.WorkerNumbers.
-func (admission) Claim(context.Context) (uint32, error) { return 1, nil }
+func (webhookDependencies) Claim(context.Context) (uint32, error) { return 1, nil }
 
 // IntN implements webhook.Random.
-func (admission) IntN(int) int { return 0 }
+func (webhookDependencies) IntN(int) int { return 0 }
 
 // AgentConfig implements webhook.AgentConfigs.
-func (admission) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
+func (webhookDependencies) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
 	return &v1beta1.ALBTargetControlConfig{}, nil
 }
 
@@ -51,15 +51,15 @@ func (admission) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControl
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.ServerIDGenerator{Worker: admission{}, Clock: clock.RealClock{}, Random: admission{}},
+		ServerIDs:        &webhook.ServerIDGenerator{Worker: webhookDependencies{}, Clock: clock.RealClock{}, Random: webhookDependencies{}},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
-		AgentConfigs:     admission{},
+		AgentConfigs:     webhookDependencies{},
 		Log:              logr.Discard(), Metrics: webhook.NewMetrics(),
 	}
 }
 
-// ask sends a question to a handler and returns the HTTP status.
-func (q question) ask(t *testing.T, h http.Handler) int {
+// send sends a question to a handler and returns the HTTP status.
+func (q admissionRequest) send(t *testing.T, h http.Handler) int {
 	t.Helper()
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{Operation: q.Operation, Namespace: q.Namespace}}
 	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
@@ -105,12 +105,12 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 					continue
 				}
 				for doc := range strings.SplitSeq(string(f.Data), "\n---\n") {
-					var q question
+					var q admissionRequest
 					if err := yaml.Unmarshal([]byte(doc), &q); err != nil {
 						t.Fatal(err)
 					}
 					asked[q.Path]++
-					if code := q.ask(t, handlers[q.Path]); code != http.StatusOK {
+					if code := q.send(t, handlers[q.Path]); code != http.StatusOK {
 						t.Errorf("%s: HTTP %d", q.Path, code)
 					}
 				}
@@ -135,19 +135,19 @@ func TestBindingIsValidatedWithoutWebhook(t *testing.T) {
 		r := newShop(t)
 		arn := r.World.TargetGroups["external"]
 		complete := bindingTo(arn)
-		r.Apply(shop, pods("web", podAddresses[0]), strings.NewReplacer("targetGroupARN: "+arn, "targetGroupName: external", "  targetType: ip\n", "").Replace(complete))
+		r.Apply(shop, readyPods("web", podAddresses[0]), strings.NewReplacer("targetGroupARN: "+arn, "targetGroupName: external", "  targetType: ip\n", "").Replace(complete))
 		r.settleOrFail(time.Minute)
 		s := bindingsOf(r, "shop")[0].Spec
 		if s.TargetGroupARN != arn || s.TargetType == nil || *s.TargetType != "ip" || s.VpcID != r.World.VPC {
 			t.Errorf("spec %+v", s)
 		}
-		expect(t, "targets", podAddresses[0]+" us-west-2a", described(t, r, arn))
+		expectEqual(t, "targets", podAddresses[0]+" us-west-2a", activeTargetsWithZones(t, r, arn))
 		r.Apply(bindingTo(arn, "ipAddressType: ipv6"))
 		r.settleOrFail(time.Minute)
 		c := bindingsOf(r, "shop")[0].Status.Conditions
 		if len(c) != 1 || !strings.Contains(c[0].Message, string(finding.TargetGroupDiffers)) {
 			t.Errorf("conditions %+v", c)
 		}
-		expect(t, "targets of a wrong address type", podAddresses[0]+" us-west-2a", described(t, r, arn))
+		expectEqual(t, "targets of a wrong address type", podAddresses[0]+" us-west-2a", activeTargetsWithZones(t, r, arn))
 	})
 }

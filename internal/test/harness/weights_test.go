@@ -38,7 +38,7 @@ spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: web, port: 80, 
 `)
 	}
 	forward := func(weight string) string {
-		return strings.ReplaceAll(ingressOf(annotated("actions.x", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"80","weight":`+weight+`},{"serviceName":"api","servicePort":"80","weight":0}]}}`), "/x=x"),
+		return strings.ReplaceAll(webIngress(ingressAnnotations("actions.x", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"80","weight":`+weight+`},{"serviceName":"api","servicePort":"80","weight":0}]}}`), "/x=x"),
 			"{name: x, port: {number: 80}}", "{name: x, port: {name: use-annotation}}")
 	}
 	service := func(key, value string) string {
@@ -62,9 +62,9 @@ spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: web, port: 80, 
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
-				r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[3:5]...), c.docs)
-				r.during(30 * time.Second)
-				got := warnings(r)[c.on]
+				r.Apply(shop, readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[3:5]...), c.docs)
+				r.advanceTime(30 * time.Second)
+				got := warningsByObject(r)[c.on]
 				for _, kind := range cluster.RouteKinds {
 					for _, o := range r.Store.All(kind) {
 						_, entries := cluster.RouteParents(o)

@@ -37,12 +37,12 @@ apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: bad}
 spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: bad}}
----` + strings.NewReplacer("ingressClassName: alb", "ingressClassName: bad", "name: web\n", "name: bad\n").Replace(ingressOf("", "/bad=web"))
+---` + strings.NewReplacer("ingressClassName: alb", "ingressClassName: bad", "name: web\n", "name: bad\n").Replace(webIngress("", "/bad=web"))
 }
 
 // badIngress returns a second Ingress of the shop.
 func badIngress(old, new string, annotations string) string {
-	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(ingressOf(annotations, "/bad=web"))
+	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(webIngress(annotations, "/bad=web"))
 }
 
 // TestFaultsAreFindingsWithoutWebhooks checks that every fault that the webhooks would deny becomes a Warning event
@@ -72,9 +72,9 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				arn := r.World.TargetGroups["external"]
-				r.Apply(shop, pods("web", podAddresses[0]), bindingTo(arn), ingressOf("", "/=web"))
+				r.Apply(shop, readyPods("web", podAddresses[0]), bindingTo(arn), webIngress("", "/=web"))
 				r.Settle(time.Minute)
-				served := func() string { return described(t, r, arn) + ", / answers " + r.answer("/") }
+				served := func() string { return activeTargetsWithZones(t, r, arn) + ", / answers " + r.servicesOfPath("/") }
 				want := served()
 				time.Sleep(time.Minute) // so that the valid binding is older
 				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", createTargetGroup(t, r)).Replace(c.doc))
@@ -82,7 +82,7 @@ func TestFaultsAreFindingsWithoutWebhooks(t *testing.T) {
 				if reported := warningsOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {
 					t.Errorf("said: %q", reported)
 				}
-				expect(t, "what is served", want, served())
+				expectEqual(t, "what is served", want, served())
 			})
 		})
 	}

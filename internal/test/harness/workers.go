@@ -20,23 +20,23 @@ import (
 func (p *process) startWorkers(workers int) (stop func()) {
 	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics())
 	src := storeEvents{p.harness.Store}
-	stacks := controller.StackLine(p.line, p.k8s, metrics, p.harness.opt.Log)
+	stacks := controller.StackLine(p.engineConfig, p.k8s, metrics, p.harness.opt.Log)
 	stacks.Workers = workers
-	fill, reconciler := controller.BindingLine(p.fill, p.k8s, metrics, p.harness.opt.Log)
+	fill, reconciler := controller.BindingLine(p.bindingConfig, p.k8s, metrics, p.harness.opt.Log)
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	ctx, stopping := context.WithCancel(p.ctx)
 	var running sync.WaitGroup
-	p.end = func() {
+	p.stopWorkers = func() {
 		stopping()
 		running.Wait()
 	}
-	if v, ok := p.line.Cloud.(controller.DriftReader); ok && p.harness.opt.Drift {
+	if v, ok := p.engineConfig.Cloud.(controller.DriftReader); ok && p.harness.opt.Drift {
 		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(ctx) })
 	}
 	if p.checkpoints != nil {
 		stacks.Preparer = p
-		stacks.Running = &atomic.Int32{}
-		p.checkpoints.Running = stacks.Running
+		stacks.ActiveRuns = &atomic.Int32{}
+		p.checkpoints.ActiveRuns = stacks.ActiveRuns
 		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
 			running.Go(func() {
 				if err := start(ctx); err != nil {
@@ -47,12 +47,12 @@ func (p *process) startWorkers(workers int) (stop func()) {
 	}
 	running.Go(func() { _ = controller.RepeatEvents(ctx, p.k8s.RepeatEvents) }) // RepeatEvents returns no error
 	running.Go(func() {                                                         // the controller does this after its start
-		timer := time.NewTimer(durations.Settle)
+		timer := time.NewTimer(durations.SettleWindow)
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-			_ = bindings.New(p.fill).SyncRules(ctx) // errors are not relevant here
+			_ = bindings.New(p.bindingConfig).SyncRules(ctx) // errors are not relevant here
 		}
 	})
 	running.Go(func() {
@@ -73,14 +73,14 @@ func (p *process) startWorkers(workers int) (stop func()) {
 	})
 	return func() {
 		p.kill()
-		p.end()
+		p.stopWorkers()
 	}
 }
 
 // Prepare implements queue.Preparer.
 func (p *process) Prepare(ctx context.Context) []model.StackID {
 	p.checkpoints.Load(ctx)
-	gone := p.memberships.Load(ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
+	gone := p.memberships.Load(ctx, p.harness.possibleMembers(), func(cluster.Ref) bool { return true })
 	return ownership.DepartedStacks(p.k8s.View(), gone)
 }
 
@@ -113,7 +113,7 @@ func (s storeEvents) Watch(ctx context.Context, kinds []cluster.Kind, notify fun
 	for _, k := range kinds {
 		for _, obj := range s.store.All(k) {
 			if obj := storedForm(obj); obj != nil {
-				notify(kube.Event{New: obj, Stale: true})
+				notify(kube.Event{New: obj, Unchanged: true})
 			}
 		}
 	}

@@ -31,16 +31,16 @@ type writeFaults struct {
 	harness *Harness
 	writes  int
 	names   []string
-	// at is the number of the write with the fault, from 1; 0 for none.
-	at    int
-	fault func(f *writeFaults, write func() error) error
-	fired bool
+	// faultAt is the number of the write with the fault, from 1; 0 for none.
+	faultAt  int
+	fault    func(f *writeFaults, write func() error) error
+	hasFired bool
 }
 
 // newFaultyShop is newShop with an API server whose n-th write has a fault.
 func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) error) (*Harness, *writeFaults) {
 	t.Helper()
-	f := &writeFaults{at: n, fault: fault}
+	f := &writeFaults{faultAt: n, fault: fault}
 	r := New(t, Options{API: func(api kube.API) kube.API { return faultyAPI{api, f} }})
 	f.harness = r
 	for i, a := range podAddresses {
@@ -52,13 +52,13 @@ func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) e
 	return r, f
 }
 
-func (f *writeFaults) do(what string, obj cluster.Object, write func() error) error {
+func (f *writeFaults) perform(what string, obj cluster.Object, write func() error) error {
 	f.writes++
 	f.names = append(f.names, fmt.Sprintf("%s %T %s", what, obj, obj.GetName()))
-	if f.writes != f.at {
+	if f.writes != f.faultAt {
 		return write()
 	}
-	f.fired = true
+	f.hasFired = true
 	return f.fault(f, write)
 }
 
@@ -68,19 +68,19 @@ type faultyAPI struct {
 }
 
 func (a faultyAPI) Create(ctx context.Context, obj cluster.Object) error {
-	return a.f.do("create", obj, func() error { return a.API.Create(ctx, obj) })
+	return a.f.perform("create", obj, func() error { return a.API.Create(ctx, obj) })
 }
 
 func (a faultyAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	return a.f.do("patch", obj, func() error { return a.API.Patch(ctx, obj, part, kind, data) })
+	return a.f.perform("patch", obj, func() error { return a.API.Patch(ctx, obj, part, kind, data) })
 }
 
 func (a faultyAPI) Update(ctx context.Context, obj cluster.Object) error {
-	return a.f.do("update", obj, func() error { return a.API.Update(ctx, obj) })
+	return a.f.perform("update", obj, func() error { return a.API.Update(ctx, obj) })
 }
 
 func (a faultyAPI) Delete(ctx context.Context, obj cluster.Object) error {
-	return a.f.do("delete", obj, func() error { return a.API.Delete(ctx, obj) })
+	return a.f.perform("delete", obj, func() error { return a.API.Delete(ctx, obj) })
 }
 
 // The functions below are faults of writeFaults. dieBefore kills the process before the write, dieAfter after it.
@@ -96,8 +96,8 @@ func conflict(*writeFaults, func() error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
 }
 
-// lost performs the write and loses its response.
-func lost(_ *writeFaults, write func() error) error {
+// loseResponse performs the write and loses its response.
+func loseResponse(_ *writeFaults, write func() error) error {
 	if err := write(); err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func clusterState(r *Harness) []string {
 	return out
 }
 
-// exploreWrites runs a lifecycle once for each write to Kubernetes, with the fault at that write.
-func exploreWrites(t *testing.T, live func(t *testing.T, r *Harness) [][]string, fault func(*writeFaults, func() error) error) (recovered []time.Duration) {
+// runWithFaultAtEachWrite runs a lifecycle once for each write to Kubernetes, with the fault at that write.
+func runWithFaultAtEachWrite(t *testing.T, live func(t *testing.T, r *Harness) [][]string, fault func(*writeFaults, func() error) error) (recovered []time.Duration) {
 	t.Helper()
 	var want [][]string
 	limit := 0
@@ -148,13 +148,13 @@ func exploreWrites(t *testing.T, live func(t *testing.T, r *Harness) [][]string,
 		synctest.Test(t, func(t *testing.T) {
 			r, f := newFaultyShop(t, n, fault)
 			got := live(t, r)
-			if !f.fired {
+			if !f.hasFired {
 				t.Errorf("no fault happened at write %d", n)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fault at write %d (%s) ends in another state (-clean +fault):\n%s", n, f.names[min(n, len(f.names))-1], diff)
 			}
-			recovered = append(recovered, r.recovered...)
+			recovered = append(recovered, r.recoveryTimes...)
 		})
 		if t.Failed() {
 			return
@@ -167,7 +167,7 @@ func exploreWrites(t *testing.T, live func(t *testing.T, r *Harness) [][]string,
 // wholeLifecycle returns the lifecycle of an Ingress, with the state of AWS and of the cluster after each act.
 func wholeLifecycle(t *testing.T, r *Harness) [][]string {
 	t.Helper()
-	return lifecycleOf(t, r, func() []string { return append(r.State(), clusterState(r)...) })
+	return lifecycleWithState(t, r, func() []string { return append(r.State(), clusterState(r)...) })
 }
 
 // gatedLifecycle returns the lifecycle of pods with readiness gates, until their Ingress is deleted.
@@ -178,7 +178,7 @@ func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 		r.settleRestarting(10 * time.Minute)
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
-	r.Apply(shop, ingressOf("", "/=web"))
+	r.Apply(shop, webIngress("", "/=web"))
 	act()
 	all := r.Store.All(cluster.KindBinding)
 	if len(all) != 1 {
@@ -187,7 +187,7 @@ func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
 	gated := strings.NewReplacer(
 		"spec: {nodeName", "spec: {readinessGates: [{conditionType: "+targets.GatePrefix+all[0].GetName()+"}], nodeName",
 		`{type: Ready, status: "True"}`, `{type: Ready, status: "False"}`, "{ready: true}", "{ready: false}")
-	r.Apply(gated.Replace(pods("web", podAddresses[:2]...)))
+	r.Apply(gated.Replace(readyPods("web", podAddresses[:2]...)))
 	act()
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 		t.Fatal(err)
@@ -217,22 +217,22 @@ func TestReadinessGatesFollowTargets(t *testing.T) {
 
 func TestKilledBeforeEachWrite(t *testing.T) {
 	t.Parallel()
-	logRecoveryTimes(t, "before each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieBefore), exploreWrites(t, gatedLifecycle, dieBefore)...))
+	logRecoveryTimes(t, "before each write to Kubernetes", append(runWithFaultAtEachWrite(t, wholeLifecycle, dieBefore), runWithFaultAtEachWrite(t, gatedLifecycle, dieBefore)...))
 }
 
 func TestKilledAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	logRecoveryTimes(t, "after each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieAfter), exploreWrites(t, gatedLifecycle, dieAfter)...))
+	logRecoveryTimes(t, "after each write to Kubernetes", append(runWithFaultAtEachWrite(t, wholeLifecycle, dieAfter), runWithFaultAtEachWrite(t, gatedLifecycle, dieAfter)...))
 }
 
 func TestEachWriteFailsWithConflict(t *testing.T) {
 	t.Parallel()
-	exploreWrites(t, wholeLifecycle, conflict)
-	exploreWrites(t, gatedLifecycle, conflict)
+	runWithFaultAtEachWrite(t, wholeLifecycle, conflict)
+	runWithFaultAtEachWrite(t, gatedLifecycle, conflict)
 }
 
 func TestEachResponseOfWriteLost(t *testing.T) {
 	t.Parallel()
-	exploreWrites(t, wholeLifecycle, lost)
-	exploreWrites(t, gatedLifecycle, lost)
+	runWithFaultAtEachWrite(t, wholeLifecycle, loseResponse)
+	runWithFaultAtEachWrite(t, gatedLifecycle, loseResponse)
 }

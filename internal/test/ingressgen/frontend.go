@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// WithFrontendNLB returns the manifests of Group with a frontend NLB, with random settings of its members.
+// WithFrontendNLB returns the manifests of IngressGroup with a frontend NLB, with random settings of its members.
 func WithFrontendNLB(r *rand.Rand, manifests string) string {
 	const before = "    alb.ingress.kubernetes.io/group.name: \"g\"\n"
 	some := func(from map[string][]string, out *strings.Builder) {

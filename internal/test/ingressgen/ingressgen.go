@@ -11,7 +11,7 @@ import (
 
 // Values of the generator. All values are valid; repeated values are chosen more often.
 var (
-	someHosts         = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
+	hostChoices       = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
 	prefixPaths       = []string{"/", "/a", "/a/b", "/b"}
 	exactPaths        = []string{"/", "/a", "/a/b", "/b/c"}
 	otherPaths        = []string{"/*", "/a/*", "/a", "/*.png", "/a?", "/b/*"}
@@ -36,8 +36,8 @@ var (
 		"listener-attributes.HTTP-80": {"routing.http.response.server.enabled=false"},
 		"healthy-threshold-count":     {"5"},
 	}
-	// groupSettings are load-balancer-wide settings.
-	groupSettings = map[string][]string{
+	// ingressGroupSettings are load-balancer-wide settings.
+	ingressGroupSettings = map[string][]string{
 		"scheme": {"internal", "internet-facing"}, "ip-address-type": {"dualstack"}, "ssl-redirect": {"443"}, "inbound-cidrs": {"10.0.0.0/8, 192.0.2.0/24"},
 		"security-group-prefix-lists": {"$PREFIXLIST"}, "security-groups": {"$GROUP"}, "manage-backend-security-group-rules": {"true", "false"},
 		"subnets": {"$SUBNETS"}, "ssl-policy": {"ELBSecurityPolicy-TLS13-1-2-Res-2021-06"}, "shield-advanced-protection": {"true"},
@@ -55,10 +55,10 @@ spec: {controller: ingress.k8s.aws/alb}
 
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
-// Group returns an IngressGroup "g" of one to three Ingresses in the namespaces shop and blog, with the Services web
+// IngressGroup returns an IngressGroup "g" of one to three Ingresses in the namespaces shop and blog, with the Services web
 // and api of each, as YAML. $CERT, $SUBNETS, $GROUP, $WEBACL, $TRUSTSTORE and $PREFIXLIST are placeholders for AWS
 // resources.
-func Group(r *rand.Rand) string {
+func IngressGroup(r *rand.Rand) string {
 	var out strings.Builder
 	out.WriteString(fixedObjects)
 	for i, ns := range []string{"shop", "blog"} {
@@ -67,18 +67,18 @@ func Group(r *rand.Rand) string {
 		}
 	}
 	all := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(groupSettings)) {
+	for _, key := range slices.Sorted(maps.Keys(ingressGroupSettings)) {
 		if r.IntN(5) == 0 {
-			all[key] = pick(r, groupSettings[key])
+			all[key] = pick(r, ingressGroupSettings[key])
 		}
 	}
 	for i := range 1 + r.IntN(3) {
-		out.WriteString("---\n" + ingress(r, i, all))
+		out.WriteString("---\n" + ingressManifest(r, i, all))
 	}
 	return out.String()
 }
 
-func ingress(r *rand.Rand, i int, all map[string]string) string {
+func ingressManifest(r *rand.Rand, i int, all map[string]string) string {
 	notes := map[string]string{"group.name": "g", "certificate-arn": "$CERT"}
 	notes["auth-idp-cognito"] = `{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/us-west-2_abcdefghi","userPoolClientID":"c","userPoolDomain":"d"}`
 	notes["auth-idp-oidc"] = `{"issuer":"https://id.example.com","authorizationEndpoint":"https://id.example.com/a","tokenEndpoint":"https://id.example.com/t","userInfoEndpoint":"https://id.example.com/u","secretName":"login"}`
@@ -116,7 +116,7 @@ func ingress(r *rand.Rand, i int, all map[string]string) string {
 	}
 	out.WriteString("  rules:\n")
 	for range 1 + r.IntN(2) {
-		fmt.Fprintf(&out, "  - host: %q\n    http:\n      paths:\n", pick(r, someHosts))
+		fmt.Fprintf(&out, "  - host: %q\n    http:\n      paths:\n", pick(r, hostChoices))
 		for range 1 + r.IntN(3) {
 			kind, from := "Prefix", prefixPaths
 			switch r.IntN(4) {

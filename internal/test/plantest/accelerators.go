@@ -31,16 +31,16 @@ func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
 // acceleratorSteps simulates steps of accelerators.
 type acceleratorSteps struct{ *simulation }
 
-// apply performs a step of an accelerator as AWS does, and panics if AWS would reject it. It returns false for other
-// steps.
-func (s acceleratorSteps) apply(st plan.Step) bool {
+// applyAcceleratorStep performs a step of an accelerator as AWS does, and panics if AWS would reject it. It returns false
+// for other steps.
+func (s acceleratorSteps) applyAcceleratorStep(st plan.Step) bool {
 	switch do := st.Do.(type) {
 	case plan.RecordAccelerator:
-		s.have.Facts.Recorded = observed.RecordedOwn
+		s.have.Facts.RecordedAccelerator = observed.RecordedOwn
 	case plan.CreateAccelerator:
 		id := st.Address.String()
 		s.have.Accelerators = append(s.have.Accelerators, observed.Accelerator{
-			ARN: id, Name: do.Name, AddressType: do.AddressType, Enabled: true, State: observed.InProgress, Tags: maps.Clone(do.Tags),
+			ARN: id, Name: do.Name, AddressType: do.AddressType, Enabled: true, State: observed.AcceleratorInProgress, Tags: maps.Clone(do.Tags),
 			DNSName: "a1.awsglobalaccelerator.com", Addresses: []observed.AddressSet{{Family: "IPv4", Addresses: []string{"192.0.2.1", "198.51.100.1"}}},
 		})
 		s.known[st.Address] = id
@@ -60,12 +60,12 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 		return true
 	case plan.CreateAcceleratorListener:
 		a := s.acceleratorAt(do.Accelerator)
-		arn := fmt.Sprintf("%s/listener/%s-%d", a.ARN, st.Address.ID, s.count())
-		a.Listeners = append(a.Listeners, observed.AcceleratorListener{ARN: arn, Protocol: do.Settings.Protocol, Ports: do.Settings.Ports, SourceIP: do.Settings.SourceIP})
+		arn := fmt.Sprintf("%s/listener/%s-%d", a.ARN, st.Address.ID, s.resourceCount())
+		a.Listeners = append(a.Listeners, observed.AcceleratorListener{ARN: arn, Protocol: do.Settings.Protocol, Ports: do.Settings.Ports, SourceIP: do.Settings.SourceIPAffinity})
 		s.known[st.Address] = arn
 	case plan.ChangeAcceleratorListener:
 		l := s.acceleratorListener(s.id(do.Listener))
-		l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, do.Settings.Ports, do.Settings.SourceIP
+		l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, do.Settings.Ports, do.Settings.SourceIPAffinity
 	case plan.DeleteAcceleratorListener:
 		if len(s.acceleratorListener(do.ARN).Groups) > 0 {
 			panic("simulate: a step deletes a listener that has endpoint groups")
@@ -77,9 +77,9 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 		if slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.Region == do.Region }) {
 			panic("simulate: a step adds a second endpoint group of a region to a listener")
 		}
-		arn := fmt.Sprintf("%s/endpoint-group/%s-%d", l.ARN, st.Address.ID, s.count())
+		arn := fmt.Sprintf("%s/endpoint-group/%s-%d", l.ARN, st.Address.ID, s.resourceCount())
 		g := observed.EndpointGroup{ARN: arn, Region: do.Region, Dial: float64(do.TrafficDial), Overrides: slices.Clone(do.Overrides)}
-		put(&g, do.Endpoints)
+		putEndpoints(&g, do.Endpoints)
 		l.Groups = append(l.Groups, g)
 		slices.SortFunc(l.Groups, func(a, b observed.EndpointGroup) int { return cmp.Compare(a.Region, b.Region) })
 		s.known[st.Address] = arn
@@ -92,9 +92,9 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 			g.Overrides = slices.Clone(*do.Overrides)
 		}
 	case plan.AddEndpoints:
-		put(s.endpointGroup(s.id(do.Group)), do.Endpoints)
+		putEndpoints(s.endpointGroup(s.id(do.Group)), do.Endpoints)
 	case plan.SetEndpoints:
-		put(s.endpointGroup(s.id(do.Group)), do.Endpoints)
+		putEndpoints(s.endpointGroup(s.id(do.Group)), do.Endpoints)
 	case plan.RemoveEndpoints:
 		g := s.endpointGroup(s.id(do.Group))
 		for _, id := range do.IDs {
@@ -117,7 +117,7 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 		a := &s.have.Accelerators[i]
 		slices.SortFunc(a.Listeners, func(x, y observed.AcceleratorListener) int { return cmp.Compare(x.ARN, y.ARN) })
 		if _, records := st.Do.(plan.RecordAccelerator); !records {
-			a.State = observed.InProgress
+			a.State = observed.AcceleratorInProgress
 		}
 		checkAccelerator(*a)
 	}
@@ -127,11 +127,11 @@ func (s acceleratorSteps) apply(st plan.Step) bool {
 // maxEndpoints is the quota of endpoints in an endpoint group.
 const maxEndpoints = 10
 
-func put(g *observed.EndpointGroup, list []plan.EndpointSettings) {
+func putEndpoints(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 	for _, e := range list {
 		x := observed.Endpoint{ID: e.ID, Weight: e.Weight, Health: "INITIAL"}
-		if e.ClientIP != nil {
-			x.ClientIP = *e.ClientIP
+		if e.PreserveClientIP != nil {
+			x.ClientIP = *e.PreserveClientIP
 		}
 		if old := g.Endpoint(e.ID); old != nil {
 			x.Health = old.Health
@@ -146,8 +146,8 @@ func put(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 	}
 }
 
-// count returns the number of existing and known resources, to make unique IDs.
-func (s acceleratorSteps) count() (n int) {
+// resourceCount returns the number of existing and known resources, to make unique IDs.
+func (s acceleratorSteps) resourceCount() (n int) {
 	for _, a := range s.have.Accelerators {
 		n += len(a.Listeners)
 		for _, l := range a.Listeners {

@@ -15,7 +15,7 @@ func (s *simulation) applyAddOn(st plan.Step) {
 		if s.have.Facts.AddOns == nil {
 			s.have.Facts.AddOns = map[string]observed.AddOn{}
 		}
-		s.have.Facts.AddOns[model.AskAddOn{Of: of, ARN: s.lb(lb).ARN}.Key()] = v
+		s.have.Facts.AddOns[model.AskAddOn{Of: of, ARN: s.loadBalancer(lb).ARN}.Key()] = v
 	}
 	switch do := st.Do.(type) {
 	case plan.SetWebACL:
@@ -37,7 +37,7 @@ func (s *simulation) applyALBTarget(st plan.Step) {
 	all := s.have.Facts.ALBTargets
 	switch do := st.Do.(type) {
 	case plan.RegisterALB:
-		g := s.group(do.Group)
+		g := s.targetGroup(do.Group)
 		if g.Port != do.Port {
 			panic(fmt.Sprintf("simulate: target group %s has port %d, but its target has port %d", g.Name, g.Port, do.Port))
 		}
@@ -48,13 +48,13 @@ func (s *simulation) applyALBTarget(st plan.Step) {
 			all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: do.ARN, Port: do.Port})
 			return
 		}
-		lb := s.lb(do.LoadBalancer)
+		lb := s.loadBalancer(do.LoadBalancer)
 		if !slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return l.Port == do.Port }) {
 			panic(fmt.Sprintf("simulate: no listener on port %d", do.Port))
 		}
 		all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: lb.ARN, Port: do.Port})
 	case plan.DeregisterALB:
-		g := s.group(do.Group)
+		g := s.targetGroup(do.Group)
 		all[g.ARN] = slices.DeleteFunc(slices.Clone(all[g.ARN]), func(t observed.Target) bool { return t.ID == do.ARN && t.Port == do.Port })
 	}
 }

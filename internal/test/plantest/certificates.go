@@ -18,13 +18,13 @@ func (s *simulation) applyCertificate(st plan.Step) {
 		for slices.ContainsFunc(all, func(c observed.OwnCertificate) bool { return c.ARN == arn }) {
 			arn += "'"
 		}
-		c := observed.OwnCertificate{ARN: arn, ResourceID: st.Address.ID, Domains: do.Hosts, Status: observed.Issued, Public: do.CA == ""}
+		c := observed.OwnCertificate{ARN: arn, ResourceID: st.Address.ID, Domains: do.Hosts, Status: observed.CertificateIssued, Public: do.CA == ""}
 		if c.Public {
-			c.Status, c.Records = observed.PendingValidation, Records(do.Hosts)
+			c.Status, c.Records = observed.CertificatePendingValidation, ValidationRecords(do.Hosts)
 		}
 		all = append(all, c)
 	case plan.ImportCertificate:
-		c := observed.OwnCertificate{ARN: do.ARN, ResourceID: st.Address.ID, Status: observed.Issued, Domains: do.Content.Is.Names, Imported: &do.Content.Is}
+		c := observed.OwnCertificate{ARN: do.ARN, ResourceID: st.Address.ID, Status: observed.CertificateIssued, Domains: do.Content.Is.Names, ImportedIdentity: &do.Content.Is}
 		if c.ARN == "" {
 			c.ARN = st.Address.String() + " " + do.Content.Is.Fingerprint
 		}
@@ -48,23 +48,23 @@ func (s *simulation) applyCertificate(st plan.Step) {
 
 // validateRecord marks a record as found by ACM.
 func validateRecord(c *observed.OwnCertificate, do plan.CreateRecord) {
-	if c.Status != observed.PendingValidation {
+	if c.Status != observed.CertificatePendingValidation {
 		return
 	}
 	c.Records = slices.Clone(c.Records)
 	seen := !c.RecordsMissing
 	for i := range c.Records {
 		r := &c.Records[i]
-		r.Seen = r.Seen || r.Name == do.Name && r.Value == do.Value
-		seen = seen && r.Seen
+		r.SeenByACM = r.SeenByACM || r.Name == do.Name && r.Value == do.Value
+		seen = seen && r.SeenByACM
 	}
 	if seen {
-		c.Status, c.Records = observed.Issued, nil
+		c.Status, c.Records = observed.CertificateIssued, nil
 	}
 }
 
-// Records returns the validation records of domains, which do not depend on the certificate.
-func Records(domains []string) (out []observed.DNSRecord) {
+// ValidationRecords returns the validation records of domains, which do not depend on the certificate.
+func ValidationRecords(domains []string) (out []observed.DNSRecord) {
 	for _, d := range domains {
 		d = strings.TrimPrefix(strings.ToLower(d), "*.")
 		out = append(out, observed.DNSRecord{Domain: d, Name: "_name." + d + ".", Value: "_value." + d + "."})

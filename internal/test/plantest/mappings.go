@@ -20,10 +20,10 @@ func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT s
 		at := slices.IndexFunc(lb.Mappings, func(h model.SubnetMapping) bool { return h.Subnet == m.Subnet })
 		if at >= 0 {
 			had := lb.Mappings[at]
-			checkUnchanged(m.Subnet, m.Allocation, had.Allocation)
-			checkUnchanged(m.Subnet, m.PrivateIPv4, had.PrivateIPv4)
+			checkAddressUnchanged(m.Subnet, m.Allocation, had.Allocation)
+			checkAddressUnchanged(m.Subnet, m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
-				checkUnchanged(m.Subnet, m.IPv6, had.IPv6)
+				checkAddressUnchanged(m.Subnet, m.IPv6, had.IPv6)
 			}
 			m.Allocation, m.PrivateIPv4, m.IPv6 = had.Allocation, had.PrivateIPv4, cmp.Or(had.IPv6, m.IPv6)
 			if m.SourceNATPrefix == "" {
@@ -42,8 +42,8 @@ func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT s
 	lb.Mappings = out
 }
 
-// checkUnchanged panics if a step changes an address, which AWS does not allow.
-func checkUnchanged(subnet, want, had string) {
+// checkAddressUnchanged panics if a step changes an address, which AWS does not allow.
+func checkAddressUnchanged(subnet, want, had string) {
 	if want != "" && want != had {
 		panic(fmt.Sprintf("simulate: the address %q of %s cannot become %q", had, subnet, want))
 	}

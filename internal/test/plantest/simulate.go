@@ -18,7 +18,7 @@ import (
 func Simulate(have observed.Stack, known plan.KnownIDs, steps []plan.Step) observed.Stack {
 	s := simulation{have: Clone(have), known: maps.Clone(known)}
 	for _, st := range steps {
-		s.step(st)
+		s.applyStep(st)
 	}
 	return s.have
 }
@@ -31,7 +31,7 @@ type simulation struct {
 // ResolveActions returns actions as AWS returns them, with the ARNs of the target groups.
 func ResolveActions(have observed.Stack, known plan.KnownIDs, actions []model.Action) []model.Action {
 	s := simulation{have: have, known: known}
-	return s.actions(actions)
+	return s.actionsWithARNs(actions)
 }
 
 // Clone returns a copy. Changes by Simulate do not affect the original.
@@ -94,7 +94,7 @@ func (s *simulation) isUsedID(id string) bool {
 		slices.ContainsFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == id })
 }
 
-func (s *simulation) lb(a plan.Address) *observed.LoadBalancer {
+func (s *simulation) loadBalancer(a plan.Address) *observed.LoadBalancer {
 	for i := range s.have.LoadBalancers {
 		if s.have.LoadBalancers[i].ARN == s.id(a) {
 			return &s.have.LoadBalancers[i]
@@ -128,7 +128,7 @@ func (s *simulation) rule(a plan.Address) *observed.Rule {
 	panic("simulate: no rule " + a.String())
 }
 
-func (s *simulation) group(a plan.Address) *observed.TargetGroup {
+func (s *simulation) targetGroup(a plan.Address) *observed.TargetGroup {
 	for i := range s.have.TargetGroups {
 		if s.have.TargetGroups[i].ARN == s.id(a) {
 			return &s.have.TargetGroups[i]
@@ -146,7 +146,7 @@ func (s *simulation) securityGroup(a plan.Address) *observed.SecurityGroup {
 	panic("simulate: no security group " + a.String())
 }
 
-func (s *simulation) actions(as []model.Action) []model.Action {
+func (s *simulation) actionsWithARNs(as []model.Action) []model.Action {
 	return model.WithGroups(as, func(g model.GroupRef) model.GroupRef {
 		switch {
 		case g.ID != "":
@@ -158,7 +158,7 @@ func (s *simulation) actions(as []model.Action) []model.Action {
 	})
 }
 
-func (s *simulation) groupIDs(gs []plan.GroupID) []string {
+func (s *simulation) securityGroupIDs(gs []plan.SecurityGroupRef) []string {
 	var out []string
 	for _, g := range gs {
 		out = append(out, cmp.Or(g.ID, s.id(g.Address)))
@@ -167,15 +167,15 @@ func (s *simulation) groupIDs(gs []plan.GroupID) []string {
 	return out
 }
 
-func (s *simulation) step(st plan.Step) {
-	if (acceleratorSteps{s}).apply(st) {
+func (s *simulation) applyStep(st plan.Step) {
+	if (acceleratorSteps{s}).applyAcceleratorStep(st) {
 		return
 	}
 	switch do := st.Do.(type) {
 	case plan.CreateSecurityGroup:
 		g := observed.SecurityGroup{ID: s.newID(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
 		if st.Address.Kind == plan.BackendGroup {
-			s.have.Facts.BackendGroup = &g
+			s.have.Facts.BackendSecurityGroup = &g
 			return
 		}
 		s.have.SecurityGroups = append(s.have.SecurityGroups, g)
@@ -185,7 +185,7 @@ func (s *simulation) step(st plan.Step) {
 		g.Ingress = slices.DeleteFunc(g.Ingress, func(r model.IngressRule) bool { return slices.Contains(do.Revoke, r) })
 	case plan.DeleteSecurityGroup:
 		if st.Address.Kind == plan.BackendGroup {
-			s.have.Facts.BackendGroup = nil
+			s.have.Facts.BackendSecurityGroup = nil
 			return
 		}
 		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
@@ -195,8 +195,8 @@ func (s *simulation) step(st plan.Step) {
 		}
 		lb := observed.LoadBalancer{
 			ARN: s.newID(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
-			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
-			Addresses: allocationsOf(do.Subnets), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
+			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.securityGroupIDs(do.SecurityGroups),
+			Addresses: allocationIDsOf(do.Subnets), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
 		}
 		if do.Type == model.Network {
@@ -207,32 +207,32 @@ func (s *simulation) step(st plan.Step) {
 		}
 		s.have.LoadBalancers = append(s.have.LoadBalancers, lb)
 	case plan.SetSecurityGroups:
-		lb := s.lb(do.LoadBalancer)
+		lb := s.loadBalancer(do.LoadBalancer)
 		if lb.Type == model.Network.String() && len(lb.SecurityGroups) == 0 {
 			panic("simulate: " + lb.Name + " was created without security groups")
 		}
-		lb.SecurityGroups = s.groupIDs(do.Groups)
+		lb.SecurityGroups = s.securityGroupIDs(do.Groups)
 		lb.PrivateLinkRules = cmp.Or(do.PrivateLinkRules, lb.PrivateLinkRules)
 	case plan.SetSubnets:
-		lb := s.lb(do.LoadBalancer)
-		lb.Subnets, lb.Addresses = subnetsOf(do.Subnets), allocationsOf(do.Subnets)
+		lb := s.loadBalancer(do.LoadBalancer)
+		lb.Subnets, lb.Addresses = subnetsOf(do.Subnets), allocationIDsOf(do.Subnets)
 		lb.AddressType = cmp.Or(do.AddressType, lb.AddressType)
 		if lb.Type == model.Network.String() {
 			setMappings(lb, do.Subnets, do.SourceNAT)
 		}
 	case plan.SetAddressType:
-		s.lb(do.LoadBalancer).AddressType = do.Type
+		s.loadBalancer(do.LoadBalancer).AddressType = do.Type
 	case plan.SetIPAMPool:
-		s.lb(do.LoadBalancer).IPAMPool = do.Pool
+		s.loadBalancer(do.LoadBalancer).IPAMPool = do.Pool
 	case plan.SetCapacity:
-		s.lb(do.LoadBalancer).Capacity = &do.Units
+		s.loadBalancer(do.LoadBalancer).Capacity = &do.Units
 	case plan.DeleteLoadBalancer:
 		s.checkNotTarget(do.ARN, 0)
 		s.have.LoadBalancers = slices.DeleteFunc(s.have.LoadBalancers, func(l observed.LoadBalancer) bool { return l.ARN == do.ARN })
 	case plan.SetAttributes:
-		s.attributes(do)
+		s.applyAttributes(do)
 	case plan.SetTags:
-		s.tags(do)
+		s.applyTags(do)
 	case plan.CreateTargetGroup:
 		w := do.Group
 		if slices.ContainsFunc(s.have.TargetGroups, func(o observed.TargetGroup) bool { return o.Name != "" && o.Name == w.Name }) {
@@ -244,7 +244,7 @@ func (s *simulation) step(st plan.Step) {
 			HealthCheck: w.HealthCheck, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 		})
 	case plan.SetHealthCheck:
-		s.group(do.Group).HealthCheck = do.Check
+		s.targetGroup(do.Group).HealthCheck = do.Check
 	case plan.DeleteTargetGroup:
 		delete(s.have.Facts.ALBTargets, do.ARN)
 		s.have.Facts.TargetGroups = maps.Clone(s.have.Facts.TargetGroups)
@@ -255,11 +255,11 @@ func (s *simulation) step(st plan.Step) {
 		}
 		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })
 	case plan.PutBinding:
-		s.bind(do)
+		s.applyBinding(do)
 	case plan.DeleteBinding:
 		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(h observed.Binding) bool { return h.Namespace == do.Namespace && h.Name == do.Name })
 	default:
-		s.listeners(st)
+		s.applyListenerStep(st)
 		s.checkOneLoadBalancer(st)
 	}
 }
@@ -273,7 +273,7 @@ func (s *simulation) checkOneLoadBalancer(st plan.Step) {
 	for _, lb := range s.have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			for _, r := range append(slices.Clone(l.Rules), observed.Rule{Actions: l.Default}) {
-				for _, arn := range forwardsTo(r.Actions) {
+				for _, arn := range forwardTargetGroups(r.Actions) {
 					if of[arn] != "" && of[arn] != lb.ARN {
 						panic(fmt.Sprintf("simulate: after %s, %s serves %s and %s", st.ID, arn, of[arn], lb.ARN))
 					}
@@ -284,8 +284,8 @@ func (s *simulation) checkOneLoadBalancer(st plan.Step) {
 	}
 }
 
-// forwardsTo returns the ARNs of the target groups to which actions forward.
-func forwardsTo(actions []model.Action) (out []string) {
+// forwardTargetGroups returns the ARNs of the target groups to which actions forward.
+func forwardTargetGroups(actions []model.Action) (out []string) {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
 			for _, g := range f.Groups {
@@ -296,7 +296,7 @@ func forwardsTo(actions []model.Action) (out []string) {
 	return out
 }
 
-func (s *simulation) listeners(st plan.Step) {
+func (s *simulation) applyListenerStep(st plan.Step) {
 	switch do := st.Do.(type) {
 	case plan.SetWebACL, plan.SetClassicACL, plan.Protect, plan.Unprotect:
 		s.applyAddOn(st)
@@ -305,19 +305,19 @@ func (s *simulation) listeners(st plan.Step) {
 	case plan.RequestCertificate, plan.ImportCertificate, plan.DeleteCertificate, plan.CreateRecord, plan.DeleteRecord:
 		s.applyCertificate(st)
 	case plan.CreateListener:
-		lb := s.lb(do.LoadBalancer)
+		lb := s.loadBalancer(do.LoadBalancer)
 		l := observed.Listener{ARN: s.newID(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
 		lb.Listeners = append(lb.Listeners, l)
-		s.settings(&lb.Listeners[len(lb.Listeners)-1], do.Settings)
+		s.applyListenerSettings(&lb.Listeners[len(lb.Listeners)-1], do.Settings)
 		slices.SortFunc(lb.Listeners, func(a, b observed.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	case plan.ModifyListener:
-		s.settings(s.listener(do.Listener), do.Settings)
+		s.applyListenerSettings(s.listener(do.Listener), do.Settings)
 	case plan.AddCertificate:
 		l := s.listener(do.Listener)
 		if l.Certificate == "" {
 			panic(fmt.Sprintf("simulate: port %d is not secure", l.Port))
 		}
-		l.Certificates = sorted(append(l.Certificates, do.ARN))
+		l.Certificates = sortedDistinct(append(l.Certificates, do.ARN))
 	case plan.RemoveCertificate:
 		l := s.listener(do.Listener)
 		l.Certificates = slices.DeleteFunc(l.Certificates, func(a string) bool { return a == do.ARN })
@@ -338,12 +338,12 @@ func (s *simulation) listeners(st plan.Step) {
 		}
 		l.Rules = append(l.Rules, observed.Rule{
 			ARN: s.newID(st.Address), Priority: do.Priority, Conditions: do.Rule.Conditions,
-			Transforms: do.Rule.Transforms, Actions: s.actions(do.Rule.Actions), Tags: maps.Clone(do.Tags),
+			Transforms: do.Rule.Transforms, Actions: s.actionsWithARNs(do.Rule.Actions), Tags: maps.Clone(do.Tags),
 		})
 		sortRules(l)
 	case plan.ModifyRule:
 		r := s.rule(do.Rule)
-		r.Conditions, r.Transforms, r.Actions = do.Conditions, do.Transforms, s.actions(do.Actions)
+		r.Conditions, r.Transforms, r.Actions = do.Conditions, do.Transforms, s.actionsWithARNs(do.Actions)
 	case plan.SetPriorities:
 		for a, p := range do.Priorities {
 			s.rule(a).Priority = p
@@ -363,12 +363,12 @@ func (s *simulation) listeners(st plan.Step) {
 	}
 }
 
-// lastPriority is the highest rule priority that AWS accepts.
-const lastPriority = 50000
+// maxRulePriority is the highest rule priority that AWS accepts.
+const maxRulePriority = 50000
 
 func sortRules(l *observed.Listener) {
 	slices.SortFunc(l.Rules, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
-	if n := len(l.Rules); n > 0 && (l.Rules[0].Priority < 1 || l.Rules[n-1].Priority > lastPriority) {
+	if n := len(l.Rules); n > 0 && (l.Rules[0].Priority < 1 || l.Rules[n-1].Priority > maxRulePriority) {
 		panic(fmt.Sprintf("simulate: a rule of port %d has priority %d or %d", l.Port, l.Rules[0].Priority, l.Rules[n-1].Priority))
 	}
 	for i := 1; i < len(l.Rules); i++ {
@@ -378,53 +378,53 @@ func sortRules(l *observed.Listener) {
 	}
 }
 
-func (s *simulation) settings(l *observed.Listener, set plan.ListenerSettings) {
+func (s *simulation) applyListenerSettings(l *observed.Listener, set plan.ListenerSettings) {
 	if l.Protocol != "" && l.Protocol != set.Protocol {
 		l.Attributes = map[string]string{} // each protocol has other attributes
 	}
 	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
-	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
+	l.MutualAuth, l.Default = set.MutualAuth, s.actionsWithARNs(set.Default)
 	if set.Certificate == "" {
 		l.Certificates, l.ALPN = nil, "" // only TLS listeners have them
 	}
 }
 
-func (s *simulation) attributes(do plan.SetAttributes) {
+func (s *simulation) applyAttributes(do plan.SetAttributes) {
 	var to map[string]string
-	switch do.Of.Kind {
+	switch do.Resource.Kind {
 	case plan.LoadBalancer:
-		to = s.lb(do.Of).Attributes
+		to = s.loadBalancer(do.Resource).Attributes
 	case plan.Listener:
-		to = s.listener(do.Of).Attributes
+		to = s.listener(do.Resource).Attributes
 	default:
-		to = s.group(do.Of).Attributes
+		to = s.targetGroup(do.Resource).Attributes
 	}
 	maps.Copy(to, do.Values)
 }
 
-func (s *simulation) tags(do plan.SetTags) {
+func (s *simulation) applyTags(do plan.SetTags) {
 	var to map[string]string
-	switch do.Of.Kind {
+	switch do.Resource.Kind {
 	case plan.LoadBalancer:
-		to = s.lb(do.Of).Tags
+		to = s.loadBalancer(do.Resource).Tags
 	case plan.Listener:
-		to = s.listener(do.Of).Tags
+		to = s.listener(do.Resource).Tags
 	case plan.Rule:
-		to = s.rule(do.Of).Tags
+		to = s.rule(do.Resource).Tags
 	case plan.Accelerator:
-		to = acceleratorSteps{s}.acceleratorAt(do.Of).Tags
+		to = acceleratorSteps{s}.acceleratorAt(do.Resource).Tags
 	case plan.TargetGroup:
-		g := s.group(do.Of)
+		g := s.targetGroup(do.Resource)
 		to = g.Tags
 		for _, k := range model.Kinds {
 			g.ResourceID = cmp.Or(do.Put[naming.ResourceTag(k)], g.ResourceID)
 		}
 	case plan.BackendGroup:
-		g := *s.have.Facts.BackendGroup
+		g := *s.have.Facts.BackendSecurityGroup
 		g.Tags = maps.Clone(g.Tags)
-		s.have.Facts.BackendGroup, to = &g, g.Tags
+		s.have.Facts.BackendSecurityGroup, to = &g, g.Tags
 	default:
-		to = s.securityGroup(do.Of).Tags
+		to = s.securityGroup(do.Resource).Tags
 	}
 	maps.Copy(to, do.Put)
 	for _, k := range do.Remove {
@@ -432,7 +432,7 @@ func (s *simulation) tags(do plan.SetTags) {
 	}
 }
 
-func (s *simulation) bind(do plan.PutBinding) {
+func (s *simulation) applyBinding(do plan.PutBinding) {
 	h := observed.Binding{
 		Namespace: do.Binding.Namespace, Name: do.Binding.Name, ARN: s.id(do.Group), Type: do.Type, Protocol: do.Protocol,
 		AddressType: do.Address, VPC: do.VPC, Service: do.Binding, HasNetworking: do.Binding.Managed, Labels: do.Labels, Annotations: do.Binding.Annotations,
@@ -442,9 +442,9 @@ func (s *simulation) bind(do plan.PutBinding) {
 		for _, p := range r.From {
 			switch {
 			case p.BackendGroup:
-				rule.Groups = append(rule.Groups, s.id(do.BackendGroup))
+				rule.SecurityGroups = append(rule.SecurityGroups, s.id(do.BackendGroup))
 			case p.ManagedGroup:
-				rule.Groups = append(rule.Groups, s.id(do.ManagedGroup))
+				rule.SecurityGroups = append(rule.SecurityGroups, s.id(do.ManagedGroup))
 			default:
 				rule.CIDRs = append(rule.CIDRs, p.CIDR)
 			}
@@ -467,21 +467,21 @@ func subnetsOf(ms []plan.SubnetMapping) []string {
 	for _, m := range ms {
 		out = append(out, m.Subnet)
 	}
-	return sorted(out)
+	return sortedDistinct(out)
 }
 
-func allocationsOf(ms []plan.SubnetMapping) []string {
+func allocationIDsOf(ms []plan.SubnetMapping) []string {
 	var out []string
 	for _, m := range ms {
 		if m.Allocation != "" {
 			out = append(out, m.Allocation)
 		}
 	}
-	return sorted(out)
+	return sortedDistinct(out)
 }
 
-// sorted returns the distinct texts in order.
-func sorted(in []string) []string {
+// sortedDistinct returns the distinct texts in order.
+func sortedDistinct(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -79,7 +79,7 @@ func BenchmarkDraft(b *testing.B) {
 		}
 		id := model.StackID{Kind: model.Ingress, Name: "g"}
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", MaxRules: n, MaxListeners: 10})
-		have := emptyWorld()
+		have := emptyState()
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			runtime.GC()
 			var begun, took [4]time.Duration
@@ -94,10 +94,10 @@ func BenchmarkDraft(b *testing.B) {
 				if len(s.LoadBalancer.Listeners[0].Rules) != n {
 					b.Fatalf("%d rules of %d", len(s.LoadBalancer.Listeners[0].Rules), n)
 				}
-				answer(&have, s.Questions(), healthy)
-				phase(1, func() { planner.Make(s, have, options, plan.Memory{}) })
-				phase(2, func() { planner.Describe(s, have, options, plan.Memory{}) })
-				phase(3, func() { checkpoint.Digest(s, nil, options, nil) })
+				answerQuestions(&have, s.Questions(), alwaysHealthy)
+				phase(1, func() { planner.Make(s, have, planOptions, plan.Memory{}) })
+				phase(2, func() { planner.Describe(s, have, planOptions, plan.Memory{}) })
+				phase(3, func() { checkpoint.Digest(s, nil, planOptions, nil) })
 			}
 			for i, name := range []string{"translate", "plan", "describe", "digest"} {
 				b.ReportMetric(float64(took[i])/float64(b.N)/1e6, name+"-cpu-ms/op")

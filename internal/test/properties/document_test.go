@@ -24,35 +24,35 @@ import (
 // of it exists already nor on the order of the inputs.
 func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomGroupCount/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := randomShape(r)
-		have := emptyWorld()
-		have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}
+		have := emptyState()
+		have.Facts.BackendSecurityGroup = &observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendSecurityGroupTags("rig", nil)}
 		for range 2 {
-			objs := s.objects(r)
-			want, _ := translate(t, store(t, objs), s.id())
-			planWithAllAnswers(t, want, &have, healthy)
-			first := planner.Describe(want, have, options, plan.Memory{})
+			objs := s.newObjects(r)
+			want, _ := translateIngressGroup(t, newStore(t, objs), s.id())
+			planWithAllAnswers(t, want, &have, alwaysHealthy)
+			first := planner.Describe(want, have, planOptions, plan.Memory{})
 			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "api", "a-web"}))
-			if holdsOneOfSeveral(want, have) {
+			if hasAmbiguousHeldRule(want, have) {
 				return
 			}
-			moves := len(want.Held.Members) > 0 && reorders(moments)
+			moves := len(want.Held.Members) > 0 && hasRuleReordering(moments)
 			for range min(4, len(moments)) {
 				m := pick(r, moments)
 				if moves {
 					continue
 				}
-				if now := planner.Describe(want, m.have, options, plan.Memory{}); !reflect.DeepEqual(first, now) {
-					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(documentLines(first), documentLines(now)), describe(objs))
+				if now := planner.Describe(want, m.have, planOptions, plan.Memory{}); !reflect.DeepEqual(first, now) {
+					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(documentLines(first), documentLines(now)), describeObjects(objs))
 					return
 				}
 			}
 			r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
-			again, _ := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
-			if now := planner.Describe(again, end, options, plan.Memory{}); !moves && documentLines(first) != documentLines(now) {
-				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(documentLines(first), documentLines(now)), describe(objs))
+			again, _ := translateIngressGroup(t, enginetest.NewShuffledSource(newStore(t, objs), r.Uint64()), s.id())
+			if now := planner.Describe(again, end, planOptions, plan.Memory{}); !moves && documentLines(first) != documentLines(now) {
+				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(documentLines(first), documentLines(now)), describeObjects(objs))
 				return
 			}
 			have = end
@@ -60,16 +60,16 @@ func TestDocumentIsConstantWhilePlanIsApplied(t *testing.T) {
 	})
 }
 
-// holdsOneOfSeveral reports whether a member or rule is held while several live rules have the same hosts and paths.
+// hasAmbiguousHeldRule reports whether a member or rule is held while several live rules have the same hosts and paths.
 // Only the first of them gets requests, and the live state does not show which one must be kept.
-func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
+func hasAmbiguousHeldRule(want model.Stack, have observed.Stack) bool {
 	held := len(want.Held.Members) > 0
 	if want.LoadBalancer != nil {
 		for _, l := range want.LoadBalancer.Listeners {
 			held = held || slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Held != 0 })
 		}
 	}
-	if lb := have.Live(model.LoadBalancerID); held && lb != nil {
+	if lb := have.LiveLoadBalancer(model.LoadBalancerID); held && lb != nil {
 		for _, l := range lb.Listeners {
 			places := map[string]bool{}
 			for _, r := range l.Rules {
@@ -84,10 +84,10 @@ func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
 	return false
 }
 
-// reorders reports whether rules of a listener change their order. Held rules of a member without a position in the
+// hasRuleReordering reports whether rules of a listener change their order. Held rules of a member without a position in the
 // IngressGroup are kept at their live position, which is different after other rules have moved.
-func reorders(moments []moment) bool {
-	return slices.ContainsFunc(moments, func(m moment) bool { return strings.HasPrefix(string(m.step), "order ") })
+func hasRuleReordering(moments []stepState) bool {
+	return slices.ContainsFunc(moments, func(m stepState) bool { return strings.HasPrefix(string(m.step), "order ") })
 }
 
 // documentLines returns a document with a line for each resource.

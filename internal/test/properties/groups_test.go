@@ -28,9 +28,9 @@ var (
 	pathTypes    = []networkingv1.PathType{networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific}
 )
 
-// annotations are valid and invalid values of Ingress annotations. A key occurs several times if it is to be chosen
+// annotationChoices are valid and invalid values of Ingress annotations. A key occurs several times if it is to be chosen
 // more often.
-var annotations = []struct {
+var annotationChoices = []struct {
 	key    string
 	values []string
 }{
@@ -49,7 +49,7 @@ var annotations = []struct {
 	{"healthcheck-interval-seconds", []string{"10", "ten"}},
 	{"success-codes", []string{"200-299"}},
 	{"target-group-attributes", []string{"stickiness.enabled=true", "slow_start.duration_seconds=30", "=", "x"}},
-	{"tags", []string{"team=a", "team=b,env=prod", "aws:x=y", "elbv2.k8s.aws/cluster=mine", "ingress.k8s.aws/stack=mine", "k=" + long(300), "x"}},
+	{"tags", []string{"team=a", "team=b,env=prod", "aws:x=y", "elbv2.k8s.aws/cluster=mine", "ingress.k8s.aws/stack=mine", "k=" + textOfLength(300), "x"}},
 	{"load-balancer-attributes", []string{"idle_timeout.timeout_seconds=30", "idle_timeout.timeout_seconds=40", "x"}},
 	{"listener-attributes.HTTP-80", []string{"routing.http.response.server.enabled=false", "x"}},
 	{"inbound-cidrs", []string{"10.0.0.0/8", "10.1.0.0/8, ::/0", "ten"}},
@@ -85,43 +85,45 @@ var annotations = []struct {
 	{"shield-advanced-protection", []string{"true", "false", "perhaps"}},
 	{"mutual-authentication", []string{`[{"port":443,"mode":"passthrough"}]`, `[{"port":443,"mode":"verify","trustStore":"store"}]`, `[{"port":443,"mode":"verify","trustStore":"gone"}]`, `[`}},
 	{"minimum-load-balancer-capacity", []string{"CapacityUnits=100", "CapacityUnits=x"}},
-	{"load-balancer-name", []string{"mine", "yours", long(40)}},
+	{"load-balancer-name", []string{"mine", "yours", textOfLength(40)}},
 	{"enable-frontend-nlb", []string{"true", "false", "maybe"}},
 	{"frontend-nlb-listener-port-mapping", []string{"80=80", "9000=80", "x"}},
 }
 
-// long returns a text of n characters.
-func long(n int) string { return strings.Repeat("abcdefghij", n/10+1)[:n] }
+// textOfLength returns a text of n characters.
+func textOfLength(n int) string { return strings.Repeat("abcdefghij", n/10+1)[:n] }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// shape is what is not changed by an edit of an IngressGroup: its name and the names of its objects.
-type shape struct {
+// ingressGroupShape is what is not changed by an edit of an IngressGroup: its name and the names of its objects.
+type ingressGroupShape struct {
 	group  string
 	scheme model.Scheme
-	// stretched gives objects names of the maximum length.
-	stretched bool
+	// hasLongNames gives objects names of the maximum length.
+	hasLongNames bool
 }
 
-func randomShape(r *rand.Rand) shape {
-	s := shape{group: "g", scheme: pick(r, []model.Scheme{model.Internal, model.InternetFacing}), stretched: r.IntN(10) == 0}
-	if s.stretched {
-		s.group = "g." + long(61)
+func randomShape(r *rand.Rand) ingressGroupShape {
+	s := ingressGroupShape{group: "g", scheme: pick(r, []model.Scheme{model.Internal, model.InternetFacing}), hasLongNames: r.IntN(10) == 0}
+	if s.hasLongNames {
+		s.group = "g." + textOfLength(61)
 	}
 	return s
 }
 
-func (s shape) id() model.StackID { return model.StackID{Kind: model.Ingress, Name: s.group} }
-
-func (s shape) name(short string, limit int) string {
-	if !s.stretched {
-		return short
-	}
-	return short + "-" + long(limit-1-len(short))
+func (s ingressGroupShape) id() model.StackID {
+	return model.StackID{Kind: model.Ingress, Name: s.group}
 }
 
-// objects returns the objects of a random IngressGroup. The Ingresses have their finalizers already.
-func (s shape) objects(r *rand.Rand) []cluster.Object {
+func (s ingressGroupShape) name(short string, limit int) string {
+	if !s.hasLongNames {
+		return short
+	}
+	return short + "-" + textOfLength(limit-1-len(short))
+}
+
+// newObjects returns the objects of a random IngressGroup. The Ingresses have their finalizers already.
+func (s ingressGroupShape) newObjects(r *rand.Rand) []cluster.Object {
 	out := []cluster.Object{&networkingv1.IngressClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "alb"}, Spec: networkingv1.IngressClassSpec{Controller: "ingress.k8s.aws/alb"},
 	}}
@@ -129,12 +131,12 @@ func (s shape) objects(r *rand.Rand) []cluster.Object {
 		ns = s.name(ns, 63)
 		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
 		for _, name := range serviceNames {
-			out = append(out, s.service(r, ns, name))
+			out = append(out, s.newService(r, ns, name))
 		}
 	}
 	taken := map[string]bool{}
 	for range 1 + r.IntN(4) {
-		ing := s.ingress(r)
+		ing := s.newIngress(r)
 		if key := ing.Namespace + "/" + ing.Name; !taken[key] {
 			taken[key] = true
 			out = append(out, ing)
@@ -143,7 +145,7 @@ func (s shape) objects(r *rand.Rand) []cluster.Object {
 	return out
 }
 
-func (s shape) service(r *rand.Rand, ns, name string) *corev1.Service {
+func (s ingressGroupShape) newService(r *rand.Rand, ns, name string) *corev1.Service {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: s.name(name, 63), UID: types.UID("uid-" + ns + "-" + name)},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{
@@ -165,7 +167,7 @@ func (s shape) service(r *rand.Rand, ns, name string) *corev1.Service {
 	return svc
 }
 
-func (s shape) ingress(r *rand.Rand) *networkingv1.Ingress {
+func (s ingressGroupShape) newIngress(r *rand.Rand) *networkingv1.Ingress {
 	class := "alb"
 	ing := &networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{
@@ -180,25 +182,25 @@ func (s shape) ingress(r *rand.Rand) *networkingv1.Ingress {
 		Spec: networkingv1.IngressSpec{IngressClassName: &class},
 	}
 	for range r.IntN(6) {
-		a := pick(r, annotations)
+		a := pick(r, annotationChoices)
 		ing.Annotations[settings.Prefix+a.key] = pick(r, a.values)
 	}
 	if r.IntN(6) == 0 {
-		b := s.backend(r)
+		b := s.newBackend(r)
 		ing.Spec.DefaultBackend = &b
 	}
 	for range 1 + r.IntN(3) {
 		rule := networkingv1.IngressRule{Host: pick(r, hosts), IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}}
 		for range 1 + r.IntN(2) {
 			kind := pick(r, pathTypes)
-			rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: pick(r, paths), PathType: &kind, Backend: s.backend(r)})
+			rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: pick(r, paths), PathType: &kind, Backend: s.newBackend(r)})
 		}
 		ing.Spec.Rules = append(ing.Spec.Rules, rule)
 	}
 	return ing
 }
 
-func (s shape) backend(r *rand.Rand) networkingv1.IngressBackend {
+func (s ingressGroupShape) newBackend(r *rand.Rand) networkingv1.IngressBackend {
 	to := &networkingv1.IngressServiceBackend{Name: s.name(pick(r, serviceNames), 63)}
 	switch r.IntN(10) {
 	case 0:
@@ -217,8 +219,8 @@ func (s shape) backend(r *rand.Rand) networkingv1.IngressBackend {
 	return networkingv1.IngressBackend{Service: to}
 }
 
-// store returns a store with the objects, added in the given order.
-func store(t *testing.T, objs []cluster.Object) *cluster.Memory {
+// newStore returns a store with the objects, added in the given order.
+func newStore(t *testing.T, objs []cluster.Object) *cluster.Memory {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
 	if err == nil {
@@ -230,8 +232,8 @@ func store(t *testing.T, objs []cluster.Object) *cluster.Memory {
 	return m
 }
 
-// describe returns the objects of a failing seed as text.
-func describe(objs []cluster.Object) string {
+// describeObjects returns the objects of a failing seed as text.
+func describeObjects(objs []cluster.Object) string {
 	var b strings.Builder
 	for _, o := range objs {
 		if ing, ok := o.(*networkingv1.Ingress); ok {

@@ -16,15 +16,15 @@ func TestTranslatedGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}
 	opt := migrate.Options{
-		Ingress: frontend(), Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
+		Ingress: newIngressFrontend(), Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
 		DefaultSSLPolicy: assemble.Options{}.WithDefaults().DefaultSSLPolicy,
 	}
 	alike, requests := 0, 0
 	failed := 0
-	for seed := range uint64(groups / 10) {
+	for seed := range uint64(randomGroupCount / 10) {
 		r := rand.New(rand.NewPCG(seed, 30))
-		objs := randomShape(r).objects(r)
-		src := store(t, objs)
+		objs := randomShape(r).newObjects(r)
+		src := newStore(t, objs)
 		res, err := migrate.Translate(src, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -41,12 +41,12 @@ func TestTranslatedGroupsAnswerAlike(t *testing.T) {
 			got := g.Compare(stacks, port)
 			requests += got.Requests
 			switch {
-			case g.Worst() == migrate.Lost:
+			case g.WorstSeverity() == migrate.Lost:
 			case len(got.Differences) > 0:
 				if failed++; failed > 3 {
 					return
 				}
-				t.Errorf("seed %d: %d differences without a note, first: %s\n%v\n%s", seed, len(got.Differences), got.Differences[0].Text(), found[g.Gateway], describe(objs))
+				t.Errorf("seed %d: %d differences without a note, first: %s\n%v\n%s", seed, len(got.Differences), got.Differences[0].Text(), found[g.Gateway], describeObjects(objs))
 			default:
 				alike++
 			}

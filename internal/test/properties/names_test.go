@@ -13,15 +13,15 @@ import (
 
 // Names and tags that AWS and Kubernetes accept.
 var (
-	elbName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$`)
-	groupName = regexp.MustCompile(`^[A-Za-z0-9 ._:/()#,@\[\]+=&;{}!$*-]{1,255}$`)
-	tagText   = regexp.MustCompile(`^[\pL\pZ\pN_.:/=+\-@]*$`)
-	label     = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
-	objName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	elbName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$`)
+	groupName  = regexp.MustCompile(`^[A-Za-z0-9 ._:/()#,@\[\]+=&;{}!$*-]{1,255}$`)
+	tagText    = regexp.MustCompile(`^[\pL\pZ\pN_.:/=+\-@]*$`)
+	labelValue = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
+	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 )
 
-// valid checks the names and tags of all resources: AWS must accept them, and identifying names must be unique.
-func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
+// checkNamesAndTags checks the names and tags of all resources: AWS must accept them, and identifying names must be unique.
+func checkNamesAndTags(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	t.Helper()
 	seen := map[string]bool{}
 	once := func(kind, what string) {
@@ -50,10 +50,10 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 			return
 		}
 		id := tags[naming.ResourceTag(want.ID.Kind)]
-		if id == "" || tags[naming.StackTag(want.ID.Kind)] != want.ID.String() || tags["elbv2.k8s.aws/cluster"] != options.Cluster {
+		if id == "" || tags[naming.StackTag(want.ID.Kind)] != want.ID.String() || tags["elbv2.k8s.aws/cluster"] != planOptions.Cluster {
 			t.Errorf("seed %d: %s is not tracked: %v", seed, kind, tags)
 		}
-		if kind != "target group" || !holdsRuleOrMember(want) {
+		if kind != "target group" || !hasHeldRuleOrMember(want) {
 			once(kind+" of "+within, id)
 		}
 	}
@@ -75,26 +75,26 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 		name("security group", groupName, g.Name)
 		tags("security group", "", g.Tags, true)
 	}
-	if g := have.Facts.BackendGroup; g != nil {
+	if g := have.Facts.BackendSecurityGroup; g != nil {
 		name("security group", groupName, g.Name)
 		tags("backend group", "", g.Tags, false)
 	}
 	for _, b := range have.Bindings {
-		if !objName.MatchString(b.Name) {
+		if !objectName.MatchString(b.Name) {
 			t.Errorf("seed %d: a binding has the name %q", seed, b.Name)
 		}
 		once("binding", b.Namespace+"/"+b.Name)
 		for k, v := range b.Labels {
-			if !label.MatchString(v) {
+			if !labelValue.MatchString(v) {
 				t.Errorf("seed %d: a binding has the label %s=%q", seed, k, v)
 			}
 		}
 	}
 }
 
-// holdsRuleOrMember reports whether a rule or member is held, so that an old target group may exist beside a new one with the
+// hasHeldRuleOrMember reports whether a rule or member is held, so that an old target group may exist beside a new one with the
 // same ID.
-func holdsRuleOrMember(s model.Stack) bool {
+func hasHeldRuleOrMember(s model.Stack) bool {
 	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
 		return true
 	}

@@ -30,15 +30,15 @@ var requests = func() (out []request) {
 	return out
 }()
 
-const nothing = "nothing"
+const noAnswer = "nothing"
 
-// outcomes returns the answer to each request.
-func outcomes(have observed.Stack) []string {
+// requestAnswers returns the answer to each request.
+func requestAnswers(have observed.Stack) []string {
 	out := make([]string, len(requests))
 	for i := range out {
-		out[i] = nothing
+		out[i] = noAnswer
 	}
-	lb := have.Live(model.LoadBalancerID)
+	lb := have.LiveLoadBalancer(model.LoadBalancerID)
 	if lb == nil {
 		return out
 	}
@@ -62,9 +62,9 @@ func outcomes(have observed.Stack) []string {
 	return out
 }
 
-// listenersOf returns the listeners, on which alone outcomes depends. Most steps change other resources.
+// listenersOf returns the listeners, on which alone requestAnswers depends. Most steps change other resources.
 func listenersOf(have observed.Stack) []observed.Listener {
-	if lb := have.Live(model.LoadBalancerID); lb != nil {
+	if lb := have.LiveLoadBalancer(model.LoadBalancerID); lb != nil {
 		return lb.Listeners
 	}
 	return nil

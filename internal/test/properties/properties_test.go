@@ -22,17 +22,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// groups is the number of random IngressGroups to test.
-const groups = 1400
+// randomGroupCount is the number of random IngressGroups to test.
+const randomGroupCount = 1400
 
-func frontend() *ingress.Frontend {
+func newIngressFrontend() *ingress.Frontend {
 	return ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 }
 
-func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
+func translateIngressGroup(t *testing.T, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
 	t.Helper()
-	v := cluster.NewView(&cluster.Reduced{Source: src})
-	s, found := frontend().Translate(v, id, nil)
+	v := cluster.NewView(&cluster.ReducedSource{Source: src})
+	s, found := newIngressFrontend().Translate(v, id, nil)
 	if err := v.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,18 +41,18 @@ func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack,
 
 func TestTranslationDoesNotDependOnInputOrder(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomGroupCount, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := randomShape(r)
-		objs := s.objects(r)
-		want, wantFound := translate(t, store(t, objs), s.id())
+		objs := s.newObjects(r)
+		want, wantFound := translateIngressGroup(t, newStore(t, objs), s.id())
 		r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
-		got, gotFound := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
+		got, gotFound := translateIngressGroup(t, enginetest.NewShuffledSource(newStore(t, objs), r.Uint64()), s.id())
 		if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
-			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, diff, describe(objs))
+			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, diff, describeObjects(objs))
 		}
 		if diff := cmp.Diff(wantFound, gotFound); diff != "" {
-			t.Errorf("seed %d: the findings differ:\n%s\n%s", seed, diff, describe(objs))
+			t.Errorf("seed %d: the findings differ:\n%s\n%s", seed, diff, describeObjects(objs))
 		}
 	})
 }
@@ -61,16 +61,16 @@ func TestTranslationDoesNotDependOnInputOrder(t *testing.T) {
 // object and a fix.
 func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomGroupCount, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := randomShape(r)
-		objs := s.objects(r)
-		src := store(t, objs)
-		_, found := translate(t, src, s.id())
+		objs := s.newObjects(r)
+		src := newStore(t, objs)
+		_, found := translateIngressGroup(t, src, s.id())
 		for _, f := range found {
 			obj, err := src.Get(cluster.Ref{Kind: cluster.Kind(f.Object.Kind), Namespace: f.Object.Namespace, Name: f.Object.Name})
 			if err != nil || obj == nil || f.Field == "" || f.Reason == "" || f.Message == "" || f.Fix == "" {
-				t.Errorf("seed %d: %s\n%s", seed, f, describe(objs))
+				t.Errorf("seed %d: %s\n%s", seed, f, describeObjects(objs))
 			}
 		}
 	})
@@ -82,71 +82,71 @@ func TestFindingsNameObjectFieldAndRemedy(t *testing.T) {
 // member waits for another. A request without an answer before may get an error.
 func TestEveryStepIsSafeAndPlansConverge(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomGroupCount/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s := randomShape(r)
-		first := s.objects(r)
-		want, _ := translate(t, store(t, first), s.id())
-		have, _ := converge(t, want, emptyWorld(), "")
-		valid(t, seed, want, have)
-		second := s.objects(r)
+		first := s.newObjects(r)
+		want, _ := translateIngressGroup(t, newStore(t, first), s.id())
+		have, _ := converge(t, want, emptyState(), "")
+		checkNamesAndTags(t, seed, want, have)
+		second := s.newObjects(r)
 		wanted := want
-		want, _ = translate(t, store(t, second), s.id())
+		want, _ = translateIngressGroup(t, newStore(t, second), s.id())
 		sick := pick(r, []string{"", "/web", "api", "a-web"})
 		end, moments := converge(t, want, have, sick)
-		valid(t, seed, want, end)
-		if p := planWithAllAnswers(t, want, &end, healthy); !waitsOnlyForUser(p) {
+		checkNamesAndTags(t, seed, want, end)
+		if p := planWithAllAnswers(t, want, &end, alwaysHealthy); !hasOnlyUserWaits(p) {
 			t.Errorf("seed %d: there is more to do:\n%s", seed, p.Text())
 		}
-		targets := servedBy(have)
+		targets := servicesByTargetGroup(have)
 		for _, m := range moments {
-			for arn, service := range servedBy(m.have) {
+			for arn, service := range servicesByTargetGroup(m.have) {
 				if before, known := targets[arn]; known && before != service {
 					t.Errorf("seed %d: the targets of %s are those of %s and become those of %s", seed, arn, before, service)
 				}
 				targets[arn] = service
 			}
 		}
-		was, will := outcomes(have), outcomes(end)
-		var last seeds.Last[[]observed.Listener, []string]
+		was, will := requestAnswers(have), requestAnswers(end)
+		var last seeds.LastValueCache[[]observed.Listener, []string]
 		var between [][]string // answers of IngressGroups with only some members changed, computed when needed
 		for _, m := range moments {
-			now := last.Of(listenersOf(m.have), func() []string { return outcomes(m.have) })
+			now := last.Get(listenersOf(m.have), func() []string { return requestAnswers(m.have) })
 			for i, is := range now {
 				if is == was[i] || is == will[i] {
 					continue
 				}
 				// A resource that is being created is not checked.
-				if was[i] == nothing && (have.Live(model.LoadBalancerID) == nil || strings.Contains(is, "FixedResponse")) {
+				if was[i] == noAnswer && (have.LiveLoadBalancer(model.LoadBalancerID) == nil || strings.Contains(is, "FixedResponse")) {
 					continue
 				}
 				// A request that is forwarded to unhealthy targets has no valid answer that could be lost.
-				if sick != "" && strings.Contains(was[i], sick) || answersOfOthers(want, end, i, is) || answersOfPrevious(wanted, want, have, i, is) {
+				if sick != "" && strings.Contains(was[i], sick) || isAnswerOfOtherMember(want, end, i, is) || isAnswerOfPreviousState(wanted, want, have, i, is) {
 					continue
 				}
 				if between == nil {
 					for _, objs := range mixedVersions(first, second) {
-						want, _ := translate(t, store(t, objs), s.id())
+						want, _ := translateIngressGroup(t, newStore(t, objs), s.id())
 						mixed, _ := converge(t, want, have, "")
-						between = append(between, outcomes(mixed))
+						between = append(between, requestAnswers(mixed))
 					}
 				}
 				if slices.ContainsFunc(between, func(mixed []string) bool { return is == mixed[i] }) {
 					continue
 				}
 				t.Errorf("seed %d: %v is answered by\n  %q, before by\n  %q, at the end by\n  %q\nafter %s of\n%s\nfirst:\n%s\nsecond:\n%s",
-					seed, requests[i], is, was[i], will[i], m.step, m.p.Text(), describe(first), describe(second))
+					seed, requests[i], is, was[i], will[i], m.step, m.p.Text(), describeObjects(first), describeObjects(second))
 				return
 			}
 		}
 	})
 }
 
-// answersOfOthers reports whether the final state has this answer to a request, by a rule of another member than the
+// isAnswerOfOtherMember reports whether the final state has this answer to a request, by a rule of another member than the
 // first matching rule. That rule may be created before the first one.
-func answersOfOthers(want model.Stack, end observed.Stack, request int, is string) bool {
+func isAnswerOfOtherMember(want model.Stack, end observed.Stack, request int, is string) bool {
 	q := requests[request]
-	for _, l := range end.Live(model.LoadBalancerID).Listeners {
+	for _, l := range end.LiveLoadBalancer(model.LoadBalancerID).Listeners {
 		i := slices.IndexFunc(want.LoadBalancer.Listeners, func(w model.Listener) bool { return w.Port == q.port })
 		if l.Port != q.port || i < 0 {
 			continue
@@ -168,12 +168,12 @@ func answersOfOthers(want model.Stack, end observed.Stack, request int, is strin
 	return false
 }
 
-// answersOfPrevious reports whether the previous state has this answer to a request, by a rule behind the first
+// isAnswerOfPreviousState reports whether the previous state has this answer to a request, by a rule behind the first
 // matching one that belongs to another namespace or is changed to a rule of another namespace. The first rule may be
 // deleted before the other is changed. Default actions count as the last rules.
-func answersOfPrevious(first, second model.Stack, have observed.Stack, request int, is string) bool {
+func isAnswerOfPreviousState(first, second model.Stack, have observed.Stack, request int, is string) bool {
 	q := requests[request]
-	for _, l := range have.Live(model.LoadBalancerID).Listeners {
+	for _, l := range have.LiveLoadBalancer(model.LoadBalancerID).Listeners {
 		if l.Port != q.port {
 			continue
 		}
@@ -185,7 +185,7 @@ func answersOfPrevious(first, second model.Stack, have observed.Stack, request i
 			if _, meets := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
 				continue
 			}
-			was, will := namespacesWith(first, l.Port, r.Conditions), namespacesWith(second, l.Port, r.Conditions)
+			was, will := namespacesWithRule(first, l.Port, r.Conditions), namespacesWithRule(second, l.Port, r.Conditions)
 			other := func(n string) bool { return !slices.Contains(was, n) }
 			if met == nil {
 				met = was
@@ -208,8 +208,8 @@ func defaultNamespace(s model.Stack, port int32) string {
 	return ""
 }
 
-// namespacesWith returns the namespaces of the members that have a rule with the conditions.
-func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []string {
+// namespacesWithRule returns the namespaces of the members that have a rule with the conditions.
+func namespacesWithRule(s model.Stack, port int32, conditions []model.Condition) []string {
 	var out []string
 	for _, l := range s.LoadBalancer.Listeners {
 		for _, r := range l.Rules {
@@ -266,8 +266,8 @@ func mixedVersions(first, second []cluster.Object) (out [][]cluster.Object) {
 	return out
 }
 
-// servedBy returns the Service of each target group.
-func servedBy(have observed.Stack) map[string]string {
+// servicesByTargetGroup returns the Service of each target group.
+func servicesByTargetGroup(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, b := range have.Bindings {
 		out[b.ARN] = b.Namespace + "/" + b.Service.Service

@@ -23,8 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// services is the number of random Services to test.
-const services = 700
+// randomServiceCount is the number of random Services to test.
+const randomServiceCount = 700
 
 // serviceAnnotations are valid and invalid values of Service annotations, by key.
 var serviceAnnotations = []struct {
@@ -34,7 +34,7 @@ var serviceAnnotations = []struct {
 	{"aws-load-balancer-nlb-target-type", []string{"ip", "instance", "pod"}},
 	{"aws-load-balancer-nlb-target-type", []string{"ip", "ip", "instance"}},
 	{"aws-load-balancer-scheme", []string{"internal", "internet-facing", "both"}},
-	{"aws-load-balancer-name", []string{"mine", "yours", long(40)}},
+	{"aws-load-balancer-name", []string{"mine", "yours", textOfLength(40)}},
 	{"aws-load-balancer-ip-address-type", []string{"ipv4", "dualstack", "ipv5"}},
 	{"aws-load-balancer-subnets", []string{"subnet-a,subnet-b", "net-a", "gone"}},
 	{"aws-load-balancer-eip-allocations", []string{"eip-1,eip-2", "eip-1"}},
@@ -61,7 +61,7 @@ var serviceAnnotations = []struct {
 	{"aws-load-balancer-healthcheck-protocol", []string{"http", "TCP", "ftp"}},
 	{"aws-load-balancer-healthcheck-port", []string{"traffic-port", "9000", "a", "nowhere"}},
 	{"aws-load-balancer-healthcheck-interval", []string{"30", "ten"}},
-	{"aws-load-balancer-additional-resource-tags", []string{"team=a,env=prod", "aws:x=y", "service.k8s.aws/stack=mine", "k=" + long(300), "x"}},
+	{"aws-load-balancer-additional-resource-tags", []string{"team=a,env=prod", "aws:x=y", "service.k8s.aws/stack=mine", "k=" + textOfLength(300), "x"}},
 	{"actions.TCP-80", []string{
 		`{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"other","servicePort":80,"weight":9}]}}`,
 		`{"type":"forward","forwardConfig":{"baseServiceWeight":0,"targetGroups":[{"targetGroupARN":"arn:external","weight":1}]}}`,
@@ -69,8 +69,8 @@ var serviceAnnotations = []struct {
 	}},
 }
 
-// exposed returns a random Service with an NLB, and a second Service to which it may forward.
-func exposed(r *rand.Rand) []cluster.Object {
+// randomService returns a random Service with an NLB, and a second Service to which it may forward.
+func randomService(r *rand.Rand) []cluster.Object {
 	svc := &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: types.UID("uid-web"), Annotations: map[string]string{}, Finalizers: []string{"service.k8s.aws/resources"},
 	}}
@@ -101,20 +101,20 @@ func exposed(r *rand.Rand) []cluster.Object {
 	return []cluster.Object{svc, other}
 }
 
-var exposedID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
+var randomServiceID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
 
 // translateService translates a Service as the engine does: contested settings get their live value.
 func translateService(t *testing.T, src cluster.Source, have *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
-	v := cluster.NewView(&cluster.Reduced{Source: src})
-	s, found := f.Translate(v, exposedID, nil)
+	v := cluster.NewView(&cluster.ReducedSource{Source: src})
+	s, found := f.Translate(v, randomServiceID, nil)
 	for range 6 {
 		if !s.Contested {
 			break
 		}
-		answer(have, s.Questions(), healthy)
-		s, found = f.Translate(v, exposedID, have)
+		answerQuestions(have, s.Questions(), alwaysHealthy)
+		s, found = f.Translate(v, randomServiceID, have)
 	}
 	if err := v.Err(); err != nil {
 		t.Fatal(err)
@@ -124,18 +124,18 @@ func translateService(t *testing.T, src cluster.Source, have *observed.Stack) (m
 
 func TestTranslationOfServicesIsDeterministic(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, services, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomServiceCount, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		objs := exposed(r)
-		src, have, again := store(t, objs), emptyWorld(), emptyWorld()
+		objs := randomService(r)
+		src, have, again := newStore(t, objs), emptyState(), emptyState()
 		want, found := translateService(t, src, &have)
-		twice, _ := translateService(t, enginetest.Shuffled(src, r.Uint64()), &again)
+		twice, _ := translateService(t, enginetest.NewShuffledSource(src, r.Uint64()), &again)
 		if d := cmp.Diff(goldentest.Dump(want), goldentest.Dump(twice)); d != "" {
-			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, d, describe(objs))
+			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, d, describeObjects(objs))
 		}
 		for _, f := range found {
 			if f.Object.Name != "web" || f.Field == "" || f.Reason == "" || f.Message == "" || f.Fix == "" {
-				t.Errorf("seed %d: %s\n%s", seed, f, describe(objs))
+				t.Errorf("seed %d: %s\n%s", seed, f, describeObjects(objs))
 			}
 		}
 	})
@@ -145,17 +145,17 @@ func TestTranslationOfServicesIsDeterministic(t *testing.T) {
 // plans end, and AWS accepts all names, tags and the listeners after each step.
 func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, services, func(t *testing.T, seed uint64) {
+	seeds.Each(t, randomServiceCount, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 12))
-		have := emptyWorld()
+		have := emptyState()
 		for range 2 {
-			objs := exposed(r)
-			want, _ := translateService(t, store(t, objs), &have)
+			objs := randomService(r)
+			want, _ := translateService(t, newStore(t, objs), &have)
 			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "/other"}))
-			valid(t, seed, want, end)
+			checkNamesAndTags(t, seed, want, end)
 			for _, m := range moments {
 				if fault := listenerFault(m.have); fault != "" {
-					t.Errorf("seed %d: %s after %s of\n%s\n%s", seed, fault, m.step, m.p.Text(), describe(objs))
+					t.Errorf("seed %d: %s after %s of\n%s\n%s", seed, fault, m.step, m.p.Text(), describeObjects(objs))
 					return
 				}
 			}
@@ -164,8 +164,8 @@ func TestEveryStepOfServicesIsValidInAWS(t *testing.T) {
 	})
 }
 
-// forwards are the target group protocols to which an NLB listener may forward, by listener protocol.
-var forwards = map[string][]string{
+// forwardProtocols are the target group protocols to which an NLB listener may forward, by listener protocol.
+var forwardProtocols = map[string][]string{
 	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}, "QUIC": {"QUIC", "TCP_QUIC"}, "TCP_QUIC": {"TCP_QUIC"},
 }
 
@@ -187,7 +187,7 @@ func listenerFault(have observed.Stack) string {
 				if !own {
 					continue
 				}
-				if !slices.Contains(forwards[l.Protocol], p) || first != "" && p != first {
+				if !slices.Contains(forwardProtocols[l.Protocol], p) || first != "" && p != first {
 					return fmt.Sprintf("port %d with %s forwards to %s besides %q", l.Port, l.Protocol, p, first)
 				}
 				first = p

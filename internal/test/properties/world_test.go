@@ -12,17 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
-var options = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
+var planOptions = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
 
-// emptyWorld returns an observed state with the facts that load balancers need, but without load balancers.
-func emptyWorld() observed.Stack {
+// emptyState returns an observed state with the facts that load balancers need, but without load balancers.
+func emptyState() observed.Stack {
 	return observed.Stack{Facts: observed.Facts{
 		Region: "us-west-2", Account: "1", CertificatesAsked: true,
 		Certificates: []observed.Certificate{
 			{ARN: "arn:aws:acm:us-west-2:1:certificate/1", Status: "ISSUED", Domains: []string{"a.example.com", "*.example.com"}},
 			{ARN: "arn:aws:acm:us-west-2:1:certificate/2", Status: "ISSUED", Domains: []string{"b.example.com"}},
 		},
-		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, TargetGroups: map[string]string{"external": "arn:external"},
+		Subnets: map[string]observed.SubnetAnswer{}, SecurityGroups: map[string]observed.SecurityGroupAnswer{}, TargetGroups: map[string]string{"external": "arn:external"},
 		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{"acl": {ARN: "arn:aws:wafv2:us-west-2:1:regional/webacl/acl/2"}, "gone": {}},
 		Subscription: &observed.Subscription{Active: true}, TrustStores: map[string]string{"store": "arn:store", "gone": ""},
 		ALBTargets: map[string][]observed.Target{}, Health: map[string]observed.Health{},
@@ -34,17 +34,17 @@ var subnets = []observed.Subnet{
 	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, CIDR: "10.0.2.0/24"},
 }
 
-// answer adds the requested facts; state returns the target health of a target group.
-func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
+// answerQuestions adds the requested facts; state returns the target health of a target group.
+func answerQuestions(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	f := &have.Facts
 	for _, q := range asks {
 		switch q := q.(type) {
 		case model.AskSubnets:
-			f.Subnets[q.Key()] = subnetsFor(q)
+			f.Subnets[q.Key()] = subnetAnswer(q)
 		case model.AskVPC:
 			f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
 		case model.AskNamedSecurityGroups:
-			a := observed.GroupAnswer{ByName: map[string][]string{}}
+			a := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
 			for _, ref := range q.List {
 				switch {
 				case strings.HasPrefix(ref, "sg-"):
@@ -55,7 +55,7 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 					a.Missing = append(a.Missing, ref)
 				}
 			}
-			f.Groups[q.Key()] = a
+			f.SecurityGroups[q.Key()] = a
 		case model.AskHealth:
 			f.Health[q.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: state(q.ARN)}}}
 		case model.AskAddOn:
@@ -76,7 +76,7 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 	}
 }
 
-func subnetsFor(q model.AskSubnets) (a observed.SubnetAnswer) {
+func subnetAnswer(q model.AskSubnets) (a observed.SubnetAnswer) {
 	if q.Refs == "" {
 		return observed.SubnetAnswer{Candidates: subnets}
 	}
@@ -94,41 +94,41 @@ func subnetsFor(q model.AskSubnets) (a observed.SubnetAnswer) {
 // planWithAllAnswers returns the plan after all its questions are answered.
 func planWithAllAnswers(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
-	answer(have, want.Questions(), state)
+	answerQuestions(have, want.Questions(), state)
 	for range 10 {
-		p, _ := planner.Make(want, *have, options, plan.Memory{})
+		p, _ := planner.Make(want, *have, planOptions, plan.Memory{})
 		if len(p.Questions) == 0 {
 			return p
 		}
-		answer(have, p.Questions, state)
+		answerQuestions(have, p.Questions, state)
 	}
 	t.Fatal("the plan keeps asking")
 	return plan.Plan{}
 }
 
-// runnable returns the steps that can be performed now.
-func runnable(p plan.Plan) (out []plan.Step) {
+// runnableSteps returns the steps that can be performed now.
+func runnableSteps(p plan.Plan) (out []plan.Step) {
 	done := p.NewProgress()
 	for _, s := range p.Steps {
-		if s.Waits() || !done.Ready(s) {
+		if s.Waits() || !done.IsReady(s) {
 			continue
 		}
-		done.Done(s.ID)
+		done.MarkDone(s.ID)
 		out = append(out, s)
 	}
 	return out
 }
 
-// waitsOnlyForUser reports whether no step is left except waits for answers that only a user can change, such as a web ACL name
+// hasOnlyUserWaits reports whether no step is left except waits for answers that only a user can change, such as a web ACL name
 // that does not exist.
-func waitsOnlyForUser(p plan.Plan) bool {
+func hasOnlyUserWaits(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })
 }
 
-func healthy(string) string { return "healthy" }
+func alwaysHealthy(string) string { return "healthy" }
 
-// moment is the state after a step, with the plan and the step.
-type moment struct {
+// stepState is the state after a step, with the plan and the step.
+type stepState struct {
 	have observed.Stack
 	p    plan.Plan
 	step plan.StepID
@@ -136,7 +136,7 @@ type moment struct {
 
 // converge performs plans step by step until nothing is left to do. In the first passes, targets of target groups
 // whose ARN contains sick are not healthy yet.
-func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) (end observed.Stack, moments []moment) {
+func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) (end observed.Stack, moments []stepState) {
 	t.Helper()
 	for pass := range 30 {
 		have.Facts.Health = map[string]observed.Health{}
@@ -146,21 +146,21 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 			}
 			return "healthy"
 		})
-		steps := runnable(p)
-		if waitsOnlyForUser(p) {
+		steps := runnableSteps(p)
+		if hasOnlyUserWaits(p) {
 			return have, moments
 		}
 		if len(steps) == 0 && pass > 3 {
 			t.Fatalf("the plan waits for ever:\n%s", p.Text())
 		}
 		for i := range steps {
-			moments = append(moments, moment{plantest.Simulate(have, p.KnownIDs, steps[:i+1]), p, steps[i].ID})
+			moments = append(moments, stepState{plantest.Simulate(have, p.KnownIDs, steps[:i+1]), p, steps[i].ID})
 		}
 		if len(steps) > 0 {
 			have = moments[len(moments)-1].have
 		}
 	}
-	p := planWithAllAnswers(t, want, &have, healthy)
+	p := planWithAllAnswers(t, want, &have, alwaysHealthy)
 	t.Fatalf("no end of the plan:\n%s", p.Text())
 	return have, moments
 }

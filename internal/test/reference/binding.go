@@ -15,10 +15,10 @@ import (
 )
 
 // bindings deploys TargetGroupBindings.
-type bindings struct{ *deploy }
+type bindings struct{ *deployment }
 
-// checkpoints are annotations of the controller of bindings, which are not compared.
-var checkpoints = []string{"elbv2.k8s.aws/checkpoint", "elbv2.k8s.aws/checkpoint-timestamp"}
+// checkpointAnnotations are annotations of the controller of bindings, which are not compared.
+var checkpointAnnotations = []string{"elbv2.k8s.aws/checkpoint", "elbv2.k8s.aws/checkpoint-timestamp"}
 
 type bindingSpec struct {
 	Template struct {
@@ -33,13 +33,13 @@ func (d bindings) synthesize() error {
 	labels := naming.StackLabels(d.stack)
 	have := map[string]*elbv2.TargetGroupBinding{}
 	for _, obj := range d.Objects.All(cluster.KindBinding) {
-		if b, ok := obj.(*elbv2.TargetGroupBinding); ok && naming.HasAll(b.Labels, labels) {
+		if b, ok := obj.(*elbv2.TargetGroupBinding); ok && naming.HasAllTags(b.Labels, labels) {
 			have[b.Spec.TargetGroupARN] = b
 		}
 	}
-	for _, id := range d.ids(document.TypeBinding) {
+	for _, id := range d.desiredIDs(document.TypeTargetGroupBinding) {
 		var want bindingSpec
-		if err := d.spec(document.TypeBinding, id, &want); err != nil {
+		if err := d.decodeSpec(document.TypeTargetGroupBinding, id, &want); err != nil {
 			return err
 		}
 		spec := want.Template.Spec
@@ -51,20 +51,20 @@ func (d bindings) synthesize() error {
 			continue
 		}
 		made := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: want.Template.Metadata.Namespace, Name: want.Template.Metadata.Name, Labels: labels}, Spec: spec}
-		d.announce("CreateTargetGroupBinding", made.Name)
+		d.announceChange("CreateTargetGroupBinding", made.Name)
 		if _, err := d.Objects.Create(made); err != nil {
 			return fmt.Errorf("binding %s: %w", made.Name, err)
 		}
 	}
-	d.Bindings()
-	d.post = append(d.post, func() error {
+	d.RunBindings()
+	d.finalDeletions = append(d.finalDeletions, func() error {
 		for _, b := range have {
 			ref := cluster.RefOf(b)
-			d.announce("DeleteTargetGroupBinding", b.Name)
+			d.announceChange("DeleteTargetGroupBinding", b.Name)
 			if err := d.Objects.Delete(ref); err != nil {
 				return err
 			}
-			d.Bindings()
+			d.RunBindings()
 			if obj, err := d.Objects.Get(ref); err != nil || obj != nil {
 				return errors.Join(err, fmt.Errorf("binding %s is not deleted", b.Name))
 			}
@@ -77,15 +77,15 @@ func (d bindings) synthesize() error {
 // updateBinding replaces a binding that differs. Labels and annotations of other programs are lost.
 func (d bindings) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
 	annotations := maps.Clone(b.Annotations)
-	for _, k := range checkpoints {
+	for _, k := range checkpointAnnotations {
 		delete(annotations, k)
 	}
 	if equality.Semantic.DeepEqual(b.Spec, want) && maps.Equal(b.Labels, labels) && len(annotations) == 0 {
 		return nil
 	}
-	d.announce("UpdateTargetGroupBinding", b.Name)
+	d.announceChange("UpdateTargetGroupBinding", b.Name)
 	next := b.DeepCopy()
 	next.Spec, next.Labels, next.Annotations = want, labels, nil
-	_, err := d.Objects.Update(next, cluster.Main)
+	_, err := d.Objects.Update(next, cluster.MainPart)
 	return err
 }

@@ -19,19 +19,19 @@ type Controller struct {
 	Cluster string
 	VPC     string
 	Objects *cluster.Memory
-	// Bindings runs the controller of TargetGroupBindings until it is idle. It is that of Fulcrum: this model has none of
+	// RunBindings runs the controller of TargetGroupBindings until it is idle. It is that of Fulcrum: this model has none of
 	// its own.
-	Bindings func()
-	// Before, if not nil, is called before each change, so that tests can make changes between them.
-	Before func(Change)
+	RunBindings func()
+	// BeforeChange, if not nil, is called before each change, so that tests can make changes between them.
+	BeforeChange func(Change)
 
-	backend string // ID of the shared backend security group
+	backendSecurityGroupID string // ID of the shared backend security group
 }
 
 // Change is a change that the controller makes in AWS, or of a TargetGroupBinding.
 type Change struct {
 	Operation string
-	Of        string // ARN or ID of the changed resource, or the name of the created resource
+	Resource  string // ARN or ID of the changed resource, or the name of the created resource
 }
 
 // Stack is one load balancer, of an IngressGroup or a Gateway.
@@ -39,15 +39,15 @@ type Stack struct {
 	ID model.StackID
 	// Objects are the members of the IngressGroup, or the Gateway. Objects that do not exist are ignored.
 	Objects []cluster.Ref
-	// Desired returns the desired state of the stack as a document, for the objects that exist.
-	Desired func(live []cluster.Ref) ([]byte, error)
+	// DesiredDocument returns the desired state of the stack as a document, for the objects that exist.
+	DesiredDocument func(live []cluster.Ref) ([]byte, error)
 }
 
 // Outcome is the result of a reconcile.
 type Outcome struct {
 	Stack model.StackID
-	// Planned is set if the Gateway is only planned.
-	Planned bool
+	// IsPlanned is set if the Gateway is only planned.
+	IsPlanned bool
 	// LoadBalancer is the DNS name in the status of the objects, or empty if their status is not written.
 	LoadBalancer string
 	// Err is the error of the reconcile, which is also in an event.
@@ -74,7 +74,7 @@ func (c *Controller) Reconcile(ctx context.Context, s Stack) Outcome {
 	if len(live)+len(leaving) == 0 {
 		return out
 	}
-	if out.Planned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.isPlanned(s.ID, live[0]); out.Planned {
+	if out.IsPlanned = s.ID.Kind == model.ALBGateway && len(live) > 0 && c.isPlanned(s.ID, live[0]); out.IsPlanned {
 		return out
 	}
 	// The real controller adds the finalizer of a Gateway later than the finalizer of an Ingress, but makes no
@@ -119,7 +119,7 @@ func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has boo
 			list = append(list, own)
 		}
 		next.SetFinalizers(list)
-		if _, err := c.Objects.Update(next, cluster.Main); err != nil {
+		if _, err := c.Objects.Update(next, cluster.MainPart); err != nil {
 			return err
 		}
 	}
@@ -127,19 +127,19 @@ func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has boo
 }
 
 // build returns the deployment of a stack. It creates the shared security group if it is needed and missing.
-func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deploy, error) {
-	d := newDeploy(ctx, c, s.ID)
+func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deployment, error) {
+	d := newDeployment(ctx, c, s.ID)
 	if len(live) == 0 {
 		return d, nil // an empty stack
 	}
-	text, err := s.Desired(live)
+	text, err := s.DesiredDocument(live)
 	if err != nil {
 		return nil, err
 	}
-	if bytes.Contains(text, []byte(naming.BackendGroup(c.Cluster))) {
-		if err := (securityGroups{d}).backendGroup(); err != nil {
+	if bytes.Contains(text, []byte(naming.BackendSecurityGroupName(c.Cluster))) {
+		if err := (securityGroups{d}).ensureBackendSecurityGroup(); err != nil {
 			return nil, err
 		}
 	}
-	return d, d.read(text)
+	return d, d.readDocument(text)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// deploy deploys the desired state of one stack once.
-type deploy struct {
+// deployment deploys the desired state of one stack once.
+type deployment struct {
 	*Controller
 	ctx   context.Context
 	stack model.StackID
@@ -31,22 +31,22 @@ type deploy struct {
 	// references has the values of references in the document, by the text of the reference.
 	references map[string]string
 	dnsName    string
-	// post has the deletions at the end. They are performed in order if all other changes have succeeded.
-	post []func() error
+	// finalDeletions has the deletions at the end. They are performed in order if all other changes have succeeded.
+	finalDeletions []func() error
 }
 
-func newDeploy(ctx context.Context, c *Controller, id model.StackID) *deploy {
-	return &deploy{
+func newDeployment(ctx context.Context, c *Controller, id model.StackID) *deployment {
+	return &deployment{
 		Controller: c, ctx: ctx, stack: id, elb: elb.NewFromConfig(c.AWS), ec2: ec2.NewFromConfig(c.AWS),
 		desired: map[document.ResourceType]map[string]any{}, references: map[string]string{},
 	}
 }
 
-// unsupported has the types that this model cannot deploy.
-var unsupported = []document.ResourceType{document.TypeWebACL, document.TypeClassicACL, document.TypeProtection, document.TypeCertificate}
+// unsupportedTypes has the types that this model cannot deploy.
+var unsupportedTypes = []document.ResourceType{document.TypeWebACL, document.TypeClassicWebACL, document.TypeShieldProtection, document.TypeCertificate}
 
-// read reads the desired state from a document.
-func (d *deploy) read(text []byte) error {
+// readDocument reads the desired state from a document.
+func (d *deployment) readDocument(text []byte) error {
 	var doc struct {
 		Resources map[document.ResourceType]map[string]struct{ Spec any }
 	}
@@ -54,7 +54,7 @@ func (d *deploy) read(text []byte) error {
 		return err
 	}
 	for t, resources := range doc.Resources {
-		if slices.Contains(unsupported, t) && len(resources) > 0 {
+		if slices.Contains(unsupportedTypes, t) && len(resources) > 0 {
 			return fmt.Errorf("the model of aws-load-balancer-controller does not support %s", t)
 		}
 		d.desired[t] = map[string]any{}
@@ -67,7 +67,7 @@ func (d *deploy) read(text []byte) error {
 
 // run synthesizes all kinds of resources in order. After the first error it stops, so that only load balancers,
 // listeners and rules may have been deleted.
-func (d *deploy) run() error {
+func (d *deployment) run() error {
 	for _, synthesize := range []func() error{
 		securityGroups{d}.synthesize, targetGroups{d}.synthesize, loadBalancers{d}.synthesize, listeners{d}.synthesize, rules{d}.synthesize, bindings{d}.synthesize,
 	} {
@@ -75,8 +75,8 @@ func (d *deploy) run() error {
 			return err
 		}
 	}
-	slices.Reverse(d.post)
-	for _, remove := range d.post {
+	slices.Reverse(d.finalDeletions)
+	for _, remove := range d.finalDeletions {
 		if err := remove(); err != nil {
 			return err
 		}
@@ -84,12 +84,14 @@ func (d *deploy) run() error {
 	return nil
 }
 
-// ids returns the sorted logical IDs of the desired resources of a type.
-func (d *deploy) ids(t document.ResourceType) []string { return slices.Sorted(maps.Keys(d.desired[t])) }
+// desiredIDs returns the sorted logical IDs of the desired resources of a type.
+func (d *deployment) desiredIDs(t document.ResourceType) []string {
+	return slices.Sorted(maps.Keys(d.desired[t]))
+}
 
-// spec decodes the desired state of a resource, with values instead of references.
-func (d *deploy) spec(t document.ResourceType, id string, into any) error {
-	value, err := d.resolved(d.desired[t][id])
+// decodeSpec decodes the desired state of a resource, with values instead of references.
+func (d *deployment) decodeSpec(t document.ResourceType, id string, into any) error {
+	value, err := d.resolveReferences(d.desired[t][id])
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (d *deploy) spec(t document.ResourceType, id string, into any) error {
 	return nil
 }
 
-func (d *deploy) resolved(value any) (any, error) {
+func (d *deployment) resolveReferences(value any) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
 		if ref, ok := v["$ref"].(string); ok {
@@ -115,7 +117,7 @@ func (d *deploy) resolved(value any) (any, error) {
 		out := map[string]any{}
 		for k := range v {
 			var err error
-			if out[k], err = d.resolved(v[k]); err != nil {
+			if out[k], err = d.resolveReferences(v[k]); err != nil {
 				return nil, err
 			}
 		}
@@ -124,72 +126,72 @@ func (d *deploy) resolved(value any) (any, error) {
 		out := make([]any, len(v))
 		for i := range v {
 			var err error
-			if out[i], err = d.resolved(v[i]); err != nil {
+			if out[i], err = d.resolveReferences(v[i]); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	case string:
-		if v == naming.BackendGroup(d.Cluster) {
-			return d.backend, nil // the name is its value before it is created
+		if v == naming.BackendSecurityGroupName(d.Cluster) {
+			return d.backendSecurityGroupID, nil // the name is its value before it is created
 		}
 	}
 	return value, nil
 }
 
 // setReference stores the value of a reference to a resource.
-func (d *deploy) setReference(t document.ResourceType, id, field, value string) {
+func (d *deployment) setReference(t document.ResourceType, id, field, value string) {
 	d.references["#/resources/"+string(t)+"/"+id+"/status/"+field] = value
 }
 
-// announce calls Before with a change.
-func (d *deploy) announce(operation, of string) {
-	if d.Before != nil {
-		d.Before(Change{operation, of})
+// announceChange calls BeforeChange with a change.
+func (d *deployment) announceChange(operation, of string) {
+	if d.BeforeChange != nil {
+		d.BeforeChange(Change{operation, of})
 	}
 }
 
 // retry repeats a call within a time limit while AWS rejects it with an error code.
-func (d *deploy) retry(code string, every, limit time.Duration, call func() error) error {
+func (d *deployment) retry(code string, every, limit time.Duration, call func() error) error {
 	for end := time.Now().Add(limit); ; time.Sleep(every) {
 		err := call()
-		if !hasCode(err, code) || !time.Now().Before(end) {
+		if !hasErrorCode(err, code) || !time.Now().Before(end) {
 			return err
 		}
 	}
 }
 
-// hasCode reports whether AWS rejected a call with an error code.
-func hasCode(err error, code string) bool {
+// hasErrorCode reports whether AWS rejected a call with an error code.
+func hasErrorCode(err error, code string) bool {
 	var of smithy.APIError
 	return errors.As(err, &of) && of.ErrorCode() == code
 }
 
-// matching assigns existing resources to desired resources by their logical IDs. Several existing resources may have
+// matchResult assigns existing resources to desired resources by their logical IDs. Several existing resources may have
 // the same ID.
-type matching[T any] struct {
+type matchResult[T any] struct {
 	create []string
-	update []pair[T]
+	update []matchedPair[T]
 	remove []T
 }
 
-type pair[T any] struct {
+type matchedPair[T any] struct {
 	id   string
-	have T
+	live T
 }
 
-// match matches resources only by the resource tag, never by name. Resources that would have to be replaced do not
+// matchResources matches resources only by the resource tag, never by name. Resources that would have to be replaced do not
 // match.
-func match[T any](d *deploy, t document.ResourceType, have []tagged[T], replaces func(id string, have T) (bool, error)) (out matching[T], err error) {
+func matchResources[T any](d *deployment, t document.ResourceType, have []taggedResource[T], replaces func(id string, have T) (bool, error)) (out matchResult[T], err error) {
 	by := map[string][]T{}
 	for _, h := range have {
 		id := h.tags[naming.ResourceTag(d.stack.Kind)]
 		if id == "" {
 			return out, fmt.Errorf("%s has no resource tag", h.id)
 		}
-		by[id] = append(by[id], h.of)
+		by[id] = append(by[id], h.resource)
 	}
-	for _, id := range d.ids(t) {
+	for _, id := range d.desiredIDs(t) {
 		found := false
 		for _, h := range by[id] {
 			replace, err := replaces(id, h)
@@ -200,7 +202,7 @@ func match[T any](d *deploy, t document.ResourceType, have []tagged[T], replaces
 				out.remove = append(out.remove, h)
 			default:
 				found = true
-				out.update = append(out.update, pair[T]{id, h})
+				out.update = append(out.update, matchedPair[T]{id, h})
 			}
 		}
 		if !found {
@@ -215,15 +217,15 @@ func match[T any](d *deploy, t document.ResourceType, have []tagged[T], replaces
 	return out, nil
 }
 
-// tagged is a resource with its tags.
-type tagged[T any] struct {
-	id   string
-	of   T
-	tags map[string]string
+// taggedResource is a resource with its tags.
+type taggedResource[T any] struct {
+	id       string
+	resource T
+	tags     map[string]string
 }
 
 // ownTags returns the tags of a resource of the stack: tags of users and the tracking tags.
-func (d *deploy) ownTags(id string, user map[string]string) map[string]string {
+func (d *deployment) ownTags(id string, user map[string]string) map[string]string {
 	return naming.ResourceTags(d.Cluster, d.stack, id, user)
 }
 
@@ -234,4 +236,4 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
-func text(p *string) string { return aws.ToString(p) }
+func stringValue(p *string) string { return aws.ToString(p) }

@@ -10,13 +10,13 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// canonical returns a value as text, without nil and empty parts.
-func canonical(v any) string {
+// canonicalText returns a value as text, without nil and empty parts.
+func canonicalText(v any) string {
 	text, err := json.Marshal(v)
 	if err == nil {
 		var value any
 		if err = json.Unmarshal(text, &value); err == nil {
-			text, err = json.Marshal(pruned(value))
+			text, err = json.Marshal(prunedValue(value))
 		}
 	}
 	if err != nil {
@@ -25,13 +25,13 @@ func canonical(v any) string {
 	return string(text)
 }
 
-// pruned returns a value without nulls and empty lists.
-func pruned(v any) any {
+// prunedValue returns a value without nulls and empty lists.
+func prunedValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for k := range v {
-			if p := pruned(v[k]); p != nil {
+			if p := prunedValue(v[k]); p != nil {
 				out[k] = p
 			}
 		}
@@ -42,7 +42,7 @@ func pruned(v any) any {
 		}
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = pruned(v[i])
+			out[i] = prunedValue(v[i])
 		}
 		return out
 	}
@@ -75,7 +75,7 @@ func actionText(a, want elbtypes.Action) string {
 	a.Order, a.TargetGroupArn = nil, nil
 	if a.ForwardConfig != nil {
 		f := *a.ForwardConfig
-		f.TargetGroups = byKey(f.TargetGroups, func(g elbtypes.TargetGroupTuple) string { return text(g.TargetGroupArn) })
+		f.TargetGroups = sortedByKey(f.TargetGroups, func(g elbtypes.TargetGroupTuple) string { return stringValue(g.TargetGroupArn) })
 		if len(f.TargetGroups) == 1 {
 			f.TargetGroups[0].Weight = nil
 		}
@@ -96,24 +96,24 @@ func actionText(a, want elbtypes.Action) string {
 		}
 		a.RedirectConfig = &r
 	}
-	return canonical(a)
+	return canonicalText(a)
 }
 
 // sameConditions compares conditions sorted by field. It does not sort their values.
 func sameConditions(want, have []elbtypes.RuleCondition) bool {
 	in := func(list []elbtypes.RuleCondition) string {
-		out := byKey(list, func(c elbtypes.RuleCondition) string { return text(c.Field) })
+		out := sortedByKey(list, func(c elbtypes.RuleCondition) string { return stringValue(c.Field) })
 		for i := range out {
 			out[i].Values, out[i].RegexValues = nil, nil
 		}
-		return canonical(out)
+		return canonicalText(out)
 	}
 	return in(want) == in(have)
 }
 
 func sameTransforms(want, have []elbtypes.RuleTransform) bool {
 	in := func(list []elbtypes.RuleTransform) string {
-		return canonical(byKey(list, func(t elbtypes.RuleTransform) string { return string(t.Type) }))
+		return canonicalText(sortedByKey(list, func(t elbtypes.RuleTransform) string { return string(t.Type) }))
 	}
 	return in(want) == in(have)
 }

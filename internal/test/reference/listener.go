@@ -17,7 +17,7 @@ import (
 )
 
 // listeners deploys listeners.
-type listeners struct{ *deploy }
+type listeners struct{ *deployment }
 
 type listenerSpec struct {
 	LoadBalancerARN, Protocol, SSLPolicy string
@@ -48,9 +48,9 @@ func (s listenerSpec) defaultCertificate() []elbtypes.Certificate {
 // wantedListeners returns the desired listeners by port.
 func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 	out := map[int32]listenerSpec{}
-	for _, id := range d.ids(document.TypeListener) {
+	for _, id := range d.desiredIDs(document.TypeListener) {
 		var want listenerSpec
-		if err := d.spec(document.TypeListener, id, &want); err != nil {
+		if err := d.decodeSpec(document.TypeListener, id, &want); err != nil {
 			return nil, err
 		}
 		var err error
@@ -74,19 +74,19 @@ func (d listeners) synthesize() error {
 		balancers[w.LoadBalancerARN] = true
 	}
 	if len(wants) == 0 {
-		for _, id := range d.ids(document.TypeLoadBalancer) {
+		for _, id := range d.desiredIDs(document.TypeLoadBalancer) {
 			balancers[d.references["#/resources/"+string(document.TypeLoadBalancer)+"/"+id+"/status/loadBalancerARN"]] = true
 		}
 	}
 	for _, lb := range slices.Sorted(maps.Keys(balancers)) {
-		if err := d.listenersOf(lb, wants); err != nil {
+		if err := d.syncListeners(lb, wants); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
+func (d listeners) syncListeners(lb string, wants map[int32]listenerSpec) error {
 	var live []elbtypes.Listener
 	var arns []string
 	pages := elb.NewDescribeListenersPaginator(d.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb)})
@@ -100,13 +100,13 @@ func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 	slices.SortFunc(live, func(a, b elbtypes.Listener) int { return cmp.Compare(aws.ToInt32(a.Port), aws.ToInt32(b.Port)) })
 	by := map[int32]elbtypes.Listener{}
 	for _, l := range live {
-		arns = append(arns, text(l.ListenerArn))
+		arns = append(arns, stringValue(l.ListenerArn))
 		port := aws.ToInt32(l.Port)
 		if _, ok := wants[port]; ok {
 			by[port] = l
 			continue
 		}
-		d.announce("DeleteListener", text(l.ListenerArn))
+		d.announceChange("DeleteListener", stringValue(l.ListenerArn))
 		if _, err := d.elb.DeleteListener(d.ctx, &elb.DeleteListenerInput{ListenerArn: l.ListenerArn}); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 			if ok == made {
 				continue
 			}
-			if err := d.listener(wants[port], l, tags[text(l.ListenerArn)]); err != nil {
+			if err := d.deployListener(wants[port], l, tags[stringValue(l.ListenerArn)]); err != nil {
 				return fmt.Errorf("listener %d: %w", port, err)
 			}
 		}
@@ -130,14 +130,14 @@ func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 	return nil
 }
 
-// listener creates a listener if the existing listener has no ARN, or else updates its tags, settings, certificates
+// deployListener creates a listener if the existing listener has no ARN, or else updates its tags, settings, certificates
 // and attributes.
-func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
+func (d listeners) deployListener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
 	id := strconv.Itoa(int(want.Port))
 	own := d.ownTags(id, want.Tags)
 	made := l.ListenerArn == nil
 	if made {
-		d.announce("CreateListener", id)
+		d.announceChange("CreateListener", id)
 		out, err := d.elb.CreateListener(d.ctx, &elb.CreateListenerInput{
 			LoadBalancerArn: aws.String(want.LoadBalancerARN), Port: aws.Int32(want.Port), Protocol: elbtypes.ProtocolEnum(want.Protocol),
 			DefaultActions: want.DefaultActions, Certificates: want.defaultCertificate(), SslPolicy: nonZero(want.SSLPolicy), AlpnPolicy: want.ALPNPolicy,
@@ -148,46 +148,46 @@ func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[str
 		}
 		l = out.Listeners[0]
 	} else {
-		if err := d.retag(text(l.ListenerArn), own, tags); err != nil {
+		if err := d.retag(stringValue(l.ListenerArn), own, tags); err != nil {
 			return err
 		}
-		if err := d.settings(want, l); err != nil {
+		if err := d.updateSettings(want, l); err != nil {
 			return err
 		}
 	}
-	d.setReference(document.TypeListener, id, "listenerARN", text(l.ListenerArn))
-	if err := d.certificates(want, l, made); err != nil {
+	d.setReference(document.TypeListener, id, "listenerARN", stringValue(l.ListenerArn))
+	if err := d.updateCertificates(want, l, made); err != nil {
 		return err
 	}
 	out, err := d.elb.DescribeListenerAttributes(d.ctx, &elb.DescribeListenerAttributesInput{ListenerArn: l.ListenerArn})
 	if err != nil {
 		return err
 	}
-	change, err := attributes[elbtypes.ListenerAttribute](want.ListenerAttributes, out.Attributes)
+	change, err := changedAttributes[elbtypes.ListenerAttribute](want.ListenerAttributes, out.Attributes)
 	if err != nil || len(change) == 0 {
 		return err
 	}
-	d.announce("ModifyListenerAttributes", text(l.ListenerArn))
+	d.announceChange("ModifyListenerAttributes", stringValue(l.ListenerArn))
 	_, err = d.elb.ModifyListenerAttributes(d.ctx, &elb.ModifyListenerAttributesInput{ListenerArn: l.ListenerArn, Attributes: change})
 	return err
 }
 
-// settings modifies all settings if one of them differs. Settings that are not desired are kept for an Ingress and
+// updateSettings modifies all settings if one of them differs. Settings that are not desired are kept for an Ingress and
 // removed for a Gateway.
-func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
+func (d listeners) updateSettings(want listenerSpec, l elbtypes.Listener) error {
 	strict := d.stack.Kind == model.ALBGateway
 	in := &elb.ModifyListenerInput{
 		ListenerArn: l.ListenerArn, Port: aws.Int32(want.Port), Protocol: elbtypes.ProtocolEnum(want.Protocol), DefaultActions: want.DefaultActions,
 		Certificates: want.defaultCertificate(), SslPolicy: nonZero(want.SSLPolicy), AlpnPolicy: want.ALPNPolicy, MutualAuthentication: want.MutualAuthentication,
 	}
-	differs := want.Protocol != string(l.Protocol) || !sameActions(want.DefaultActions, l.DefaultActions) || want.SSLPolicy != "" && want.SSLPolicy != text(l.SslPolicy)
+	differs := want.Protocol != string(l.Protocol) || !sameActions(want.DefaultActions, l.DefaultActions) || want.SSLPolicy != "" && want.SSLPolicy != stringValue(l.SslPolicy)
 	var live []string
 	for _, c := range l.Certificates {
-		live = append(live, text(c.CertificateArn))
+		live = append(live, stringValue(c.CertificateArn))
 	}
 	var first []string
 	for _, c := range want.defaultCertificate() {
-		first = append(first, text(c.CertificateArn))
+		first = append(first, stringValue(c.CertificateArn))
 	}
 	differs = differs || !slices.Equal(first, live)
 	none := []string{"None"}
@@ -204,7 +204,7 @@ func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 	}
 	mode := ""
 	if l.MutualAuthentication != nil {
-		mode = text(l.MutualAuthentication.Mode)
+		mode = stringValue(l.MutualAuthentication.Mode)
 	}
 	checks := mode != "" && mode != "off"
 	switch m := want.MutualAuthentication; {
@@ -212,7 +212,7 @@ func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 		if strict && checks {
 			differs, in.MutualAuthentication = true, &elbtypes.MutualAuthenticationAttributes{Mode: aws.String("off")}
 		}
-	case text(m.Mode) == "off":
+	case stringValue(m.Mode) == "off":
 		differs = differs || checks
 	default:
 		live := elbtypes.MutualAuthenticationAttributes{}
@@ -220,19 +220,19 @@ func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 			live = *l.MutualAuthentication
 		}
 		live.TrustStoreAssociationStatus = ""
-		differs = differs || canonical(*m) != canonical(live)
+		differs = differs || canonicalText(*m) != canonicalText(live)
 	}
 	if !differs {
 		return nil
 	}
-	d.announce("ModifyListener", text(l.ListenerArn))
+	d.announceChange("ModifyListener", stringValue(l.ListenerArn))
 	_, err := d.elb.ModifyListener(d.ctx, in)
 	return err
 }
 
-// certificates removes certificates that are not desired and adds missing certificates one by one, including the
+// updateCertificates removes certificates that are not desired and adds missing certificates one by one, including the
 // default certificate.
-func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made bool) error {
+func (d listeners) updateCertificates(want listenerSpec, l elbtypes.Listener, made bool) error {
 	if want.SSLPolicy == "" && l.SslPolicy == nil {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made boo
 		}
 		for _, c := range out.Certificates {
 			if !aws.ToBool(c.IsDefault) {
-				live = append(live, text(c.CertificateArn))
+				live = append(live, stringValue(c.CertificateArn))
 			}
 		}
 	}
@@ -253,7 +253,7 @@ func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made boo
 		if slices.Contains(want.arns(), arn) {
 			continue
 		}
-		d.announce("RemoveListenerCertificates", text(l.ListenerArn))
+		d.announceChange("RemoveListenerCertificates", stringValue(l.ListenerArn))
 		if _, err := d.elb.RemoveListenerCertificates(d.ctx, &elb.RemoveListenerCertificatesInput{
 			ListenerArn: l.ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(arn)}},
 		}); err != nil {
@@ -264,7 +264,7 @@ func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made boo
 		if slices.Contains(live, arn) {
 			continue
 		}
-		d.announce("AddListenerCertificates", text(l.ListenerArn))
+		d.announceChange("AddListenerCertificates", stringValue(l.ListenerArn))
 		if err := d.retry("ListenerNotFound", 2*time.Second, 20*time.Second, func() error {
 			_, err := d.elb.AddListenerCertificates(d.ctx, &elb.AddListenerCertificatesInput{
 				ListenerArn: l.ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(arn)}},

@@ -11,7 +11,7 @@ import (
 )
 
 // loadBalancers deploys load balancers.
-type loadBalancers struct{ *deploy }
+type loadBalancers struct{ *deployment }
 
 type loadBalancerSpec struct {
 	Name, Type, Scheme, IPAddressType string
@@ -29,7 +29,7 @@ func (s loadBalancerSpec) subnets() (out []string) {
 }
 
 // liveLoadBalancers returns the load balancers in the VPC with the tags of the stack.
-func (d loadBalancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err error) {
+func (d loadBalancers) liveLoadBalancers() (out []taggedResource[elbtypes.LoadBalancer], err error) {
 	var all []elbtypes.LoadBalancer
 	var arns []string
 	pages := elb.NewDescribeLoadBalancersPaginator(d.elb, &elb.DescribeLoadBalancersInput{})
@@ -39,8 +39,8 @@ func (d loadBalancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer],
 			return nil, err
 		}
 		for _, lb := range page.LoadBalancers {
-			if text(lb.VpcId) == d.VPC {
-				all, arns = append(all, lb), append(arns, text(lb.LoadBalancerArn))
+			if stringValue(lb.VpcId) == d.VPC {
+				all, arns = append(all, lb), append(arns, stringValue(lb.LoadBalancerArn))
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func (d loadBalancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer],
 	}
 	for i, lb := range all {
 		if d.hasStackTags(tags[arns[i]]) {
-			out = append(out, tagged[elbtypes.LoadBalancer]{arns[i], lb, tags[arns[i]]})
+			out = append(out, taggedResource[elbtypes.LoadBalancer]{arns[i], lb, tags[arns[i]]})
 		}
 	}
 	return out, nil
@@ -63,10 +63,10 @@ func (d loadBalancers) synthesize() error {
 	if err != nil {
 		return err
 	}
-	m, err := match(d.deploy, document.TypeLoadBalancer, wrapped(have), func(id string, h tagged[elbtypes.LoadBalancer]) (bool, error) {
+	m, err := matchResources(d.deployment, document.TypeLoadBalancer, wrapTagged(have), func(id string, h taggedResource[elbtypes.LoadBalancer]) (bool, error) {
 		var want loadBalancerSpec
-		err := d.spec(document.TypeLoadBalancer, id, &want)
-		return want.Type != string(h.of.Type) || want.Scheme != string(h.of.Scheme), err
+		err := d.decodeSpec(document.TypeLoadBalancer, id, &want)
+		return want.Type != string(h.resource.Type) || want.Scheme != string(h.resource.Scheme), err
 	})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (d loadBalancers) synthesize() error {
 		}
 	}
 	for _, u := range m.update {
-		if err := d.updateLoadBalancer(u.id, u.have); err != nil {
+		if err := d.updateLoadBalancer(u.id, u.live); err != nil {
 			return fmt.Errorf("load balancer: %w", err)
 		}
 	}
@@ -92,15 +92,15 @@ func (d loadBalancers) synthesize() error {
 // deleteLoadBalancer deletes a load balancer, after it has disabled its deletion protection.
 func (d loadBalancers) deleteLoadBalancer(arn string) error {
 	remove := func() error {
-		d.announce("DeleteLoadBalancer", arn)
+		d.announceChange("DeleteLoadBalancer", arn)
 		_, err := d.elb.DeleteLoadBalancer(d.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)})
 		return err
 	}
 	err := remove()
-	if !hasCode(err, "OperationNotPermitted") {
+	if !hasErrorCode(err, "OperationNotPermitted") {
 		return err
 	}
-	d.announce("ModifyLoadBalancerAttributes", arn)
+	d.announceChange("ModifyLoadBalancerAttributes", arn)
 	if _, err := d.elb.ModifyLoadBalancerAttributes(d.ctx, &elb.ModifyLoadBalancerAttributesInput{
 		LoadBalancerArn: aws.String(arn), Attributes: []elbtypes.LoadBalancerAttribute{{Key: aws.String("deletion_protection.enabled"), Value: aws.String("false")}},
 	}); err != nil {
@@ -111,7 +111,7 @@ func (d loadBalancers) deleteLoadBalancer(arn string) error {
 
 func (d loadBalancers) createLoadBalancer(id string) error {
 	var want loadBalancerSpec
-	if err := d.spec(document.TypeLoadBalancer, id, &want); err != nil {
+	if err := d.decodeSpec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
 	}
 	in := &elb.CreateLoadBalancerInput{
@@ -121,7 +121,7 @@ func (d loadBalancers) createLoadBalancer(id string) error {
 	for _, s := range want.subnets() {
 		in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
 	}
-	d.announce("CreateLoadBalancer", want.Name)
+	d.announceChange("CreateLoadBalancer", want.Name)
 	out, err := d.elb.CreateLoadBalancer(d.ctx, in)
 	if err != nil {
 		return err
@@ -129,57 +129,57 @@ func (d loadBalancers) createLoadBalancer(id string) error {
 	return d.useLoadBalancer(id, out.LoadBalancers[0], want)
 }
 
-func (d loadBalancers) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer]) error {
+func (d loadBalancers) updateLoadBalancer(id string, lb taggedResource[elbtypes.LoadBalancer]) error {
 	var want loadBalancerSpec
-	if err := d.spec(document.TypeLoadBalancer, id, &want); err != nil {
+	if err := d.decodeSpec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
 	}
 	if err := d.retag(lb.id, d.ownTags(id, want.Tags), lb.tags); err != nil {
 		return err
 	}
-	if !sameSet(want.SecurityGroups, lb.of.SecurityGroups) {
-		d.announce("SetSecurityGroups", lb.id)
+	if !sameSet(want.SecurityGroups, lb.resource.SecurityGroups) {
+		d.announceChange("SetSecurityGroups", lb.id)
 		if _, err := d.elb.SetSecurityGroups(d.ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: aws.String(lb.id), SecurityGroups: want.SecurityGroups}); err != nil {
 			return err
 		}
 	}
 	var live []string
-	for _, z := range lb.of.AvailabilityZones {
-		live = append(live, text(z.SubnetId))
+	for _, z := range lb.resource.AvailabilityZones {
+		live = append(live, stringValue(z.SubnetId))
 	}
 	if !sameSet(want.subnets(), live) {
 		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(lb.id)}
 		for _, s := range want.subnets() {
 			in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
 		}
-		d.announce("SetSubnets", lb.id)
+		d.announceChange("SetSubnets", lb.id)
 		if _, err := d.elb.SetSubnets(d.ctx, in); err != nil {
 			return err
 		}
 	}
-	if want.IPAddressType != string(lb.of.IpAddressType) {
-		d.announce("SetIpAddressType", lb.id)
+	if want.IPAddressType != string(lb.resource.IpAddressType) {
+		d.announceChange("SetIpAddressType", lb.id)
 		if _, err := d.elb.SetIpAddressType(d.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(lb.id), IpAddressType: elbtypes.IpAddressType(want.IPAddressType)}); err != nil {
 			return err
 		}
 	}
-	return d.useLoadBalancer(id, lb.of, want)
+	return d.useLoadBalancer(id, lb.resource, want)
 }
 
 // useLoadBalancer stores the references to the load balancer of the stack, and sets its attributes.
 func (d loadBalancers) useLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
-	d.setReference(document.TypeLoadBalancer, id, "loadBalancerARN", text(lb.LoadBalancerArn))
-	d.setReference(document.TypeLoadBalancer, id, "dnsName", text(lb.DNSName))
-	d.dnsName = text(lb.DNSName)
+	d.setReference(document.TypeLoadBalancer, id, "loadBalancerARN", stringValue(lb.LoadBalancerArn))
+	d.setReference(document.TypeLoadBalancer, id, "dnsName", stringValue(lb.DNSName))
+	d.dnsName = stringValue(lb.DNSName)
 	out, err := d.elb.DescribeLoadBalancerAttributes(d.ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: lb.LoadBalancerArn})
 	if err != nil {
 		return err
 	}
-	change, err := attributes[elbtypes.LoadBalancerAttribute](want.LoadBalancerAttributes, out.Attributes)
+	change, err := changedAttributes[elbtypes.LoadBalancerAttribute](want.LoadBalancerAttributes, out.Attributes)
 	if err != nil || len(change) == 0 {
 		return err
 	}
-	d.announce("ModifyLoadBalancerAttributes", text(lb.LoadBalancerArn))
+	d.announceChange("ModifyLoadBalancerAttributes", stringValue(lb.LoadBalancerArn))
 	_, err = d.elb.ModifyLoadBalancerAttributes(d.ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: lb.LoadBalancerArn, Attributes: change})
 	return err
 }

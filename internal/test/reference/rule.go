@@ -16,7 +16,7 @@ import (
 )
 
 // rules deploys listener rules.
-type rules struct{ *deploy }
+type rules struct{ *deployment }
 
 type ruleSpec struct {
 	ListenerARN string
@@ -30,16 +30,16 @@ type ruleSpec struct {
 // liveRule is a rule in AWS other than a default rule.
 type liveRule struct {
 	elbtypes.Rule
-	priority int32
-	taken    bool
+	priority  int32
+	isMatched bool
 }
 
 // synthesize changes rules. It matches them by conditions and actions, and then by priority, not by tags.
 func (d rules) synthesize() error {
 	wants := map[string][]ruleSpec{}
-	for _, id := range d.ids(document.TypeRule) {
+	for _, id := range d.desiredIDs(document.TypeRule) {
 		var want ruleSpec
-		if err := d.spec(document.TypeRule, id, &want); err != nil {
+		if err := d.decodeSpec(document.TypeRule, id, &want); err != nil {
 			return err
 		}
 		var err error
@@ -48,10 +48,10 @@ func (d rules) synthesize() error {
 		}
 		wants[want.ListenerARN] = append(wants[want.ListenerARN], want)
 	}
-	for _, id := range d.ids(document.TypeListener) {
+	for _, id := range d.desiredIDs(document.TypeListener) {
 		listener := d.references["#/resources/"+string(document.TypeListener)+"/"+id+"/status/listenerARN"]
 		slices.SortFunc(wants[listener], func(a, b ruleSpec) int { return cmp.Compare(a.Priority, b.Priority) })
-		if err := d.rulesOf(listener, id, wants[listener]); err != nil {
+		if err := d.syncRules(listener, id, wants[listener]); err != nil {
 			return fmt.Errorf("rules of listener %s: %w", id, err)
 		}
 	}
@@ -69,7 +69,7 @@ func (d rules) liveRules(listener string) (out []*liveRule, err error) {
 			if aws.ToBool(r.IsDefault) {
 				continue
 			}
-			n, err := strconv.ParseInt(text(r.Priority), 10, 32)
+			n, err := strconv.ParseInt(stringValue(r.Priority), 10, 32)
 			if err != nil {
 				return nil, err
 			}
@@ -80,7 +80,7 @@ func (d rules) liveRules(listener string) (out []*liveRule, err error) {
 	return out, nil
 }
 
-func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
+func (d rules) syncRules(listener, port string, wants []ruleSpec) error {
 	live, err := d.liveRules(listener)
 	if err != nil {
 		return err
@@ -88,9 +88,9 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 	pairs := map[int32]*liveRule{} // by the desired priority
 	take := func(fits func(w ruleSpec, r *liveRule) bool) {
 		for _, w := range wants {
-			i := slices.IndexFunc(live, func(r *liveRule) bool { return !r.taken && fits(w, r) })
+			i := slices.IndexFunc(live, func(r *liveRule) bool { return !r.isMatched && fits(w, r) })
 			if pairs[w.Priority] == nil && i >= 0 {
-				live[i].taken, pairs[w.Priority] = true, live[i]
+				live[i].isMatched, pairs[w.Priority] = true, live[i]
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 	take(func(w ruleSpec, r *liveRule) bool { return w.Priority == r.priority })
 	var gone []*liveRule
 	for _, r := range live {
-		if !r.taken {
+		if !r.isMatched {
 			gone = append(gone, r)
 		}
 	}
@@ -115,7 +115,7 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 		for i, r := range slices.Backward(gone) {
 			moved = append(moved, elbtypes.RulePriorityPair{RuleArn: r.RuleArn, Priority: aws.Int32(50000 - int32(len(gone)-1-i))})
 		}
-		d.announce("SetRulePriorities", listener)
+		d.announceChange("SetRulePriorities", listener)
 		if _, err := d.elb.SetRulePriorities(d.ctx, &elb.SetRulePrioritiesInput{RulePriorities: moved}); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 			if len(w.Transforms) == 0 {
 				in.ResetTransforms = aws.Bool(true)
 			}
-			d.announce("ModifyRule", text(r.RuleArn))
+			d.announceChange("ModifyRule", stringValue(r.RuleArn))
 			if _, err := d.elb.ModifyRule(d.ctx, in); err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn
-		d.announce("DeleteRule", text(arn))
+		d.announceChange("DeleteRule", stringValue(arn))
 		_, err := d.elb.DeleteRule(d.ctx, &elb.DeleteRuleInput{RuleArn: arn})
 		gone, count = gone[1:], count-1
 		return err
@@ -163,13 +163,13 @@ func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*l
 			}
 		}
 		w := created[0]
-		d.announce("CreateRule", fmt.Sprintf("%s:%d", port, w.Priority))
+		d.announceChange("CreateRule", fmt.Sprintf("%s:%d", port, w.Priority))
 		_, err := d.elb.CreateRule(d.ctx, &elb.CreateRuleInput{
 			ListenerArn: aws.String(listener), Priority: aws.Int32(w.Priority), Actions: w.Actions, Conditions: w.Conditions, Transforms: w.Transforms,
 			Tags: elbTags(d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags)),
 		})
 		switch {
-		case hasCode(err, "TooManyRules") && most == 0:
+		case hasErrorCode(err, "TooManyRules") && most == 0:
 			most = count
 		case err != nil:
 			return err
@@ -188,7 +188,7 @@ func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*l
 func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRule) error {
 	var arns []string
 	for _, r := range pairs {
-		arns = append(arns, text(r.RuleArn))
+		arns = append(arns, stringValue(r.RuleArn))
 	}
 	slices.Sort(arns)
 	tags, err := d.tagsOf(arns)
@@ -197,7 +197,7 @@ func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRu
 	}
 	for _, w := range wants {
 		if r := pairs[w.Priority]; r != nil {
-			if err := d.retag(text(r.RuleArn), d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags), tags[text(r.RuleArn)]); err != nil {
+			if err := d.retag(stringValue(r.RuleArn), d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags), tags[stringValue(r.RuleArn)]); err != nil {
 				return err
 			}
 		}
@@ -217,8 +217,8 @@ func orderedActions(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	return actions, nil
 }
 
-// byKey returns a sorted list of conditions, transforms or target groups, for comparison.
-func byKey[T any](list []T, key func(T) string) []T {
+// sortedByKey returns a sorted list of conditions, transforms or target groups, for comparison.
+func sortedByKey[T any](list []T, key func(T) string) []T {
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(a, b T) int { return strings.Compare(key(a), key(b)) })
 	return out

@@ -15,7 +15,7 @@ import (
 )
 
 // tagsOf reads the tags of ARNs, twenty at a time.
-func (d *deploy) tagsOf(arns []string) (map[string]map[string]string, error) {
+func (d *deployment) tagsOf(arns []string) (map[string]map[string]string, error) {
 	out := map[string]map[string]string{}
 	for chunk := range slices.Chunk(arns, 20) {
 		answer, err := d.elb.DescribeTags(d.ctx, &elb.DescribeTagsInput{ResourceArns: chunk})
@@ -25,21 +25,21 @@ func (d *deploy) tagsOf(arns []string) (map[string]map[string]string, error) {
 		for _, of := range answer.TagDescriptions {
 			tags := map[string]string{}
 			for _, t := range of.Tags {
-				tags[text(t.Key)] = text(t.Value)
+				tags[stringValue(t.Key)] = stringValue(t.Value)
 			}
-			out[text(of.ResourceArn)] = tags
+			out[stringValue(of.ResourceArn)] = tags
 		}
 	}
 	return out, nil
 }
 
 // hasStackTags reports whether tags contain the tracking tags of the stack.
-func (d *deploy) hasStackTags(tags map[string]string) bool {
-	return naming.HasAll(tags, naming.StackTags(d.Cluster, d.stack))
+func (d *deployment) hasStackTags(tags map[string]string) bool {
+	return naming.HasAllTags(tags, naming.StackTags(d.Cluster, d.stack))
 }
 
-// difference returns the tags to add and the keys to remove. Tags that are not desired are removed.
-func difference(want, have map[string]string) (add map[string]string, remove []string) {
+// tagDifference returns the tags to add and the keys to remove. Tags that are not desired are removed.
+func tagDifference(want, have map[string]string) (add map[string]string, remove []string) {
 	add = map[string]string{}
 	for k, v := range want {
 		if have, ok := have[k]; !ok || have != v {
@@ -70,16 +70,16 @@ func ec2Tags(tags map[string]string) (out []ec2types.Tag) {
 }
 
 // retag changes the tags of a load balancer, listener, rule or target group: first it adds, then it removes.
-func (d *deploy) retag(arn string, want, have map[string]string) error {
-	add, remove := difference(want, have)
+func (d *deployment) retag(arn string, want, have map[string]string) error {
+	add, remove := tagDifference(want, have)
 	if len(add) > 0 {
-		d.announce("AddTags", arn)
+		d.announceChange("AddTags", arn)
 		if _, err := d.elb.AddTags(d.ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: elbTags(add)}); err != nil {
 			return err
 		}
 	}
 	if len(remove) > 0 {
-		d.announce("RemoveTags", arn)
+		d.announceChange("RemoveTags", arn)
 		if _, err := d.elb.RemoveTags(d.ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: remove}); err != nil {
 			return err
 		}
@@ -87,11 +87,11 @@ func (d *deploy) retag(arn string, want, have map[string]string) error {
 	return nil
 }
 
-// retagGroup changes the tags of a security group.
-func (d *deploy) retagGroup(id string, want, have map[string]string) error {
-	add, remove := difference(want, have)
+// retagSecurityGroup changes the tags of a security group.
+func (d *deployment) retagSecurityGroup(id string, want, have map[string]string) error {
+	add, remove := tagDifference(want, have)
 	if len(add) > 0 {
-		d.announce("CreateTags", id)
+		d.announceChange("CreateTags", id)
 		if _, err := d.ec2.CreateTags(d.ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(add)}); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (d *deploy) retagGroup(id string, want, have map[string]string) error {
 		for _, k := range remove {
 			gone[k] = have[k]
 		}
-		d.announce("DeleteTags", id)
+		d.announceChange("DeleteTags", id)
 		if _, err := d.ec2.DeleteTags(d.ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: ec2Tags(gone)}); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // targetGroups deploys target groups.
-type targetGroups struct{ *deploy }
+type targetGroups struct{ *deployment }
 
 type targetGroupSpec struct {
 	Name, TargetType, Protocol, ProtocolVersion string
@@ -61,17 +61,17 @@ func (h healthCheck) matcher() *elbtypes.Matcher {
 // not set.
 func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 	number := func(want int32, have *int32) bool { return want != 0 && want != aws.ToInt32(have) }
-	if m := h.Matcher; m != nil && (g.Matcher == nil || m.HTTPCode != text(g.Matcher.HttpCode) || m.GRPCCode != text(g.Matcher.GrpcCode)) {
+	if m := h.Matcher; m != nil && (g.Matcher == nil || m.HTTPCode != stringValue(g.Matcher.HttpCode) || m.GRPCCode != stringValue(g.Matcher.GrpcCode)) {
 		return true
 	}
-	return h.Port != nil && text(h.port()) != text(g.HealthCheckPort) || h.Protocol != string(g.HealthCheckProtocol) ||
-		h.Path != "" && h.Path != text(g.HealthCheckPath) || number(h.IntervalSeconds, g.HealthCheckIntervalSeconds) ||
+	return h.Port != nil && stringValue(h.port()) != stringValue(g.HealthCheckPort) || h.Protocol != string(g.HealthCheckProtocol) ||
+		h.Path != "" && h.Path != stringValue(g.HealthCheckPath) || number(h.IntervalSeconds, g.HealthCheckIntervalSeconds) ||
 		number(h.TimeoutSeconds, g.HealthCheckTimeoutSeconds) || number(h.HealthyThresholdCount, g.HealthyThresholdCount) ||
 		number(h.UnhealthyThresholdCount, g.UnhealthyThresholdCount)
 }
 
 // liveTargetGroups returns the target groups in the VPC with the tags of the stack.
-func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], err error) {
+func (d targetGroups) liveTargetGroups() (out []taggedResource[elbtypes.TargetGroup], err error) {
 	var all []elbtypes.TargetGroup
 	var arns []string
 	pages := elb.NewDescribeTargetGroupsPaginator(d.elb, &elb.DescribeTargetGroupsInput{})
@@ -81,8 +81,8 @@ func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], er
 			return nil, err
 		}
 		for _, g := range page.TargetGroups {
-			if text(g.VpcId) == d.VPC {
-				all, arns = append(all, g), append(arns, text(g.TargetGroupArn))
+			if stringValue(g.VpcId) == d.VPC {
+				all, arns = append(all, g), append(arns, stringValue(g.TargetGroupArn))
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], er
 	}
 	for i, g := range all {
 		if d.hasStackTags(tags[arns[i]]) {
-			out = append(out, tagged[elbtypes.TargetGroup]{arns[i], g, tags[arns[i]]})
+			out = append(out, taggedResource[elbtypes.TargetGroup]{arns[i], g, tags[arns[i]]})
 		}
 	}
 	return out, nil
@@ -105,12 +105,12 @@ func (d targetGroups) synthesize() error {
 	if err != nil {
 		return err
 	}
-	m, err := match(d.deploy, document.TypeTargetGroup, wrapped(have), func(id string, h tagged[elbtypes.TargetGroup]) (bool, error) {
+	m, err := matchResources(d.deployment, document.TypeTargetGroup, wrapTagged(have), func(id string, h taggedResource[elbtypes.TargetGroup]) (bool, error) {
 		var want targetGroupSpec
-		err := d.spec(document.TypeTargetGroup, id, &want)
-		g := h.of
+		err := d.decodeSpec(document.TypeTargetGroup, id, &want)
+		g := h.resource
 		return want.TargetType != string(g.TargetType) || want.Protocol != string(g.Protocol) ||
-			want.ProtocolVersion != "" && want.ProtocolVersion != text(g.ProtocolVersion) ||
+			want.ProtocolVersion != "" && want.ProtocolVersion != stringValue(g.ProtocolVersion) ||
 			aws.ToInt32(want.TargetControlPort) != aws.ToInt32(g.TargetControlPort), err
 	})
 	if err != nil {
@@ -122,14 +122,14 @@ func (d targetGroups) synthesize() error {
 		}
 	}
 	for _, u := range m.update {
-		if err := d.updateTargetGroup(u.id, u.have); err != nil {
+		if err := d.updateTargetGroup(u.id, u.live); err != nil {
 			return fmt.Errorf("target group %s: %w", u.id, err)
 		}
 	}
-	d.post = append(d.post, func() error {
+	d.finalDeletions = append(d.finalDeletions, func() error {
 		for _, g := range m.remove {
 			if err := d.retry("ResourceInUse", 2*time.Second, 20*time.Second, func() error {
-				d.announce("DeleteTargetGroup", g.id)
+				d.announceChange("DeleteTargetGroup", g.id)
 				_, err := d.elb.DeleteTargetGroup(d.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(g.id)})
 				return err
 			}); err != nil {
@@ -143,7 +143,7 @@ func (d targetGroups) synthesize() error {
 
 func (d targetGroups) createTargetGroup(id string) error {
 	var want targetGroupSpec
-	if err := d.spec(document.TypeTargetGroup, id, &want); err != nil {
+	if err := d.decodeSpec(document.TypeTargetGroup, id, &want); err != nil {
 		return err
 	}
 	check := want.HealthCheckConfig
@@ -157,26 +157,26 @@ func (d targetGroups) createTargetGroup(id string) error {
 	if want.IPAddressType != "ipv4" {
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(want.IPAddressType)
 	}
-	d.announce("CreateTargetGroup", want.Name)
+	d.announceChange("CreateTargetGroup", want.Name)
 	out, err := d.elb.CreateTargetGroup(d.ctx, in)
 	if err != nil {
 		return err
 	}
-	arn := text(out.TargetGroups[0].TargetGroupArn)
+	arn := stringValue(out.TargetGroups[0].TargetGroupArn)
 	d.setReference(document.TypeTargetGroup, id, "targetGroupARN", arn)
-	return d.targetGroupAttributes(arn, want)
+	return d.updateAttributes(arn, want)
 }
 
-func (d targetGroups) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup]) error {
+func (d targetGroups) updateTargetGroup(id string, g taggedResource[elbtypes.TargetGroup]) error {
 	var want targetGroupSpec
-	if err := d.spec(document.TypeTargetGroup, id, &want); err != nil {
+	if err := d.decodeSpec(document.TypeTargetGroup, id, &want); err != nil {
 		return err
 	}
 	if err := d.retag(g.id, d.ownTags(id, want.Tags), g.tags); err != nil {
 		return err
 	}
-	if check := want.HealthCheckConfig; check.differs(g.of) {
-		d.announce("ModifyTargetGroup", g.id)
+	if check := want.HealthCheckConfig; check.differs(g.resource) {
+		d.announceChange("ModifyTargetGroup", g.id)
 		if _, err := d.elb.ModifyTargetGroup(d.ctx, &elb.ModifyTargetGroupInput{
 			TargetGroupArn: aws.String(g.id), HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol),
 			HealthCheckPath: nonZero(check.Path), Matcher: check.matcher(), HealthCheckIntervalSeconds: nonZero(check.IntervalSeconds),
@@ -186,25 +186,25 @@ func (d targetGroups) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup
 		}
 	}
 	d.setReference(document.TypeTargetGroup, id, "targetGroupARN", g.id)
-	return d.targetGroupAttributes(g.id, want)
+	return d.updateAttributes(g.id, want)
 }
 
-func (d targetGroups) targetGroupAttributes(arn string, want targetGroupSpec) error {
+func (d targetGroups) updateAttributes(arn string, want targetGroupSpec) error {
 	out, err := d.elb.DescribeTargetGroupAttributes(d.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
 		return err
 	}
-	change, err := attributes[elbtypes.TargetGroupAttribute](want.TargetGroupAttributes, out.Attributes)
+	change, err := changedAttributes[elbtypes.TargetGroupAttribute](want.TargetGroupAttributes, out.Attributes)
 	if err != nil || len(change) == 0 {
 		return err
 	}
-	d.announce("ModifyTargetGroupAttributes", arn)
+	d.announceChange("ModifyTargetGroupAttributes", arn)
 	_, err = d.elb.ModifyTargetGroupAttributes(d.ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(arn), Attributes: change})
 	return err
 }
 
-// attributes returns the desired attributes that differ. It ignores other attributes.
-func attributes[T any](want []attribute, have []T) (change []T, err error) {
+// changedAttributes returns the desired attributes that differ. It ignores other attributes.
+func changedAttributes[T any](want []attribute, have []T) (change []T, err error) {
 	var live []attribute
 	if err := convert(have, &live); err != nil {
 		return nil, err

@@ -2,17 +2,17 @@ package seeds
 
 import "reflect"
 
-// Last caches the value of the last key, because most steps of a case do not change the key.
-type Last[K, V any] struct {
+// LastValueCache caches the value of the last key, because most steps of a case do not change the key.
+type LastValueCache[K, V any] struct {
 	key   K
 	value V
-	known bool
+	isSet bool
 }
 
-// Of returns the value of a key. It computes the value only if the key differs from the last key.
-func (l *Last[K, V]) Of(key K, compute func() V) V {
-	if !l.known || !reflect.DeepEqual(l.key, key) {
-		l.key, l.value, l.known = key, compute(), true
+// Get returns the value of a key. It computes the value only if the key differs from the last key.
+func (l *LastValueCache[K, V]) Get(key K, compute func() V) V {
+	if !l.isSet || !reflect.DeepEqual(l.key, key) {
+		l.key, l.value, l.isSet = key, compute(), true
 	}
 	return l.value
 }

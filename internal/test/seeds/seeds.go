@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// batches is the number of batches of seeds that run in parallel.
-const batches = 8
+// batchCount is the number of batches of seeds that run in parallel.
+const batchCount = 8
 
 // Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of a
 // third of them, and each call instead of every nth call (see Step).
@@ -46,10 +46,10 @@ func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	} else if testing.Short() {
 		all = (all + 9) / 10
 	}
-	for lot := range min(batches, all) {
+	for lot := range min(batchCount, all) {
 		t.Run(fmt.Sprint(lot), func(t *testing.T) {
 			t.Parallel()
-			for seed := lot; seed < all && !t.Failed(); seed += batches {
+			for seed := lot; seed < all && !t.Failed(); seed += batchCount {
 				property(t, seed)
 			}
 		})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// collect returns the seeds that are checked, ascending.
-func collect(t *testing.T, n int) []uint64 {
+// checkedSeeds returns the seeds that are checked, ascending.
+func checkedSeeds(t *testing.T, n int) []uint64 {
 	var mu sync.Mutex
 	var got []uint64
 	t.Run("seeds", func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestEachSeedIsCheckedOnce(t *testing.T) {
 	}{{"", 1, 1}, {"1", 7, 7}, {"1", 20, 20}, {"3", 11, 33}} {
 		t.Setenv("FULCRUM_SEEDS", c.times)
 		t.Setenv("FULCRUM_SEED", "")
-		got := collect(t, c.n)
+		got := checkedSeeds(t, c.n)
 		for i, seed := range got {
 			if seed != uint64(i) {
 				t.Fatalf("%+v: seed %d is %d", c, i, seed)
@@ -42,7 +42,7 @@ func TestEachSeedIsCheckedOnce(t *testing.T) {
 
 func TestSeedVariableChecksOneSeed(t *testing.T) {
 	t.Setenv("FULCRUM_SEED", "17")
-	if got := collect(t, 5); !slices.Equal(got, []uint64{17}) {
+	if got := checkedSeeds(t, 5); !slices.Equal(got, []uint64{17}) {
 		t.Errorf("seeds %v", got)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// referenceAccelerator is an accelerator in the form in which aws-load-balancer-controller creates it for an object and compares it.
+// referenceAccelerator is an accelerator in the form in which aws-load-balancer-controller creates it for an object and
+// compares it.
 type referenceAccelerator struct {
 	Name, Type string
 	Tags       map[string]string
@@ -43,8 +44,8 @@ type referenceEndpoint struct {
 // removedNameCharacters matches characters that are removed from names within generated names.
 var removedNameCharacters = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// generated returns the name of an accelerator whose object does not set one.
-func generated(namespace, name, kind string) string {
+// generatedAcceleratorName returns the name of an accelerator whose object does not set one.
+func generatedAcceleratorName(namespace, name, kind string) string {
 	part := func(s string) string { s = removedNameCharacters.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
 	sum := sha256.Sum256([]byte(harness.ClusterName + harness.Region + namespace + name + kind))
 	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
@@ -67,13 +68,13 @@ func rangesOf(l aga.Listener) (out []types.PortRange) {
 	return out
 }
 
-// referenceAcceleratorOf returns the accelerator that the documentation of aws-load-balancer-controller defines for an object whose
-// listeners have a protocol and ports. arns are the ARNs of the endpoints; other endpoints cannot be loaded.
+// referenceAcceleratorOf returns the accelerator that the documentation of aws-load-balancer-controller defines for an
+// object whose listeners have a protocol and ports. arns are the ARNs of the endpoints; other endpoints cannot be loaded.
 func referenceAcceleratorOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) referenceAccelerator {
 	kind := string(o.Spec.IPAddressType)
 	out := referenceAccelerator{Name: o.Spec.Name, Type: kind, Tags: maps.Clone(o.Spec.Tags), Listeners: map[string]referenceListener{}}
 	if out.Name == "" {
-		out.Name = generated(o.Namespace, o.Name, kind)
+		out.Name = generatedAcceleratorName(o.Namespace, o.Name, kind)
 	}
 	if out.Tags == nil {
 		out.Tags = map[string]string{}

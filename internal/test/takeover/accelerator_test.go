@@ -110,8 +110,8 @@ func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
 	return o
 }
 
-// discovered returns the object with the ports of the endpoint in its listener, if it has none.
-func discovered(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
+// withDiscoveredPorts returns the object with the ports of the endpoint in its listener, if it has none.
+func withDiscoveredPorts(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 	out := o.DeepCopy()
 	if len(out.Spec.Listeners) == 1 && out.Spec.Listeners[0].Protocol == "" {
 		out.Spec.Listeners[0].Protocol, out.Spec.Listeners[0].PortRanges = aga.ProtocolTCP, []aga.PortRange{{FromPort: 80, ToPort: 80}}
@@ -122,8 +122,8 @@ func discovered(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
 // acceleratorDefaults are tags for all accelerators.
 var acceleratorDefaults = map[string]string{"Env": "prod", "Owner": "platform"}
 
-// acceleratorSite returns a cluster with the endpoints and a client, and the ARNs of the load balancers.
-func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
+// newAcceleratorHarness returns a cluster with the endpoints and a client, and the ARNs of the load balancers.
+func newAcceleratorHarness(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
 	t.Helper()
 	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = acceleratorDefaults }})
 	r.Apply(endpointObjects)
@@ -140,16 +140,16 @@ func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]str
 	return r, ga.NewFromConfig(harness.AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" }), arns
 }
 
-// leaveAccelerator creates the accelerator that the other controller would create for an object, and writes its
+// createReferenceAccelerator creates the accelerator that the other controller would create for an object, and writes its
 // finalizers and status. With odd, lists have another order, and settings that neither controller manages are set.
-func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want referenceAccelerator, odd bool) {
+func createReferenceAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want referenceAccelerator, odd bool) {
 	t.Helper()
 	in := &ga.CreateAcceleratorInput{Name: &want.Name, IpAddressType: types.IpAddressType(want.Type), IdempotencyToken: aws.String(string(o.UID))}
 	for _, k := range slices.Sorted(maps.Keys(want.Tags)) {
 		in.Tags = append(in.Tags, types.Tag{Key: aws.String(k), Value: aws.String(want.Tags[k])})
 	}
 	a := requireResult(c.CreateAccelerator(t.Context(), in))(t).Accelerator
-	spec := slices.Clone(discovered(o).Spec.Listeners)
+	spec := slices.Clone(withDiscoveredPorts(o).Spec.Listeners)
 	if odd {
 		slices.Reverse(spec)
 	}
@@ -195,17 +195,17 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r, c, arns := acceleratorSite(t)
+				r, c, arns := newAcceleratorHarness(t)
 				want := map[string]referenceAccelerator{}
 				for _, doc := range acceleratorObjects() {
 					o := withDefaults(t, doc)
-					of := referenceAcceleratorOf(discovered(o), acceleratorDefaults, arns)
+					of := referenceAcceleratorOf(withDiscoveredPorts(o), acceleratorDefaults, arns)
 					want[o.Namespace+"/"+o.Name] = of
-					leaveAccelerator(t, r, c, o, of, f.odd)
+					createReferenceAccelerator(t, r, c, o, of, f.odd)
 				}
 				time.Sleep(10 * time.Minute)
 				left, leftARNs := liveAccelerators(t, c)
-				equal(t, "what was left is not what the rules say", want, left)
+				checkEqual(t, "what was left is not what the rules say", want, left)
 				if f.lost {
 					for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
 						o := o.DeepCopyObject().(*aga.GlobalAccelerator)
@@ -219,21 +219,21 @@ func TestAcceleratorsAreTakenOver(t *testing.T) {
 				r.Start()
 				for _, d := range []time.Duration{20 * time.Minute, 12 * time.Hour} {
 					r.Settle(d)
-					if n := r.Emulator.Calls().Mutating(); n > 0 {
-						t.Errorf("%d mutating calls: %s", n, mutating(r))
+					if n := r.Emulator.Calls().CountMutating(); n > 0 {
+						t.Errorf("%d mutating calls: %s", n, mutatingCalls(r))
 					}
 				}
 				is, isARNs := liveAccelerators(t, c)
-				equal(t, "AWS changed", left, is)
-				equal(t, "accelerators are others", leftARNs, isARNs)
-				checkTaken(t, r, isARNs)
+				checkEqual(t, "AWS changed", left, is)
+				checkEqual(t, "accelerators are others", leftARNs, isARNs)
+				checkTakenOver(t, r, isARNs)
 			})
 		})
 	}
 }
 
-// checkTaken checks the finalizers and statuses of the objects.
-func checkTaken(t *testing.T, r *harness.Harness, arns map[string]string) {
+// checkTakenOver checks the finalizers and statuses of the objects.
+func checkTakenOver(t *testing.T, r *harness.Harness, arns map[string]string) {
 	t.Helper()
 	for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
 		o := o.(*aga.GlobalAccelerator)
@@ -255,19 +255,19 @@ func checkTaken(t *testing.T, r *harness.Harness, arns map[string]string) {
 func TestOtherControllerKeepsAccelerators(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, c, arns := acceleratorSite(t)
+		r, c, arns := newAcceleratorHarness(t)
 		want := map[string]referenceAccelerator{}
 		for _, doc := range acceleratorObjects() {
 			o := withDefaults(t, doc)
-			want[o.Namespace+"/"+o.Name] = referenceAcceleratorOf(discovered(o), acceleratorDefaults, arns)
+			want[o.Namespace+"/"+o.Name] = referenceAcceleratorOf(withDiscoveredPorts(o), acceleratorDefaults, arns)
 			if err := r.Store.Put(o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.Settle(30 * time.Minute)
 		is, isARNs := liveAccelerators(t, c)
-		equal(t, "what was made is not what the rules say", want, is)
-		checkTaken(t, r, isARNs)
+		checkEqual(t, "what was made is not what the rules say", want, is)
+		checkTakenOver(t, r, isARNs)
 		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
 			if o := o.(*aga.GlobalAccelerator); o.Status.DNSName == "" || len(o.Status.IPSets) != 1 || !strings.HasPrefix(o.Status.AcceleratorARN, "arn:aws:globalaccelerator::") {
 				t.Errorf("status %+v", o.Status)
@@ -279,7 +279,7 @@ func TestOtherControllerKeepsAccelerators(t *testing.T) {
 // TestAcceleratorNameRule checks the example of a generated name in the documentation.
 func TestAcceleratorNameRule(t *testing.T) {
 	t.Parallel()
-	if d := cmp.Diff("k8s_shop_web-acceleratorv_", generated("shop", "web-accelerator.v1", "IPV4")[:26]); d != "" {
+	if d := cmp.Diff("k8s_shop_web-acceleratorv_", generatedAcceleratorName("shop", "web-accelerator.v1", "IPV4")[:26]); d != "" {
 		t.Error(d)
 	}
 }

@@ -29,8 +29,8 @@ import (
 // Site is an AWS account and a cluster in which resources of another controller are created.
 type Site struct {
 	AWS aws.Config
-	// World has the resources that controllers do not create.
-	World harness.Seeded
+	// Seeded has the resources that controllers do not create.
+	Seeded harness.Seeded
 	// Objects has the objects of the cases, and gets the finalizers and status that the controller has written.
 	Objects *cluster.Memory
 }
@@ -39,22 +39,22 @@ type Site struct {
 // the cases must exist.
 func Build(t *testing.T, site Site, names ...string) {
 	t.Helper()
-	buildWith(t, site, variations{}, names...)
+	buildWithVariations(t, site, variations{}, names...)
 }
 
-func buildWith(t *testing.T, site Site, odd variations, names ...string) {
+func buildWithVariations(t *testing.T, site Site, odd variations, names ...string) {
 	t.Helper()
-	var l recorded
+	var l caseRecord
 	for _, name := range names {
-		l.add(t, name)
+		l.addCase(t, name)
 	}
-	l.setNamespaces()
+	l.setBindingNamespaces()
 	newBuilder(t, site, odd).build(l)
 }
 
-// recorded is the record of one or more cases, from which resources are created. Values have the normalised form of
+// caseRecord is the record of one or more cases, from which resources are created. Values have the normalised form of
 // the cases: names instead of IDs, without defaults.
-type recorded struct {
+type caseRecord struct {
 	LoadBalancers  map[string]loadBalancer
 	TargetGroups   map[string]targetGroup
 	SecurityGroups map[string]securityGroup
@@ -116,13 +116,13 @@ type securityGroup struct {
 	Ingress           []string
 }
 
-func (l *recorded) add(t *testing.T, name string) {
+func (l *caseRecord) addCase(t *testing.T, name string) {
 	t.Helper()
-	data, err := json.Marshal(cases.Recorded(t, name))
+	data, err := json.Marshal(cases.LoadRecord(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var one recorded
+	var one caseRecord
 	if err := json.Unmarshal(data, &one); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -143,60 +143,60 @@ func merge[V any](into *map[string]V, from map[string]V) {
 // variations are differences between existing resources and the resources that a controller would create. The
 // controller must not change existing resources because of them.
 type variations struct {
-	// renamed gives load balancers, target groups and security groups names that differ from the computed names.
-	renamed bool
-	// shuffled reverses conditions, their values and the target groups of an action.
-	shuffled bool
-	// explicit sets default values: all fields of a redirect, the weight of a single target group, disabled
+	// otherNames gives load balancers, target groups and security groups names that differ from the computed names.
+	otherNames bool
+	// reversedOrder reverses conditions, their values and the target groups of an action.
+	reversedOrder bool
+	// explicitDefaults sets default values: all fields of a redirect, the weight of a single target group, disabled
 	// stickiness, the order of a single action. Otherwise they are omitted.
-	explicit bool
-	// short creates a forward to one target group in the legacy form.
-	short bool
-	// tagged adds tags of other programs to all resources.
-	tagged bool
-	// described adds descriptions to security group rules, and a rule without a controller to the security group of
+	explicitDefaults bool
+	// legacyForward creates a forward to one target group in the legacy form.
+	legacyForward bool
+	// extraTags adds tags of other programs to all resources.
+	extraTags bool
+	// ruleDescriptions adds descriptions to security group rules, and a rule without a controller to the security group of
 	// the nodes.
-	described bool
-	// fewer creates load balancers in two zones, as before a third zone was added to the cluster.
-	fewer bool
-	// tuned sets attributes that are not in annotations.
-	tuned bool
-	// lag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. With 0
+	ruleDescriptions bool
+	// twoZones creates load balancers in two zones, as before a third zone was added to the cluster.
+	twoZones bool
+	// extraAttributes sets attributes that are not in annotations.
+	extraAttributes bool
+	// taggingLag is the delay of the Resource Groups Tagging API through which the controller finds load balancers. With 0
 	// the controller does not use this API.
-	lag time.Duration
-	// stale creates bindings without a checkpoint, as after a change just before the take-over.
-	stale bool
+	taggingLag time.Duration
+	// withoutCheckpoints creates bindings without a checkpoint, as after a change just before the take-over.
+	withoutCheckpoints bool
 }
 
-const foreignTag = "cost-center"
+const otherProgramTag = "cost-center"
 
 // builder creates recorded resources through the API.
 type builder struct {
-	t     *testing.T
-	site  Site
-	odd   variations
-	elb   *elb.Client
-	ec2   *ec2.Client
-	ids   map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
-	dns   map[string]string // host names of load balancers by stack and id
-	nodes []harness.Instance
-	// wanted has the port ranges of the nodes that the backend security group may reach, by protocol. ranges has
+	t          *testing.T
+	site       Site
+	variations variations
+	elb        *elb.Client
+	ec2        *ec2.Client
+	ids        map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
+	hostnames  map[string]string // host names of load balancers by stack and id
+	nodes      []harness.Instance
+	// nodePortRanges has the port ranges of the nodes that the backend security group may reach, by protocol. ranges has
 	// permissions for address ranges.
-	wanted map[string]portRange
-	ranges []ec2types.IpPermission
-	// renamed counts generated names.
-	renamed int
+	nodePortRanges  map[string]portRange
+	cidrPermissions []ec2types.IpPermission
+	// nameCount counts generated names.
+	nameCount int
 }
 
 type portRange struct{ from, to int32 }
 
 func newBuilder(t *testing.T, site Site, odd variations) *builder {
 	t.Helper()
-	cfg, w := site.AWS, site.World
+	cfg, w := site.AWS, site.Seeded
 	b := &builder{
-		t: t, site: site, odd: odd, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), nodes: w.Instances,
-		ids: map[string]string{"vpc": w.VPC, "sg:nodes": w.NodeSG, "sg:extra": w.ExtraSG, "webacl": w.WebACL, "prefix-list": w.PrefixList},
-		dns: map[string]string{}, wanted: map[string]portRange{},
+		t: t, site: site, variations: odd, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), nodes: w.Instances,
+		ids:       map[string]string{"vpc": w.VPC, "sg:nodes": w.NodeSG, "sg:extra": w.ExtraSG, "webacl": w.WebACL, "prefix-list": w.PrefixList},
+		hostnames: map[string]string{}, nodePortRanges: map[string]portRange{},
 	}
 	for i, id := range w.EIPs {
 		b.ids[fmt.Sprintf("eip-%d", i)] = id
@@ -234,32 +234,32 @@ func (b *builder) id(name string) string {
 }
 
 // build creates all resources in the order of their dependencies.
-func (b *builder) build(l recorded) {
+func (b *builder) build(l caseRecord) {
 	b.t.Helper()
-	b.backendGroup()
+	b.createBackendSecurityGroup()
 	for _, key := range slices.Sorted(maps.Keys(l.SecurityGroups)) {
-		b.securityGroup(key, l.SecurityGroups[key])
+		b.createManagedSecurityGroup(key, l.SecurityGroups[key])
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.TargetGroups)) {
-		b.targetGroup(key, l.TargetGroups[key], l.Bindings[key])
+		b.createTargetGroup(key, l.TargetGroups[key], l.Bindings[key])
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.LoadBalancers)) {
-		b.loadBalancer(key, l.LoadBalancers[key])
+		b.createLoadBalancer(key, l.LoadBalancers[key])
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.TargetGroups)) {
-		b.register(key, l.TargetGroups[key], l.Bindings[key])
+		b.registerTargets(key, l.TargetGroups[key], l.Bindings[key])
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.Bindings)) {
-		b.binding(key, l.Bindings[key])
+		b.createBinding(key, l.Bindings[key])
 	}
-	b.nodeRules()
+	b.allowNodePorts()
 	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
-		b.object(key, l.Objects[key])
+		b.setObjectStatus(key, l.Objects[key])
 	}
 }
 
-// split splits "<stack>:<id>".
-func split(key string) (model.StackID, string) {
+// parseResourceKey splits "<stack>:<id>".
+func parseResourceKey(key string) (model.StackID, string) {
 	stack, id, _ := strings.Cut(key, ":")
 	ns, name, ok := strings.Cut(stack, "/")
 	if !ok {
@@ -285,8 +285,8 @@ func withHash(recorded, name string) string {
 	return recorded
 }
 
-func (b *builder) name(recorded string) string {
-	if !b.odd.renamed {
+func (b *builder) resourceName(recorded string) string {
+	if !b.variations.otherNames {
 		return recorded
 	}
 	return "old" + strings.TrimPrefix(recorded, "k8s")
@@ -296,27 +296,27 @@ func (b *builder) tags(tags map[string]string) (out []elbtypes.Tag) {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
 	}
-	if b.odd.tagged {
-		out = append(out, elbtypes.Tag{Key: aws.String(foreignTag), Value: aws.String("42")})
+	if b.variations.extraTags {
+		out = append(out, elbtypes.Tag{Key: aws.String(otherProgramTag), Value: aws.String("42")})
 	}
 	return out
 }
 
-func (b *builder) loadBalancer(key string, lb loadBalancer) {
+func (b *builder) createLoadBalancer(key string, lb loadBalancer) {
 	b.t.Helper()
-	id, _ := split(key)
+	id, _ := parseResourceKey(key)
 	if id.Kind != model.Ingress {
-		lb.Name = withHash(lb.Name, naming.OwnedLoadBalancer(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
+		lb.Name = withHash(lb.Name, naming.OwnedLoadBalancerName(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
 	}
 	in := &elb.CreateLoadBalancerInput{
-		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
+		Name: aws.String(b.resourceName(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
 		IpAddressType: elbtypes.IpAddressType(lb.IpAddressType), Tags: b.tags(lb.Tags),
 	}
 	// Without security groups, bindings have the address ranges of the zones.
-	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.odd.fewer {
+	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.variations.twoZones {
 		lb.AvailabilityZones = lb.AvailabilityZones[:2]
 	}
-	lb.Attributes = b.tuned(lb.Attributes, "routing.http.xff_client_port.enabled", "true", lb.Type == "application")
+	lb.Attributes = b.withExtraAttribute(lb.Attributes, "routing.http.xff_client_port.enabled", "true", lb.Type == "application")
 	for _, z := range lb.AvailabilityZones {
 		if lb.Type == "application" {
 			in.Subnets = append(in.Subnets, b.id(z))
@@ -340,7 +340,7 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 	out, err := b.elb.CreateLoadBalancer(b.ctx(), in)
 	made := must(b.t, out, err).LoadBalancers[0]
 	arn := made.LoadBalancerArn
-	b.ids["lb:"+key], b.dns[key] = *arn, aws.ToString(made.DNSName)
+	b.ids["lb:"+key], b.hostnames[key] = *arn, aws.ToString(made.DNSName)
 	if len(lb.Attributes) > 0 {
 		in := &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: arn}
 		for _, k := range slices.Sorted(maps.Keys(lb.Attributes)) {
@@ -367,11 +367,11 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 		must(b.t, 0, err)
 	}
 	for _, k := range slices.Sorted(maps.Keys(lb.Listeners)) {
-		b.listener(arn, lb.Listeners[k])
+		b.createListener(arn, lb.Listeners[k])
 	}
 }
 
-func (b *builder) listener(lb *string, l listener) {
+func (b *builder) createListener(lb *string, l listener) {
 	b.t.Helper()
 	in := &elb.CreateListenerInput{
 		LoadBalancerArn: lb, Port: aws.Int32(l.Port), Protocol: elbtypes.ProtocolEnum(l.Protocol), AlpnPolicy: l.AlpnPolicy,
@@ -392,7 +392,7 @@ func (b *builder) listener(lb *string, l listener) {
 		})
 		must(b.t, 0, err)
 	}
-	l.Attributes = b.tuned(l.Attributes, "routing.http.response.server.enabled", "false", strings.HasPrefix(l.Protocol, "HTTP"))
+	l.Attributes = b.withExtraAttribute(l.Attributes, "routing.http.response.server.enabled", "false", strings.HasPrefix(l.Protocol, "HTTP"))
 	if len(l.Attributes) > 0 {
 		in := &elb.ModifyListenerAttributesInput{ListenerArn: arn}
 		for _, k := range slices.Sorted(maps.Keys(l.Attributes)) {
@@ -402,13 +402,13 @@ func (b *builder) listener(lb *string, l listener) {
 		must(b.t, 0, err)
 	}
 	for _, priority := range slices.Sorted(maps.Keys(l.Rules)) {
-		b.rule(arn, priority, l.Rules[priority])
+		b.createRule(arn, priority, l.Rules[priority])
 	}
 }
 
-// tuned adds an attribute unless it is set.
-func (b *builder) tuned(have map[string]string, key, value string, known bool) map[string]string {
-	if !b.odd.tuned || !known || have[key] != "" {
+// withExtraAttribute adds an attribute unless it is set.
+func (b *builder) withExtraAttribute(have map[string]string, key, value string, known bool) map[string]string {
+	if !b.variations.extraAttributes || !known || have[key] != "" {
 		return have
 	}
 	out := map[string]string{key: value}
@@ -437,10 +437,10 @@ func (b *builder) ownerUID(id model.StackID) string {
 	return string(must(b.t, obj, err).GetUID())
 }
 
-// backendGroup creates the security group that all load balancers of the cluster share.
-func (b *builder) backendGroup() {
+// createBackendSecurityGroup creates the security group that all load balancers of the cluster share.
+func (b *builder) createBackendSecurityGroup() {
 	b.t.Helper()
-	b.ids["sg:backend"] = b.createGroup(naming.BackendGroup(harness.ClusterName), naming.BackendGroupDescription, map[string]string{
+	b.ids["sg:backend"] = b.createSecurityGroup(naming.BackendSecurityGroupName(harness.ClusterName), naming.BackendSecurityGroupDescription, map[string]string{
 		"elbv2.k8s.aws/cluster": harness.ClusterName, "elbv2.k8s.aws/resource": "backend-sg",
 	})
 }

@@ -22,27 +22,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-func (b *builder) createGroup(name, description string, tags map[string]string) string {
+func (b *builder) createSecurityGroup(name, description string, tags map[string]string) string {
 	b.t.Helper()
 	spec := ec2types.TagSpecification{ResourceType: ec2types.ResourceTypeSecurityGroup}
 	for _, tag := range b.tags(tags) {
 		spec.Tags = append(spec.Tags, ec2types.Tag{Key: tag.Key, Value: tag.Value})
 	}
 	out, err := b.ec2.CreateSecurityGroup(b.ctx(), &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String(b.name(name)), Description: aws.String(description), VpcId: aws.String(b.site.World.VPC),
+		GroupName: aws.String(b.resourceName(name)), Description: aws.String(description), VpcId: aws.String(b.site.Seeded.VPC),
 		TagSpecifications: []ec2types.TagSpecification{spec},
 	})
 	return aws.ToString(must(b.t, out, err).GroupId)
 }
 
-// securityGroup creates a managed security group. Rules are recorded as "<protocol> <from>-<to> <source>".
-func (b *builder) securityGroup(key string, g securityGroup) {
+// createManagedSecurityGroup creates a managed security group. Rules are recorded as "<protocol> <from>-<to> <source>".
+func (b *builder) createManagedSecurityGroup(key string, g securityGroup) {
 	b.t.Helper()
-	stack, _ := split(key)
+	stack, _ := parseResourceKey(key)
 	if stack.Kind != model.Ingress {
-		g.Name = withHash(g.Name, naming.OwnedManagedGroup(harness.ClusterName, stack, b.ownerUID(stack)))
+		g.Name = withHash(g.Name, naming.OwnedManagedSecurityGroupName(harness.ClusterName, stack, b.ownerUID(stack)))
 	}
-	id := b.createGroup(g.Name, g.Description, g.Tags)
+	id := b.createSecurityGroup(g.Name, g.Description, g.Tags)
 	b.ids["sg:"+key] = id
 	var permissions []ec2types.IpPermission
 	for _, text := range g.Ingress {
@@ -67,7 +67,7 @@ func (b *builder) authorize(group string, permissions []ec2types.IpPermission) {
 
 func (b *builder) permission(protocol string, from, to int32, source, description string) ec2types.IpPermission {
 	b.t.Helper()
-	if b.odd.described {
+	if b.variations.ruleDescriptions {
 		description = strings.TrimSpace("seen by audit " + description)
 	}
 	p := ec2types.IpPermission{IpProtocol: aws.String(protocol), FromPort: aws.Int32(from), ToPort: aws.Int32(to)}
@@ -85,39 +85,39 @@ func (b *builder) permission(protocol string, from, to int32, source, descriptio
 	return p
 }
 
-// nodeRules allows the backend security group to reach the nodes, from the lowest to the highest port of any binding.
-func (b *builder) nodeRules() {
+// allowNodePorts allows the backend security group to reach the nodes, from the lowest to the highest port of any binding.
+func (b *builder) allowNodePorts() {
 	b.t.Helper()
 	var permissions []ec2types.IpPermission
-	for _, protocol := range slices.Sorted(maps.Keys(b.wanted)) {
-		r := b.wanted[protocol]
+	for _, protocol := range slices.Sorted(maps.Keys(b.nodePortRanges)) {
+		r := b.nodePortRanges[protocol]
 		permissions = append(permissions, b.permission(protocol, r.from, r.to, "sg:backend", "elbv2.k8s.aws/targetGroupBinding=shared"))
 	}
-	permissions = append(permissions, b.ranges...)
-	if b.odd.described {
+	permissions = append(permissions, b.cidrPermissions...)
+	if b.variations.ruleDescriptions {
 		permissions = append(permissions, b.permission("tcp", 22, 22, "192.0.2.0/24", ""))
 	}
-	b.authorize(b.site.World.NodeSG, permissions)
+	b.authorize(b.site.Seeded.NodeSG, permissions)
 }
 
 // extendRange extends the port range of a protocol.
 func (b *builder) extendRange(protocol string, port int32) {
-	r, ok := b.wanted[protocol]
+	r, ok := b.nodePortRanges[protocol]
 	if !ok {
 		r = portRange{port, port}
 	}
-	b.wanted[protocol] = portRange{min(r.from, port), max(r.to, port)}
+	b.nodePortRanges[protocol] = portRange{min(r.from, port), max(r.to, port)}
 }
 
-func (b *builder) targetGroup(key string, g targetGroup, bound binding) {
+func (b *builder) createTargetGroup(key string, g targetGroup, bound binding) {
 	b.t.Helper()
-	if b.odd.renamed {
-		b.renamed++
-		g.Name = strings.Replace(g.Name, "#", fmt.Sprintf("%010d", b.renamed), 1)
+	if b.variations.otherNames {
+		b.nameCount++
+		g.Name = strings.Replace(g.Name, "#", fmt.Sprintf("%010d", b.nameCount), 1)
 	}
 	in := &elb.CreateTargetGroupInput{
 		Protocol: elbtypes.ProtocolEnum(g.Protocol), TargetType: elbtypes.TargetTypeEnum(g.TargetType), IpAddressType: elbtypes.TargetGroupIpAddressTypeEnum(g.IpAddressType),
-		VpcId: aws.String(b.site.World.VPC), HealthCheckEnabled: g.HealthCheckEnabled, HealthCheckPath: g.HealthCheckPath,
+		VpcId: aws.String(b.site.Seeded.VPC), HealthCheckEnabled: g.HealthCheckEnabled, HealthCheckPath: g.HealthCheckPath,
 		HealthCheckPort: aws.String(g.HealthCheckPort), HealthCheckProtocol: elbtypes.ProtocolEnum(g.HealthCheckProtocol),
 		HealthCheckIntervalSeconds: g.HealthCheckIntervalSeconds, HealthCheckTimeoutSeconds: g.HealthCheckTimeoutSeconds,
 		HealthyThresholdCount: g.HealthyThresholdCount, UnhealthyThresholdCount: g.UnhealthyThresholdCount, Matcher: g.Matcher, Tags: b.tags(g.Tags),
@@ -125,16 +125,16 @@ func (b *builder) targetGroup(key string, g targetGroup, bound binding) {
 	if g.ProtocolVersion != "" {
 		in.ProtocolVersion = aws.String(g.ProtocolVersion)
 	}
-	port := b.groupPort(g, bound)
+	port := b.targetGroupPort(g, bound)
 	if g.HealthCheckPort == "nodeport" {
 		in.HealthCheckPort = aws.String(fmt.Sprint(b.service(bound.namespace, bound.Spec.ServiceRef.Name).Spec.HealthCheckNodePort))
 	}
 	in.Port = aws.Int32(port)
-	in.Name = aws.String(b.name(b.groupName(key, g, bound, port)))
+	in.Name = aws.String(b.resourceName(b.targetGroupName(key, g, bound, port)))
 	out, err := b.elb.CreateTargetGroup(b.ctx(), in)
 	arn := must(b.t, out, err).TargetGroups[0].TargetGroupArn
 	b.ids["tg:"+key] = *arn
-	g.Attributes = b.tuned(g.Attributes, "deregistration_delay.timeout_seconds", "77", g.TargetType != "alb")
+	g.Attributes = b.withExtraAttribute(g.Attributes, "deregistration_delay.timeout_seconds", "77", g.TargetType != "alb")
 	if len(g.Attributes) > 0 {
 		in := &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: arn}
 		for _, k := range slices.Sorted(maps.Keys(g.Attributes)) {
@@ -145,7 +145,7 @@ func (b *builder) targetGroup(key string, g targetGroup, bound binding) {
 	}
 }
 
-func (b *builder) groupPort(g targetGroup, bound binding) int32 {
+func (b *builder) targetGroupPort(g targetGroup, bound binding) int32 {
 	b.t.Helper()
 	if g.Port == "nodeport" {
 		return b.servicePort(bound).NodePort
@@ -154,14 +154,14 @@ func (b *builder) groupPort(g targetGroup, bound binding) int32 {
 	return int32(must(b.t, n, err))
 }
 
-// groupName returns the name of a target group with the hash that a recorded name lacks.
-func (b *builder) groupName(key string, g targetGroup, bound binding, port int32) string {
+// targetGroupName returns the name of a target group with the hash that a recorded name lacks.
+func (b *builder) targetGroupName(key string, g targetGroup, bound binding, port int32) string {
 	b.t.Helper()
 	prefix, generated := strings.CutSuffix(g.Name, "#")
 	if !generated {
 		return g.Name
 	}
-	stack, id := split(key)
+	stack, id := parseResourceKey(key)
 	ns, rest, _ := strings.Cut(id, "/")
 	ref := bound.Spec.ServiceRef
 	if stack.Kind == model.Service {
@@ -208,8 +208,8 @@ func (b *builder) routeOf(id string) finding.Ref {
 	return finding.Ref{}
 }
 
-// register registers the endpoints of the cluster that are recorded as targets.
-func (b *builder) register(key string, g targetGroup, bound binding) {
+// registerTargets registers the endpoints of the cluster that are recorded as targets.
+func (b *builder) registerTargets(key string, g targetGroup, bound binding) {
 	b.t.Helper()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(b.id("tg:" + key))}
 	if lb, ok := strings.CutPrefix(strings.Join(g.Targets, ""), "lb:"); ok {

@@ -36,11 +36,11 @@ type object struct {
 	Status     json.RawMessage `json:"status"`
 }
 
-// setNamespaces sets the namespace of bindings: the first part of the target group's ID, or the namespace of the
+// setBindingNamespaces sets the namespace of bindings: the first part of the target group's ID, or the namespace of the
 // backend of a Gateway's target group.
-func (l *recorded) setNamespaces() {
+func (l *caseRecord) setBindingNamespaces() {
 	for key, bound := range l.Bindings {
-		stack, id := split(key)
+		stack, id := parseResourceKey(key)
 		bound.namespace, _, _ = strings.Cut(id, "/")
 		if stack.Kind == model.ALBGateway || stack.Kind == model.NLBGateway {
 			_, backend, _ := strings.Cut(strings.Split(id, ":")[2], "-")
@@ -63,9 +63,9 @@ func (b *builder) servicePort(bound binding) corev1.ServicePort {
 	return corev1.ServicePort{}
 }
 
-// binding creates a TargetGroupBinding with IDs instead of names, the ports in the order of the other controller
+// createBinding creates a TargetGroupBinding with IDs instead of names, the ports in the order of the other controller
 // (traffic port, then health check port), and the checkpoint.
-func (b *builder) binding(key string, bound binding) {
+func (b *builder) createBinding(key string, bound binding) {
 	b.t.Helper()
 	arn := b.id("tg:" + key)
 	out, err := b.elb.DescribeTargetGroups(b.ctx(), &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}})
@@ -111,7 +111,7 @@ func (b *builder) binding(key string, bound binding) {
 		},
 		Spec: spec, Status: elbv2.TargetGroupBindingStatus{ObservedGeneration: aws.Int64(1)},
 	}
-	if b.odd.stale {
+	if b.variations.withoutCheckpoints {
 		stored.Annotations = nil
 	}
 	must(b.t, 0, b.site.Objects.Put(stored))
@@ -124,7 +124,7 @@ func (b *builder) recordNodeRules(peers []elbv2.NetworkingPeer, protocol string,
 		if from.SecurityGroup != nil {
 			b.extendRange(protocol, port)
 		} else {
-			b.ranges = append(b.ranges, b.permission(protocol, port, port, from.IPBlock.CIDR, "elbv2.k8s.aws/targetGroupBinding=shared"))
+			b.cidrPermissions = append(b.cidrPermissions, b.permission(protocol, port, port, from.IPBlock.CIDR, "elbv2.k8s.aws/targetGroupBinding=shared"))
 		}
 	}
 }
@@ -162,8 +162,8 @@ func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) s
 	return hash(strings.Join(all, ",")) + "/" + hash(string(text))
 }
 
-// exposedService sets the finalizers and the status of a Service.
-func (b *builder) exposedService(path string, o object) {
+// setServiceStatus sets the finalizers and the status of a Service.
+func (b *builder) setServiceStatus(path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
 	svc := b.service(ns, name).DeepCopy()
@@ -171,7 +171,7 @@ func (b *builder) exposedService(path string, o object) {
 	var status networkingv1.IngressStatus
 	must(b.t, 0, json.Unmarshal(o.Status, &status))
 	for _, lb := range status.LoadBalancer.Ingress {
-		out := corev1.LoadBalancerIngress{Hostname: b.dns[path+":LoadBalancer"]}
+		out := corev1.LoadBalancerIngress{Hostname: b.hostnames[path+":LoadBalancer"]}
 		for _, p := range lb.Ports {
 			out.Ports = append(out.Ports, corev1.PortStatus{Port: p.Port, Protocol: p.Protocol})
 		}
@@ -180,18 +180,18 @@ func (b *builder) exposedService(path string, o object) {
 	must(b.t, 0, b.site.Objects.Put(svc))
 }
 
-// object sets the finalizers and the status of an Ingress or a Service. It finds the load balancer by its
+// setObjectStatus sets the finalizers and the status of an Ingress or a Service. It finds the load balancer by its
 // IngressGroup; the first of several addresses belongs to the ALB.
-func (b *builder) object(key string, o object) {
+func (b *builder) setObjectStatus(key string, o object) {
 	b.t.Helper()
 	kind, path, _ := strings.Cut(key, " ")
 	switch cluster.Kind(kind) {
 	case cluster.KindIngress:
 	case cluster.KindService:
-		b.exposedService(path, o)
+		b.setServiceStatus(path, o)
 		return
 	default:
-		b.gatewayObject(cluster.Kind(kind), path, o)
+		b.setGatewayStatus(cluster.Kind(kind), path, o)
 		return
 	}
 	ns, name, _ := strings.Cut(path, "/")
@@ -212,14 +212,14 @@ func (b *builder) object(key string, o object) {
 	for i := range stored.Status.LoadBalancer.Ingress {
 		to := &stored.Status.LoadBalancer.Ingress[i]
 		if to.Hostname == "<dns>" {
-			to.Hostname = b.dns[stack+":"+[]string{"LoadBalancer", "FrontendNlb"}[i]]
+			to.Hostname = b.hostnames[stack+":"+[]string{"LoadBalancer", "FrontendNlb"}[i]]
 		}
 	}
 	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
-// gatewayObject sets the finalizers and the status of an object of the Gateway API.
-func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
+// setGatewayStatus sets the finalizers and the status of an object of the Gateway API.
+func (b *builder) setGatewayStatus(kind cluster.Kind, path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
 	obj, err := b.site.Objects.Get(cluster.Ref{Kind: kind, Namespace: ns, Name: name})
@@ -227,7 +227,7 @@ func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
 		b.t.Fatalf("there is no %s %s", kind, path)
 	}
 	stored, _ := obj.DeepCopyObject().(cluster.Object)
-	status := strings.NewReplacer("lb:"+path+":LoadBalancer", b.ids["lb:"+path+":LoadBalancer"], "<dns>", strings.ToLower(b.dns[path+":LoadBalancer"]), `\u003cdns\u003e`, strings.ToLower(b.dns[path+":LoadBalancer"])).Replace(string(o.Status))
+	status := strings.NewReplacer("lb:"+path+":LoadBalancer", b.ids["lb:"+path+":LoadBalancer"], "<dns>", strings.ToLower(b.hostnames[path+":LoadBalancer"]), `\u003cdns\u003e`, strings.ToLower(b.hostnames[path+":LoadBalancer"])).Replace(string(o.Status))
 	if status == "" {
 		status = "{}"
 	}

@@ -9,7 +9,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-func (b *builder) rule(listener *string, priority string, r rule) {
+func (b *builder) createRule(listener *string, priority string, r rule) {
 	b.t.Helper()
 	n, err := strconv.ParseInt(priority, 10, 32)
 	must(b.t, n, err)
@@ -22,7 +22,7 @@ func (b *builder) rule(listener *string, priority string, r rule) {
 
 func (b *builder) conditions(list []elbtypes.RuleCondition) []elbtypes.RuleCondition {
 	out := slices.Clone(list)
-	if !b.odd.shuffled {
+	if !b.variations.reversedOrder {
 		return out
 	}
 	slices.Reverse(out)
@@ -56,27 +56,27 @@ func (b *builder) actions(list []elbtypes.Action) []elbtypes.Action {
 	out := slices.Clone(list)
 	for i := range out {
 		a := &out[i]
-		if len(out) > 1 || b.odd.explicit {
+		if len(out) > 1 || b.variations.explicitDefaults {
 			a.Order = aws.Int32(int32(i + 1))
 		}
 		if a.ForwardConfig != nil {
-			b.forward(a)
+			b.resolveForward(a)
 		}
-		if a.RedirectConfig != nil && b.odd.explicit {
+		if a.RedirectConfig != nil && b.variations.explicitDefaults {
 			a.RedirectConfig = explicitRedirect(*a.RedirectConfig)
 		}
 	}
 	return out
 }
 
-func (b *builder) forward(a *elbtypes.Action) {
+func (b *builder) resolveForward(a *elbtypes.Action) {
 	b.t.Helper()
 	f := *a.ForwardConfig
 	f.TargetGroups = slices.Clone(f.TargetGroups)
 	for i := range f.TargetGroups {
 		f.TargetGroups[i].TargetGroupArn = aws.String(b.id(aws.ToString(f.TargetGroups[i].TargetGroupArn)))
 	}
-	if b.odd.shuffled {
+	if b.variations.reversedOrder {
 		slices.Reverse(f.TargetGroups)
 	}
 	a.ForwardConfig = &f
@@ -84,9 +84,9 @@ func (b *builder) forward(a *elbtypes.Action) {
 		return
 	}
 	switch {
-	case b.odd.short && f.TargetGroupStickinessConfig == nil:
+	case b.variations.legacyForward && f.TargetGroupStickinessConfig == nil:
 		a.TargetGroupArn, a.ForwardConfig = f.TargetGroups[0].TargetGroupArn, nil
-	case b.odd.explicit:
+	case b.variations.explicitDefaults:
 		f.TargetGroups[0].Weight = aws.Int32(1)
 		if f.TargetGroupStickinessConfig == nil {
 			f.TargetGroupStickinessConfig = &elbtypes.TargetGroupStickinessConfig{Enabled: aws.Bool(false)}

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// respelled are annotations with another spelling of the recorded value.
-var respelled = []struct{ name, object, annotation, from, to string }{
+// respelledAnnotations are annotations with another spelling of the recorded value.
+var respelledAnnotations = []struct{ name, object, annotation, from, to string }{
 	{"host bits and blanks", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", " 10.1.2.3/8 ,192.168.1.7/24"},
 	{"order and repetition", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "192.168.1.0/24,10.0.0.0/8,10.0.0.0/8"},
 	{"order of ports", "ingress-inbound-cidrs/web", "listen-ports", `[{"HTTP": 80}, {"HTTP": 81}]`, `[{"HTTP":81},{"HTTP":80},{"HTTP":81}]`},
@@ -28,19 +28,19 @@ var respelled = []struct{ name, object, annotation, from, to string }{
 // equivalent value cause no change.
 func TestTakeOverWithEquivalentAnnotations(t *testing.T) {
 	t.Parallel()
-	for _, s := range respelled {
+	for _, s := range respelledAnnotations {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				name, _, _ := strings.Cut(s.object, "/")
 				r := newHarnessWithExistingResources(t, variations{}, name)
-				respell(t, r, s.object, s.annotation, s.from, s.to)
+				respellAnnotation(t, r, s.object, s.annotation, s.from, s.to)
 				checkNoChanges(t, r, true)
 			})
 		})
 	}
 }
 
-func respell(t *testing.T, r *harness.Harness, object, annotation, from, to string) {
+func respellAnnotation(t *testing.T, r *harness.Harness, object, annotation, from, to string) {
 	t.Helper()
 	const prefix = "alb.ingress.kubernetes.io/"
 	ns, name, _ := strings.Cut(object, "/")
@@ -70,11 +70,11 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessWithExistingResources(t, variations{}, "ingress-inbound-cidrs")
-		respell(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
+		respellAnnotation(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
 		r.Emulator.Calls().Reset()
 		r.Start()
-		r.Settle(quiet)
-		if got, want := mutating(r), "RevokeSecurityGroupIngress 1"; got != want {
+		r.Settle(timeWithoutComparison)
+		if got, want := mutatingCalls(r), "RevokeSecurityGroupIngress 1"; got != want {
 			t.Errorf("the calls are %q, want %q", got, want)
 		}
 	})
@@ -84,14 +84,14 @@ func TestTakeOverFindsRealDifferences(t *testing.T) {
 // controller remains.
 func TestDeletionAfterTakeOver(t *testing.T) {
 	t.Parallel()
-	for _, f := range found {
-		if f.odd.described {
+	for _, f := range takeoverVariations {
+		if f.odd.ruleDescriptions {
 			continue // rules of other clients are kept
 		}
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				before := newTakeoverHarness(t, f.odd, false).State()
-				r := newHarnessWithExistingResources(t, f.odd, healthy(t)...)
+				r := newHarnessWithExistingResources(t, f.odd, unblockedCases(t)...)
 				r.Start()
 				for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
 					must(t, 0, r.Store.Delete(cluster.RefOf(obj)))
@@ -99,7 +99,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 				for k, err := range r.Settle(time.Hour) {
 					t.Errorf("%s: %v", k, err)
 				}
-				equal(t, "AWS has what was not there before", before, r.State())
+				checkEqual(t, "AWS has what was not there before", before, r.State())
 				for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
 					for _, obj := range r.Store.All(kind) {
 						t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())
@@ -110,7 +110,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 	}
 }
 
-func healthy(t *testing.T) (out []string) {
+func unblockedCases(t *testing.T) (out []string) {
 	t.Helper()
 	for _, name := range cases.Names(t) {
 		if name != blockedIngressGroupCase {

@@ -24,24 +24,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// found are variations of the existing resources that a controller may find.
-var found = []struct {
+// takeoverVariations are variations of the existing resources that a controller may find.
+var takeoverVariations = []struct {
 	name string
 	odd  variations
 }{
 	{"as recorded", variations{}},
-	{"other names", variations{renamed: true}},
-	{"other orders and spellings", variations{shuffled: true, explicit: true, described: true}},
-	{"fewer zones, tuned by hand", variations{fewer: true, tuned: true}},
-	{"short spellings, tags of others, no checkpoints", variations{short: true, tagged: true, stale: true}},
-	{"by a tagging service that does not know it yet", variations{lag: 12 * time.Minute}},
+	{"other names", variations{otherNames: true}},
+	{"other orders and spellings", variations{reversedOrder: true, explicitDefaults: true, ruleDescriptions: true}},
+	{"fewer zones, tuned by hand", variations{twoZones: true, extraAttributes: true}},
+	{"short spellings, tags of others, no checkpoints", variations{legacyForward: true, extraTags: true, withoutCheckpoints: true}},
+	{"by a tagging service that does not know it yet", variations{taggingLag: 12 * time.Minute}},
 }
 
 // TestTakeOver checks for each case that a controller makes no mutating call when it finds the resources of another
 // controller.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	for i, f := range found {
+	for i, f := range takeoverVariations {
 		t.Run(f.name, func(t *testing.T) {
 			for j, name := range cases.Names(t) {
 				if i > 0 && (i+j)%seeds.Step(3) != 0 {
@@ -58,33 +58,33 @@ func TestTakeOver(t *testing.T) {
 // TestTakeOverOfAllCases checks the same with all cases in one cluster.
 func TestTakeOverOfAllCases(t *testing.T) {
 	t.Parallel()
-	for _, f := range found {
+	for _, f := range takeoverVariations {
 		t.Run(f.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, healthy(t)...) })
+			synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, unblockedCases(t)...) })
 		})
 	}
 }
 
-// blockedIngressGroupCase is a case in which one fault blocks a whole IngressGroup. That is an option of this controller; without
-// the option, the rest of the IngressGroup is served.
+// blockedIngressGroupCase is a case in which one fault blocks a whole IngressGroup. That is an option of this controller;
+// without the option, the rest of the IngressGroup is served.
 const blockedIngressGroupCase = "ingress-group-conflict-scheme"
 
 func newTakeoverHarness(t *testing.T, odd variations, strict bool) *harness.Harness {
 	t.Helper()
 	var external []string
-	if odd.tagged {
-		external = []string{foreignTag}
+	if odd.extraTags {
+		external = []string{otherProgramTag}
 	}
-	return cases.NewWorld(t, harness.Options{
-		TaggingLag: odd.lag,
+	return cases.NewHarness(t, harness.Options{
+		TaggingLag: odd.taggingLag,
 		Ingress:    func(o *ingress.Options) { o.StrictGroups, o.ExternalTags = strict, external },
 		Service:    func(o *service.Options) { o.ExternalTags = external },
 		Plan:       func(o *plan.Options) { o.ExternalTags = external },
 	})
 }
 
-// quiet is a time in which bindings with a valid checkpoint are not compared.
-const quiet = 20 * time.Minute
+// timeWithoutComparison is a time in which bindings with a valid checkpoint are not compared.
+const timeWithoutComparison = 20 * time.Minute
 
 func takeOver(t *testing.T, odd variations, names ...string) {
 	t.Helper()
@@ -92,7 +92,7 @@ func takeOver(t *testing.T, odd variations, names ...string) {
 	if odd == (variations{}) {
 		checkCreatedEqualsRecord(t, r, names)
 	}
-	checkNoChanges(t, r, odd.stale)
+	checkNoChanges(t, r, odd.withoutCheckpoints)
 }
 
 // newHarnessWithExistingResources returns a harness in which another controller has created its resources and has been removed.
@@ -103,7 +103,7 @@ func newHarnessWithExistingResources(t *testing.T, odd variations, names ...stri
 	for _, name := range names {
 		loader.Apply(t, name)
 	}
-	buildWith(t, Site{AWS: harness.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
+	buildWithVariations(t, Site{AWS: harness.AWSConfig(r.Emulator), Seeded: r.World, Objects: r.Store}, odd, names...)
 	time.Sleep(10 * time.Minute) // until all targets are healthy
 	return r
 }
@@ -113,24 +113,24 @@ func newHarnessWithExistingResources(t *testing.T, odd variations, names ...stri
 // not call DescribeTargetHealth.
 func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	t.Helper()
-	aws, k8s, bindings := r.State(), objects(r), versions(r)
+	aws, k8s, bindings := r.State(), objectState(r), resourceVersions(r)
 	r.Emulator.Calls().Reset()
 	r.Start()
 	untouched := func(when string) {
 		t.Helper()
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
-			t.Errorf("%s: %d mutating calls: %s", when, n, mutating(r))
+		if n := r.Emulator.Calls().CountMutating(); n > 0 {
+			t.Errorf("%s: %d mutating calls: %s", when, n, mutatingCalls(r))
 		}
-		equal(t, when+": AWS changed", aws, r.State())
-		equal(t, when+": objects changed", k8s, objects(r))
+		checkEqual(t, when+": AWS changed", aws, r.State())
+		checkEqual(t, when+": objects changed", k8s, objectState(r))
 	}
-	for k, err := range r.Settle(quiet) {
+	for k, err := range r.Settle(timeWithoutComparison) {
 		t.Logf("%s: %v", k, err)
 	}
 	untouched("after the start")
 	if !stale {
-		equal(t, "bindings were written", bindings, versions(r))
-		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > withoutBinding(r) {
+		checkEqual(t, "bindings were written", bindings, resourceVersions(r))
+		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > countWithoutBinding(r) {
 			t.Errorf("%d questions about targets although the checkpoints fit", n)
 		}
 	}
@@ -145,8 +145,8 @@ func checkNoChanges(t *testing.T, r *harness.Harness, stale bool) {
 	}
 }
 
-// withoutBinding returns the number of target groups whose target is a load balancer, which have no binding.
-func withoutBinding(r *harness.Harness) (n int) {
+// countWithoutBinding returns the number of target groups whose target is a load balancer, which have no binding.
+func countWithoutBinding(r *harness.Harness) (n int) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -158,7 +158,7 @@ func withoutBinding(r *harness.Harness) (n int) {
 	return n
 }
 
-func equal(t *testing.T, what string, before, after any) {
+func checkEqual(t *testing.T, what string, before, after any) {
 	t.Helper()
 	if d := cmp.Diff(before, after); d != "" {
 		t.Errorf("%s (-before +after):\n%s", what, d)
@@ -168,10 +168,10 @@ func equal(t *testing.T, what string, before, after any) {
 // checkCreatedEqualsRecord checks this package: the created resources must equal the record.
 func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) {
 	t.Helper()
-	got := cases.Read(t, r)
+	got := cases.ReadRecord(t, r)
 	want := cases.Record{}
 	for _, name := range names {
-		for section, items := range cases.Recorded(t, name) {
+		for section, items := range cases.LoadRecord(t, name) {
 			if want[section] == nil {
 				want[section] = map[string]any{}
 			}
@@ -183,14 +183,14 @@ func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) 
 		maps.DeleteFunc(record, func(_ string, items map[string]any) bool { return len(items) == 0 })
 		cases.Normalise(record)
 	}
-	if d := cases.Diff(cases.Exact(t, want), cases.Exact(t, got)); d != "" {
+	if d := cases.Diff(cases.PlainWithNulls(t, want), cases.PlainWithNulls(t, got)); d != "" {
 		t.Errorf("what was built is not what was recorded (-recorded +built):\n%s", d)
 	}
 }
 
-// objects returns the parts of objects that a take-over must not change: specs, labels and finalizers of bindings,
+// objectState returns the parts of objects that a take-over must not change: specs, labels and finalizers of bindings,
 // finalizers and status of Ingresses and Services. The protocol of ports may be added.
-func objects(r *harness.Harness) map[string]any {
+func objectState(r *harness.Harness) map[string]any {
 	out := map[string]any{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
 		if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
@@ -219,7 +219,7 @@ func objects(r *harness.Harness) map[string]any {
 	return out
 }
 
-func versions(r *harness.Harness) map[string]string {
+func resourceVersions(r *harness.Harness) map[string]string {
 	out := map[string]string{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
 		out[cluster.RefOf(obj).String()] = obj.GetResourceVersion()
@@ -227,8 +227,8 @@ func versions(r *harness.Harness) map[string]string {
 	return out
 }
 
-// mutating returns the mutating calls by operation.
-func mutating(r *harness.Harness) string {
+// mutatingCalls returns the mutating calls by operation.
+func mutatingCalls(r *harness.Harness) string {
 	counts := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Mutating {

@@ -22,10 +22,10 @@ import (
 // targets that are ready.
 
 const (
-	// defaultFloor is the lowest value of a dial, and defaultStep the maximum change of a dial at a time, both in
+	// defaultDialFloor is the lowest value of a dial, and defaultDialStep the maximum change of a dial at a time, both in
 	// percent.
-	defaultFloor = 10
-	defaultStep  = 20
+	defaultDialFloor = 10
+	defaultDialStep  = 20
 	// shareRounding is the number of percent to whose multiples the share is rounded up, so that the start or end of a
 	// few pods does not change the dial.
 	shareRounding = 10
@@ -47,13 +47,13 @@ type targetCount struct{ ready, all int }
 // dialBuilder computes the traffic dials of endpoint groups from the targets.
 type dialBuilder struct{ *translation }
 
-// rule returns the parsed annotation, nil if there is none.
-func (t dialBuilder) rule() *dialRule {
+// parseDialRule returns the parsed annotation, nil if there is none.
+func (t dialBuilder) parseDialRule() *dialRule {
 	text, given := t.ga.Annotations[naming.DialAnnotation]
 	if !given {
 		return nil
 	}
-	out := &dialRule{floor: defaultFloor, step: defaultStep}
+	out := &dialRule{floor: defaultDialFloor, step: defaultDialStep}
 	parts := strings.Split(finding.Truncate(text, maxARNLength), ",")
 	if strings.TrimSpace(parts[0]) != naming.DialOfReadyTargets {
 		out.invalid = true
@@ -72,9 +72,9 @@ func (t dialBuilder) rule() *dialRule {
 		}
 	}
 	if out.invalid {
-		t.fault(naming.DialAnnotation, finding.SpecInvalid, finding.Error,
-			fmt.Sprintf("%q is not a valid rule for traffic dials; the dials stay unchanged", finding.Cut(text)),
-			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step are optional", naming.DialOfReadyTargets, defaultFloor, defaultStep))
+		t.reportFault(naming.DialAnnotation, finding.SpecInvalid, finding.Error,
+			fmt.Sprintf("%q is not a valid rule for traffic dials; the dials stay unchanged", finding.TruncateValue(text)),
+			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step are optional", naming.DialOfReadyTargets, defaultDialFloor, defaultDialStep))
 	}
 	return out
 }
@@ -104,7 +104,7 @@ func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []mod
 // countPods returns the number of ready pods of a Service, and the number of all its pods that have an address and are
 // not terminating.
 func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
-	if t.opt.Endpoints {
+	if t.opt.ReadEndpoints {
 		obj, ok := cluster.Get[*corev1.Endpoints](t.view, cluster.KindEndpoints, namespace, service) //nolint:staticcheck // see above
 		for i := 0; ok && i < len(obj.Subsets); i++ {
 			out.ready += len(obj.Subsets[i].Addresses)
@@ -112,7 +112,7 @@ func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 		}
 		return out
 	}
-	for _, s := range cluster.List[*discoveryv1.EndpointSlice](t.view, cluster.SlicesOf(namespace, service)) {
+	for _, s := range cluster.List[*discoveryv1.EndpointSlice](t.view, cluster.EndpointSlicesOf(namespace, service)) {
 		for _, e := range s.Endpoints {
 			switch {
 			case e.Conditions.Terminating != nil && *e.Conditions.Terminating:

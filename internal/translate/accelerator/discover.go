@@ -23,13 +23,13 @@ func hasPortDiscovery(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }
 
-// discover builds listeners from a listener without protocol or ports: one listener for each protocol of its endpoint.
+// discoverListeners builds listeners from a listener without protocol or ports: one listener for each protocol of its endpoint.
 // While the endpoint has no load balancer, the accelerator is held.
-func (t listenerBuilder) discover(spec aga.Listener) {
-	field := fieldOf(0)
+func (t listenerBuilder) discoverListeners(spec aga.Listener) {
+	field := listenerField(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
 	t.withPorts = true
-	groups := endpointBuilder(t).endpointGroups(spec.EndpointGroups, 0)
+	groups := endpointBuilder(t).buildEndpointGroups(spec.EndpointGroups, 0)
 	if len(groups) == 0 {
 		t.acc.Held = true
 		return
@@ -39,10 +39,10 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 		t.acc.Held = true // the fault of the endpoint is reported
 		return
 	}
-	found, why := t.portsOf(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
+	found, why := t.endpointPorts(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
 	if why != "" {
 		if t.live != nil {
-			t.hold(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is created", "give protocol and portRanges")
+			t.holdAccelerator(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is created", "give protocol and portRanges")
 		}
 		return
 	}
@@ -52,12 +52,12 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	}
 	shown := t.endpointOrigin(spec.EndpointGroups[0].Endpoints[0], at)
 	for i, p := range protocols {
-		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: t.sourceIP(spec, field), Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: t.hasSourceIPAffinity(spec, field), Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
 		if spec.Protocol != "" {
 			l.ProtocolOf = t.origin(field + ".protocol")
 		}
 		if len(spec.PortRanges) > 0 {
-			ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
+			ports, ok := t.readPortRanges(spec.PortRanges, field+".portRanges")
 			if !ok {
 				return
 			}
@@ -67,10 +67,10 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 		}
 		switch {
 		case len(l.Ports) == 0:
-			t.hold(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener sets none; the listener is not created", p), "set portRanges, or change the protocol")
+			t.holdAccelerator(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener sets none; the listener is not created", p), "set portRanges, or change the protocol")
 			continue
 		case len(l.Ports) > rules.MaxPortRanges:
-			t.hold(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; no listener is created", p, len(l.Ports), rules.MaxPortRanges), "give portRanges")
+			t.holdAccelerator(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; no listener is created", p, len(l.Ports), rules.MaxPortRanges), "give portRanges")
 			continue
 		}
 		own := g
@@ -95,10 +95,10 @@ func portRanges(ports []int32) (out []model.PortRange) {
 	return out
 }
 
-// ports are the ports of an endpoint by protocol.
-type ports map[model.BaseProtocol][]int32
+// portsByProtocol are the ports of an endpoint by protocol.
+type portsByProtocol map[model.BaseProtocol][]int32
 
-func (p ports) add(protocol string, port int32) {
+func (p portsByProtocol) addPort(protocol string, port int32) {
 	base := model.TCP
 	if protocol == string(corev1.ProtocolUDP) {
 		base = model.UDP
@@ -106,9 +106,9 @@ func (p ports) add(protocol string, port int32) {
 	p[base] = append(p[base], port)
 }
 
-// portsOf returns the ports of an endpoint that the object may use, or the reason why they are not known.
-func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why string) {
-	out = ports{}
+// endpointPorts returns the ports of an endpoint that the object may use, or the reason why they are not known.
+func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByProtocol, why string) {
+	out = portsByProtocol{}
 	namespace := t.namespaceOf(e)
 	switch e.Type {
 	case aga.EndpointTypeService:
@@ -122,16 +122,16 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 				return nil, fmt.Sprintf("the Service has port %d for TCP and for UDP", p.Port)
 			}
 			seen[p.Port] = true
-			out.add(string(p.Protocol), p.Port)
+			out.addPort(string(p.Protocol), p.Port)
 		}
 	case aga.EndpointTypeIngress:
 		ing, ok := cluster.Get[*networkingv1.Ingress](t.view, cluster.KindIngress, namespace, e.Name)
 		if !ok {
 			return nil, "the Ingress does not exist"
 		}
-		if shown := ingressEntry(ing); shown != nil {
+		if shown := albStatusEntry(ing); shown != nil {
 			for _, p := range shown.Ports {
-				out.add("TCP", p.Port)
+				out.addPort("TCP", p.Port)
 			}
 		}
 	case aga.EndpointTypeGateway:
@@ -140,10 +140,10 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 			return nil, "the Gateway does not exist"
 		}
 		for _, l := range gw.Spec.Listeners {
-			out.add(string(l.Protocol), int32(l.Port))
+			out.addPort(string(l.Protocol), int32(l.Port))
 		}
 	case aga.EndpointTypeEndpointID:
-		return t.portsOfID(id)
+		return t.loadBalancerPorts(id)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Sprintf("the %s shows no ports", e.Type)
@@ -151,20 +151,20 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 	return out, ""
 }
 
-// portsOfID returns the listener ports of a load balancer, or the reason why they are not known.
-func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
-	lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
+// loadBalancerPorts returns the listener ports of a load balancer, or the reason why they are not known.
+func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why string) {
+	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
-		return nil, fmt.Sprintf("%q is not a load balancer of the region and account of the cluster", finding.Cut(id))
+		return nil, fmt.Sprintf("%q is not a load balancer of the region and account of the cluster", finding.TruncateValue(id))
 	}
-	out = ports{}
+	out = portsByProtocol{}
 	for _, protocol := range slices.Sorted(maps.Keys(lb.Ports)) {
 		for _, port := range lb.Ports[protocol] {
 			switch protocol {
 			case "HTTP", "HTTPS", "TCP", "TLS":
-				out.add("TCP", port)
+				out.addPort("TCP", port)
 			case "UDP":
-				out.add("UDP", port)
+				out.addPort("UDP", port)
 			default:
 				return nil, fmt.Sprintf("the load balancer has a listener of protocol %s on port %d", protocol, port)
 			}
@@ -176,9 +176,9 @@ func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
 	return out, ""
 }
 
-// ingressEntry returns the status entry of the ALB: the last one with a hostname in elb.amazonaws.com, which frontend NLBs do
+// albStatusEntry returns the status entry of the ALB: the last one with a hostname in elb.amazonaws.com, which frontend NLBs do
 // not have; nil if there is none.
-func ingressEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
+func albStatusEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
 	for i := range ing.Status.LoadBalancer.Ingress {
 		if e := &ing.Status.LoadBalancer.Ingress[i]; strings.Contains(e.Hostname, "elb.amazonaws") {
 			out = e

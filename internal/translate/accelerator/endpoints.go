@@ -27,15 +27,15 @@ func (t *translation) namespaceOf(e aga.Endpoint) string {
 	return e.Namespace
 }
 
-// resolve returns the endpoints of an entry, with the settings of x: one load balancer, several while a load balancer
+// resolveEndpoint returns the endpoints of an entry, with the settings of x: one load balancer, several while a load balancer
 // is being replaced, or none if the entry is left out.
-func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
+func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
 	if e.Type == aga.EndpointTypeEndpointID {
-		return t.byID(g, e.EndpointID, x)
+		return t.endpointByID(g, e.EndpointID, x)
 	}
-	group, kind, known := kindOf(e.Type)
+	group, kind, known := endpointObjectKind(e.Type)
 	if !known {
-		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is none of %s, %s, %s and %s", finding.Cut(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
+		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is none of %s, %s, %s and %s", finding.TruncateValue(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
 		return nil
 	}
 	if e.Name == "" {
@@ -43,40 +43,40 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 		return nil
 	}
 	namespace := t.namespaceOf(e)
-	if t.opt.Watched != "" && namespace != t.opt.Watched {
-		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, so its ReferenceGrants are not known", finding.Cut(namespace)), "remove --watch-namespace, or use an object of the watched namespace")
+	if t.opt.WatchedNamespace != "" && namespace != t.opt.WatchedNamespace {
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, so its ReferenceGrants are not known", finding.TruncateValue(namespace)), "remove --watch-namespace, or use an object of the watched namespace")
 		return nil
 	}
-	if !rights(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
-		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
+	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.TruncateValue(namespace), t.ga.Namespace, kind, finding.TruncateValue(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
 	}
 	obj, there := cluster.GetReferenced[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
 	switch {
 	case !there:
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.Cut(namespace+"/"+e.Name)), "create it, or remove the endpoint")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.TruncateValue(namespace+"/"+e.Name)), "create it, or remove the endpoint")
 		return nil
 	case obj.GetDeletionTimestamp() != nil:
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q is being deleted", kind, namespace+"/"+e.Name), "remove the endpoint")
 		return nil
 	}
 	if region := t.region(); region != "" && g.Region != region {
-		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
+		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.TruncateValue(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
 	}
 	if stacks := t.opt.Frontends.Stacks(t.view, obj); len(stacks) > 0 {
 		return t.servingLoadBalancers(g, obj, stacks, x)
 	}
-	return t.byName(obj, x)
+	return t.endpointByHostname(obj, x)
 }
 
 // reportLeftOut reports an endpoint that is left out. Other endpoints are not affected.
 func (t endpointBuilder) reportLeftOut(x model.Endpoint, reason finding.Reason, message, fix string) {
-	t.fault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
+	t.reportFault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
 }
 
-func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
+func endpointObjectKind(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
 	switch of {
 	case aga.EndpointTypeService:
 		return "", cluster.KindService, true
@@ -92,9 +92,9 @@ func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
 func statusHostname(obj cluster.Object) string {
 	ing, ok := obj.(*networkingv1.Ingress)
 	if !ok {
-		return cluster.Hostname(obj)
+		return cluster.StatusHostname(obj)
 	}
-	if e := ingressEntry(ing); e != nil {
+	if e := albStatusEntry(ing); e != nil {
 		return e.Hostname
 	}
 	return ""
@@ -123,7 +123,7 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
 			switch {
 			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.RefOf(obj)):
-			case rights(t).isIsolated(lb) && !rights(t).mayUseLoadBalancer(lb):
+			case rightsChecker(t).isIsolated(lb) && !rightsChecker(t).mayUseLoadBalancer(lb):
 				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", ownership.RefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
 				return nil
@@ -146,11 +146,11 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 			}
 			made.ReplacedAt = since
 		}
-		out = t.add(out, t.endpoint(made, lb))
+		out = t.appendIfSupported(out, t.withLoadBalancer(made, lb))
 	}
 	switch {
 	case len(all) == 0:
-		t.keepPending(g, obj, stacks, x)
+		t.retainPendingEndpoints(g, obj, stacks, x)
 	case x.Weight > 0:
 		dialBuilder(t).countTargets(g.ID, obj, stacks)
 	}
@@ -160,16 +160,16 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 // servesObject reports whether a load balancer was created for an object, or forwards to a target group that was
 // created for it.
 func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
-	if !lb.Cluster || string(ownership.Root(lb.Stack.Kind)) != ref.Kind {
+	if !lb.Cluster || string(ownership.RootKind(lb.Stack.Kind)) != ref.Kind {
 		return false
 	}
 	own := lb.Stack.Namespace == ref.Namespace && lb.Stack.Name == ref.Name
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// keepPending reports that an object has no load balancer yet. Until it has one, live endpoints that serve the object
-// are not removed.
-func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
+// retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, live endpoints that serve the
+// object are not removed.
+func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
@@ -178,12 +178,12 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 	ref := ownership.RefOf(obj)
 	adopter := model.StackID{}
 	for _, id := range t.liveEndpoints() {
-		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id})
+		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
 		if lb == nil || !lb.Cluster {
 			continue
 		}
 		// After a Gateway has taken the load balancer over, its target groups name the routes of the Gateway.
-		from, adopted := naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
+		from, adopted := naming.ParseAdoptedTag(lb.Tags[naming.AdoptedTag])
 		if adopted = adopted && slices.Contains(stacks, from); adopted {
 			adopter = lb.Stack
 		}
@@ -192,17 +192,17 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 		}
 	}
 	if adopter != (model.StackID{}) {
-		t.fault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s has taken over the load balancer of %s; the live endpoint stays until %[2]s is deleted", adopter.Title(), ref),
+		t.reportFault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s has taken over the load balancer of %s; the live endpoint stays until %[2]s is deleted", adopter.Title(), ref),
 			"add the Gateway as an endpoint")
 		return
 	}
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
-// byName returns the load balancer, by the hostname in its status, of an object that this controller does not serve.
-// Because anyone may have written the status, the endpoint needs the permissions of an EndpointID, and a load balancer
-// of the cluster must serve the object.
-func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.Endpoint {
+// endpointByHostname returns the load balancer, by the hostname in its status, of an object that this controller does not
+// serve. Because anyone may have written the status, the endpoint needs the permissions of an EndpointID, and a load
+// balancer of the cluster must serve the object.
+func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint) []model.Endpoint {
 	ref, shown := ownership.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
@@ -214,21 +214,21 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 		return nil
 	}
 	q := model.AskLoadBalancers{DNSName: shown}
-	lb := t.loadBalancer(q)
+	lb := t.askLoadBalancer(q)
 	switch {
 	case t.live == nil:
 		x.ID = q.Key()
 		return []model.Endpoint{x}
-	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rights(t).admits(lb.ARN):
+	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rightsChecker(t).admitsUnmanaged(lb.ARN):
 		// The message does not reveal whether there is such a load balancer.
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s does not belong to a load balancer that may be an endpoint", finding.Cut(shown), ref), "check which controller writes the status of that object")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s does not belong to a load balancer that may be an endpoint", finding.TruncateValue(shown), ref), "check which controller writes the status of that object")
 		return nil
 	}
-	return t.add(nil, t.endpoint(x, *lb))
+	return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 }
 
-// byID returns the endpoint with an ARN or id.
-func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
+// endpointByID returns the endpoint with an ARN or id.
+func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
 	if id == "" {
 		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
 		return nil
@@ -236,55 +236,55 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 	x.ID = id
 	of := parseEndpointID(id)
 	if of.region != "" && t.live != nil && of.region != g.Region {
-		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.Cut(id), finding.Cut(of.region), finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
+		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.TruncateValue(id), finding.TruncateValue(of.region), finding.TruncateValue(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
 	}
 	if t.live == nil {
-		if of.loadBalancer || of.address {
-			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.withPorts && of.loadBalancer})
+		if of.isLoadBalancer || of.isAddress {
+			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.withPorts && of.isLoadBalancer})
 		}
 		return []model.Endpoint{x}
 	}
 	notPermitted := func() []model.Endpoint {
-		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("nothing permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.Cut(id)),
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("nothing permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.TruncateValue(id)),
 			"create a ReferenceGrant in the namespace of the object whose load balancer this is, or have an operator allow the endpoint ID")
 		return nil
 	}
 	switch {
-	case of.loadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
-		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
+	case of.isLoadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
+		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
 		switch {
-		case lb != nil && lb.Cluster && !rights(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rights(t).admits(id):
+		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rightsChecker(t).admitsUnmanaged(id):
 			return notPermitted()
 		case lb != nil:
-			return t.add(nil, t.endpoint(x, *lb))
+			return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 		}
 		t.acc.Pending = true
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.Cut(id)), "correct the endpointID")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.TruncateValue(id)), "correct the endpointID")
 		return nil
-	case !rights(t).admits(id), (of.instance && rights(t).isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights(t).isListed(id):
+	case !rightsChecker(t).admitsUnmanaged(id), (of.isInstance && rightsChecker(t).isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rightsChecker(t).isListedEndpointID(id):
 		return notPermitted()
-	case of.address:
+	case of.isAddress:
 		x.ClientIP = nil // AWS always shows false for addresses
-	case of.instance:
+	case of.isInstance:
 		x.ClientIP = nil // instances always see the address of the client
 	}
 	return []model.Endpoint{x}
 }
 
-// endpoint returns x with the properties of a load balancer.
-func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
+// withLoadBalancer returns x with the properties of a load balancer.
+func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
-	if lb.State == observed.Provisioning || lb.State == "failed" {
+	if lb.State == observed.LoadBalancerProvisioning || lb.State == "failed" {
 		x.Unready = fmt.Sprintf("load balancer %s to be active", lb.Name)
 	}
 	x.DualStack, x.SingleStack = lb.AddressType.HasIPv6(), !lb.AddressType.HasIPv6()
-	x.ClientIP = t.clientIP(x, lb)
+	x.ClientIP = t.clientIPPreservation(x, lb)
 	return x
 }
 
-// add appends an endpoint, or reports that an accelerator of this address type cannot have the endpoint.
-func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
+// appendIfSupported appends an endpoint, or reports that an accelerator of this address type cannot have the endpoint.
+func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
 	if t.acc.AddressType == model.DualStack && x.SingleStack {
 		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
 		return to
@@ -292,9 +292,9 @@ func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endp
 	return append(to, x)
 }
 
-// clientIP returns whether an endpoint sees the address of the client. A value that AWS does not support is corrected
-// with a warning, not an error, because it can be the default of the schema.
-func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
+// clientIPPreservation returns whether an endpoint sees the address of the client. A value that AWS does not support is
+// corrected with a warning, not an error, because it can be the default of the schema.
+func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
 	if x.ClientIP == nil {
 		return nil
 	}
@@ -311,18 +311,18 @@ func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBala
 	field := x.Origin.Field + ".clientIPPreservationEnabled"
 	switch {
 	case internal && !*x.ClientIP:
-		t.fault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("an internal load balancer gets traffic of an accelerator only with client IP preservation; it is on for %q", lb.Name), "set the field to true")
+		t.reportFault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("an internal load balancer gets traffic of an accelerator only with client IP preservation; it is on for %q", lb.Name), "set the field to true")
 		return new(true)
 	case *x.ClientIP && why != "" && !internal:
-		t.fault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("network load balancer %q cannot have client IP preservation, because %s; it is off", lb.Name, why), "set the field to false")
+		t.reportFault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("network load balancer %q cannot have client IP preservation, because %s; it is off", lb.Name, why), "set the field to false")
 		return new(false)
 	}
 	return x.ClientIP
 }
 
-// loadBalancer adds a question and returns the load balancer in its answer; nil if there is none, or if it is not known
+// askLoadBalancer adds a question and returns the load balancer in its answer; nil if there is none, or if it is not known
 // yet.
-func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
+func (t *translation) askLoadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {
 		return nil
@@ -335,15 +335,15 @@ func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointL
 
 // endpointID has the parts of an ARN or ID of an endpoint.
 type endpointID struct {
-	region, account                 string
-	loadBalancer, instance, address bool
+	region, account                       string
+	isLoadBalancer, isInstance, isAddress bool
 }
 
 // parseEndpointID returns the parts of an ARN or id of an endpoint.
 func parseEndpointID(id string) endpointID {
 	parts := strings.SplitN(id, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {
-		return endpointID{region: parts[3], account: parts[4], loadBalancer: parts[2] == "elasticloadbalancing"}
+		return endpointID{region: parts[3], account: parts[4], isLoadBalancer: parts[2] == "elasticloadbalancing"}
 	}
-	return endpointID{instance: strings.HasPrefix(id, "i-"), address: strings.HasPrefix(id, "eipalloc-")}
+	return endpointID{isInstance: strings.HasPrefix(id, "i-"), isAddress: strings.HasPrefix(id, "eipalloc-")}
 }

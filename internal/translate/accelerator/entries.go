@@ -14,41 +14,42 @@ func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []mode
 	for _, x := range made {
 		out.Endpoints = append(out.Endpoints, x.ID)
 	}
-	if group, kind, known := kindOf(e.Type); known {
+	if group, kind, known := endpointObjectKind(e.Type); known {
 		out.Object = finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}
-		out.Grant = t.permittedBy(attach.Referent{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
+		out.Grant = t.permittingGrant(attach.Referent{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
 	} else {
 		out.ID = e.EndpointID
-		out.Grant = t.grantOfID(made)
+		out.Grant = t.permittingGrantOfARN(made)
 	}
 	t.acc.Entries = append(t.acc.Entries, out)
 }
 
-// permittedBy returns the ReferenceGrant that permits the use of an object; the zero Ref if there is none, or if none
+// permittingGrant returns the ReferenceGrant that permits the use of an object; the zero Ref if there is none, or if none
 // is needed.
-func (t endpointBuilder) permittedBy(to attach.Referent) finding.Ref {
+func (t endpointBuilder) permittingGrant(to attach.Referent) finding.Ref {
 	if to.Namespace == t.ga.Namespace {
 		return finding.Ref{}
 	}
-	name := rights(t).grant(to)
+	name := rightsChecker(t).grantName(to)
 	if name == "" {
 		return finding.Ref{}
 	}
 	return finding.Ref{Kind: string(cluster.KindReferenceGrant), Namespace: to.Namespace, Name: name}
 }
 
-// grantOfID returns the ReferenceGrant that permits the use of a load balancer of the cluster, which is named by its ARN.
-func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
-	if t.live == nil || len(made) != 1 || !parseEndpointID(made[0].ID).loadBalancer || parseEndpointID(made[0].ID).region != t.region() {
+// permittingGrantOfARN returns the ReferenceGrant that permits the use of a load balancer of the cluster, which is named by
+// its ARN.
+func (t endpointBuilder) permittingGrantOfARN(made []model.Endpoint) finding.Ref {
+	if t.live == nil || len(made) != 1 || !parseEndpointID(made[0].ID).isLoadBalancer || parseEndpointID(made[0].ID).region != t.region() {
 		return finding.Ref{}
 	}
-	lb := t.loadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.withPorts})
+	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.withPorts})
 	if lb == nil || !lb.Cluster {
 		return finding.Ref{}
 	}
-	for _, to := range owners(*lb) {
-		if rights(t).permits(to) {
-			return t.permittedBy(to)
+	for _, to := range permittingOwners(*lb) {
+		if rightsChecker(t).permits(to) {
+			return t.permittingGrant(to)
 		}
 	}
 	return finding.Ref{}
@@ -56,7 +57,7 @@ func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
 
 // endpointOrigin returns the field in which the object of an endpoint shows its protocol and ports.
 func (t listenerBuilder) endpointOrigin(e aga.Endpoint, at string) finding.Origin {
-	_, kind, known := kindOf(e.Type)
+	_, kind, known := endpointObjectKind(e.Type)
 	if !known {
 		return t.origin(at + ".endpointID")
 	}

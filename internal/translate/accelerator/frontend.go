@@ -19,9 +19,9 @@ import (
 // Options are the operator's settings that a translation depends on.
 type Options struct {
 	Cluster string
-	// DefaultTags are on all accelerators. They win over tags of users unless DefaultTagsLow is set.
-	DefaultTags    map[string]string
-	DefaultTagsLow bool
+	// DefaultTags are on all accelerators. They win over tags of users unless DefaultTagsLowPriority is set.
+	DefaultTags            map[string]string
+	DefaultTagsLowPriority bool
 	// ExternalTags are keys that are managed outside of the cluster.
 	ExternalTags []string
 	// AllowMassRemoval permits that all accelerators are deleted with the CustomResourceDefinition of GlobalAccelerators.
@@ -34,12 +34,12 @@ type Options struct {
 	AddressNamespaces []string
 	// MaxPerNamespace is the maximum number of accelerators of a namespace; any number if 0.
 	MaxPerNamespace int
-	// Watched is the only namespace that is read; all are read if it is empty.
-	Watched string
-	// Isolated requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves.
-	Isolated bool
-	// Endpoints reports whether pods are read from Endpoints objects and not from EndpointSlices.
-	Endpoints bool
+	// WatchedNamespace is the only namespace that is read; all are read if it is empty.
+	WatchedNamespace string
+	// IsolatedTenancy requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves.
+	IsolatedTenancy bool
+	// ReadEndpoints reports whether pods are read from Endpoints objects and not from EndpointSlices.
+	ReadEndpoints bool
 	// MaxListeners and MaxEndpoints are the maximum numbers of listeners of an accelerator, and of endpoints of an endpoint
 	// group, which are quotas of AWS.
 	MaxListeners, MaxEndpoints int
@@ -72,7 +72,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	if !ok {
 		return nil
 	}
-	out := append(ownership.Claims(v, ga), ownStack(ga))
+	out := append(ownership.ClaimedStacks(v, ga), ownStack(ga))
 	slices.SortFunc(out, model.StackID.Compare)
 	return slices.Compact(out)
 }
@@ -81,7 +81,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 // and does not have the finalizer of this controller.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
-	return ok && (ga.DeletionTimestamp == nil || ownership.Member(v, ga, id).Claimed)
+	return ok && (ga.DeletionTimestamp == nil || ownership.NewMember(v, ga, id).Claimed)
 }
 
 // SurplusResources returns the ARNs of accelerators of a stack that are not in the status of its object, if the status
@@ -94,8 +94,8 @@ func (f *Frontend) SurplusResources(v *cluster.View, id model.StackID, accelerat
 	return slices.DeleteFunc(slices.Clone(accelerators), func(arn string) bool { return arn == ga.Status.AcceleratorARN })
 }
 
-// Withdrawn returns nothing: Translate itself sets Accelerator.Revoked, even if the stack is held.
-func (*Frontend) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+// WithdrawnParts returns nothing: Translate itself sets Accelerator.Revoked, even if the stack is held.
+func (*Frontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }
 
@@ -118,7 +118,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		return t.stack, nil
 	}
 	t.ga, t.ref = ga, ownership.RefOf(ga)
-	member := ownership.Member(v, ga, id)
+	member := ownership.NewMember(v, ga, id)
 	member.Recorded = ga.Status.AcceleratorARN
 	if ga.DeletionTimestamp != nil {
 		if !member.Claimed {
@@ -129,7 +129,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		if t.guardDeletion(); t.stack.DeletionGuard != nil {
 			t.build()
 		} else {
-			sharing{t}.addDeletionQuestions()
+			sharingBuilder{t}.addDeletionQuestions()
 		}
 		return t.stack, t.found.Sorted()
 	}
@@ -138,19 +138,19 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.stack, t.found.Sorted()
 }
 
-// protected reports whether the object has ProtectionAnnotation.
-func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
+// isProtected reports whether the object has ProtectionAnnotation.
+func (t *translation) isProtected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
 // guardDeletion sets the DeletionGuard of an object that is being deleted although its accelerator is protected, or
 // because its CustomResourceDefinition is being deleted.
 func (t *translation) guardDeletion() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
-	case t.protected() && sharing{t}.sharedAnnotation() == "":
+	case t.isProtected() && sharingBuilder{t}.sharedAnnotation() == "":
 		g.Field, g.Reason = ProtectionAnnotation, finding.DeletionProtected
 		g.Message = "the GlobalAccelerator is being deleted, but its annotation protects the accelerator from deletion; the accelerator stays with its addresses"
 		g.Fix = "remove the annotation to have the accelerator deleted"
-	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).Deleting:
+	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).MissingOrDeleting:
 		g.Reason = finding.RemovalNotTrusted
 		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be restored"
 		g.Fix = "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"
@@ -171,8 +171,8 @@ func (t *translation) retainOrphan() {
 		return
 	}
 	t.ga = &aga.GlobalAccelerator{ObjectMeta: metav1.ObjectMeta{Namespace: t.stack.ID.Namespace, Name: t.stack.ID.Name}}
-	t.acc = &model.Accelerator{Held: true, Guests: naming.Guests(sharing{t}.ownTags())}
-	rights{t}.revoke()
+	t.acc = &model.Accelerator{Held: true, Guests: naming.GuestsInTags(sharingBuilder{t}.ownTags())}
+	rightsChecker{t}.setRevoked()
 	t.stack.Accelerator = t.acc
 }
 
@@ -189,5 +189,5 @@ func (t *translation) generatedName(dual bool) string {
 	if t.live == nil {
 		return ""
 	}
-	return naming.Accelerator(t.opt.Cluster, t.region(), t.stack.ID, dual)
+	return naming.AcceleratorName(t.opt.Cluster, t.region(), t.stack.ID, dual)
 }

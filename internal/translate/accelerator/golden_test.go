@@ -33,12 +33,12 @@ const (
 	account = "123456789012"
 )
 
-// stacks is a frontend in which each object belongs to its own stack, an Ingress with group.name to its IngressGroup,
+// fakeFrontend is a frontend in which each object belongs to its own stack, an Ingress with group.name to its IngressGroup,
 // and a Service with a load balancer class to none.
-type stacks struct{ engine.Frontend }
+type fakeFrontend struct{ engine.Frontend }
 
 // Stacks implements engine.Frontend.
-func (stacks) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
+func (fakeFrontend) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
 	id := model.StackID{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -55,20 +55,20 @@ func (stacks) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
 	return []model.StackID{id}
 }
 
-// aws answers questions from a list of load balancers and a list of accelerators.
-type aws struct {
+// fakeAWS answers questions from a list of load balancers and a list of accelerators.
+type fakeAWS struct {
 	LoadBalancers []observed.EndpointLoadBalancer
 	Accelerators  []observed.Accelerator
 	// Shared is an accelerator of another owner.
 	Shared   *observed.Accelerator
-	Recorded observed.Recorded
+	Recorded observed.RecordedAccelerator
 }
 
-func (a aws) answer(questions []model.Question) observed.Stack {
-	out := observed.Stack{Accelerators: a.Accelerators, Facts: observed.Facts{Region: region, Account: account, Recorded: a.Recorded, Endpoints: map[string][]observed.EndpointLoadBalancer{}}}
+func (a fakeAWS) answer(questions []model.Question) observed.Stack {
+	out := observed.Stack{Accelerators: a.Accelerators, Facts: observed.Facts{Region: region, Account: account, RecordedAccelerator: a.Recorded, Endpoints: map[string][]observed.EndpointLoadBalancer{}}}
 	for _, q := range questions {
 		if q, ok := q.(model.AskSharedAccelerator); ok && a.Shared != nil && a.Shared.ARN == q.ARN {
-			out.Shared = a.Shared
+			out.SharedAccelerator = a.Shared
 		}
 		q, ok := q.(model.AskLoadBalancers)
 		if !ok {
@@ -85,10 +85,10 @@ func (a aws) answer(questions []model.Question) observed.Stack {
 
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		src := enginetest.Load(t, c.Text("cluster.yaml"))
-		opt := enginetest.Options(t, c, accelerator.Options{Cluster: "rig"})
-		opt.Frontends = engine.Frontends{model.Ingress: stacks{}}
-		var of aws
+		src := enginetest.LoadObjects(t, c.Text("cluster.yaml"))
+		opt := enginetest.CaseOptions(t, c, accelerator.Options{Cluster: "rig"})
+		opt.Frontends = engine.Frontends{model.Ingress: fakeFrontend{}}
+		var of fakeAWS
 		if raw := c.Text("aws.json"); raw != "" {
 			d := json.NewDecoder(strings.NewReader(raw))
 			d.DisallowUnknownFields()
@@ -98,7 +98,7 @@ func TestTranslate(t *testing.T) {
 		}
 		f := accelerator.New(opt)
 		var models, findings, plans strings.Builder
-		for _, id := range enginetest.Stacks(t, f, src, cluster.KindGlobalAccelerator) {
+		for _, id := range enginetest.StacksOfKind(t, f, src, cluster.KindGlobalAccelerator) {
 			stack, found := enginetest.Translate(t, f, src, id, nil)
 			have := of.answer(stack.Questions())
 			for range 4 { // until there is no further question

@@ -21,13 +21,13 @@ const (
 // endpointBuilder builds endpoint groups and their endpoints.
 type endpointBuilder struct{ *translation }
 
-// endpointGroups builds the endpoint groups of a listener, one for each region.
-func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) []model.EndpointGroup {
+// buildEndpointGroups builds the endpoint groups of a listener, one for each region.
+func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener int) []model.EndpointGroup {
 	var out []model.EndpointGroup
 	for j, g := range spec {
-		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)
+		field := fmt.Sprintf("%s.endpointGroups[%d]", listenerField(listener), j)
 		if t.groupCount == rules.MaxEndpointGroups {
-			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; this one is not created", rules.MaxEndpointGroups), "remove endpoint groups")
+			t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("an accelerator can have at most %d endpoint groups; this one is not created", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
 		t.groupCount++
@@ -35,7 +35,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) 
 			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultDial, Origin: t.origin(field),
 		}
 		if i := slices.IndexFunc(out, func(o model.EndpointGroup) bool { return o.Region == x.Region }); i >= 0 {
-			t.hold(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; this one is not created", finding.Cut(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
+			t.holdAccelerator(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; this one is not created", finding.TruncateValue(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
 			continue
 		}
 		if g.TrafficDialPercentage != nil {
@@ -47,7 +47,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) 
 		slices.SortFunc(x.Overrides, func(a, b model.PortOverride) int {
 			return cmp.Or(int(a.Listener-b.Listener), int(a.Endpoint-b.Endpoint))
 		})
-		t.endpoints(&x, g)
+		t.buildEndpoints(&x, g)
 		dialBuilder(t).setDialRule(&x)
 		out = append(out, x)
 	}
@@ -58,17 +58,17 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) 
 func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {
-		t.fault(field, finding.SpecInvalid, finding.Error, fmt.Sprintf("%s %d is not from 0 to %d; %d is used", name, n, most, used), "correct the value")
+		t.reportFault(field, finding.SpecInvalid, finding.Error, fmt.Sprintf("%s %d is not from 0 to %d; %d is used", name, n, most, used), "correct the value")
 	}
 	return used
 }
 
-// endpoints builds the endpoints of an endpoint group. If several entries have the same ID, the first entry is used.
-func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
+// buildEndpoints builds the endpoints of an endpoint group. If several entries have the same ID, the first entry is used.
+func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
 	list := spec.Endpoints
 	if len(list) > t.opt.MaxEndpoints {
 		field := g.Origin.Field + ".endpoints"
-		t.hold(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and live endpoints stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
+		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and live endpoints stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
 		list = list[:t.opt.MaxEndpoints]
 	}
 	for k, e := range list {
@@ -77,26 +77,26 @@ func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGrou
 		if e.Weight != nil {
 			x.Weight = t.boundedNumber(field+".weight", "weight", *e.Weight, maxWeight)
 		}
-		all := t.resolve(g, e, x)
+		all := t.resolveEndpoint(g, e, x)
 		t.addEntry(e, x.Origin, all)
 		for _, made := range all {
-			if t.isNew(g, made) {
+			if t.checkNewEndpoint(g, made) {
 				g.Endpoints = append(g.Endpoints, made)
 			}
 		}
 	}
 }
 
-// isNew reports whether the endpoint group does not have the endpoint yet. If it has the endpoint with other settings,
-// isNew adds a finding.
-func (t endpointBuilder) isNew(g *model.EndpointGroup, x model.Endpoint) bool {
+// checkNewEndpoint reports whether the endpoint group does not have the endpoint yet. If it has the endpoint with other
+// settings, checkNewEndpoint adds a finding.
+func (t endpointBuilder) checkNewEndpoint(g *model.EndpointGroup, x model.Endpoint) bool {
 	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })
 	if i < 0 {
 		return true
 	}
 	first := g.Endpoints[i]
 	if first.Weight != x.Weight || (first.ClientIP == nil) != (x.ClientIP == nil) || first.ClientIP != nil && *first.ClientIP != *x.ClientIP {
-		t.fault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
+		t.reportFault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
 			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the first values are used", first.Origin.Field), "set the same values on both, or remove one")
 	}
 	return false

@@ -18,8 +18,8 @@ import (
 // Several clusters can share an accelerator. The object of its owner names, for each further region, the
 // GlobalAccelerator of another cluster, which is the guest. The guest names the accelerator.
 
-// sharing reads the annotations of owners and guests of accelerators.
-type sharing struct{ *translation }
+// sharingBuilder reads the annotations of owners and guests of accelerators.
+type sharingBuilder struct{ *translation }
 
 const (
 	// maxGuests is the maximum number of guests of an accelerator, each of which needs a tag.
@@ -31,7 +31,7 @@ const (
 )
 
 // hasRegion reports whether the object has an endpoint group of a region.
-func (t sharing) hasRegion(region string) bool {
+func (t sharingBuilder) hasRegion(region string) bool {
 	for _, l := range t.ga.Spec.Listeners {
 		for _, g := range l.EndpointGroups {
 			if cmp.Or(g.Region, t.region()) == region {
@@ -44,7 +44,7 @@ func (t sharing) hasRegion(region string) bool {
 
 // guests returns the guests that the annotation names, by region. If a part of it is not valid, the live guests of the
 // accelerator are not changed.
-func (t sharing) guests() map[string]string {
+func (t sharingBuilder) guests() map[string]string {
 	text := t.ga.Annotations[naming.GuestsAnnotation]
 	if text == "" {
 		return nil
@@ -52,7 +52,7 @@ func (t sharing) guests() map[string]string {
 	out, wrong := map[string]string{}, false
 	fault := func(format string, args ...any) {
 		if !wrong {
-			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
+			t.reportFault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
 				fmt.Sprintf(format, args...)+"; it is ignored, and the live guests of the accelerator stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
 		}
 		wrong = true
@@ -71,20 +71,20 @@ func (t sharing) guests() map[string]string {
 		why := guestFault(region, guest)
 		switch {
 		case why != "":
-			fault("%q is not a valid guest: %s", finding.Cut(part), why)
+			fault("%q is not a valid guest: %s", finding.TruncateValue(part), why)
 		case out[region] != "":
-			fault("region %q has two guests, and %q is the second", region, finding.Cut(guest))
+			fault("region %q has two guests, and %q is the second", region, finding.TruncateValue(guest))
 		case len(out) == maxGuests:
-			fault("%[2]q exceeds the limit of %[1]d guests", maxGuests, finding.Cut(part))
+			fault("%[2]q exceeds the limit of %[1]d guests", maxGuests, finding.TruncateValue(part))
 		case t.hasRegion(region):
-			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
-				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; %q gets none", region, finding.Cut(guest)), "remove the endpoint groups of the region, or the guest")
+			t.reportFault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
+				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; %q gets none", region, finding.TruncateValue(guest)), "remove the endpoint groups of the region, or the guest")
 		default:
 			out[region] = guest
 		}
 	}
 	if wrong {
-		for region, guest := range naming.Guests(t.ownTags()) {
+		for region, guest := range naming.GuestsInTags(t.ownTags()) {
 			if out[region] == "" && !t.hasRegion(region) {
 				out[region] = guest
 			}
@@ -94,7 +94,7 @@ func (t sharing) guests() map[string]string {
 }
 
 // ownTags returns the live tags of the accelerator of the object.
-func (t sharing) ownTags() map[string]string {
+func (t sharingBuilder) ownTags() map[string]string {
 	if t.live == nil || len(t.live.Accelerators) == 0 {
 		return nil
 	}
@@ -117,11 +117,11 @@ func guestFault(region, guest string) string {
 	case len(guest) > naming.MaxTagValue:
 		return fmt.Sprintf("a tag value has at most %d characters in AWS", naming.MaxTagValue)
 	case len(validation.IsDNS1123Label(parts[n-2])) > 0:
-		return fmt.Sprintf("%q is not the name of a namespace", finding.Cut(parts[n-2]))
+		return fmt.Sprintf("%q is not the name of a namespace", finding.TruncateValue(parts[n-2]))
 	case len(validation.IsDNS1123Subdomain(parts[n-1])) > 0:
-		return fmt.Sprintf("%q is not the name of an object", finding.Cut(parts[n-1]))
+		return fmt.Sprintf("%q is not the name of an object", finding.TruncateValue(parts[n-1]))
 	case !clusterName.MatchString(strings.Join(parts[:n-2], "/")):
-		return fmt.Sprintf("%q is not the name of a cluster", finding.Cut(strings.Join(parts[:n-2], "/")))
+		return fmt.Sprintf("%q is not the name of a cluster", finding.TruncateValue(strings.Join(parts[:n-2], "/")))
 	}
 	return ""
 }
@@ -130,20 +130,20 @@ func guestFault(region, guest string) string {
 var acceleratorARN = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
 
 // sharedAnnotation returns the ARN in the annotation of a guest, even if it is not valid; "" without the annotation.
-func (t sharing) sharedAnnotation() string {
+func (t sharingBuilder) sharedAnnotation() string {
 	return finding.Truncate(strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]), maxARNLength)
 }
 
 // sharedARN returns the ARN of the shared accelerator that the object names, and adds a question about it; "" if the
 // object has its own accelerator.
-func (t sharing) sharedARN() string {
+func (t sharingBuilder) sharedARN() string {
 	arn := t.sharedAnnotation()
 	if arn == "" {
 		return ""
 	}
 	t.stack.Contested = true
 	if t.live != nil && len(t.live.Accelerators) > 0 {
-		t.fault(naming.SharedAnnotation, finding.SpecInvalid, finding.Error, fmt.Sprintf("the object already has its own accelerator %q, so the annotation has no effect", t.live.Accelerators[0].ARN),
+		t.reportFault(naming.SharedAnnotation, finding.SpecInvalid, finding.Error, fmt.Sprintf("the object already has its own accelerator %q, so the annotation has no effect", t.live.Accelerators[0].ARN),
 			"remove the annotation; or delete the GlobalAccelerator with its accelerator, and create another one")
 		return ""
 	}
@@ -154,25 +154,25 @@ func (t sharing) sharedARN() string {
 }
 
 // isAdmitted reports whether the accelerator of another owner names the object as the guest of the region.
-func (t sharing) isAdmitted() bool {
-	a := t.live.Shared
+func (t sharingBuilder) isAdmitted() bool {
+	a := t.live.SharedAccelerator
 	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
 // reportNoConsent reports that the owner of the accelerator does not name the object as a guest. The message reveals
 // nothing else about the accelerator.
-func (t sharing) reportNoConsent() {
+func (t sharingBuilder) reportNoConsent() {
 	if t.live == nil || t.isAdmitted() {
 		return
 	}
-	tag, guest := naming.GuestTag(t.region()), naming.Guest(t.opt.Cluster, t.stack.ID)
+	tag, guest := naming.GuestTag(t.region()), naming.GuestTagValue(t.opt.Cluster, t.stack.ID)
 	fault := func(message, fix string) {
-		t.fault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; the accelerator is not changed", fix)
+		t.reportFault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; the accelerator is not changed", fix)
 	}
-	switch a := t.live.Shared; {
+	switch a := t.live.SharedAccelerator; {
 	case !acceleratorARN.MatchString(t.acc.Shared):
 		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.acc.Shared), "correct the annotation")
-	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.Guests(a.Tags)) == 0:
+	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.GuestsInTags(a.Tags)) == 0:
 		fault(fmt.Sprintf("accelerator %q belongs to a GlobalAccelerator that names no guests. If aws-load-balancer-controller serves it, it deletes each endpoint group that the GlobalAccelerator does not list", t.acc.Shared),
 			fmt.Sprintf("have Fulcrum serve it, and its owner add %s=%s to the annotation %s", t.region(), guest, naming.GuestsAnnotation))
 	default:
@@ -183,12 +183,12 @@ func (t sharing) reportNoConsent() {
 
 // buildShared builds the endpoint groups of a guest: the endpoint groups of its region in the accelerator of another
 // owner.
-func (t sharing) buildShared(arn string) {
+func (t sharingBuilder) buildShared(arn string) {
 	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.acc
 	t.reportNoConsent()
 	if t.live != nil && t.isAdmitted() {
-		t.acc.AddressType = t.live.Shared.AddressType
+		t.acc.AddressType = t.live.SharedAccelerator.AddressType
 	}
 	for _, x := range []struct {
 		field string
@@ -198,16 +198,16 @@ func (t sharing) buildShared(arn string) {
 		{naming.GuestsAnnotation, t.ga.Annotations[naming.GuestsAnnotation] != ""},
 	} {
 		if x.given {
-			t.fault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator belongs to another owner, so this field has no effect", "remove it")
+			t.reportFault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator belongs to another owner, so this field has no effect", "remove it")
 		}
 	}
-	listenerBuilder(t).listeners()
+	listenerBuilder(t).buildListeners()
 	t.omitOtherRegions()
-	rights(t).revoke()
+	rightsChecker(t).setRevoked()
 }
 
 // omitOtherRegions removes the endpoint groups of other regions, which belong to other clusters.
-func (t sharing) omitOtherRegions() {
+func (t sharingBuilder) omitOtherRegions() {
 	if t.live == nil {
 		return
 	}
@@ -217,15 +217,15 @@ func (t sharing) omitOtherRegions() {
 			if g.Region == t.region() {
 				return false
 			}
-			t.fault(g.Origin.Field+".region", finding.SpecInvalid, finding.Error,
-				fmt.Sprintf("the cluster is in region %q, and may only have endpoint groups of this region in the accelerator of another owner; the endpoint group of %q is not created", t.region(), finding.Cut(g.Region)), "remove the endpoint group, or its region")
+			t.reportFault(g.Origin.Field+".region", finding.SpecInvalid, finding.Error,
+				fmt.Sprintf("the cluster is in region %q, and may only have endpoint groups of this region in the accelerator of another owner; the endpoint group of %q is not created", t.region(), finding.TruncateValue(g.Region)), "remove the endpoint group, or its region")
 			return true
 		})
 	}
 }
 
 // addDeletionQuestions adds the questions about guests and the shared accelerator if the object is being deleted.
-func (t sharing) addDeletionQuestions() {
+func (t sharingBuilder) addDeletionQuestions() {
 	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.sharedARN()}
 	if acc.Shared == "" {
 		acc.Guests = t.guests()

@@ -15,26 +15,26 @@ import (
 // listenerBuilder builds the listeners of an accelerator.
 type listenerBuilder struct{ *translation }
 
-// listeners builds the listeners. A listener that cannot be built is left out, and the accelerator is held, so that its
+// buildListeners builds the listeners. A listener that cannot be built is left out, and the accelerator is held, so that its
 // live listener is not deleted.
-func (t listenerBuilder) listeners() {
+func (t listenerBuilder) buildListeners() {
 	spec := t.ga.Spec.Listeners
-	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).Drops("listeners") {
-		t.hold("spec.listeners", finding.SpecInvalid, "the installed CustomResourceDefinition has no field spec.listeners, so the desired listeners are not known; the live listeners are not changed",
+	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).DropsSpecField("listeners") {
+		t.holdAccelerator("spec.listeners", finding.SpecInvalid, "the installed CustomResourceDefinition has no field spec.listeners, so the desired listeners are not known; the live listeners are not changed",
 			"install the CustomResourceDefinition of this version of the controller")
 	}
 	if len(spec) > t.opt.MaxListeners {
-		t.hold("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and live listeners stay", len(spec), t.opt.MaxListeners), "remove listeners")
+		t.holdAccelerator("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and live listeners stay", len(spec), t.opt.MaxListeners), "remove listeners")
 		spec = spec[:t.opt.MaxListeners]
 	}
 	if len(spec) == 1 && hasPortDiscovery(spec[0]) {
-		t.discover(spec[0])
+		t.discoverListeners(spec[0])
 	} else {
 		for i, l := range spec {
-			t.listener(l, i)
+			t.buildListener(l, i)
 		}
 	}
-	t.overrides()
+	t.checkOverrides()
 }
 
 // hasListeners reports whether the live accelerator has listeners.
@@ -42,38 +42,38 @@ func (t *translation) hasListeners() bool {
 	return slices.ContainsFunc(t.liveAccelerators(), func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
 }
 
-// hold reports why a part of the object cannot be built, and holds the accelerator.
-func (t *translation) hold(field string, reason finding.Reason, message, fix string) {
+// holdAccelerator reports why a part of the object cannot be built, and holds the accelerator.
+func (t *translation) holdAccelerator(field string, reason finding.Reason, message, fix string) {
 	t.acc.Held = true
-	t.fault(field, reason, finding.Error, message, fix)
+	t.reportFault(field, reason, finding.Error, message, fix)
 }
 
-func fieldOf(listener int) string { return fmt.Sprintf("spec.listeners[%d]", listener) }
+func listenerField(listener int) string { return fmt.Sprintf("spec.listeners[%d]", listener) }
 
-// listener builds a listener with the protocol and the ports of the object.
-func (t listenerBuilder) listener(spec aga.Listener, i int) {
-	field := fieldOf(i)
+// buildListener builds a listener with the protocol and the ports of the object.
+func (t listenerBuilder) buildListener(spec aga.Listener, i int) {
+	field := listenerField(i)
 	protocol, ports, ok := t.readPorts(spec, field)
 	if !ok {
 		return
 	}
 	l := model.AcceleratorListener{
 		ID: fmt.Sprintf("Listener-%d", i), Protocol: protocol, Ports: ports,
-		SourceIP: t.sourceIP(spec, field), Origin: t.origin(field),
+		SourceIP: t.hasSourceIPAffinity(spec, field), Origin: t.origin(field),
 		ProtocolOf: t.origin(field + ".protocol"), PortsOf: t.origin(field + ".portRanges"),
 	}
-	if other := t.conflict(l); other != nil {
-		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not created", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
+	if other := t.conflictingListener(l); other != nil {
+		t.holdAccelerator(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not created", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
 		return
 	}
-	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i)
+	l.Groups = endpointBuilder(t).buildEndpointGroups(spec.EndpointGroups, i)
 	t.acc.Listeners = append(t.acc.Listeners, l)
 }
 
-// sourceIP reports whether the client affinity of a listener is SOURCE_IP.
-func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
+// hasSourceIPAffinity reports whether the client affinity of a listener is SOURCE_IP.
+func (t listenerBuilder) hasSourceIPAffinity(spec aga.Listener, field string) bool {
 	if a := spec.ClientAffinity; a != "" && a != aga.ClientAffinityNone && a != aga.ClientAffinitySourceIP {
-		t.fault(field+".clientAffinity", finding.SpecInvalid, finding.Error, fmt.Sprintf("client affinity %q is neither %s nor %s; %[2]s is used", finding.Cut(string(a)), aga.ClientAffinityNone, aga.ClientAffinitySourceIP), "change the client affinity")
+		t.reportFault(field+".clientAffinity", finding.SpecInvalid, finding.Error, fmt.Sprintf("client affinity %q is neither %s nor %s; %[2]s is used", finding.TruncateValue(string(a)), aga.ClientAffinityNone, aga.ClientAffinitySourceIP), "change the client affinity")
 	}
 	return spec.ClientAffinity == aga.ClientAffinitySourceIP
 }
@@ -83,23 +83,23 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 	const discovery = "protocol and ports are taken from the endpoint only if there is a single listener with a single endpoint group with a single endpoint"
 	switch {
 	case spec.Protocol == "":
-		t.hold(field+".protocol", finding.SpecInvalid, "the listener has no protocol and is not created; "+discovery, "give protocol and portRanges")
+		t.holdAccelerator(field+".protocol", finding.SpecInvalid, "the listener has no protocol and is not created; "+discovery, "give protocol and portRanges")
 		return "", nil, false
 	case spec.Protocol != aga.ProtocolTCP && spec.Protocol != aga.ProtocolUDP:
-		t.hold(field+".protocol", finding.SpecInvalid, fmt.Sprintf("protocol %q is neither TCP nor UDP; the listener is not created", finding.Cut(string(spec.Protocol))), "change the protocol")
+		t.holdAccelerator(field+".protocol", finding.SpecInvalid, fmt.Sprintf("protocol %q is neither TCP nor UDP; the listener is not created", finding.TruncateValue(string(spec.Protocol))), "change the protocol")
 		return "", nil, false
 	case len(spec.PortRanges) == 0:
-		t.hold(field+".portRanges", finding.SpecInvalid, "the listener has no ports and is not created; "+discovery, "give protocol and portRanges")
+		t.holdAccelerator(field+".portRanges", finding.SpecInvalid, "the listener has no ports and is not created; "+discovery, "give protocol and portRanges")
 		return "", nil, false
 	}
-	ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
+	ports, ok := t.readPortRanges(spec.PortRanges, field+".portRanges")
 	return model.BaseProtocol(spec.Protocol), ports, ok
 }
 
-// ranges returns sorted port ranges; false if they are not valid.
-func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
+// readPortRanges returns sorted port ranges; false if they are not valid.
+func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
-		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; it is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
+		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; it is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
 		return nil, false
 	}
 	var out []model.PortRange
@@ -107,11 +107,11 @@ func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.Por
 		at := fmt.Sprintf("%s[%d]", field, i)
 		p := model.PortRange{From: r.FromPort, To: r.ToPort}
 		if p.From < 1 || p.To > 65535 || p.From > p.To {
-			t.hold(at, finding.SpecInvalid, fmt.Sprintf("ports %d to %d are not a range between 1 and 65535; the listener is not created", p.From, p.To), "correct the range")
+			t.holdAccelerator(at, finding.SpecInvalid, fmt.Sprintf("ports %d to %d are not a range between 1 and 65535; the listener is not created", p.From, p.To), "correct the range")
 			return nil, false
 		}
 		if j := slices.IndexFunc(out, p.Overlaps); j >= 0 {
-			t.hold(at, finding.ListenerConflict, fmt.Sprintf("ports %s overlap ports %s of the same listener; the listener is not created", p, out[j]), "correct the ranges")
+			t.holdAccelerator(at, finding.ListenerConflict, fmt.Sprintf("ports %s overlap ports %s of the same listener; the listener is not created", p, out[j]), "correct the ranges")
 			return nil, false
 		}
 		out = append(out, p)
@@ -120,8 +120,8 @@ func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.Por
 	return out, true
 }
 
-// conflict returns an earlier listener that has a port of this listener, nil if there is none.
-func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.AcceleratorListener {
+// conflictingListener returns an earlier listener that has a port of this listener, nil if there is none.
+func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	for i := range t.acc.Listeners {
 		o := &t.acc.Listeners[i]
 		if o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, func(r model.PortRange) bool { return slices.ContainsFunc(l.Ports, r.Overlaps) }) {
@@ -131,9 +131,9 @@ func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.Accelerato
 	return nil
 }
 
-// overrides checks the port overrides of all endpoint groups. If a port override is not valid, the live port overrides of
+// checkOverrides checks the port overrides of all endpoint groups. If a port override is not valid, the live port overrides of
 // its endpoint group are not changed.
-func (t listenerBuilder) overrides() {
+func (t listenerBuilder) checkOverrides() {
 	type use struct {
 		listener int
 		field    string
@@ -145,7 +145,7 @@ func (t listenerBuilder) overrides() {
 			g := &l.Groups[j]
 			wrong := func(k int, format string, args ...any) {
 				g.OverridesHeld = true
-				t.fault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
+				t.reportFault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
 					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not created", "correct the override")
 			}
 			if len(g.Overrides) > rules.MaxOverrides {

@@ -18,9 +18,9 @@ import (
 
 // The reasons of events, which are the same as in older controllers.
 const (
-	eventEndpoints = "WarningEndpoints"
-	eventDeploy    = "FailedDeploy"
-	eventLoad      = "FailedEndpointLoad"
+	eventEndpoints    = "WarningEndpoints"
+	eventDeploy       = "FailedDeploy"
+	eventEndpointLoad = "FailedEndpointLoad"
 )
 
 // Report returns patches for the status of the GlobalAccelerator, and for events about findings and success.
@@ -39,11 +39,11 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	if next.ready == metav1.ConditionTrue && next.hasAllEndpoints() && !hasSucceeded(ga) {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(ga), Reason: report.EventReconciled, Message: "Successfully reconciled"})
 	}
-	if e := addressChangeEvent(next.live, ga); e != nil && !next.guest {
+	if e := addressChangeEvent(next.live, ga); e != nil && !next.isGuest {
 		out = append(out, *e)
 	}
 	return append(out, cluster.StatusEdit{Ref: cluster.RefOf(ga), Edit: func(obj cluster.Object, now metav1.Time) any {
-		return next.edit(obj.(*aga.GlobalAccelerator).Status, now)
+		return next.changedFields(obj.(*aga.GlobalAccelerator).Status, now)
 	}})
 }
 
@@ -55,8 +55,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 		return e, false
 	case isLeftOutEndpoint(x):
 		e.Reason = eventEndpoints
-	case e.Reason == "FailedDeployModel" && o.Err != nil && o.FailedIn == engine.Observing:
-		e.Reason = eventLoad
+	case e.Reason == "FailedDeployModel" && o.Err != nil && o.FailedPhase == engine.ObservePhase:
+		e.Reason = eventEndpointLoad
 	case e.Reason == "FailedDeployModel":
 		e.Reason = eventDeploy
 	}
@@ -105,7 +105,7 @@ func isLeftOutEndpoint(x finding.Finding) bool {
 func wasReleased(o engine.Outcome) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		_, release := s.Do.(plan.ReleaseFinalizer)
-		return release && o.CarriedOut[s.ID]
+		return release && o.CarriedOutSteps[s.ID]
 	})
 }
 

@@ -20,17 +20,17 @@ import (
 // owner of each endpoint must consent with a ReferenceGrant. The grant is checked in every run, before the object of
 // the endpoint is read.
 
-// rights decides whether a GlobalAccelerator may use the endpoints that it names.
-type rights struct{ *translation }
+// rightsChecker decides whether a GlobalAccelerator may use the endpoints that it names.
+type rightsChecker struct{ *translation }
 
 // permits reports whether the object may use an object of a namespace.
-func (t rights) permits(to attach.Referent) bool {
-	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grant(to) != ""
+func (t rightsChecker) permits(to attach.Referent) bool {
+	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grantName(to) != ""
 }
 
-// grant returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if there is none, or
-// if the API server does not serve ReferenceGrants.
-func (t rights) grant(to attach.Referent) string {
+// grantName returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if there is
+// none, or if the API server does not serve ReferenceGrants.
+func (t rightsChecker) grantName(to attach.Referent) string {
 	if t.grants == nil {
 		t.grants = attach.NewGrants(t.view)
 	}
@@ -43,22 +43,22 @@ func (t rights) grant(to attach.Referent) string {
 // mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: the load
 // balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves.
 // If it serves several namespaces, the permission of one of them is sufficient; in isolated tenancy all must permit it.
-func (t rights) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
-	of := owners(lb)
+func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
+	of := permittingOwners(lb)
 	if t.isIsolated(lb) {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.Referent) bool { return !t.permits(to) })
 	}
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// owners returns the objects that can permit the use of a load balancer of the cluster: the object of its stack, or for
-// a shared load balancer all objects of the kind in each namespace that it serves.
-func owners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
+// permittingOwners returns the objects that can permit the use of a load balancer of the cluster: the object of its stack,
+// or for a shared load balancer all objects of the kind in each namespace that it serves.
+func permittingOwners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
 	}
-	kind := string(ownership.Root(lb.Stack.Kind))
-	group, _, _ := kindOf(aga.EndpointType(kind))
+	kind := string(ownership.RootKind(lb.Stack.Kind))
+	group, _, _ := endpointObjectKind(aga.EndpointType(kind))
 	if !isShared(lb.Stack) {
 		return []attach.Referent{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}
 	}
@@ -77,20 +77,22 @@ func isShared(id model.StackID) bool {
 
 // grantsUnknown reports whether the ReferenceGrants of a namespace are not read. For the namespaces of an IngressGroup,
 // namespace is "".
-func (t rights) grantsUnknown(namespace string) bool {
-	return namespace != t.ga.Namespace && (t.opt.Watched != "" && namespace != t.opt.Watched || !t.view.Installed(cluster.KindReferenceGrant))
+func (t rightsChecker) grantsUnknown(namespace string) bool {
+	return namespace != t.ga.Namespace && (t.opt.WatchedNamespace != "" && namespace != t.opt.WatchedNamespace || !t.view.Installed(cluster.KindReferenceGrant))
 }
 
 // isIsolated reports whether a load balancer is that of an IngressGroup in isolated tenancy.
-func (t rights) isIsolated(lb observed.EndpointLoadBalancer) bool {
-	return t.opt.Isolated && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
+func (t rightsChecker) isIsolated(lb observed.EndpointLoadBalancer) bool {
+	return t.opt.IsolatedTenancy && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
 }
 
-// admits reports whether the operator permits an endpoint that the cluster does not manage.
-func (t rights) admits(id string) bool { return len(t.opt.EndpointIDs) == 0 || t.isListed(id) }
+// admitsUnmanaged reports whether the operator permits an endpoint that the cluster does not manage.
+func (t rightsChecker) admitsUnmanaged(id string) bool {
+	return len(t.opt.EndpointIDs) == 0 || t.isListedEndpointID(id)
+}
 
-// isListed reports whether an id matches a pattern of Options.EndpointIDs.
-func (t rights) isListed(id string) bool {
+// isListedEndpointID reports whether an id matches a pattern of Options.EndpointIDs.
+func (t rightsChecker) isListedEndpointID(id string) bool {
 	return slices.ContainsFunc(t.opt.EndpointIDs, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(id, "/", "\x00"))
 		return err == nil && ok
@@ -98,7 +100,7 @@ func (t rights) isListed(id string) bool {
 }
 
 // isNode reports whether an instance is a node of the cluster. Other tenants have ports on nodes.
-func (t rights) isNode(instance string) bool {
+func (t rightsChecker) isNode(instance string) bool {
 	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
 		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
 	})
@@ -112,8 +114,8 @@ func (t *translation) liveAccelerators() []observed.Accelerator {
 		return nil
 	case t.acc.Shared == "":
 		return t.live.Accelerators
-	case sharing{t}.isAdmitted():
-		return []observed.Accelerator{*t.live.Shared}
+	case sharingBuilder{t}.isAdmitted():
+		return []observed.Accelerator{*t.live.SharedAccelerator}
 	}
 	return nil
 }
@@ -145,9 +147,9 @@ func (t *translation) liveEndpoints() []string {
 	return slices.Compact(out)
 }
 
-// revoke sets Revoked to the live endpoints that the object may not use. Endpoints that it may use, but that are no
+// setRevoked sets Revoked to the live endpoints that the object may not use. Endpoints that it may use, but that are no
 // longer desired, are not revoked: the plan removes them after their replacements are added.
-func (t rights) revoke() {
+func (t rightsChecker) setRevoked() {
 	wanted := map[string]bool{}
 	for _, l := range t.acc.Listeners {
 		for _, g := range l.Groups {
@@ -161,10 +163,10 @@ func (t rights) revoke() {
 	}
 	for _, id := range t.liveEndpoints() {
 		of := parseEndpointID(id)
-		if wanted[id] || !of.loadBalancer || of.region != t.region() || t.live.Facts.Account != "" && of.account != t.live.Facts.Account {
+		if wanted[id] || !of.isLoadBalancer || of.region != t.region() || t.live.Facts.Account != "" && of.account != t.live.Facts.Account {
 			continue
 		}
-		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id})
+		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
 		switch {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):

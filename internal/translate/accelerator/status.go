@@ -28,9 +28,9 @@ const (
 	reasonProvisioning = "AcceleratorProvisioning"
 	reasonDeleting     = "AcceleratorDeleting"
 	reasonDisabling    = "AcceleratorDisabling"
-	reasonLoad         = "EndpointLoadFailed"
-	reasonBuild        = "ModelBuildFailed"
-	reasonDeploy       = "DeploymentFailed"
+	reasonLoadFailed   = "EndpointLoadFailed"
+	reasonBuildFailed  = "ModelBuildFailed"
+	reasonDeployFailed = "DeploymentFailed"
 )
 
 // statusDeleting is the value of the field status for an accelerator that is being deleted.
@@ -39,36 +39,38 @@ const statusDeleting = "DELETING"
 // maxMessage is the maximum length of the message of a condition, in characters.
 const maxMessage = 1024
 
-// newStatus is the desired status of a GlobalAccelerator.
-type newStatus struct {
+// desiredStatus is the desired status of a GlobalAccelerator.
+type desiredStatus struct {
 	generation int64
 	// arn is the ARN of the accelerator, "" if there is none. known reports whether the ARN is known.
-	arn   string
-	known bool
-	live  *observed.Accelerator
-	state string
+	arn      string
+	arnKnown bool
+	live     *observed.Accelerator
+	state    string
 	// ready is the status of condition Ready; if ready is empty, the condition is not changed.
 	ready           metav1.ConditionStatus
 	reason, message string
-	// endpoints are the findings about endpoints that are left out; unknown reports whether the run ended before these
+	// leftOutFindings are the findings about endpoints that are left out; unknown reports whether the run ended before these
 	// findings were known.
-	endpoints finding.List
-	unknown   bool
-	deleting  bool
-	// guest reports whether the object has endpoint groups in the accelerator of another owner. In that case, live is that
+	leftOutFindings finding.List
+	leftOutUnknown  bool
+	deleting        bool
+	// isGuest reports whether the object has endpoint groups in the accelerator of another owner. In that case, live is that
 	// accelerator.
-	guest bool
+	isGuest bool
 }
 
 // hasAllEndpoints reports whether no endpoint is left out.
-func (n newStatus) hasAllEndpoints() bool { return len(n.endpoints) == 0 && !n.unknown }
+func (n desiredStatus) hasAllEndpoints() bool {
+	return len(n.leftOutFindings) == 0 && !n.leftOutUnknown
+}
 
 // leftOutText returns the fields of all endpoints that are left out, and as many of their messages as fit into the
 // condition.
-func (n newStatus) leftOutText() string {
+func (n desiredStatus) leftOutText() string {
 	var texts, fields []string
-	for _, x := range n.endpoints {
-		texts = append(texts, x.Located())
+	for _, x := range n.leftOutFindings {
+		texts = append(texts, x.TextWithField())
 		group, index, _ := strings.Cut(x.Field, "endpoints[")
 		if last := len(fields) - 1; last >= 0 && strings.HasPrefix(fields[last], group+"endpoints[") {
 			fields[last] = strings.TrimSuffix(fields[last], "]") + "," + index
@@ -80,45 +82,45 @@ func (n newStatus) leftOutText() string {
 	if len(all) <= maxMessage {
 		return all
 	}
-	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.endpoints), strings.Join(fields, ", "), all)
+	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.leftOutFindings), strings.Join(fields, ", "), all)
 }
 
 // statusOf returns the desired status after a run.
-func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
-	n := newStatus{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, unknown: o.Err != nil || o.Deferred}
+func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
+	n := desiredStatus{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, leftOutUnknown: o.Err != nil || o.Deferred}
 	n.arn = o.Plan.KnownIDs[plan.AcceleratorAddress]
-	if made := o.Live[model.AcceleratorID].ARN; made != "" {
+	if made := o.LiveLoadBalancers[model.AcceleratorID].ARN; made != "" {
 		n.arn = made
 	}
 	// The status keeps the ARN of a deleted accelerator until there is another accelerator.
-	n.known = o.Err == nil && (n.arn != "" || o.Have.Facts.Recorded != observed.RecordedGone)
+	n.arnKnown = o.Err == nil && (n.arn != "" || o.Have.Facts.RecordedAccelerator != observed.RecordedGone)
 	for i := range o.Have.Accelerators {
 		if a := &o.Have.Accelerators[i]; a.ARN == n.arn && n.arn != "" {
 			n.live, n.state = a, a.State
 		}
 	}
-	if n.guest = o.Stack.Accelerator != nil && o.Stack.Accelerator.Shared != ""; n.guest {
-		n.live = o.Have.Shared
+	if n.isGuest = o.Stack.Accelerator != nil && o.Stack.Accelerator.Shared != ""; n.isGuest {
+		n.live = o.Have.SharedAccelerator
 	}
 	if o.Changed && n.arn != "" {
-		n.state = observed.InProgress
+		n.state = observed.AcceleratorInProgress
 	}
 	var failed, built []string
 	for _, x := range o.Findings.Sorted() {
 		switch {
 		case isLeftOutEndpoint(x):
-			n.endpoints = append(n.endpoints, x)
+			n.leftOutFindings = append(n.leftOutFindings, x)
 		case x.Severity != finding.Error:
 		case isDeployReason(x.Reason):
-			failed = append(failed, x.Located())
+			failed = append(failed, x.TextWithField())
 		default:
-			built = append(built, x.Located())
+			built = append(built, x.TextWithField())
 		}
 	}
 	switch {
 	case n.deleting:
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeleting, "the accelerator is being deleted"
-		if n.guest {
+		if n.isGuest {
 			n.message = "the endpoint groups are being deleted"
 		}
 		if len(failed)+len(built) > 0 {
@@ -129,19 +131,19 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
 		}
 	case o.Err != nil && len(failed) == 0:
 		// The run was postponed by the rate limiter, or AWS throttles calls. The condition is not changed.
-	case o.Err != nil && o.FailedIn == engine.Observing:
-		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonLoad, strings.Join(failed, " ")
+	case o.Err != nil && o.FailedPhase == engine.ObservePhase:
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonLoadFailed, strings.Join(failed, " ")
 	case len(failed) > 0:
-		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeploy, strings.Join(failed, " ")
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeployFailed, strings.Join(failed, " ")
 	case len(built) > 0:
-		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuild, strings.Join(built, " ")
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuildFailed, strings.Join(built, " ")
 	case slices.ContainsFunc(o.Findings, func(x finding.Finding) bool { return x.Reason == finding.ChangedTooOften }):
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change is delayed, because the object or an object that it refers to changes too often"
-	case n.guest && (o.Changed || !o.Done): // the state of the accelerator is not used, because changes of other owners affect it
+	case n.isGuest && (o.Changed || !o.Done): // the state of the accelerator is not used, because changes of other owners affect it
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
-	case n.guest:
+	case n.isGuest:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator of another owner has the endpoint groups"
-	case n.arn == "" || n.state != observed.Deployed:
+	case n.arn == "" || n.state != observed.AcceleratorDeployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
 	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "protocol and ports are not known yet, because the endpoint has no load balancer"
@@ -160,8 +162,8 @@ func isDeployReason(r finding.Reason) bool {
 	return false
 }
 
-// edit returns the fields of a status that differ from the desired status, nil if there are none.
-func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
+// changedFields returns the fields of a status that differ from the desired status, nil if there are none.
+func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	fields := map[string]any{}
 	set := func(key, is, want string) {
 		switch {
@@ -175,10 +177,10 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	if have.ObservedGeneration == nil || *have.ObservedGeneration != n.generation {
 		fields["observedGeneration"] = n.generation
 	}
-	if n.known {
+	if n.arnKnown {
 		set("acceleratorARN", have.AcceleratorARN, n.arn)
 	}
-	if n.known && n.arn == "" && n.live == nil {
+	if n.arnKnown && n.arn == "" && n.live == nil {
 		set("dnsName", have.DNSName, "")
 	}
 	if a := n.live; a != nil {
@@ -188,7 +190,7 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 		for _, s := range a.Addresses {
 			sets = append(sets, aga.IPSet{IPAddressFamily: s.Family, IPAddresses: s.Addresses})
 		}
-		if (len(sets) > 0 || n.guest && len(have.IPSets) > 0) && !equality.Semantic.DeepEqual(sets, have.IPSets) {
+		if (len(sets) > 0 || n.isGuest && len(have.IPSets) > 0) && !equality.Semantic.DeepEqual(sets, have.IPSets) {
 			fields["ipSets"] = sets
 		}
 	}
@@ -199,13 +201,13 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	if n.ready != "" {
 		conditions = n.setCondition(conditions, conditionReady, n.ready, n.reason, n.message, now)
 	}
-	if n.deleting && n.guest {
+	if n.deleting && n.isGuest {
 		// The accelerator of another owner is not deleted.
 	} else if n.deleting {
 		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator does not accept traffic any more", now)
-	} else if !n.unknown {
+	} else if !n.leftOutUnknown {
 		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"
-		if len(n.endpoints) > 0 {
+		if len(n.leftOutFindings) > 0 {
 			status, reason, message = metav1.ConditionFalse, eventEndpoints, n.leftOutText()
 		}
 		conditions = n.setCondition(conditions, conditionEndpoints, status, reason, message, now)
@@ -220,7 +222,7 @@ func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 }
 
 // setCondition adds or replaces a condition. Its transition time changes only with its status.
-func (n newStatus) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
+func (n desiredStatus) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
 	c := metav1.Condition{
 		Type: of, Status: status, Reason: reason, Message: finding.Truncate(finding.Printable(message), maxMessage),
 		ObservedGeneration: n.generation, LastTransitionTime: now,

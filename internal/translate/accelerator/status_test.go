@@ -11,10 +11,10 @@ import (
 // The condition names every omitted endpoint, even if the reasons of all of them exceed the maximum length of a
 // message.
 func TestLeftOutNamesEveryEndpoint(t *testing.T) {
-	var n newStatus
+	var n desiredStatus
 	for g := range 2 {
 		for e := range 10 {
-			n.endpoints = append(n.endpoints, finding.Finding{
+			n.leftOutFindings = append(n.leftOutFindings, finding.Finding{
 				Field:  fmt.Sprintf("spec.listeners[0].endpointGroups[%d].endpoints[%d]", g, e),
 				Reason: finding.EndpointNotFound, Message: strings.Repeat("long ", 30),
 			})
@@ -29,8 +29,8 @@ func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	n.endpoints = n.endpoints[:1]
-	if got, want := n.leftOutText(), n.endpoints[0].Located(); got != want {
+	n.leftOutFindings = n.leftOutFindings[:1]
+	if got, want := n.leftOutText(), n.leftOutFindings[0].TextWithField(); got != want {
 		t.Errorf("one endpoint: %s, want %s", got, want)
 	}
 }

@@ -26,8 +26,8 @@ type translation struct {
 	stack model.Stack
 	found finding.List
 	acc   *model.Accelerator
-	// asked are the keys of the questions of the stack.
-	asked map[string]bool
+	// askedKeys are the keys of the questions of the stack.
+	askedKeys map[string]bool
 	// groupCount is the number of endpoint groups so far.
 	groupCount int
 	// grants are the ReferenceGrants, read once.
@@ -40,17 +40,17 @@ type translation struct {
 }
 
 func (t *translation) build() {
-	t.dial = dialBuilder{t}.rule()
-	if arn := (sharing{t}).sharedARN(); arn != "" {
-		sharing{t}.buildShared(arn)
+	t.dial = dialBuilder{t}.parseDialRule()
+	if arn := (sharingBuilder{t}).sharedARN(); arn != "" {
+		sharingBuilder{t}.buildShared(arn)
 		return
 	}
 	if t.ga.DeletionTimestamp == nil && t.holdIfOverLimit() {
 		return
 	}
-	dual := t.dualStack()
+	dual := t.isDualStack()
 	t.acc = &model.Accelerator{
-		Name: t.name(dual), AddressType: model.IPv4, Addresses: t.addresses(), UID: string(t.ga.UID), Protected: t.protected(), Guests: sharing{t}.guests(),
+		Name: t.acceleratorName(dual), AddressType: model.IPv4, Addresses: t.addresses(), UID: string(t.ga.UID), Protected: t.isProtected(), Guests: sharingBuilder{t}.guests(),
 		Origins: map[string]finding.Origin{},
 	}
 	t.acc.Tags = t.tags(len(t.acc.Guests))
@@ -60,8 +60,8 @@ func (t *translation) build() {
 	if dual {
 		t.acc.AddressType = model.DualStack
 	}
-	listenerBuilder{t}.listeners()
-	rights{t}.revoke()
+	listenerBuilder{t}.buildListeners()
+	rightsChecker{t}.setRevoked()
 	t.stack.Accelerator = t.acc
 	t.stack.Contested = true
 }
@@ -85,7 +85,7 @@ func (t *translation) holdIfOverLimit() bool {
 	t.stack.Contested = true // an object with a live accelerator is served
 	t.stack.Accelerator = &model.Accelerator{Held: true}
 	t.stack.Held.Everything = true
-	t.fault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q can have at most %d accelerators, and has %d older GlobalAccelerators; no accelerator is created", t.ga.Namespace, most, older),
+	t.reportFault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q can have at most %d accelerators, and has %d older GlobalAccelerators; no accelerator is created", t.ga.Namespace, most, older),
 		"delete GlobalAccelerators of the namespace, or have an operator raise --max-accelerators-per-namespace")
 	return true
 }
@@ -94,31 +94,31 @@ func (t *translation) origin(field string) finding.Origin {
 	return finding.Origin{Object: t.ref, Field: field}
 }
 
-// fault reports a field that is not valid.
-func (t *translation) fault(field string, reason finding.Reason, severity finding.Severity, message, fix string) {
+// reportFault reports a field that is not valid.
+func (t *translation) reportFault(field string, reason finding.Reason, severity finding.Severity, message, fix string) {
 	t.found.Add(finding.Finding{Object: t.ref, Field: field, Reason: reason, Severity: severity, Message: message, Fix: fix})
 }
 
 // ask adds a question that is answered before the stack is translated again.
 func (t *translation) ask(q model.Question) {
-	if t.asked == nil {
-		t.asked = map[string]bool{}
+	if t.askedKeys == nil {
+		t.askedKeys = map[string]bool{}
 	}
-	if key := q.Key(); !t.asked[key] {
-		t.asked[key] = true
+	if key := q.Key(); !t.askedKeys[key] {
+		t.askedKeys[key] = true
 		t.stack.Compare = append(t.stack.Compare, q)
 	}
 }
 
-func (t *translation) dualStack() bool {
+func (t *translation) isDualStack() bool {
 	of := t.ga.Spec.IPAddressType
 	if of != "" && of != aga.IPAddressTypeIPv4 && of != aga.IPAddressTypeDualStack {
-		t.fault("spec.ipAddressType", finding.SpecInvalid, finding.Error, fmt.Sprintf("address type %q is neither %s nor %s; %[2]s is used", finding.Cut(string(of)), aga.IPAddressTypeIPv4, aga.IPAddressTypeDualStack), "change the address type")
+		t.reportFault("spec.ipAddressType", finding.SpecInvalid, finding.Error, fmt.Sprintf("address type %q is neither %s nor %s; %[2]s is used", finding.TruncateValue(string(of)), aga.IPAddressTypeIPv4, aga.IPAddressTypeDualStack), "change the address type")
 	}
 	return of == aga.IPAddressTypeDualStack
 }
 
-func (t *translation) name(dual bool) string {
+func (t *translation) acceleratorName(dual bool) string {
 	if t.ga.Spec.Name == "" {
 		return t.generatedName(dual)
 	}
@@ -126,7 +126,7 @@ func (t *translation) name(dual bool) string {
 	if why == "" {
 		return t.ga.Spec.Name
 	}
-	t.fault("spec.name", finding.SpecInvalid, finding.Error, fmt.Sprintf("%q cannot be the name of an accelerator: %s; a generated name is used", finding.Cut(t.ga.Spec.Name), why), "change the name")
+	t.reportFault("spec.name", finding.SpecInvalid, finding.Error, fmt.Sprintf("%q cannot be the name of an accelerator: %s; a generated name is used", finding.TruncateValue(t.ga.Spec.Name), why), "change the name")
 	return t.generatedName(dual)
 }
 
@@ -137,17 +137,17 @@ const maxAddresses = 2
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
 	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
-		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or have an operator add the namespace to --accelerator-address-namespaces")
+		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or have an operator add the namespace to --accelerator-address-namespaces")
 		return nil
 	}
 	if len(given) > maxAddresses {
-		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS allows %d; the first %[2]d are used", len(given), maxAddresses), "remove addresses")
+		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS allows %d; the first %[2]d are used", len(given), maxAddresses), "remove addresses")
 		given = given[:maxAddresses]
 	}
 	var out []string
 	for i, text := range given {
 		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
-			t.fault(fmt.Sprintf("spec.ipAddresses[%d]", i), finding.SpecInvalid, finding.Error, fmt.Sprintf("%q is not an IPv4 address; AWS chooses an address instead", finding.Cut(text)), "correct or remove the address")
+			t.reportFault(fmt.Sprintf("spec.ipAddresses[%d]", i), finding.SpecInvalid, finding.Error, fmt.Sprintf("%q is not an IPv4 address; AWS chooses an address instead", finding.TruncateValue(text)), "correct or remove the address")
 			continue
 		}
 		out = append(out, text)
@@ -165,7 +165,7 @@ func (t *translation) tags(guests int) map[string]string {
 	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
 	for _, k := range keys {
 		value := t.ga.Spec.Tags[k]
-		reason, severity, why := assemble.TagFault(k, value, t.opt.ExternalTags, naming.AcceleratorReserved)
+		reason, severity, why := assemble.TagFault(k, value, t.opt.ExternalTags, naming.IsReservedAcceleratorTag)
 		if why == "" && len(user) == room {
 			reason, severity, why = finding.TagInvalid, finding.Error, fmt.Sprintf("exceeds the limit of %d tags", room)
 		}
@@ -176,9 +176,9 @@ func (t *translation) tags(guests int) map[string]string {
 		if len(t.found) > maxTagFindings {
 			continue
 		}
-		t.fault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.Truncate(k, 40), why), "remove the tag")
+		t.reportFault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.Truncate(k, 40), why), "remove the tag")
 	}
-	return assemble.Tags(user, t.opt.DefaultTags, t.opt.DefaultTagsLow)
+	return assemble.MergeTags(user, t.opt.DefaultTags, t.opt.DefaultTagsLowPriority)
 }
 
 // maxTagFindings is the maximum number of findings about tags.

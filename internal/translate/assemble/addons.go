@@ -11,21 +11,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// AddOns merges the settings of all members for associations of the load balancer with AWS WAF and Shield.
-func (b *Builder) AddOns(alb *model.LoadBalancer) {
+// MergeAddOns merges the settings of all members for associations of the load balancer with AWS WAF and Shield.
+func (b *Builder) MergeAddOns(alb *model.LoadBalancer) {
 	for _, m := range b.Members {
-		for _, f := range settings.Faults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
+		for _, f := range settings.NonNilFaults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
 			b.Fault(m, f, finding.BlocksNothing)
 		}
 	}
 	alb.AddOns.WebACL = addOnBuilder{b}.webACL()
-	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
+	classic := members.MergeSetting(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
 		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == emptyIfNone(asked) })
 	})
 	if classic.Set && (addOnBuilder{b}).reportIfDisabled(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: emptyIfNone(classic.Value), Of: classic.Origin}
 	}
-	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.LiveValue[bool] {
+	shield := members.MergeSetting(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.LiveValue[bool] {
 		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
 	if shield.Set && (addOnBuilder{b}).reportIfDisabled(shield.Origin, !b.NoShield, "--enable-shield") {
@@ -50,10 +50,10 @@ type addOnBuilder struct{ *Builder }
 // has precedence.
 func (b addOnBuilder) webACL() *model.WebACL {
 	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.NonEmpty(m.Set.WAFv2Name).Set })
-	won := members.Agree(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
+	won := members.MergeSetting(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
 		name, arn := settings.NonEmpty(m.Set.WAFv2Name), settings.NonEmpty(m.Set.WAFv2ARN)
 		switch {
-		case name.Present():
+		case name.IsPresent():
 			return settings.Opt[webACL]{Value: webACL{Name: emptyIfNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
 		case b.LiveLoadBalancer() == nil && named && arn.Set:
 			b.Stack.Contested = true // the live web ACL decides; without a load balancer a name wins over an ARN
@@ -96,7 +96,7 @@ func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, 
 	}
 	q := model.AskAddOn{Of: of, ARN: lb.ARN}
 	have, asked := b.Live.Facts.AddOns[q.Key()]
-	known := b.Compare(q, asked) && have.Fault == nil
+	known := b.RequireAnswer(q, asked) && have.Fault == nil
 	return members.LiveValue[T]{Known: known, Value: value(have), Matches: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
 }
 
@@ -110,7 +110,7 @@ func (b addOnBuilder) liveWebACL() members.LiveValue[webACL] {
 		if acl.Fault != nil {
 			b.CountUnanswered()
 		}
-		return b.Compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
+		return b.RequireAnswer(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}
 	return liveAddOn(b.Builder, model.WAFv2, func(have observed.AddOn) webACL { return webACL{ARN: have.ID} }, is)
 }

@@ -26,15 +26,15 @@ type BindingRequest struct {
 	Peer *model.Peer
 	// Clients are set in place of Peer for a network load balancer without security groups.
 	Clients *Clients
-	// AllPorts opens all ports by one rule instead of single ports.
-	AllPorts bool
-	// PerPort makes one rule for each distinct port, as for Gateways. Bindings of Ingresses and Services have the
+	// OpenAllPorts opens all ports by one rule instead of single ports.
+	OpenAllPorts bool
+	// RulePerPort makes one rule for each distinct port, as for Gateways. Bindings of Ingresses and Services have the
 	// rules of older controllers.
-	PerPort bool
+	RulePerPort bool
 }
 
-// Binding builds the binding of a target group.
-func Binding(r BindingRequest) *model.Binding {
+// NewBinding builds the binding of a target group.
+func NewBinding(r BindingRequest) *model.Binding {
 	b := &model.Binding{
 		Namespace: r.Namespace, Name: r.Group.Name, Service: r.Service, Port: r.Port,
 		MultiCluster: r.MultiCluster, Managed: r.Peer != nil || r.Clients != nil, Labels: r.Labels, Annotations: r.Annotations,
@@ -51,7 +51,7 @@ func Binding(r BindingRequest) *model.Binding {
 		return b
 	case r.Peer == nil:
 		return b
-	case r.PerPort && !r.AllPorts:
+	case r.RulePerPort && !r.OpenAllPorts:
 		ports := r.networkPorts()
 		if r.Group.ControlPort != nil {
 			ports = append(ports, model.PeerPort{Protocol: "TCP", Port: new(intstr.FromInt32(*r.Group.ControlPort))})
@@ -60,7 +60,7 @@ func Binding(r BindingRequest) *model.Binding {
 			b.Networking = append(b.Networking, model.BindingRule{From: []model.Peer{*r.Peer}, Ports: []model.PeerPort{p}})
 		}
 		return b
-	case r.PerPort || r.Group.ProtocolVersion == "":
+	case r.RulePerPort || r.Group.ProtocolVersion == "":
 		b.Networking = []model.BindingRule{{From: []model.Peer{*r.Peer}, Ports: r.networkPorts()}}
 		return b
 	}
@@ -69,7 +69,7 @@ func Binding(r BindingRequest) *model.Binding {
 			From: []model.Peer{*r.Peer}, Ports: []model.PeerPort{{Protocol: "TCP", Port: port}},
 		})
 	}
-	if r.AllPorts {
+	if r.OpenAllPorts {
 		rule(nil)
 		return b
 	}

@@ -19,16 +19,16 @@ type Options struct {
 	DefaultTargetType model.TargetType // instance if empty
 	DefaultSSLPolicy  string           // ELBSecurityPolicy-2016-08 if empty
 
-	// DefaultTags are on all resources. They win over tags of users unless DefaultTagsLow is set.
-	DefaultTags    map[string]string
-	DefaultTagsLow bool
+	// DefaultTags are on all resources. They win over tags of users unless DefaultTagsLowPriority is set.
+	DefaultTags            map[string]string
+	DefaultTagsLowPriority bool
 	// ExternalTags are keys that users may not set.
 	ExternalTags []string
 
-	// BackendGroup is the id of a shared backend security group that the operator provides.
-	BackendGroup string
-	// NoBackendGroup switches the shared backend security group off.
-	NoBackendGroup bool
+	// BackendSecurityGroup is the id of a shared backend security group that the operator provides.
+	BackendSecurityGroup string
+	// NoBackendSecurityGroup switches the shared backend security group off.
+	NoBackendSecurityGroup bool
 	// ManageBackendRules is the default of the setting manage-backend-security-group-rules.
 	ManageBackendRules bool
 	// UnrestrictedRules opens all ports of targets to the load balancer instead of single ports.
@@ -85,11 +85,11 @@ type Builder struct {
 	Type model.LoadBalancerType
 	// Peer is the source of the traffic in rules of targets; nil if these rules are not managed.
 	Peer *model.Peer
-	// ByAddress reports whether rules of targets are managed although the load balancer has no security groups, so
+	// RulesByAddress reports whether rules of targets are managed although the load balancer has no security groups, so
 	// that the rules must name addresses.
-	ByAddress bool
-	// NoClients reports whether the managed security group admits no client.
-	NoClients bool
+	RulesByAddress bool
+	// AdmitsNoClients reports whether the managed security group admits no client.
+	AdmitsNoClients bool
 	// Redirect is the HTTPS port that HTTP listeners redirect to.
 	Redirect settings.Opt[int32]
 }
@@ -100,17 +100,17 @@ func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.K
 // defaultName returns the generated name of the load balancer.
 func (b *Builder) defaultName(scheme model.Scheme) string {
 	if b.OwnerUID != "" {
-		return naming.OwnedLoadBalancer(b.Cluster, b.ID, b.OwnerUID, scheme)
+		return naming.OwnedLoadBalancerName(b.Cluster, b.ID, b.OwnerUID, scheme)
 	}
-	return naming.LoadBalancer(b.Cluster, b.ID, scheme)
+	return naming.LoadBalancerName(b.Cluster, b.ID, scheme)
 }
 
 // managedSecurityGroupName returns the name of the security group that the controller manages for the load balancer.
 func (b *Builder) managedSecurityGroupName() string {
 	if b.OwnerUID != "" {
-		return naming.OwnedManagedGroup(b.Cluster, b.ID, b.OwnerUID)
+		return naming.OwnedManagedSecurityGroupName(b.Cluster, b.ID, b.OwnerUID)
 	}
-	return naming.ManagedGroup(b.Cluster, b.ID)
+	return naming.ManagedSecurityGroupName(b.Cluster, b.ID)
 }
 
 // fieldOf returns the field in members of this kind that has a setting.

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// member returns a member of a stack of any kind, with the settings that change sets.
-func member(kind, name string, change func(s *settings.Shared, of func(field string) finding.Origin)) *members.Member {
+// newMember returns a member of a stack of any kind, with the settings that change sets.
+func newMember(kind, name string, change func(s *settings.Shared, of func(field string) finding.Origin)) *members.Member {
 	m := &members.Member{Ref: finding.Ref{Kind: kind, Namespace: "shop", Name: name}, Ports: []settings.ListenPort{{Port: 80}}}
 	change(&m.Set, func(field string) finding.Origin { return finding.Origin{Object: m.Ref, Field: field} })
 	return m
@@ -25,21 +25,21 @@ func buildLoadBalancer(kind model.Kind, live *observed.Stack, all ...*members.Me
 		Options:     assemble.Options{Cluster: "rig", DefaultScheme: model.Internal},
 	}
 	for _, m := range all {
-		b.MemberTags(m)
+		b.SetMemberTags(m)
 	}
 	b.MergePorts()
-	return b, b.LoadBalancer()
+	return b, b.BuildLoadBalancer()
 }
 
-func scheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origin) {
+func setScheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origin) {
 	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.NewOpt(v, of("scheme")) }
 }
 
 // For each kind of stack, a contested setting keeps its live value while a member asks for this value.
-func TestIncumbentsAreThoseOfEveryKind(t *testing.T) {
+func TestLiveValueDecidesForEveryKind(t *testing.T) {
 	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Scheme: model.InternetFacing, AddressType: model.IPv4}}}
 	for _, kind := range model.Kinds {
-		newcomer, incumbent := member(string(kind), "a", scheme(model.Internal)), member(string(kind), "b", scheme(model.InternetFacing))
+		newcomer, incumbent := newMember(string(kind), "a", setScheme(model.Internal)), newMember(string(kind), "b", setScheme(model.InternetFacing))
 		b, lb := buildLoadBalancer(kind, nil, newcomer, incumbent)
 		if lb.Scheme != model.Internal || !b.Stack.Contested {
 			t.Errorf("%s: without a live load balancer the scheme is %s, contested %v", kind, lb.Scheme, b.Stack.Contested)
@@ -48,7 +48,7 @@ func TestIncumbentsAreThoseOfEveryKind(t *testing.T) {
 		if lb.Scheme != model.InternetFacing {
 			t.Errorf("%s: the newcomer makes the load balancer %s", kind, lb.Scheme)
 		}
-		if on := b.Found.On(newcomer.Ref); len(on) != 1 || on[0].Reason != finding.AnnotationConflict {
+		if on := b.Found.About(newcomer.Ref); len(on) != 1 || on[0].Reason != finding.AnnotationConflict {
 			t.Errorf("%s: the newcomer gets %v", kind, on)
 		}
 	}
@@ -65,7 +65,7 @@ func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
 		model.Ingress: {`load-balancer-name "one" disagrees`, "set ip-address-type to dualstack"},
 		model.Service: {`name "one" disagrees`, "set ip-address-type to dualstack"},
 	} {
-		b, _ := buildLoadBalancer(kind, nil, member(string(kind), "a", named("two")), member(string(kind), "b", named("one")))
+		b, _ := buildLoadBalancer(kind, nil, newMember(string(kind), "a", named("two")), newMember(string(kind), "b", named("one")))
 		var all strings.Builder
 		for _, f := range b.Found {
 			all.WriteString("\n" + f.Text())
@@ -82,9 +82,9 @@ func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
 }
 
 func TestNamesOfOwnedStacksComeFromTheUID(t *testing.T) {
-	b, lb := buildLoadBalancer(model.Service, nil, member("Service", "a", scheme(model.Internal)))
+	b, lb := buildLoadBalancer(model.Service, nil, newMember("Service", "a", setScheme(model.Internal)))
 	b.OwnerUID = "11111111-0000-4000-8000-000000000009"
-	owned := b.LoadBalancer()
+	owned := b.BuildLoadBalancer()
 	if owned.Name == lb.Name {
 		t.Errorf("the name is %s with and without the uid", owned.Name)
 	}

@@ -22,7 +22,7 @@ const (
 // certificate is requested.
 func (b *Builder) RequestCertificate(m *members.Member) {
 	chosen := m.Set.CreateCertificate
-	if m.Undetermined || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
+	if m.Undetermined || !chosen.ValueOr(false) || len(m.Set.Certificates.Value) > 0 {
 		return
 	}
 	if !b.ManageCertificates {
@@ -51,12 +51,12 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 	m.Certificate = &model.ManagedCertificate{
 		ID: naming.CertificateID(kind, m.Ref, hosts[0]), Member: m.Ref, CA: ca, Domain: hosts[0], Hosts: hosts,
-		Tags: Overlay(m.Tags, b.DefaultTags), Of: chosen.Origin,
+		Tags: MergeMaps(m.Tags, b.DefaultTags), Of: chosen.Origin,
 	}
 }
 
-// ManagedCertificates adds the certificates that are requested or imported for all members to the stack.
-func (b *Builder) ManagedCertificates() {
+// AddManagedCertificates adds the certificates that are requested or imported for all members to the stack.
+func (b *Builder) AddManagedCertificates() {
 	if !b.ManageCertificates && !b.ImportCertificates {
 		return
 	}

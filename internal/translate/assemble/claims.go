@@ -17,9 +17,9 @@ type HostClaims struct {
 
 // hostClaim is the earliest claim of a namespace to a host. A lower rank is earlier.
 type hostClaim struct {
-	host string
-	by   finding.Ref
-	rank int
+	host     string
+	claimant finding.Ref
+	rank     int
 }
 
 // Add adds the claim of an object to a host. Claims with a lower rank are earlier.
@@ -37,7 +37,7 @@ func (c *HostClaims) Add(host string, by finding.Ref, rank int) {
 
 func addClaim(all map[string][]hostClaim, key string, claim hostClaim) {
 	for i, known := range all[key] {
-		if known.by.Namespace == claim.by.Namespace {
+		if known.claimant.Namespace == claim.claimant.Namespace {
 			if claim.rank < known.rank {
 				all[key][i] = claim
 			}
@@ -61,8 +61,8 @@ func (c *HostClaims) earlierClaim(name, namespace string, rank int) (host string
 	}
 	for _, list := range lists {
 		for _, x := range list {
-			if x.by.Namespace != namespace && x.rank < rank {
-				return x.host, x.by
+			if x.claimant.Namespace != namespace && x.rank < rank {
+				return x.host, x.claimant
 			}
 		}
 	}

@@ -21,7 +21,7 @@ type clientBuilder struct{ *Builder }
 // ingressRules returns the rules that admit clients to a port. If the members name security groups, managed is false
 // and the rules are not used; the function then only reports members that disagree.
 func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model.IngressRule {
-	if b.NoClients {
+	if b.AdmitsNoClients {
 		return nil
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
@@ -41,7 +41,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 			// Everything on the port is held, because opening it to all clients would be worse than keeping the live rules.
 			return nil
 		}
-		return portIngressRules(p, allClients(), nil, ipv6)
+		return portIngressRules(p, allClientRanges(), nil, ipv6)
 	}
 	out := portIngressRules(p, members.SortedUnique(cidrs.Value), members.SortedUnique(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.KeepsLive {
@@ -84,28 +84,28 @@ func protocolsOf(p *members.Port) []string {
 // mergeClients merges one of the two settings that name clients, address ranges and prefix lists. A member that sets only
 // the other one counts as setting an empty list, if none is live: ranges and prefix lists together would admit more
 // clients than the member sets.
-func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.Merged[[]string] {
+func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.MergedSetting[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
-		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).Present() && other(m).Set })
+		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).IsPresent() && other(m).Set })
 	none := false
 	if mixed && b.Live != nil {
 		live := current()
 		none = live.Known && len(live.Value) == 0
 	}
 	b.Stack.Contested = b.Stack.Contested || mixed
-	return members.AgreeOn(&b.Translation, p, key, func(m *members.Member) settings.Opt[[]string] {
-		if o := get(m); o.Present() || !none || !other(m).Set {
+	return members.MergePortSetting(&b.Translation, p, key, func(m *members.Member) settings.Opt[[]string] {
+		if o := get(m); o.IsPresent() || !none || !other(m).Set {
 			return o
 		}
 		return settings.NewOpt([]string(nil), other(m).Origin)
 	}, members.SameSet, current)
 }
 
-// liveSources returns the live rules of the managed security group for a port. known is false if the live load balancer
+// liveClientRules returns the live rules of the managed security group for a port. known is false if the live load balancer
 // has no managed security group or no listener on the port.
-func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
+func (b clientBuilder) liveClientRules(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
-	if lb.OnPort(p.Number) == nil {
+	if lb.ListenerOnPort(p.Number) == nil {
 		return nil, false
 	}
 	for _, g := range b.Live.SecurityGroups {
@@ -137,7 +137,7 @@ func (b clientBuilder) livePrefixLists(p *members.Port) members.LiveValue[[]stri
 }
 
 func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.LiveValue[[]string] {
-	live, known := b.liveSources(p)
+	live, known := b.liveClientRules(p)
 	parts := func(rs []model.IngressRule) []string {
 		var out []string
 		for _, r := range rs {

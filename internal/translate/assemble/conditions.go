@@ -29,9 +29,9 @@ func (l ConditionLimits) WithDefaults() ConditionLimits {
 	return ConditionLimits{Values: cmp.Or(l.Values, defaultMaxValues), Wildcards: cmp.Or(l.Wildcards, defaultMaxWildcards)}
 }
 
-// Excess returns a message about the limit that the conditions of a rule exceed, "" if none, and the flag by which an
+// ExceededLimit returns a message about the limit that the conditions of a rule exceed, "" if none, and the flag by which an
 // operator sets a raised quota, if there is one.
-func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
+func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
 		if long == "" && len(s) > most {

@@ -16,19 +16,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// frontendPort is a port of the frontend NLB, the port of the ALB to which it forwards, and the members with this
+// chooseFrontendPort is a port of the frontend NLB, the port of the ALB to which it forwards, and the members with this
 // mapping.
 type frontendPort struct {
 	number, target int32
 	members        []*members.Member
 }
 
-// FrontendNLB builds the frontend NLB of the ALB; nil if no member enables it. If settings cannot be read, their live
+// BuildFrontendNLB builds the frontend NLB of the ALB; nil if no member enables it. If settings cannot be read, their live
 // values are kept. A new frontend NLB is created only if a member enables it and all its settings of the frontend NLB
 // are valid.
-func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
-	live := b.LiveFrontend()
-	on := members.Agree(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
+func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
+	live := b.LiveFrontendNLB()
+	on := members.MergeSetting(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
 		func() members.LiveValue[bool] {
 			return members.LiveValueOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
 		})
@@ -44,7 +44,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	}
 	scheme := frontendBuilder{b}.frontendScheme(alb)
 	out := &model.LoadBalancer{
-		Type: model.Network, Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(b.DefaultScheme), AddressType: alb.AddressType,
+		Type: model.Network, Name: naming.FrontendNLBName(alb.Name), Scheme: scheme.ValueOr(b.DefaultScheme), AddressType: alb.AddressType,
 		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
 	setOrigin(out, "scheme", scheme.Origin)
@@ -68,7 +68,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		out.SecurityGroups = model.GroupsGiven{Refs: g.Value, Of: g.Origin}
 		setOrigin(out, "securityGroups", g.Origin)
 	}
-	frontendBuilder{b}.frontendAddresses(out)
+	frontendBuilder{b}.setFrontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
 	attributes := mergeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.LiveValue[map[string]string] {
 		attributes := b.LiveAttributes(live)
@@ -91,7 +91,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		out.Tags = b.AllowedTags(b.MemberOf(tags.Origin), tags.Value, tags.Origin)
 	}
 	for _, p := range (frontendBuilder{b}).frontendPorts(out) {
-		frontendBuilder{b}.frontendListener(out, p)
+		frontendBuilder{b}.addFrontendListener(out, p)
 	}
 	return out
 }
@@ -102,7 +102,7 @@ type frontendBuilder struct{ *Builder }
 // frontendSecurityGroups returns the security groups that members set for the frontend NLB, by default those of the
 // ALB. If a member enables the frontend NLB and sets no security groups, its value is the security groups of the ALB,
 // if the live frontend NLB has them.
-func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer) members.Merged[[]string] {
+func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer) members.MergedSetting[[]string] {
 	var current members.LiveValue[[]string]
 	if frontend != nil {
 		current = securityGroupBuilder(b).liveSecurityGroups(frontend)
@@ -112,10 +112,10 @@ func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer)
 	asked := requireAllNamespaces(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
 		return settings.NonEmptyList(m.Set.FrontendSecurityGroups)
 	}, live, affectsFrontend)
-	return members.Agree(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
+	return members.MergeSetting(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
-		b.Stack.Contested = b.Stack.Contested || o.Present() && len(b.Members) > 1
-		if o.Present() || !current.Known || len(current.Value) > 0 || !m.Set.FrontendNLB.Value {
+		b.Stack.Contested = b.Stack.Contested || o.IsPresent() && len(b.Members) > 1
+		if o.IsPresent() || !current.Known || len(current.Value) > 0 || !m.Set.FrontendNLB.Value {
 			return o
 		}
 		return settings.NewOpt([]string(nil), m.Set.FrontendNLB.Origin)
@@ -132,9 +132,9 @@ func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 	b.Stack.Held.Frontend = true
 }
 
-func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
+func (b frontendBuilder) setFrontendAddresses(out *model.LoadBalancer) {
 	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendAddresses) }, members.SameSet, func() members.LiveValue[[]string] {
-		if live := b.LiveFrontend(); live != nil {
+		if live := b.LiveFrontendNLB(); live != nil {
 			return members.LiveValueOf(live.Addresses, true, members.SameSet)
 		}
 		return members.LiveValue[[]string]{}
@@ -143,7 +143,7 @@ func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
 	case !eips.Set:
 		return
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
-		if b.LiveFrontend() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
+		if b.LiveFrontendNLB() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
 			b.holdFrontend(eips.Origin, "Elastic IP addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
 			break // the frontend NLB is held, so the addresses are not used before the member corrects them
 		}
@@ -191,13 +191,13 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 	}
 	var ports []*frontendPort
 	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
-		ports = append(ports, b.frontendPort(number, byNumber[number]))
+		ports = append(ports, b.chooseFrontendPort(number, byNumber[number]))
 	}
 	return ports
 }
 
-// frontendPort chooses the port of the ALB to which a port of the frontend NLB forwards.
-func (b frontendBuilder) frontendPort(number int32, asks []frontendPortMapping) *frontendPort {
+// chooseFrontendPort chooses the port of the ALB to which a port of the frontend NLB forwards.
+func (b frontendBuilder) chooseFrontendPort(number int32, asks []frontendPortMapping) *frontendPort {
 	won, isLive := asks[0], false
 	if slices.ContainsFunc(asks, func(a frontendPortMapping) bool { return a.target != won.target }) {
 		b.Stack.Contested = true
@@ -218,17 +218,17 @@ func (b frontendBuilder) frontendPort(number int32, asks []frontendPortMapping) 
 	return p
 }
 
-func (b frontendBuilder) frontendListener(out *model.LoadBalancer, p *frontendPort) {
+func (b frontendBuilder) addFrontendListener(out *model.LoadBalancer, p *frontendPort) {
 	at := &members.Port{Number: p.number, Members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
-		return agreeFrontendHealth(b.Builder, at, key, get, live).Value
+		return mergeFrontendHealth(b.Builder, at, key, get, live).Value
 	}
 	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
-		return agreeFrontendHealth(b.Builder, at, key, get, live).Or(def)
+		return mergeFrontendHealth(b.Builder, at, key, get, live).ValueOr(def)
 	}
 	const key = "frontend-nlb-healthcheck-"
 	check := model.HealthCheck{
-		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), SameAsTraffic),
+		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), HealthCheckOnTrafficPort),
 		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealth) settings.Opt[string] { return h.Protocol }, func(c model.HealthCheck) string { return c.Protocol }), "HTTP"),
 		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealth) settings.Opt[string] { return h.Path }, func(c model.HealthCheck) string { return c.Path }), "/"),
 		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealth) settings.Opt[string] { return h.Codes }, func(c model.HealthCheck) string { return c.HTTPCodes }), "200"),
@@ -248,21 +248,21 @@ func (b frontendBuilder) frontendListener(out *model.LoadBalancer, p *frontendPo
 	b.Stack.TargetGroups = append(b.Stack.TargetGroups, model.TargetGroup{
 		ID: id, Type: model.ALBTargets, Port: p.target, Protocol: "TCP", AddressType: model.IPv4,
 		Name: naming.FrontendTargetGroup{
-			Cluster: b.Cluster, Stack: b.ID, Port: p.number, Target: p.target, Protocol: "TCP", HealthPort: check.Port, HealthProtocol: check.Protocol,
+			Cluster: b.Cluster, Stack: b.ID, Port: p.number, ALBPort: p.target, Protocol: "TCP", HealthPort: check.Port, HealthProtocol: check.Protocol,
 		}.Name(),
 		HealthCheck: check, Tags: out.Tags, Members: l.Members, Origin: out.Of,
 	})
 }
 
-// FrontendSources adds rules for the ports of the frontend NLB to the managed security group of the ALB, if the two load
+// AddFrontendRules adds rules for the ports of the frontend NLB to the managed security group of the ALB, if the two load
 // balancers share it: each port admits the clients of the port of the ALB to which it forwards.
-func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
+func (b *Builder) AddFrontendRules(alb, frontend *model.LoadBalancer) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
 	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.GroupsShared{}) {
 		return
 	}
 	for _, l := range frontend.Listeners {
-		target := b.Stack.TargetGroup(l.Target()).Port
+		target := b.Stack.TargetGroup(l.DefaultTargetGroupID()).Port
 		if slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.Number == l.Port }) {
 			continue
 		}
@@ -285,7 +285,7 @@ func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.
 // liveFrontendTargetGroup returns the target group to which a port of the live frontend NLB forwards; nil if there is
 // none.
 func (b frontendBuilder) liveFrontendTargetGroup(port int32) *observed.TargetGroup {
-	l := b.LiveFrontend().OnPort(port)
+	l := b.LiveFrontendNLB().ListenerOnPort(port)
 	if l == nil || len(l.Default) != 1 {
 		return nil
 	}

@@ -32,7 +32,7 @@ func requireAllNamespaces[T any](b *Builder, among []*members.Member, what strin
 	}
 	setBy := map[string]bool{} // namespaces that set the setting
 	for _, m := range among {
-		setBy[m.Ref.Namespace] = setBy[m.Ref.Namespace] || get(m).Present()
+		setBy[m.Ref.Namespace] = setBy[m.Ref.Namespace] || get(m).IsPresent()
 	}
 	ignored := map[*members.Member]bool{}
 	for _, m := range among {
@@ -47,7 +47,7 @@ func requireAllNamespaces[T any](b *Builder, among []*members.Member, what strin
 		ignored[m] = true
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not set it; the value in AWS stays unchanged", what, finding.Cut(fmt.Sprint(o.Value)), among[at].Ref),
+			Message: fmt.Sprintf("%s %q has no effect, because %s of another namespace shares the load balancer and does not set it; the value in AWS stays unchanged", what, finding.TruncateValue(fmt.Sprint(o.Value)), among[at].Ref),
 			Fix:     "remove it, or set it on members of each namespace",
 		})
 	}
@@ -68,14 +68,14 @@ func sharedByNamespaces(all []*members.Member) bool {
 func affectsFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
 
 // mergeFrontend merges a load-balancer-wide setting of the frontend NLB.
-func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.LiveValue[T]) members.Merged[T] {
-	return members.Agree(&b.Translation, b.Members, b.name(name), requireAllNamespaces(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
+func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.LiveValue[T]) members.MergedSetting[T] {
+	return members.MergeSetting(&b.Translation, b.Members, b.name(name), requireAllNamespaces(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
 }
 
 // frontendScheme returns the scheme of the frontend NLB. In front of an internal ALB it is internet-facing only if each
 // namespace on the ALB sets that, or if that is live.
 func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Scheme] {
-	frontend, internal := b.LiveFrontend(), alb.Scheme == model.Internal
+	frontend, internal := b.LiveFrontendNLB(), alb.Scheme == model.Internal
 	if lb := b.LiveLoadBalancer(); lb != nil {
 		internal = lb.Scheme == model.Internal
 	}
@@ -93,15 +93,15 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 		func(m *members.Member, asked model.Scheme) bool {
 			return m.Set.FrontendNLB.Value || internal && asked == model.InternetFacing
 		})
-	won := members.Agree(&b.Translation, b.Members, b.name(name), get, members.Equal[model.Scheme], live).Opt
+	won := members.MergeSetting(&b.Translation, b.Members, b.name(name), get, members.Equal[model.Scheme], live).Opt
 	if !won.Set && frontend == nil && internal && sharedByNamespaces(b.Members) {
 		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // not the default of the controller
 	}
 	return won
 }
 
-// agreeFrontendHealth merges a setting of the health checks of one port of the frontend NLB.
-func agreeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.Merged[T] {
+// mergeFrontendHealth merges a setting of the health checks of one port of the frontend NLB.
+func mergeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.MergedSetting[T] {
 	current := func() members.LiveValue[T] {
 		g := frontendBuilder{b}.liveFrontendTargetGroup(at.Number)
 		if g == nil {
@@ -110,5 +110,5 @@ func agreeFrontendHealth[T comparable](b *Builder, at *members.Port, key string,
 		return members.LiveValueOf(live(g.HealthCheck), true, members.Equal[T])
 	}
 	asked := requireAllNamespaces(b, at.Members, fmt.Sprintf("%s on port %d", b.name(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, current, affectsFrontend)
-	return members.AgreeOn(&b.Translation, at, b.name(key), asked, members.Equal[T], current)
+	return members.MergePortSetting(&b.Translation, at, b.name(key), asked, members.Equal[T], current)
 }

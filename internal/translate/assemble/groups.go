@@ -21,8 +21,8 @@ type TargetGroupKey struct {
 	Variant string
 }
 
-// parts returns the parts of the key, from which an ID is made that differs from the IDs of all other keys.
-func (k TargetGroupKey) parts() []string {
+// idParts returns the parts of the key, from which an ID is made that differs from the IDs of all other keys.
+func (k TargetGroupKey) idParts() []string {
 	out := []string{k.Owner.String(), k.Service, k.Port.String()}
 	if k.Variant != "" {
 		out = append(out, k.Variant)
@@ -65,10 +65,10 @@ func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGro
 	return asked.handle, asked.group != nil
 }
 
-// Finish adds the target groups to the stack and puts their ids into the actions of its load balancer. Different keys can
+// AddToStack adds the target groups to the stack and puts their ids into the actions of its load balancer. Different keys can
 // give the same id, if their parts are joined to the same text ("a"+"b-c", "a-b"+"c") or differ by Variant alone. Then the
 // first in the order of keys has that id, and the others get an id with a hash.
-func (g *TargetGroups) Finish(stack *model.Stack) {
+func (g *TargetGroups) AddToStack(stack *model.Stack) {
 	var all []*requestedTargetGroup
 	for _, asked := range g.byKey {
 		if asked.group != nil {
@@ -80,7 +80,7 @@ func (g *TargetGroups) Finish(stack *model.Stack) {
 	ids := map[string]string{}
 	for _, asked := range all {
 		if taken[asked.group.ID] {
-			asked.group.ID = naming.DistinctID(asked.group.ID, asked.key.parts()...)
+			asked.group.ID = naming.DistinctID(asked.group.ID, asked.key.idParts()...)
 		}
 		taken[asked.group.ID] = true
 		ids[asked.handle] = asked.group.ID

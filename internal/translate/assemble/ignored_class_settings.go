@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// classBuilder reports class parameters that have no effect.
-type classBuilder struct{ *Builder }
+// classSettingReporter reports class parameters that have no effect.
+type classSettingReporter struct{ *Builder }
 
 // reportIgnoredSettings reports load-balancer-wide class parameters that have no effect, because only those of the
 // class of the first member are used. The findings are on the members of the other classes.
-func (b classBuilder) reportIgnoredSettings(alb *model.LoadBalancer) {
+func (b classSettingReporter) reportIgnoredSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || b.NoCapacity {
 			return nil
@@ -32,7 +32,7 @@ func (b classBuilder) reportIgnoredSettings(alb *model.LoadBalancer) {
 
 // reportIgnoredSetting does the work of reportIgnoredSettings for one field of class parameters. Values that are
 // desired or live are not reported.
-func (b classBuilder) reportIgnoredSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, desired map[string]string, live func() map[string]string) {
+func (b classSettingReporter) reportIgnoredSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, desired map[string]string, live func() map[string]string) {
 	for _, m := range sharing[1:] {
 		values := of(m.Set.Class)
 		for _, k := range slices.Sorted(maps.Keys(values)) {

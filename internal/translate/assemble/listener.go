@@ -13,23 +13,23 @@ import (
 )
 
 func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []finding.Origin) {
-	key := p.Listens().Key()
+	key := p.ListenPort().Key()
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
-	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
-	classBuilder{b}.reportIgnoredSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
+	out := members.MergeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
+	classSettingReporter{b}.reportIgnoredSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
 	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
 // TLS resolves the settings that only a listener with TLS has.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
-	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
-		if live := b.LiveLoadBalancer().OnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
+	policy := members.MergePortSetting(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
+		if live := b.LiveLoadBalancer().ListenerOnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
 			return members.LiveValueOf(live.Policy, true, members.Equal[string])
 		}
 		return members.LiveValue[string]{}
 	})
-	out := &model.TLS{Policy: policy.Or(b.DefaultSSLPolicy)}
+	out := &model.TLS{Policy: policy.ValueOr(b.DefaultSSLPolicy)}
 	auth := func(m *members.Member) settings.Opt[mutualAuth] {
 		o := m.Set.MutualAuth
 		if a, ok := o.Value[p.Number]; ok {
@@ -37,12 +37,12 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 		}
 		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
 	}
-	mutual := members.AgreeOn(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.LiveValue[mutualAuth] { return b.liveMutualAuth(p.Number) })
+	mutual := members.MergePortSetting(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.LiveValue[mutualAuth] { return b.liveMutualAuth(p.Number) })
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
 		for _, m := range p.Members {
-			if auth(m).Present() {
+			if auth(m).IsPresent() {
 				out.MutualAuth.Members = append(out.MutualAuth.Members, m.Ref)
 			}
 		}
@@ -66,7 +66,7 @@ func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.
 
 // liveMutualAuth returns the live mutual authentication of the listener of a port.
 func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
-	l := b.LiveLoadBalancer().OnPort(port)
+	l := b.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {
 		return members.LiveValue[mutualAuth]{}
 	}
@@ -76,9 +76,9 @@ func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	}
 	is := func(w mutualAuth) bool {
 		m := model.MutualAuth(w)
-		if m.ByName() {
+		if m.HasTrustStoreName() {
 			arn, asked := b.Live.Facts.TrustStores[m.TrustStore]
-			if !b.Compare(model.AskTrustStores{Names: m.TrustStore}, asked) {
+			if !b.RequireAnswer(model.AskTrustStores{Names: m.TrustStore}, asked) {
 				return false
 			}
 			m.TrustStore = arn

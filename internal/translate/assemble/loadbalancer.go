@@ -14,43 +14,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// LoadBalancer merges the load-balancer-wide settings of all members.
-func (b *Builder) LoadBalancer() *model.LoadBalancer {
+// BuildLoadBalancer merges the load-balancer-wide settings of all members.
+func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
-	agreeScheme, defaultAddressType := members.Agree[model.Scheme], model.IPv4
+	agreeScheme, defaultAddressType := members.MergeSetting[model.Scheme], model.IPv4
 	if b.Owner != nil && live != nil {
 		// A live load balancer with guests changes its scheme only if each member sets another scheme, and its address
 		// type only if the owner sets an address type.
-		agreeScheme, defaultAddressType = members.AgreeAll[model.Scheme], live.AddressType
+		agreeScheme, defaultAddressType = members.MergeSettingOfAll[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
-	address := members.Agree(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
+	address := members.MergeSetting(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
-	pool := members.Agree(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
+	pool := members.MergeSetting(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
 		members.LiveField(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
 	alb := &model.LoadBalancer{
 		Type:        b.Type,
-		Scheme:      scheme.Or(b.DefaultScheme),
-		AddressType: address.Or(defaultAddressType),
+		Scheme:      scheme.ValueOr(b.DefaultScheme),
+		AddressType: address.ValueOr(defaultAddressType),
 		CoIPPool:    pool.Value,
 		Tags:        tagBuilder{b}.loadBalancerTags(b.Members, live),
 		Origins:     map[string]finding.Origin{},
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
 	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
-	alb.Attributes = members.AgreeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
+	alb.Attributes = members.MergeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
 	alb.AttributesOf = members.OriginsOfKeys(b.Members, attributes, ofClass)
 	units, capacityOf := capacityBuilder{b}.capacity()
 	alb.Capacity = units
 	setOrigin(alb, "capacity", capacityOf)
 	name := b.loadBalancerName()
 	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
-	alb.Subnets = subnetBuilder{b}.subnets()
-	if b.Type != model.Network || !(networkBuilder{b}).hasNoSecurityGroups() {
+	alb.Subnets = subnetBuilder{b}.mergeSubnets()
+	if b.Type != model.Network || !(networkSettingsBuilder{b}).hasNoSecurityGroups() {
 		alb.SecurityGroups = securityGroupBuilder{b}.securityGroups(alb)
 	}
-	classBuilder{b}.reportIgnoredSettings(alb)
+	classSettingReporter{b}.reportIgnoredSettings(alb)
 	setOrigin(alb, "scheme", scheme.Origin)
 	setOrigin(alb, "addressType", address.Origin)
 	setOrigin(alb, "name", name.Origin)
@@ -59,7 +59,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb.IPAMPool = ipam
 	setOrigin(alb, "ipamPool", from)
 	if b.Type == model.Network {
-		networkBuilder{b}.mergeNetworkSettings(alb)
+		networkSettingsBuilder{b}.mergeNetworkSettings(alb)
 	}
 	return alb
 }
@@ -67,8 +67,8 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 // loadBalancerName returns the name that members set. A name that AWS would refuse is left out and does not hold its
 // member: the name of a live load balancer cannot change anyway, and a new load balancer for the other members must not
 // be delayed.
-func (b *Builder) loadBalancerName() members.Merged[string] {
-	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
+func (b *Builder) loadBalancerName() members.MergedSetting[string] {
+	return members.MergeSetting(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			b.Found.Add(finding.Finding{
@@ -98,7 +98,7 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 		}, live)
 		return pool, b.Members[0].Set.Class.Origin
 	}
-	won := members.Agree(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
+	won := members.MergeSetting(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
 	return won.Value, won.Origin
 }
 
@@ -128,7 +128,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 		return nil, finding.Origin{}
 	}
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Capacity }
-	units := members.AgreeKeys(&b.Translation, b.Members, b.name("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
+	units := members.MergeKeys(&b.Translation, b.Members, b.name("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
 	raw, ok := units[settings.CapacityUnits]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {
@@ -140,7 +140,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 // liveCapacity returns the live capacity reservation in the form of the annotation; nil if it is not known.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
-	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
+	if lb == nil || !b.RequireAnswer(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
 		return nil
 	}
 	return map[string]string{settings.CapacityUnits: strconv.Itoa(int(*lb.Capacity))}

@@ -14,13 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberTags sets the tags of a member. Tags of its class have precedence over its own tags.
-func (b *Builder) MemberTags(m *members.Member) {
+// SetMemberTags sets the tags of a member. Tags of its class have precedence over its own tags.
+func (b *Builder) SetMemberTags(m *members.Member) {
 	own := b.AllowedTags(m, m.OwnTags.Value, m.OwnTags.Origin)
 	class := m.Set.Class.Origin
 	class.Field = "spec.tags"
 	m.ClassTags = b.AllowedTags(m, m.Set.Class.Tags, class)
-	m.Tags = tagBuilder{b}.fitMemberTags(m, Overlay(own, m.ClassTags))
+	m.Tags = tagBuilder{b}.fitMemberTags(m, MergeMaps(own, m.ClassTags))
 }
 
 // reservedTagCount is the number of tags on each resource that the controller itself needs.
@@ -98,7 +98,7 @@ func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Me
 func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		reason, severity, why := TagFault(k, tags[k], b.ExternalTags, naming.ReservedTag)
+		reason, severity, why := TagFault(k, tags[k], b.ExternalTags, naming.IsReservedTag)
 		if why == "" {
 			out[k] = tags[k]
 			continue
@@ -134,7 +134,7 @@ func TagFault(key, value string, external []string, reserved func(key string) bo
 // ListenerTags returns the tags of the listener of a port and of its rules.
 func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	return tagBuilder{b}.mergeTags(p.Members, func() map[string]string {
-		if l := b.LiveLoadBalancer().OnPort(p.Number); l != nil {
+		if l := b.LiveLoadBalancer().ListenerOnPort(p.Number); l != nil {
 			return members.LiveTags(l.Tags)
 		}
 		return nil
@@ -178,7 +178,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 	if b.Isolated {
 		of = func(m *members.Member) map[string]string { return m.ClassTags }
 	}
-	tags := members.AgreeKeys(&b.Translation, sharing, b.name("tags"), func(m *members.Member) settings.Opt[map[string]string] {
+	tags := members.MergeKeys(&b.Translation, sharing, b.name("tags"), func(m *members.Member) settings.Opt[map[string]string] {
 		from := m.OwnTags.Origin
 		if b.Isolated || from.Object.IsZero() {
 			from = finding.Origin{Object: m.Set.Class.Origin.Object, Field: "spec.tags"}
@@ -205,5 +205,5 @@ func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 }
 
 func (b *Builder) WithDefaultTags(tags map[string]string) map[string]string {
-	return Tags(tags, b.DefaultTags, b.DefaultTagsLow)
+	return MergeTags(tags, b.DefaultTags, b.DefaultTagsLowPriority)
 }

@@ -10,61 +10,61 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// networkBuilder builds the settings that only network load balancers have.
-type networkBuilder struct{ *Builder }
+// networkSettingsBuilder builds the settings that only network load balancers have.
+type networkSettingsBuilder struct{ *Builder }
 
 // hasNoSecurityGroups reports whether a network load balancer has no security groups. AWS accepts the first security
 // group only at the creation of the load balancer and does not remove the last one, so the value of a live load
 // balancer stays.
-func (b networkBuilder) hasNoSecurityGroups() bool {
+func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	b.Stack.Contested = true // the result depends on the live load balancer
 	live := b.LiveLoadBalancer()
-	off := members.Agree(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
+	off := members.MergeSetting(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
 		members.LiveField(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
 	switch {
 	case live == nil && !off.Value && !b.NoSecurityGroups:
 		return false
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
-			b.reportFixedSetting(off.Origin, "the load balancer has security groups, and AWS does not permit removing all of them; they stay",
+			b.reportCreateOnlySetting(off.Origin, "the load balancer has security groups, and AWS does not permit removing all of them; they stay",
 				"remove "+b.name("disable-nlb-sg")+", or recreate the load balancer")
 		}
 		return false
 	}
 	for _, m := range b.Members {
 		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
-			b.reportFixedSetting(given.Origin, "the load balancer has no security groups, and AWS adds them only at its creation; they have no effect",
+			b.reportCreateOnlySetting(given.Origin, "the load balancer has no security groups, and AWS adds them only at its creation; they have no effect",
 				"remove "+b.name("security-groups")+", or recreate the load balancer")
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
-	b.ByAddress = members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
-		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).Or(true)
+	b.RulesByAddress = members.MergeSetting(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
+		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).ValueOr(true)
 	return true
 }
 
-// reportFixedSetting reports a setting that AWS accepts only when a load balancer is created.
-func (b networkBuilder) reportFixedSetting(o finding.Origin, message, fix string) {
+// reportCreateOnlySetting reports a setting that AWS accepts only when a load balancer is created.
+func (b networkSettingsBuilder) reportCreateOnlySetting(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
 
 // EffectiveScheme returns the live scheme if no member sets one, and otherwise the desired scheme.
 func (b *Builder) EffectiveScheme(lb *model.LoadBalancer) model.Scheme {
-	if live := b.LiveLoadBalancer(); live != nil && lb.SchemeUnset() {
+	if live := b.LiveLoadBalancer(); live != nil && lb.IsSchemeUnset() {
 		return live.Scheme
 	}
 	return lb.Scheme
 }
 
 // mergeNetworkSettings merges the settings of all members that only network load balancers have.
-func (b networkBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
+func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 	list := func(setting, field string, get func(*members.Member) settings.Opt[[]string], live func(*observed.LoadBalancer) []string, refused string) []string {
 		var current *observed.LoadBalancer
 		if live != nil {
 			current = b.LiveLoadBalancer()
 		}
-		won := members.Agree(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
+		won := members.MergeSetting(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
 			if current == nil {
 				return members.LiveValue[[]string]{}
 			}
@@ -72,7 +72,7 @@ func (b networkBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		})
 		setOrigin(lb, field, won.Origin)
 		if len(won.Value) > 0 && refused != "" {
-			b.reportAddresses(setting, won.Origin, refused)
+			b.reportUnsupportedAddresses(setting, won.Origin, refused)
 			return nil
 		}
 		return won.Value
@@ -88,31 +88,32 @@ func (b networkBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		func(lb *observed.LoadBalancer) []string { return lb.Addresses }, missing(scheme == model.InternetFacing, "scheme internet-facing"))
 	lb.PrivateIPv4 = list("private-ipv4-addresses", "privateIPv4Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.PrivateIPv4 }, nil, missing(scheme == model.Internal, "scheme internal"))
 	lb.IPv6 = list("ipv6-addresses", "ipv6Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.IPv6 }, nil, dual)
-	lb.SourceNAT = b.mergeSwitch(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT })
+	lb.SourceNAT = b.mergeOnOffSetting(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT })
 	if lb.SourceNAT == "on" && dual != "" {
-		b.reportAddresses("enable-prefix-for-ipv6-source-nat", lb.Origins["sourceNAT"], dual)
+		b.reportUnsupportedAddresses("enable-prefix-for-ipv6-source-nat", lb.Origins["sourceNAT"], dual)
 		lb.SourceNAT = ""
 	}
 	lb.SourceNATPrefixes = list("source-nat-ipv6-prefixes", "sourceNATPrefixes", func(m *members.Member) settings.Opt[[]string] { return m.Set.SourceNATPrefixes }, nil,
 		missing(lb.SourceNAT == "on", b.name("enable-prefix-for-ipv6-source-nat")+" on"))
-	lb.PrivateLinkRules = b.mergeSwitch(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
+	lb.PrivateLinkRules = b.mergeOnOffSetting(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
 	if lb.PrivateLinkRules != "" && lb.SecurityGroups == nil {
-		b.reportFixedSetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups, so no rules can apply to AWS PrivateLink traffic; the setting has no effect",
+		b.reportCreateOnlySetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups, so no rules can apply to AWS PrivateLink traffic; the setting has no effect",
 			"remove "+b.name("inbound-sg-rules-on-private-link-traffic"))
 		lb.PrivateLinkRules = ""
 	}
 }
 
-// mergeSwitch merges a setting that is on or off; "" if no member sets it.
-func (b networkBuilder) mergeSwitch(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
-	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
+// mergeOnOffSetting merges a setting that is on or off; "" if no member sets it.
+func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
+	won := members.MergeSetting(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }
 
-// reportAddresses reports addresses that the load balancer cannot have with its other settings. needs is the setting that
-// they require. A new load balancer is not created without the addresses, because they could not be added later.
-func (b networkBuilder) reportAddresses(setting string, o finding.Origin, needs string) {
+// reportUnsupportedAddresses reports addresses that the load balancer cannot have with its other settings. needs is the
+// setting that they require. A new load balancer is not created without the addresses, because they could not be added
+// later.
+func (b networkSettingsBuilder) reportUnsupportedAddresses(setting string, o finding.Origin, needs string) {
 	what := "the addresses of a live load balancer stay unchanged"
 	if b.LiveLoadBalancer() == nil {
 		what = "no load balancer is created"

@@ -29,8 +29,8 @@ func serviceWithPort(local bool, port, nodePort int32, target intstr.IntOrString
 	return svc
 }
 
-func text(v string) settings.Opt[string] { return settings.NewOpt(v, finding.Origin{}) }
-func num(v int32) settings.Opt[int32]    { return settings.NewOpt(v, finding.Origin{}) }
+func textSetting(v string) settings.Opt[string] { return settings.NewOpt(v, finding.Origin{}) }
+func numberSetting(v int32) settings.Opt[int32] { return settings.NewOpt(v, finding.Origin{}) }
 
 func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	plain := model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
@@ -43,12 +43,12 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	}{
 		"cluster":                 {want: plain},
 		"local":                   {local: true, want: local},
-		"local, TCP":              {local: true, set: settings.TargetGroup{HealthProtocol: text("TCP")}, want: with(local, func(h *model.HealthCheck) { h.Protocol, h.Path, h.HTTPCodes = "TCP", "", "" })},
-		"local, on the traffic":   {local: true, set: settings.TargetGroup{HealthPort: text("traffic-port")}, want: with(local, func(h *model.HealthCheck) { h.Port = "traffic-port" })},
+		"local, TCP":              {local: true, set: settings.TargetGroup{HealthProtocol: textSetting("TCP")}, want: with(local, func(h *model.HealthCheck) { h.Protocol, h.Path, h.HTTPCodes = "TCP", "", "" })},
+		"local, on the traffic":   {local: true, set: settings.TargetGroup{HealthPort: textSetting("traffic-port")}, want: with(local, func(h *model.HealthCheck) { h.Port = "traffic-port" })},
 		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.NewOpt(model.IPTargets, finding.Origin{})}, want: plain},
-		"HTTP":                    {set: settings.TargetGroup{HealthProtocol: text("http"), HealthPort: text("8080")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Port, h.Path, h.HTTPCodes = "HTTP", "8080", "/", "200-399" })},
-		"without advanced checks": {plain: true, set: settings.TargetGroup{HealthProtocol: text("HTTP"), HealthTimeout: num(3), SuccessCodes: text("200")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Path = "HTTP", "/" })},
-		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: num(30), HealthTimeout: num(3), HealthyThreshold: num(5), UnhealthyThreshold: num(4)}, want: with(plain, func(h *model.HealthCheck) {
+		"HTTP":                    {set: settings.TargetGroup{HealthProtocol: textSetting("http"), HealthPort: textSetting("8080")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Port, h.Path, h.HTTPCodes = "HTTP", "8080", "/", "200-399" })},
+		"without advanced checks": {plain: true, set: settings.TargetGroup{HealthProtocol: textSetting("HTTP"), HealthTimeout: numberSetting(3), SuccessCodes: textSetting("200")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Path = "HTTP", "/" })},
+		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: numberSetting(30), HealthTimeout: numberSetting(3), HealthyThreshold: numberSetting(5), UnhealthyThreshold: numberSetting(4)}, want: with(plain, func(h *model.HealthCheck) {
 			h.IntervalSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold = 30, 3, 5, 4
 		})},
 	} {
@@ -65,8 +65,8 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
-// rules returns the networking rules of a binding in one line, as "TCP 80+UDP 80 from backend; …".
-func rules(b *model.Binding) string {
+// networkingRulesText returns the networking rules of a binding in one line, as "TCP 80+UDP 80 from backend; …".
+func networkingRulesText(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {
 		var from, ports []string
@@ -130,14 +130,14 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
 	} {
 		g := assemble.TargetGroup{TrafficPort: c.data, TargetGroup: model.TargetGroup{Protocol: c.protocol, AddressType: model.IPv4, HealthCheck: model.HealthCheck{Port: c.check}}}
-		b := assemble.Binding(assemble.BindingRequest{Group: g, Peer: c.peer, Clients: c.clients, AllPorts: c.all})
-		if got := rules(b); got != c.want || b.Managed != (c.want != "") {
+		b := assemble.NewBinding(assemble.BindingRequest{Group: g, Peer: c.peer, Clients: c.clients, OpenAllPorts: c.all})
+		if got := networkingRulesText(b); got != c.want || b.Managed != (c.want != "") {
 			t.Errorf("%s to %s, health checks on %s, clients %+v:\n got %s\nwant %s", c.protocol, c.data.String(), c.check, c.clients, got, c.want)
 		}
 	}
 }
 
-func TestSourcesByProtocol(t *testing.T) {
+func TestClientRulesNameProtocolAndPathMTU(t *testing.T) {
 	var got []string
 	for _, r := range append(assemble.ClientIngressRules("udp", 53, []string{"10.0.0.0/8", "2001:db8::/32"}, []string{"pl-1"}, false), assemble.PathMTURule("10.0.0.0/8"), assemble.PathMTURule("2001:db8::/32")) {
 		got = append(got, fmt.Sprint(r))
@@ -182,21 +182,21 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		"disabled":                     {set: yes, want: "none", byAddress: true},
 		"gate off":                     {set: none, options: assemble.Options{NoSecurityGroups: true}, want: "none", byAddress: true},
 		"managed":                      {set: none, want: "managed, backend"},
-		"managed, no shared group":     {set: none, options: assemble.Options{NoBackendGroup: true}, want: "managed"},
+		"managed, no shared group":     {set: none, options: assemble.Options{NoBackendSecurityGroup: true}, want: "managed"},
 		"given":                        {set: given, want: "given"},
 		"given, rules managed":         {set: manage(true), want: "given, backend"},
 		"given, managed by default":    {set: given, options: assemble.Options{ManageBackendRules: true}, want: "given, backend"},
-		"given, nothing to manage by":  {set: manage(true), options: assemble.Options{NoBackendGroup: true}, want: "given", found: finding.FeatureDisabled},
+		"given, nothing to manage by":  {set: manage(true), options: assemble.Options{NoBackendSecurityGroup: true}, want: "given", found: finding.FeatureDisabled},
 		"live with, nothing asked for": {live: with, set: none, want: "managed, backend"},
 	} {
-		m := member("Service", "web", c.set)
+		m := newMember("Service", "web", c.set)
 		c.options.Cluster, c.options.DefaultScheme = "rig", model.Internal
 		b := &assemble.Builder{
 			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, Live: c.live, Members: []*members.Member{m}},
 			Options:     c.options, Type: model.Network,
 		}
-		b.MemberTags(m)
-		lb := b.LoadBalancer()
+		b.SetMemberTags(m)
+		lb := b.BuildLoadBalancer()
 		got := "none"
 		switch g := lb.SecurityGroups.(type) {
 		case model.GroupsManaged:
@@ -208,8 +208,8 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		for _, x := range b.Found {
 			reason = x.Reason
 		}
-		if got != c.want || b.ByAddress != c.byAddress || reason != c.found {
-			t.Errorf("%s: %s, by address %v, finding %q; want %s, %v, %q", name, got, b.ByAddress, reason, c.want, c.byAddress, c.found)
+		if got != c.want || b.RulesByAddress != c.byAddress || reason != c.found {
+			t.Errorf("%s: %s, by address %v, finding %q; want %s, %v, %q", name, got, b.RulesByAddress, reason, c.want, c.byAddress, c.found)
 		}
 		if c.live != nil && b.EffectiveScheme(lb) != model.InternetFacing {
 			t.Errorf("%s: the scheme is %s, and the live load balancer has another", name, b.EffectiveScheme(lb))

@@ -46,7 +46,7 @@ func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other b
 // wrote.
 func (r BindingRequest) networkPorts() []model.PeerPort {
 	protocols := transportProtocols(r.Group.Protocol)
-	if r.AllPorts {
+	if r.OpenAllPorts {
 		out := []model.PeerPort{{Protocol: "TCP"}}
 		if slices.Contains(protocols, "UDP") {
 			out = append(out, model.PeerPort{Protocol: "UDP"})

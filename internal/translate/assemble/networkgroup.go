@@ -24,14 +24,14 @@ func (g *TargetGroup) defaultHealthCheckPort(r TargetGroupRequest) string {
 	if g.hasLocalTrafficPolicy(r) {
 		return strconv.Itoa(int(r.Service.Spec.HealthCheckNodePort))
 	}
-	return SameAsTraffic
+	return HealthCheckOnTrafficPort
 }
 
 // setNetworkHealthCheck sets the health check of a target group behind a network load balancer.
 func (g *TargetGroup) setNetworkHealthCheck(r TargetGroupRequest, found *finding.List) {
 	s := r.Settings
 	defaults := model.HealthCheck{Protocol: "TCP", Path: "/", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
-	if r.Kind.OfGateway() {
+	if r.Kind.IsGateway() {
 		defaults.IntervalSeconds, defaults.TimeoutSeconds = 15, 5
 	}
 	if g.hasLocalTrafficPolicy(r) {
@@ -39,22 +39,22 @@ func (g *TargetGroup) setNetworkHealthCheck(r TargetGroupRequest, found *finding
 	}
 	g.HealthCheck = model.HealthCheck{
 		Port:               g.healthCheckPort(r, found),
-		Protocol:           strings.ToUpper(s.HealthProtocol.Or(defaults.Protocol)),
-		IntervalSeconds:    s.HealthInterval.Or(defaults.IntervalSeconds),
+		Protocol:           strings.ToUpper(s.HealthProtocol.ValueOr(defaults.Protocol)),
+		IntervalSeconds:    s.HealthInterval.ValueOr(defaults.IntervalSeconds),
 		TimeoutSeconds:     defaults.TimeoutSeconds,
-		HealthyThreshold:   s.HealthyThreshold.Or(defaults.HealthyThreshold),
-		UnhealthyThreshold: s.UnhealthyThreshold.Or(defaults.UnhealthyThreshold),
+		HealthyThreshold:   s.HealthyThreshold.ValueOr(defaults.HealthyThreshold),
+		UnhealthyThreshold: s.UnhealthyThreshold.ValueOr(defaults.UnhealthyThreshold),
 	}
 	if !r.BasicHealthChecks {
-		g.HealthCheck.TimeoutSeconds = s.HealthTimeout.Or(defaults.TimeoutSeconds)
+		g.HealthCheck.TimeoutSeconds = s.HealthTimeout.ValueOr(defaults.TimeoutSeconds)
 	}
 	g.reportHealthCheckLimits(r, found)
 	if g.HealthCheck.Protocol == "TCP" {
 		return
 	}
-	g.HealthCheck.Path = s.HealthPath.Or(defaults.Path)
+	g.HealthCheck.Path = s.HealthPath.ValueOr(defaults.Path)
 	if !r.BasicHealthChecks {
-		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or("200-399")
+		g.HealthCheck.HTTPCodes = s.SuccessCodes.ValueOr("200-399")
 	}
 }
 

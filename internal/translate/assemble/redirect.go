@@ -22,7 +22,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		case m.Undetermined:
 			// The ports of the member are not known. If it is served and the port is a live HTTPS listener, its redirect
 			// is live too.
-			if l := b.LiveLoadBalancer().OnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
+			if l := b.LiveLoadBalancer().ListenerOnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
 				o = settings.Opt[int32]{}
 			}
 		default:
@@ -36,7 +36,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		}
 		chosen[m] = o
 	}
-	return members.Agree(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
+	return members.MergeSetting(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
 // liveRedirect returns the port to which the HTTP listeners of the live load balancer redirect all requests. It is known

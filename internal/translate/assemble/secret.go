@@ -28,7 +28,7 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 	}
 	s, exists := get(namespace, name)
 	if !exists {
-		fault(finding.SecretNotFound, finding.NoSecret(namespace, name), finding.ProvideSecret(o.ServiceAccount, namespace, name))
+		fault(finding.SecretNotFound, finding.MissingSecretMessage(namespace, name), finding.MissingSecretFix(o.ServiceAccount, namespace, name))
 		return nil, false
 	}
 	if l := o.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
@@ -63,7 +63,7 @@ const maxTLSSecrets = 25
 // TLSSecret is a reference to a TLS Secret for listeners of a member.
 type TLSSecret struct {
 	Namespace, Name string
-	By              finding.Origin // the object with the reference, and its field
+	ReferencedAt    finding.Origin // the object with the reference, and its field
 	Hosts           []string       // the hosts for which the object names the Secret
 	// Rank is the position of the object among those that share the load balancer. RequiredHostname is the hostname that
 	// all DNS names of the certificate must match; "" for any.
@@ -76,8 +76,8 @@ func (s TLSSecret) ID() string { return naming.ImportedCertificateID(s.Namespace
 
 // TLSSecretUse is one reference to a TLS Secret: the id of its certificate, and the object and field that name it.
 type TLSSecretUse struct {
-	ID string
-	By finding.Origin
+	ID           string
+	ReferencedAt finding.Origin
 }
 
 // ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. A Secret that cannot be used is
@@ -93,25 +93,25 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 	refused, claimedAt := map[TLSSecretUse]bool{}, map[string][]TLSSecretUse{}
 	for _, s := range secrets {
 		m.ImportedNames = append(m.ImportedNames, s.Hosts...)
-		c := model.ManagedCertificate{ID: s.ID(), Member: s.By.Object, Of: s.By, Tags: Overlay(m.Tags, b.DefaultTags)}
+		c := model.ManagedCertificate{ID: s.ID(), Member: s.ReferencedAt.Object, Of: s.ReferencedAt, Tags: MergeMaps(m.Tags, b.DefaultTags)}
 		one, before := known[c.ID]
 		switch {
 		case before:
-			one.Uses = append(one.Uses, s.By)
-		case counts[s.By.Object.Namespace] == maxTLSSecrets:
+			one.Uses = append(one.Uses, s.ReferencedAt)
+		case counts[s.ReferencedAt.Object.Namespace] == maxTLSSecrets:
 			b.reportTooManySecrets(s)
-			counts[s.By.Object.Namespace]++
+			counts[s.ReferencedAt.Object.Namespace]++
 			continue
-		case counts[s.By.Object.Namespace] > maxTLSSecrets:
+		case counts[s.ReferencedAt.Object.Namespace] > maxTLSSecrets:
 			continue
 		default:
-			counts[s.By.Object.Namespace]++
-			one = read{&model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.By}}, b.parseTLSSecret(s, &b.Found, get)}
+			counts[s.ReferencedAt.Object.Namespace]++
+			one = read{&model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.ReferencedAt}}, b.parseTLSSecret(s, &b.Found, get)}
 			c.Import = one.CertificateImport
 			known[c.ID] = one
 			m.Imports = append(m.Imports, c)
 		}
-		use := TLSSecretUse{c.ID, s.By}
+		use := TLSSecretUse{c.ID, s.ReferencedAt}
 		if one.content == nil {
 			continue
 		}
@@ -147,7 +147,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 // reportTooManySecrets reports the first Secret that exceeds maxTLSSecrets.
 func (b *Builder) reportTooManySecrets(s TLSSecret) {
 	b.Found.Add(finding.Finding{
-		Object: s.By.Object, Field: s.By.Field, Reason: finding.QuotaReached, Severity: finding.Error,
+		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: finding.QuotaReached, Severity: finding.Error,
 		Message: fmt.Sprintf("more than %d TLS Secrets are named, which is the maximum number of certificates of a load balancer; Secret \"%s/%s\" and those after it are not imported", maxTLSSecrets, s.Namespace, s.Name),
 		Fix:     "use fewer Secrets, or another load balancer",
 	})
@@ -183,7 +183,7 @@ func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(names
 func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, message, fix string) {
 	return func(r finding.Reason, message, fix string) {
 		found.Add(finding.Finding{
-			Object: s.By.Object, Field: s.By.Field, Reason: r, Severity: finding.Error,
+			Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: r, Severity: finding.Error,
 			Message: message + "; a certificate that was imported from it before stays", Fix: fix,
 		})
 	}
@@ -198,7 +198,7 @@ func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, c
 				"issue the certificate for the hostname of the listener")
 			return nil, false
 		}
-		if host, by := claims.earlierClaim(n, s.By.Object.Namespace, s.Rank); host != "" {
+		if host, by := claims.earlierClaim(n, s.ReferencedAt.Object.Namespace, s.Rank); host != "" {
 			claimed = append(claimed, model.ClaimedName{Name: n, Host: host, By: by})
 		}
 	}

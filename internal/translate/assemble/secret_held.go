@@ -23,10 +23,10 @@ import (
 // HeldCertificates finds the live certificates of a stack that are held while the flag for them is not set.
 type HeldCertificates struct {
 	b *Builder
-	// kind is the value of --import-tls-secrets that would import the Secrets, for messages.
-	kind string
-	// named reports whether an object names a certificate by ARN.
-	named func(arn string) bool
+	// flagValue is the value of --import-tls-secrets that would import the Secrets, for messages.
+	flagValue string
+	// isNamed reports whether an object names a certificate by ARN.
+	isNamed func(arn string) bool
 }
 
 // NewHeldCertificates returns the HeldCertificates of a stack; kind and named are as in the fields of that name.
@@ -44,16 +44,16 @@ type heldImports struct {
 	Fault       *observed.Fault
 }
 
-// Imports returns the certificates on the live listener of a port that were imported from the Secrets, and reports them.
-func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out heldImports) {
+// HeldImports returns the certificates on the live listener of a port that were imported from the Secrets, and reports them.
+func (h HeldCertificates) HeldImports(port int32, secrets []TLSSecret) (out heldImports) {
 	if h.b.ImportCertificates || len(secrets) == 0 {
 		return out
 	}
-	skip := func(arn string) bool { return h.named(arn) || h.isIssued(arn) }
+	skip := func(arn string) bool { return h.isNamed(arn) || h.isIssued(arn) }
 	out.Unavailable, out.Fault = h.eachOwned(port, skip, func(arn string, o observed.CertificateOwner) {
 		if i := slices.IndexFunc(secrets, func(s TLSSecret) bool { return s.ID() == o.ResourceID }); i >= 0 {
 			out.ARNs, out.Names = append(out.ARNs, arn), append(out.Names, o.Names...)
-			h.report(secrets[i], o)
+			h.reportHeld(secrets[i], o)
 		}
 	})
 	for _, s := range secrets {
@@ -62,9 +62,9 @@ func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out heldImpo
 	return out
 }
 
-// Requests returns the live certificates of a port that were requested for a member, while none are requested.
-func (h HeldCertificates) Requests(port int32, m *members.Member) (arns []string) {
-	if h.b.ManageCertificates || !m.Set.CreateCertificate.Or(false) || len(m.Set.Certificates.Value) > 0 {
+// HeldRequests returns the live certificates of a port that were requested for a member, while none are requested.
+func (h HeldCertificates) HeldRequests(port int32, m *members.Member) (arns []string) {
+	if h.b.ManageCertificates || !m.Set.CreateCertificate.ValueOr(false) || len(m.Set.Certificates.Value) > 0 {
 		return nil
 	}
 	h.b.Stack.Contested = true
@@ -82,7 +82,7 @@ func (h HeldCertificates) Requests(port int32, m *members.Member) (arns []string
 
 // ServesOn reports whether the live listener of a port forwards to target groups of a member.
 func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
-	return h.b.OwnsPart(m.Ref, h.b.LiveLoadBalancer().OnPort(port))
+	return h.b.OwnsPart(m.Ref, h.b.LiveLoadBalancer().ListenerOnPort(port))
 }
 
 // eachOwned calls found with each certificate of the live listener of a port that was imported or requested for the stack.
@@ -90,7 +90,7 @@ func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
 	b.Stack.Contested = true // the translation depends on the live listener
-	l := b.LiveLoadBalancer().OnPort(port)
+	l := b.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil || l.Protocol != "HTTPS" && l.Protocol != "TLS" {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, foun
 		}
 		q := model.AskCertificateOwner{ARN: arn}
 		owner, known := b.Live.Facts.CertificateOwners[arn]
-		if b.Compare(q, known) {
+		if b.RequireAnswer(q, known) {
 			if plan.IsCertificateOf(owner, b.Cluster, b.ID) {
 				found(arn, owner)
 			}
@@ -117,26 +117,26 @@ func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, foun
 func (h HeldCertificates) isIssued(arn string) bool {
 	facts := &h.b.Live.Facts
 	return slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn && !c.Imported }) ||
-		slices.ContainsFunc(facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn && c.Imported == nil })
+		slices.ContainsFunc(facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn && c.ImportedIdentity == nil })
 }
 
-func (h HeldCertificates) report(s TLSSecret, owner observed.CertificateOwner) {
+func (h HeldCertificates) reportHeld(s TLSSecret, owner observed.CertificateOwner) {
 	ends := ""
 	if !owner.NotAfter.IsZero() {
 		ends = ", and ends at " + owner.NotAfter.UTC().Format(time.RFC3339)
 	}
 	h.b.Found.Add(finding.Finding{
-		Object: s.By.Object, Field: s.By.Field, Reason: finding.ImportsDisabled, Severity: finding.Warning,
-		Message: fmt.Sprintf("Secret \"%s/%s\" is not read, because --import-tls-secrets does not name %q; the certificate that was imported from it stays in use and is not renewed%s", s.Namespace, s.Name, h.kind, ends),
-		Fix:     fmt.Sprintf("start the controller with --import-tls-secrets=%s, or remove the reference to the Secret", h.kind),
+		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: finding.ImportsDisabled, Severity: finding.Warning,
+		Message: fmt.Sprintf("Secret \"%s/%s\" is not read, because --import-tls-secrets does not name %q; the certificate that was imported from it stays in use and is not renewed%s", s.Namespace, s.Name, h.flagValue, ends),
+		Fix:     fmt.Sprintf("start the controller with --import-tls-secrets=%s, or remove the reference to the Secret", h.flagValue),
 	})
 }
 
 // ReportUnavailable reports a listener that is held because it cannot be read whether its certificate was imported.
 func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{
-		Object: s.By.Object, Field: s.By.Field, Reason: f.Reason, Severity: finding.Warning,
+		Object: s.ReferencedAt.Object, Field: s.ReferencedAt.Field, Reason: f.Reason, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s, so that it is not known whether the certificate of port %d was imported from Secret \"%s/%s\"; the port keeps its certificate", f.Message, port, s.Namespace, s.Name),
-		Fix:     fmt.Sprintf("grant acm:ListTagsForCertificate, start the controller with --import-tls-secrets=%s, or remove the reference to the Secret", h.kind),
+		Fix:     fmt.Sprintf("grant acm:ListTagsForCertificate, start the controller with --import-tls-secrets=%s, or remove the reference to the Secret", h.flagValue),
 	})
 }

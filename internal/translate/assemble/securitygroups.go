@@ -23,11 +23,11 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 		live = b.liveSecurityGroups(b.LiveLoadBalancer())
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		return settings.First(settings.NonEmptyList(m.Set.InboundCIDRs), settings.NonEmptyList(m.Set.PrefixLists))
+		return settings.FirstPresent(settings.NonEmptyList(m.Set.InboundCIDRs), settings.NonEmptyList(m.Set.PrefixLists))
 	}
-	given := members.Agree(&b.Translation, b.Members, b.name("security-groups"), func(m *members.Member) settings.Opt[[]string] {
+	given := members.MergeSetting(&b.Translation, b.Members, b.name("security-groups"), func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.SecurityGroups)
-		if o.Present() || !live.Known || len(live.Value) > 0 || !ranges(m).Set {
+		if o.IsPresent() || !live.Known || len(live.Value) > 0 || !ranges(m).Set {
 			return o
 		}
 		return settings.NewOpt([]string(nil), ranges(m).Origin)
@@ -48,16 +48,18 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), given.Set)
 	}
-	backend := !b.NoBackendGroup
+	backend := !b.NoBackendSecurityGroup
 	var sources []model.IngressRule
 	for _, p := range b.Ports {
 		sources = append(sources, clientBuilder(b).ingressRules(p, alb.AddressType.HasIPv6(), !given.Set)...)
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
-		manage := members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
-			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, b.LiveBackendGroup()) }))
-		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(b.ManageBackendRules)}
+		manage := members.MergeSetting(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
+			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool {
+				return slices.Contains(lb.SecurityGroups, b.LiveBackendSecurityGroup())
+			}))
+		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
 			// A new load balancer cannot reach its targets then. A live one keeps the rules that it has.
 			ref := b.MemberOf(manage.Origin).Ref
@@ -75,8 +77,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}
 	b.Peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
-		Name: b.managedSecurityGroupName(), Description: naming.ManagedGroupDescription,
-		Tags: Overlay(alb.Tags), Ingress: sources,
+		Name: b.managedSecurityGroupName(), Description: naming.ManagedSecurityGroupDescription,
+		Tags: MergeMaps(alb.Tags), Ingress: sources,
 	}}
 }
 
@@ -88,10 +90,10 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 	}
 	if all := (model.AskSecurityGroups{}); b.Live.Facts.Fault(all) != nil {
 		// It is not known which of the security groups is the managed one.
-		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.Compare(all, false) }, Value: lb.SecurityGroups}
+		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.RequireAnswer(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string
-	backend := b.LiveBackendGroup()
+	backend := b.LiveBackendSecurityGroup()
 	for _, id := range lb.SecurityGroups {
 		switch {
 		case slices.ContainsFunc(b.Live.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == id }):
@@ -105,9 +107,9 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 		if managed || len(refs) == 0 {
 			return managed && len(refs) == 0
 		}
-		q := model.GroupQuestion(model.GroupsGiven{Refs: refs})
-		answer, answered := b.Live.Facts.Groups[q.Key()]
-		if !b.Compare(q, answered) {
+		q := model.SecurityGroupQuestion(model.GroupsGiven{Refs: refs})
+		answer, answered := b.Live.Facts.SecurityGroups[q.Key()]
+		if !b.RequireAnswer(q, answered) {
 			return false
 		}
 		ids := slices.Clone(answer.ByID)

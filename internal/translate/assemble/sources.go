@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// allClients returns the default client ranges of a listener: all addresses.
-func allClients() []string { return []string{"0.0.0.0/0", "::/0"} }
+// allClientRanges returns the default client ranges of a listener: all addresses.
+func allClientRanges() []string { return []string{"0.0.0.0/0", "::/0"} }
 
 // ClientIngressRules returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
 // ranges are left out unless ipv6 is set, because the load balancer has no IPv6 address.

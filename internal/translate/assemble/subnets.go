@@ -28,7 +28,7 @@ func (w subnetSetting) String() string {
 	return strings.Join(w.ids, ",")
 }
 
-func (w subnetSetting) same(o subnetSetting) bool {
+func (w subnetSetting) equals(o subnetSetting) bool {
 	return members.SameSet(w.ids, o.ids) && len(w.tags) == len(o.tags) && !slices.ContainsFunc(slices.Sorted(maps.Keys(w.tags)), func(k string) bool {
 		return !slices.Equal(w.tags[k], o.tags[k])
 	})
@@ -37,8 +37,8 @@ func (w subnetSetting) same(o subnetSetting) bool {
 // subnetBuilder merges the settings that select subnets.
 type subnetBuilder struct{ *Builder }
 
-func (b subnetBuilder) subnets() model.SubnetChoice {
-	chosen := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
+func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
+	chosen := members.MergeSetting(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
 		switch s := settings.NonEmptyList(m.Set.Subnets); {
@@ -54,7 +54,7 @@ func (b subnetBuilder) subnets() model.SubnetChoice {
 			return settings.NewOpt(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
 		}
 		return settings.Opt[subnetSetting]{}
-	}, subnetSetting.same, func() members.LiveValue[subnetSetting] {
+	}, subnetSetting.equals, func() members.LiveValue[subnetSetting] {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
 	if !chosen.Set || chosen.KeepsLive {
@@ -82,7 +82,7 @@ func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.
 		}
 		q := model.SubnetQuestion(w.subnetChoice(finding.Origin{}), lb.Scheme, nlb)
 		answer, answered := b.Live.Facts.Subnets[q.Key()]
-		if !b.Compare(q, answered) {
+		if !b.RequireAnswer(q, answered) {
 			return false
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{

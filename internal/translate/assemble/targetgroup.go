@@ -62,8 +62,8 @@ func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 	}
 	port := ServicePort(r.Service, r.Port)
 	if port == nil {
-		found.Add(r.fault(finding.BackendPortNotFound,
-			network.NoSuchPort(r.Service, r.Port),
+		found.Add(r.newFault(finding.BackendPortNotFound,
+			network.MissingPortMessage(r.Service, r.Port),
 			"use a port number or port name of the Service"))
 	}
 	if len(found) > 0 {
@@ -77,8 +77,8 @@ func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 		Origin:      r.Origin,
 	}}
 	if r.Protocol == "" {
-		out.Protocol = r.Settings.Protocol.Or("HTTP")
-		out.ProtocolVersion = r.Settings.ProtocolVersion.Or("HTTP1")
+		out.Protocol = r.Settings.Protocol.ValueOr("HTTP")
+		out.ProtocolVersion = r.Settings.ProtocolVersion.ValueOr("HTTP1")
 	}
 	out.setTargetType(r, port, &found)
 	if r.Protocol == "" {
@@ -89,7 +89,7 @@ func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 	if r.hasIPv6() {
 		out.AddressType = model.IPv6
 		if !r.LoadBalancerAddressType.HasIPv6() {
-			found.Add(r.fault(finding.BackendTypeUnsupported,
+			found.Add(r.newFault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancerAddressType),
 				"set "+r.name("ip-address-type")+" to dualstack, or give the Service the family IPv4 only"))
 		}
@@ -102,7 +102,7 @@ func (r TargetGroupRequest) hasIPv6() bool {
 	switch {
 	case r.AddressType.Set:
 		return r.AddressType.Value == model.IPv6
-	case r.Kind.OfGateway() && !r.LoadBalancerAddressType.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
+	case r.Kind.IsGateway() && !r.LoadBalancerAddressType.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
 		return r.Service.Spec.IPFamilies[0] == corev1.IPv6Protocol // the load balancer reaches one family only
 	}
 	return hasIPv6(r.Service)
@@ -114,17 +114,17 @@ func (r TargetGroupRequest) name(setting string) string { return naming.SettingN
 // fixForIPTargets returns the advice, for messages, how to configure IP targets.
 func (r TargetGroupRequest) fixForIPTargets() string {
 	way := "set " + r.name("target-type") + " to ip"
-	if r.Kind.OfGateway() {
+	if r.Kind.IsGateway() {
 		way += " in a TargetGroupConfiguration of the Service"
 	}
 	return way
 }
 
 func (r TargetGroupRequest) targetType() model.TargetType {
-	return r.Settings.Type.Or(r.DefaultType)
+	return r.Settings.Type.ValueOr(r.DefaultType)
 }
 
-func (r TargetGroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
+func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string) finding.Finding {
 	now := "; a live rule stays unchanged, and a new one is not served"
 	if r.Protocol != "" {
 		now = "; a live listener stays unchanged, and a new one is not created"
@@ -145,7 +145,7 @@ func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePo
 	if g.Type == model.InstanceTargets {
 		g.Port, g.TrafficPort = port.NodePort, intstr.FromInt32(port.NodePort)
 		if port.NodePort == 0 {
-			found.Add(r.fault(finding.BackendTypeUnsupported,
+			found.Add(r.newFault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
 				fixForNodePorts(r.Service)+", or "+r.fixForIPTargets()))
 		}
@@ -156,7 +156,7 @@ func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePo
 		return
 	}
 	if r.NoIPTargets {
-		found.Add(r.fault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator to enable feature gate EnableIPTargetType"))
+		found.Add(r.newFault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator to enable feature gate EnableIPTargetType"))
 	}
 	g.TrafficPort = TargetPort(port)
 	g.Port = g.TrafficPort.IntVal
@@ -174,7 +174,7 @@ func (g *TargetGroup) setHealthCheck(r TargetGroupRequest, found *finding.List) 
 	s := r.Settings
 	grpc := g.ProtocolVersion == "GRPC"
 	path, threshold, codes := "/", int32(2), "200"
-	if r.Kind.OfGateway() {
+	if r.Kind.IsGateway() {
 		threshold, codes = 3, "200-399"
 	}
 	if grpc {
@@ -182,30 +182,30 @@ func (g *TargetGroup) setHealthCheck(r TargetGroupRequest, found *finding.List) 
 	}
 	g.HealthCheck = model.HealthCheck{
 		Port:               g.healthCheckPort(r, found),
-		Protocol:           s.HealthProtocol.Or(g.Protocol),
-		Path:               s.HealthPath.Or(path),
-		IntervalSeconds:    s.HealthInterval.Or(15),
-		TimeoutSeconds:     s.HealthTimeout.Or(5),
-		HealthyThreshold:   s.HealthyThreshold.Or(threshold),
-		UnhealthyThreshold: s.UnhealthyThreshold.Or(threshold),
+		Protocol:           s.HealthProtocol.ValueOr(g.Protocol),
+		Path:               s.HealthPath.ValueOr(path),
+		IntervalSeconds:    s.HealthInterval.ValueOr(15),
+		TimeoutSeconds:     s.HealthTimeout.ValueOr(5),
+		HealthyThreshold:   s.HealthyThreshold.ValueOr(threshold),
+		UnhealthyThreshold: s.UnhealthyThreshold.ValueOr(threshold),
 	}
 	switch {
 	case grpc:
-		g.HealthCheck.GRPCCodes = s.SuccessCodes.Or("12")
-	case g.HealthCheck.Protocol == "TCP" && r.Kind.OfGateway():
+		g.HealthCheck.GRPCCodes = s.SuccessCodes.ValueOr("12")
+	case g.HealthCheck.Protocol == "TCP" && r.Kind.IsGateway():
 		g.HealthCheck.Path = "" // TCP health checks have neither a path nor success codes
 	default:
-		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or(codes)
+		g.HealthCheck.HTTPCodes = s.SuccessCodes.ValueOr(codes)
 	}
 }
 
-// SameAsTraffic is the port of a health check that uses the traffic port.
-const SameAsTraffic = "traffic-port"
+// HealthCheckOnTrafficPort is the port of a health check that uses the traffic port.
+const HealthCheckOnTrafficPort = "traffic-port"
 
 func (g *TargetGroup) healthCheckPort(r TargetGroupRequest, found *finding.List) string {
 	chosen := r.Settings.HealthPort
-	raw := chosen.Or(g.defaultHealthCheckPort(r))
-	if raw == SameAsTraffic {
+	raw := chosen.ValueOr(g.defaultHealthCheckPort(r))
+	if raw == HealthCheckOnTrafficPort {
 		return raw
 	}
 	if n, err := strconv.ParseInt(raw, 10, 32); err == nil {

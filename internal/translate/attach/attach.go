@@ -29,14 +29,14 @@ type Result struct {
 	// Listeners are the listeners of the Gateway in their order, then those of accepted ListenerSets, oldest set first.
 	Listeners []Listener
 	// Sets are all ListenerSets that name the Gateway, in the order in which their listeners are validated.
-	Sets []Set
+	Sets []ListenerSet
 	// Routes are all routes that name the Gateway or one of its ListenerSets: oldest first, then by
 	// namespace, name and kind.
 	Routes []Route
 	// Grants reports which references to other namespaces are permitted.
 	Grants *Grants
 
-	ports map[int32][]PortRoute
+	routesByPort map[int32][]PortRoute
 	// evaluation answers what the routes of a namespace may use of the Gateway.
 	evaluation *evaluation
 }
@@ -52,9 +52,9 @@ type Listener struct {
 	Spec   gatewayv1.Listener
 	// Problem is the reason why the listener is not served.
 	Problem Problem
-	// Duplicate reports whether the listener is not served because another listener has the same port and protocol, or the
+	// IsDuplicate reports whether the listener is not served because another listener has the same port and protocol, or the
 	// same hostname on the port.
-	Duplicate bool
+	IsDuplicate bool
 	// RefProblem is the reason why a reference of the listener, to a Secret or a kind of route, cannot be used. The listener
 	// may be served without it.
 	RefProblem Problem
@@ -64,16 +64,16 @@ type Listener struct {
 	// same ones.
 	AdmittedNamespaces string
 	// Certificates are the Secrets that the listener refers to and may read, in order.
-	Certificates []Secret
-	// Attached is the number of attached routes.
-	Attached int
+	Certificates []SecretRef
+	// AttachedRoutes is the number of attached routes.
+	AttachedRoutes int
 }
 
-// Secret names a Secret.
-type Secret struct{ Namespace, Name string }
+// SecretRef names a Secret.
+type SecretRef struct{ Namespace, Name string }
 
-// Valid reports whether the listener is served.
-func (l Listener) Valid() bool { return l.Problem == Problem{} }
+// IsValid reports whether the listener is served.
+func (l Listener) IsValid() bool { return l.Problem == Problem{} }
 
 // Hostname returns the hostname of a listener, "" for any.
 func (l Listener) Hostname() string {
@@ -83,8 +83,8 @@ func (l Listener) Hostname() string {
 	return string(*l.Spec.Hostname)
 }
 
-// Set is a ListenerSet that names the Gateway.
-type Set struct {
+// ListenerSet is a ListenerSet that names the Gateway.
+type ListenerSet struct {
 	Object *gatewayv1.ListenerSet
 	// Accepted reports whether the Gateway admits it.
 	Accepted bool
@@ -94,11 +94,11 @@ type Set struct {
 type Route struct {
 	Object  cluster.Object
 	Kind    cluster.Kind
-	Parents []Parent
+	Parents []RouteParent
 }
 
-// Parent is one parentRef of a route.
-type Parent struct {
+// RouteParent is one parentRef of a route.
+type RouteParent struct {
 	// Index is the index in spec.parentRefs.
 	Index int
 	// Problem is the reason why the route is attached to no listener of the parent.
@@ -123,7 +123,7 @@ func (a Attachment) HostnamesOrAny() []string {
 
 // Evaluate returns what is attached to a Gateway. kind is the kind of the stack of the Gateway.
 func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
-	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejected: map[cluster.Ref]bool{}}
+	e := &evaluation{view: v, gateway: gw, kind: kind, liveRoutes: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[cluster.Ref][]int{}, rejectedSets: map[cluster.Ref]bool{}}
 	e.out.Grants = NewGrants(v)
 	if opt.ListenerSets {
 		e.loadSets()
@@ -131,23 +131,23 @@ func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Optio
 	e.loadListeners()
 	e.loadRoutes()
 	e.validateListeners()
-	e.out.ports = e.portRoutes()
+	e.out.routesByPort = e.portRoutes()
 	e.out.evaluation = e
 	return e.out
 }
 
 // evaluation is the state of one call of Evaluate.
 type evaluation struct {
-	view      *cluster.View
-	gateway   *gatewayv1.Gateway
-	kind      model.Kind
-	live      LiveRoutes
-	kinds     []cluster.Kind // of routes that the load balancer can serve
-	protocols []gatewayv1.ProtocolType
-	out       Result
+	view       *cluster.View
+	gateway    *gatewayv1.Gateway
+	kind       model.Kind
+	liveRoutes LiveRoutes
+	kinds      []cluster.Kind // of routes that the load balancer can serve
+	protocols  []gatewayv1.ProtocolType
+	out        Result
 	// byParent are the indexes in Result.Listeners, by Gateway or accepted ListenerSet.
-	byParent map[cluster.Ref][]int
-	rejected map[cluster.Ref]bool // ListenerSets that name the Gateway and are not admitted
+	byParent     map[cluster.Ref][]int
+	rejectedSets map[cluster.Ref]bool // ListenerSets that name the Gateway and are not admitted
 	// namespaces are those from which routes may attach, by index of the listener.
 	namespaces []namespaceSelection
 	labels     map[string]namespaceLabels

@@ -74,8 +74,8 @@ func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 		t.Errorf("on port 80: %+v", on)
 	}
 	// The route that selects only the invalid listener is attached, as the Gateway API specification requires.
-	if p := r.Routes[1].Parents[0]; p.Problem.Reason != "" || len(p.Attachments) != 1 || r.Listeners[1].Attached != 2 {
-		t.Errorf("parent %+v, attached %d", p, r.Listeners[1].Attached)
+	if p := r.Routes[1].Parents[0]; p.Problem.Reason != "" || len(p.Attachments) != 1 || r.Listeners[1].AttachedRoutes != 2 {
+		t.Errorf("parent %+v, attached %d", p, r.Listeners[1].AttachedRoutes)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestPassthroughConflictsWithTermination(t *testing.T) {
 	one, two := listener("one", "TLS", 443, "a.com"), listener("two", "TLS", 443, "b.com")
 	one.TLS, two.TLS = &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModeTerminate)}, &gatewayv1.ListenerTLSConfig{Mode: ptr(gatewayv1.TLSModePassthrough)}
 	r := evaluate(t, model.NLBGateway, attach.Options{}, gateway(one, two))
-	if !r.Listeners[0].Valid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" {
+	if !r.Listeners[0].IsValid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" {
 		t.Errorf("problems %v, %v", r.Listeners[0].Problem, r.Listeners[1].Problem)
 	}
 }
@@ -121,7 +121,7 @@ func TestPassthroughConflictsWithTermination(t *testing.T) {
 // support its protocol.
 func TestProtocolsOfOtherLoadBalancersConflict(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("tcp", "TCP", 80, ""), listener("alone", "TCP", 81, "")))
-	if !r.Listeners[0].Valid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" || r.Listeners[2].Problem.Reason != "UnsupportedProtocol" {
+	if !r.Listeners[0].IsValid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" || r.Listeners[2].Problem.Reason != "UnsupportedProtocol" {
 		t.Errorf("problems %v, %v, %v", r.Listeners[0].Problem, r.Listeners[1].Problem, r.Listeners[2].Problem)
 	}
 }
@@ -170,26 +170,26 @@ func TestCertificateRefs(t *testing.T) {
 		refs    []gatewayv1.SecretObjectReference
 		grants  []cluster.Object
 		reason  string
-		secrets []attach.Secret
+		secrets []attach.SecretRef
 	}{
-		{"own", []gatewayv1.SecretObjectReference{{Name: "own"}}, nil, "", []attach.Secret{{Namespace: "a", Name: "own"}}},
-		{"kind", []gatewayv1.SecretObjectReference{{Name: "x", Kind: ptr(gatewayv1.Kind("ConfigMap"))}, {Name: "own"}}, nil, "InvalidCertificateRef", []attach.Secret{{Namespace: "a", Name: "own"}}},
+		{"own", []gatewayv1.SecretObjectReference{{Name: "own"}}, nil, "", []attach.SecretRef{{Namespace: "a", Name: "own"}}},
+		{"kind", []gatewayv1.SecretObjectReference{{Name: "x", Kind: ptr(gatewayv1.Kind("ConfigMap"))}, {Name: "own"}}, nil, "InvalidCertificateRef", []attach.SecretRef{{Namespace: "a", Name: "own"}}},
 		{"group", []gatewayv1.SecretObjectReference{{Name: "x", Group: ptr(gatewayv1.Group("x.io"))}}, nil, "InvalidCertificateRef", nil},
 		{"no grant", []gatewayv1.SecretObjectReference{ref("b", "x")}, nil, "RefNotPermitted", nil},
 		{"grant", []gatewayv1.SecretObjectReference{ref("b", "x")}, []cluster.Object{
-			grant("b", "g", from, gatewayv1.ReferenceGrantTo{Kind: "Secret", Name: ptr(gatewayv1.ObjectName("x"))})}, "", []attach.Secret{{Namespace: "b", Name: "x"}}},
+			grant("b", "g", from, gatewayv1.ReferenceGrantTo{Kind: "Secret", Name: ptr(gatewayv1.ObjectName("x"))})}, "", []attach.SecretRef{{Namespace: "b", Name: "x"}}},
 		{"grant of another", []gatewayv1.SecretObjectReference{ref("b", "x")}, []cluster.Object{
 			grant("b", "g", from, gatewayv1.ReferenceGrantTo{Kind: "Secret", Name: ptr(gatewayv1.ObjectName("y"))}),
 			grant("a", "h", from, gatewayv1.ReferenceGrantTo{Kind: "Secret"}),
 			grant("b", "i", gatewayv1.ReferenceGrantFrom{Group: gatewayv1.GroupName, Kind: "ListenerSet", Namespace: "a"}, gatewayv1.ReferenceGrantTo{Kind: "Secret"}),
 		}, "RefNotPermitted", nil},
 		{"grant of all", []gatewayv1.SecretObjectReference{ref("b", "x")}, []cluster.Object{
-			grant("b", "g", from, gatewayv1.ReferenceGrantTo{Kind: "Secret"})}, "", []attach.Secret{{Namespace: "b", Name: "x"}}},
+			grant("b", "g", from, gatewayv1.ReferenceGrantTo{Kind: "Secret"})}, "", []attach.SecretRef{{Namespace: "b", Name: "x"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l.TLS = &gatewayv1.ListenerTLSConfig{CertificateRefs: c.refs}
 			got := evaluate(t, model.ALBGateway, attach.Options{}, append([]cluster.Object{gateway(l)}, c.grants...)...).Listeners[0]
-			if got.RefProblem.Reason != c.reason || !slices.Equal(got.Certificates, c.secrets) || !got.Valid() {
+			if got.RefProblem.Reason != c.reason || !slices.Equal(got.Certificates, c.secrets) || !got.IsValid() {
 				t.Errorf("%v %v %v", got.RefProblem, got.Certificates, got.Problem)
 			}
 		})
@@ -230,7 +230,7 @@ func TestHostileSizes(t *testing.T) {
 			t.Fatalf("listener %s: %v", l.Spec.Name, l.Problem)
 		}
 	}
-	if !got.Listeners[0].Valid() || served != 1024 || served+refused != 1+200*64 {
+	if !got.Listeners[0].IsValid() || served != 1024 || served+refused != 1+200*64 {
 		t.Errorf("%d listeners are served and %d are not", served, refused)
 	}
 	if n := len(got.RoutesOnPort(80)); n != 1000 {

@@ -22,7 +22,7 @@ func (e *evaluation) validateListeners() {
 		all[i] = i
 	}
 	contested := e.resolveConflicts(all)
-	if len(contested) == 0 || e.live == nil {
+	if len(contested) == 0 || e.liveRoutes == nil {
 		return
 	}
 	rank := e.conflictRanks(contested)
@@ -53,9 +53,9 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	taken := map[listenerSlot]*Listener{}
 	for _, i := range order {
 		l := &e.out.Listeners[i]
-		l.Duplicate, l.Problem = false, e.intrinsicProblem(i, l)
+		l.IsDuplicate, l.Problem = false, e.intrinsicProblem(i, l)
 		of := listenerSlotOf(l.Spec, l.Hostname())
-		holder, conflict, repeats := e.conflict(l, first[l.Spec.Port], taken[of])
+		holder, conflict, repeats := e.conflictingListener(l, first[l.Spec.Port], taken[of])
 		switch l.Problem.Reason {
 		case "":
 		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
@@ -68,7 +68,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 			continue
 		}
 		if holder != nil {
-			l.Problem, l.Duplicate = conflict, repeats
+			l.Problem, l.IsDuplicate = conflict, repeats
 			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !isOwnListener(holder)) {
 				contested[l.Spec.Port] = true
 			}
@@ -87,10 +87,10 @@ func isOwnListener(l *Listener) bool {
 	return l.Parent.Kind == string(cluster.KindGateway)
 }
 
-// conflict returns the listener with which a listener conflicts, nil if there is none, and reports whether the two have
-// the same slot. first is the first listener on the port, and taken the listener with the same slot. Messages do not
-// name the other object, which may belong to another tenant.
-func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why Problem, repeats bool) {
+// conflictingListener returns the listener with which a listener conflicts, nil if there is none, and reports whether the
+// two have the same slot. first is the first listener on the port, and taken the listener with the same slot. Messages do
+// not name the other object, which may belong to another tenant.
+func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Listener, why Problem, repeats bool) {
 	if first == nil {
 		return nil, Problem{}, false
 	}
@@ -126,14 +126,14 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	live := map[int]bool{}            // listeners with a route that is served
 	owners := map[parentOfPort]bool{} // parents that own a live port
 	for _, r := range e.out.Routes {
-		ref := cluster.RefOf(r.Object).Finding()
+		ref := cluster.RefOf(r.Object).FindingRef()
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &e.out.Listeners[a.Listener]
 				if !contested[l.Spec.Port] || live[a.Listener] {
 					continue
 				}
-				if e.live.Serves(l.Spec.Port, ref, a.HostnamesOrAny()) {
+				if e.liveRoutes.Serves(l.Spec.Port, ref, a.HostnamesOrAny()) {
 					live[a.Listener] = true
 					owners[parentOfPort{l.Parent, l.Spec.Port}] = true
 				}

@@ -39,7 +39,7 @@ func (g *Grants) Permits(from Referrer, to Referent) bool {
 func (g *Grants) PermittingGrant(from Referrer, to Referent) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {
-		all = g.read(to.Namespace)
+		all = g.readNamespace(to.Namespace)
 		g.byNamespace[to.Namespace] = all
 	}
 	if name := all[grant{from, to.Group, to.Kind, ""}]; name != "" || to.Name == "" {
@@ -48,7 +48,7 @@ func (g *Grants) PermittingGrant(from Referrer, to Referent) string {
 	return all[grant{from, to.Group, to.Kind, to.Name}]
 }
 
-func (g *Grants) read(namespace string) map[grant]string {
+func (g *Grants) readNamespace(namespace string) map[grant]string {
 	out := map[grant]string{}
 	for _, r := range cluster.List[*gatewayv1beta1.ReferenceGrant](g.view, cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace}) {
 		for _, f := range r.Spec.From {

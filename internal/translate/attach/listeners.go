@@ -29,7 +29,7 @@ func (e *evaluation) loadListeners() {
 	for _, s := range e.out.Sets {
 		of := cluster.RefOf(s.Object)
 		if !s.Accepted {
-			e.rejected[of] = true
+			e.rejectedSets[of] = true
 			continue
 		}
 		e.byParent[of] = nil
@@ -40,7 +40,7 @@ func (e *evaluation) loadListeners() {
 }
 
 func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Listener) {
-	l := Listener{Parent: of.Finding(), Index: index, Spec: spec}
+	l := Listener{Parent: of.FindingRef(), Index: index, Spec: spec}
 	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, own: of.Namespace}
 	if a := spec.AllowedRoutes; a != nil && a.Namespaces != nil {
 		sel = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.Namespace, a.Namespaces.Selector)
@@ -75,7 +75,7 @@ func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKin
 	}
 	var foreign Problem
 	for _, k := range l.AllowedRoutes.Kinds {
-		if (isForeignGroup(k.Group) || !add(cluster.Kind(k.Kind))) && foreign.Reason == "" {
+		if (isForeignAPIGroup(k.Group) || !add(cluster.Kind(k.Kind))) && foreign.Reason == "" {
 			foreign = Problem{string(gatewayv1.ListenerReasonInvalidRouteKinds), fmt.Sprintf(
 				"allowedRoutes.kinds names %q, which this load balancer cannot serve; it is left out; name some of %s", k.Kind, joinStrings(e.kinds))}
 		}
@@ -105,14 +105,14 @@ func joinStrings[T ~string](all []T) string {
 }
 
 // certificates returns the Secrets that a listener may use. The reason why it may not use one is set as RefProblem.
-func (e *evaluation) certificates(l *Listener) []Secret {
+func (e *evaluation) certificates(l *Listener) []SecretRef {
 	tls := l.Spec.TLS
 	if tls == nil || tls.Mode != nil && *tls.Mode == gatewayv1.TLSModePassthrough {
 		return nil
 	}
-	var out []Secret
+	var out []SecretRef
 	for _, ref := range tls.CertificateRefs {
-		s := Secret{Namespace: l.Parent.Namespace, Name: string(ref.Name)}
+		s := SecretRef{Namespace: l.Parent.Namespace, Name: string(ref.Name)}
 		if ref.Namespace != nil && *ref.Namespace != "" {
 			s.Namespace = string(*ref.Namespace)
 		}

@@ -50,8 +50,8 @@ func (s namespaceSelection) String() string {
 	return string(s.from)
 }
 
-// admits reports whether a namespace is selected. Its labels are read only for a selection by labels.
-func (e *evaluation) admits(s namespaceSelection, namespace string) bool {
+// isNamespaceSelected reports whether a namespace is selected. Its labels are read only for a selection by labels.
+func (e *evaluation) isNamespaceSelected(s namespaceSelection, namespace string) bool {
 	switch s.from {
 	case gatewayv1.NamespacesFromAll:
 		return true

@@ -15,19 +15,19 @@ type PortRoute struct {
 	Listeners []int
 	// Hostnames are the hostnames of the route on the port, in order; "" is any hostname. There is at least one.
 	Hostnames []string
-	// Isolated are those of Hostnames for which a more specific listener of the port, to which the route is not attached,
-	// gets all requests. By the listener isolation of the Gateway API the route does not serve them.
-	Isolated []string
-	// Covered are hostnames of more specific listeners of the port to which the route is not attached. These listeners
+	// IsolatedHostnames are those of Hostnames for which a more specific listener of the port, to which the route is not
+	// attached, gets all requests. By the listener isolation of the Gateway API the route does not serve them.
+	IsolatedHostnames []string
+	// CoveredHostnames are hostnames of more specific listeners of the port to which the route is not attached. These listeners
 	// get some of the requests for Hostnames.
-	Covered []string
+	CoveredHostnames []string
 }
 
 // Ports returns the ports of valid listeners, ascending.
 func (r Result) Ports() []int32 {
 	all := map[int32]bool{}
 	for _, l := range r.Listeners {
-		if l.Valid() {
+		if l.IsValid() {
 			all[l.Spec.Port] = true
 		}
 	}
@@ -35,7 +35,7 @@ func (r Result) Ports() []int32 {
 }
 
 // RoutesOnPort returns the routes that are attached to valid listeners of a port, in the order of Routes.
-func (r Result) RoutesOnPort(port int32) []PortRoute { return r.ports[port] }
+func (r Result) RoutesOnPort(port int32) []PortRoute { return r.routesByPort[port] }
 
 // portHosts has the listeners of one port to which a route is attached, and the hostnames of the route there.
 type portHosts struct {
@@ -62,7 +62,7 @@ func (e *evaluation) portRoutes() map[int32][]PortRoute {
 
 func (e *evaluation) addPortHosts(byPort map[int32]*portHosts, a Attachment) {
 	l := &e.out.Listeners[a.Listener]
-	if !l.Valid() {
+	if !l.IsValid() {
 		return
 	}
 	s := byPort[l.Spec.Port]
@@ -81,28 +81,28 @@ func (e *evaluation) addPortHosts(byPort map[int32]*portHosts, a Attachment) {
 
 // hostTable has the hostnames of the valid listeners of one port.
 type hostTable struct {
-	all          []string // sorted, without the empty one
-	has          map[string]bool
+	hosts        []string // sorted, without the empty one
+	hasHost      map[string]bool
 	moreSpecific map[string][]string // results of moreSpecificHosts
 }
 
 func (e *evaluation) hostTables() map[int32]*hostTable {
 	out := map[int32]*hostTable{}
 	for _, l := range e.out.Listeners {
-		if !l.Valid() {
+		if !l.IsValid() {
 			continue
 		}
 		t := out[l.Spec.Port]
 		if t == nil {
-			t = &hostTable{has: map[string]bool{}, moreSpecific: map[string][]string{}}
+			t = &hostTable{hasHost: map[string]bool{}, moreSpecific: map[string][]string{}}
 			out[l.Spec.Port] = t
 		}
 		if h := l.Hostname(); h != "" {
-			t.has[h] = true
+			t.hasHost[h] = true
 		}
 	}
 	for _, t := range out {
-		t.all = slices.Sorted(maps.Keys(t.has))
+		t.hosts = slices.Sorted(maps.Keys(t.hasHost))
 	}
 	return out
 }
@@ -110,7 +110,7 @@ func (e *evaluation) hostTables() map[int32]*hostTable {
 // owningHost returns the hostname of the most specific listener that matches all requests for a hostname; "" if only a
 // listener without hostname matches them.
 func (t *hostTable) owningHost(host string) string {
-	if t.has[host] {
+	if t.hasHost[host] {
 		return host
 	}
 	rest := strings.TrimPrefix(host, "*.")
@@ -120,7 +120,7 @@ func (t *hostTable) owningHost(host string) string {
 		_, rest, _ = strings.Cut(rest, ".")
 	}
 	for rest != "" {
-		if t.has["*."+rest] {
+		if t.hasHost["*."+rest] {
 			return "*." + rest
 		}
 		_, rest, _ = strings.Cut(rest, ".")
@@ -135,7 +135,7 @@ func (t *hostTable) moreSpecificHosts(host string) []string {
 	}
 	out, ok := t.moreSpecific[host]
 	if !ok {
-		for _, l := range t.all {
+		for _, l := range t.hosts {
 			if coversHost(host, l) {
 				out = append(out, l)
 			}
@@ -154,7 +154,7 @@ func (e *evaluation) portRoute(n int, s *portHosts, t *hostTable) PortRoute {
 	}
 	for _, h := range out.Hostnames {
 		if !attached[t.owningHost(h)] {
-			out.Isolated = append(out.Isolated, h)
+			out.IsolatedHostnames = append(out.IsolatedHostnames, h)
 			continue
 		}
 		below := t.moreSpecificHosts(h)
@@ -162,12 +162,12 @@ func (e *evaluation) portRoute(n int, s *portHosts, t *hostTable) PortRoute {
 			below = slices.DeleteFunc(slices.Clone(below), taken)
 		}
 		switch {
-		case len(out.Covered) == 0:
-			out.Covered = below // this slice is shared by all routes with the hostname
+		case len(out.CoveredHostnames) == 0:
+			out.CoveredHostnames = below // this slice is shared by all routes with the hostname
 		case len(below) > 0:
-			merged := slices.Concat(out.Covered, below)
+			merged := slices.Concat(out.CoveredHostnames, below)
 			slices.Sort(merged)
-			out.Covered = slices.Compact(merged)
+			out.CoveredHostnames = slices.Compact(merged)
 		}
 	}
 	return out

@@ -16,17 +16,17 @@ import (
 // no listener of the port matches the hostname, no route may serve it.
 func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host string) bool {
 	e := r.evaluation
-	table := &hostTable{has: map[string]bool{}}
+	table := &hostTable{hasHost: map[string]bool{}}
 	for i := range e.out.Listeners {
-		if l := &e.out.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port {
-			table.has[l.Hostname()] = true
+		if l := &e.out.Listeners[i]; l.IsValid() && int32(l.Spec.Port) == port {
+			table.hasHost[l.Hostname()] = true
 		}
 	}
 	owner := table.owningHost(host)
 	for i := range e.out.Listeners {
 		l := &e.out.Listeners[i]
 		// Live rules of a duplicate of a listener without hostname are held, see Listener.Duplicate.
-		if (l.Valid() || l.Duplicate && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.admits(i, namespace, kind) {
+		if (l.IsValid() || l.IsDuplicate && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.listenerAdmits(i, namespace, kind) {
 			return true
 		}
 	}
@@ -37,7 +37,7 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 // is any hostname.
 func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
 	for i := range r.Listeners {
-		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && coversHost(host, l.Hostname()) {
+		if l := &r.Listeners[i]; l.IsValid() && int32(l.Spec.Port) == port && coversHost(host, l.Hostname()) {
 			out = append(out, l.Hostname())
 		}
 	}
@@ -48,7 +48,7 @@ func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
 // MayUsePort reports whether a valid listener of a port, with any hostname, admits routes of a kind and namespace.
 func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool {
 	for i := range r.Listeners {
-		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && r.admits(i, namespace, kind) {
+		if l := &r.Listeners[i]; l.IsValid() && int32(l.Spec.Port) == port && r.listenerAdmits(i, namespace, kind) {
 			return true
 		}
 	}
@@ -57,15 +57,15 @@ func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool
 
 // HasListener reports whether there is a valid listener with a port and a protocol.
 func (r Result) HasListener(port int32, protocol gatewayv1.ProtocolType) bool {
-	return slices.ContainsFunc(r.Listeners, func(l Listener) bool { return l.Valid() && int32(l.Spec.Port) == port && l.Spec.Protocol == protocol })
+	return slices.ContainsFunc(r.Listeners, func(l Listener) bool { return l.IsValid() && int32(l.Spec.Port) == port && l.Spec.Protocol == protocol })
 }
 
 // MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, and one
 // of the domains matches the hostname of the listener. Unknown domains are treated as matching.
-func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {
+func (r Result) MayUseSecret(port int32, secret SecretRef, domains []string) bool {
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
-		if !l.Valid() || int32(l.Spec.Port) != port || len(domains) > 0 && !slices.ContainsFunc(domains, func(d string) bool { return mayMatchDomain(l.Hostname(), d) }) {
+		if !l.IsValid() || int32(l.Spec.Port) != port || len(domains) > 0 && !slices.ContainsFunc(domains, func(d string) bool { return mayMatchDomain(l.Hostname(), d) }) {
 			continue
 		}
 		from := Referrer{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
@@ -83,11 +83,11 @@ func mayMatchDomain(hostname, domain string) bool {
 	return ok
 }
 
-// admits reports whether a listener admits routes of a kind and namespace. If the namespace is not found, its labels
+// listenerAdmits reports whether a listener admits routes of a kind and namespace. If the namespace is not found, its labels
 // are not known, because it has routes; then the permission is not withdrawn.
-func (r Result) admits(listener int, namespace string, kind cluster.Kind) bool {
+func (r Result) listenerAdmits(listener int, namespace string, kind cluster.Kind) bool {
 	e := r.evaluation
 	s := e.namespaces[listener]
 	known := s.from != gatewayv1.NamespacesFromSelector || e.labelsOf(namespace).exists
-	return (!known || e.admits(s, namespace)) && allowsKind(e.out.Listeners[listener].Kinds, kind)
+	return (!known || e.isNamespaceSelected(s, namespace)) && allowsKind(e.out.Listeners[listener].Kinds, kind)
 }

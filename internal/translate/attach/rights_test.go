@@ -107,7 +107,7 @@ func TestLiveRoutesKeepTheirPort(t *testing.T) {
 			}
 			var has []string
 			for _, l := range evaluate(t, c.kind, attach.Options{ListenerSets: true, Live: c.live}, objs...).Listeners {
-				if l.Valid() {
+				if l.IsValid() {
 					has = append(has, l.Parent.Namespace)
 				}
 			}

@@ -52,10 +52,10 @@ func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 	attach := func(i int) attachResult {
 		a, ok := results[i]
 		if !ok {
-			a = e.evaluateListener(i, obj.GetNamespace(), kind, hosts)
+			a = e.listenerAttachResult(i, obj.GetNamespace(), kind, hosts)
 			results[i] = a
 			if a.problem.Reason == "" {
-				e.out.Listeners[i].Attached++
+				e.out.Listeners[i].AttachedRoutes++
 			}
 		}
 		return a
@@ -71,20 +71,20 @@ func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 
 // attachByParent calls attach for each listener of one parentRef. It reports whether the parentRef names the Gateway or
 // one of its ListenerSets.
-func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (Parent, bool) {
-	if isForeignGroup(ref.Group) {
-		return Parent{}, false
+func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (RouteParent, bool) {
+	if isForeignAPIGroup(ref.Group) {
+		return RouteParent{}, false
 	}
 	key := cluster.ParentRef(namespace, ref)
 	listeners, ok := e.byParent[key]
 	if !ok {
-		if !e.rejected[key] {
-			return Parent{}, false
+		if !e.rejectedSets[key] {
+			return RouteParent{}, false
 		}
-		return Parent{Problem: Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
+		return RouteParent{Problem: Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
 			"the Gateway does not admit ListenerSet %q; the route is not attached; ask the owner of the Gateway for allowedListeners", ref.Name)}}, true
 	}
-	var p Parent
+	var p RouteParent
 	var refused Problem
 	for _, i := range listeners {
 		l := &e.out.Listeners[i]
@@ -104,7 +104,7 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 		p.Problem = refused
 	default:
 		p.Problem = Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.Kind, ref.Name, e.probableListener(ref.SectionName, listeners), e.listenerNames(listeners))}
+			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.Kind, ref.Name, e.suggestListener(ref.SectionName, listeners), e.listenerNamesText(listeners))}
 	}
 	return p, true
 }
@@ -112,9 +112,9 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 // maxListedListeners is the maximum number of listeners that a message lists.
 const maxListedListeners = 5
 
-// probableListener returns a suggestion, in the form of finding.DidYouMean, for a sectionName that is not the name of a
+// suggestListener returns a suggestion, in the form of finding.DidYouMean, for a sectionName that is not the name of a
 // listener.
-func (e *evaluation) probableListener(name *gatewayv1.SectionName, listeners []int) string {
+func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
 	}
@@ -128,8 +128,8 @@ func (e *evaluation) probableListener(name *gatewayv1.SectionName, listeners []i
 	return finding.DidYouMean(string(*name), known)
 }
 
-// listenerNames returns the names and ports of listeners as the end of a message.
-func (e *evaluation) listenerNames(listeners []int) string {
+// listenerNamesText returns the names and ports of listeners as the end of a message.
+func (e *evaluation) listenerNamesText(listeners []int) string {
 	var known []string
 	for _, i := range listeners[:min(len(listeners), maxListedListeners)] {
 		l := e.out.Listeners[i]
@@ -144,11 +144,11 @@ func (e *evaluation) listenerNames(listeners []int) string {
 	return "; its listeners are: " + strings.Join(known, ", ")
 }
 
-// evaluateListener reports whether a listener admits a route, and returns the hostnames.
-func (e *evaluation) evaluateListener(i int, namespace string, kind cluster.Kind, hosts []string) attachResult {
+// listenerAttachResult reports whether a listener admits a route, and returns the hostnames.
+func (e *evaluation) listenerAttachResult(i int, namespace string, kind cluster.Kind, hosts []string) attachResult {
 	l := &e.out.Listeners[i]
 	switch {
-	case !e.admits(e.namespaces[i], namespace):
+	case !e.isNamespaceSelected(e.namespaces[i], namespace):
 		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of %s to admit the namespace in spec.listeners[%d].allowedRoutes.namespaces", l.Spec.Name, namespace, l.Parent, l.Index)}}
 	case !allowsKind(l.Kinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:

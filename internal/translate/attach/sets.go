@@ -18,14 +18,14 @@ func (e *evaluation) loadSets() {
 		allowed = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromNone, gw.Namespace, a.Namespaces.Selector)
 	}
 	for _, s := range cluster.List[*gatewayv1.ListenerSet](e.view, cluster.Query{
-		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gw.Namespace + "/" + gw.Name,
+		Kind: cluster.KindListenerSet, Index: cluster.ListenerSetByGateway, Value: gw.Namespace + "/" + gw.Name,
 	}) {
-		if isForeignGroup(s.Spec.ParentRef.Group) || cluster.SetParentRef(s).Kind != cluster.KindGateway {
+		if isForeignAPIGroup(s.Spec.ParentRef.Group) || cluster.ListenerSetParentRef(s).Kind != cluster.KindGateway {
 			continue
 		}
-		e.out.Sets = append(e.out.Sets, Set{Object: s, Accepted: e.admits(allowed, s.Namespace)})
+		e.out.Sets = append(e.out.Sets, ListenerSet{Object: s, Accepted: e.isNamespaceSelected(allowed, s.Namespace)})
 	}
-	slices.SortStableFunc(e.out.Sets, func(a, b Set) int {
+	slices.SortStableFunc(e.out.Sets, func(a, b ListenerSet) int {
 		return cmp.Or(compareAge(a.Object, b.Object), cmp.Compare(a.Object.Namespace+"/"+a.Object.Name, b.Object.Namespace+"/"+b.Object.Name))
 	})
 }
@@ -35,21 +35,21 @@ func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
 
-// isForeignGroup reports whether a reference names an API group that is not of the Gateway API.
-func isForeignGroup(g *gatewayv1.Group) bool {
+// isForeignAPIGroup reports whether a reference names an API group that is not of the Gateway API.
+func isForeignAPIGroup(g *gatewayv1.Group) bool {
 	return g != nil && *g != "" && *g != gatewayv1.GroupName
 }
 
 // Messages of the conditions of a ListenerSet; tools compare them. The status of a ListenerSet has no controller name,
 // so these messages show whether this controller, or the controller from which it took over, has written it.
 const (
-	SetAccepted       = "Accepted"
-	SetSomeInvalid    = "Some listeners are not valid"
-	SetProgrammed     = "Programmed"
-	SetNotProgrammed  = "Parent gateway not yet programmed"
-	SetNothingToServe = "No valid listeners to materialize"
-	SetNotAllowed     = "the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners"
-	legacySetRejected = "Parent Gateway rejected ListenerSet" // of older controllers
+	SetAcceptedMessage       = "Accepted"
+	SetSomeInvalidMessage    = "Some listeners are not valid"
+	SetProgrammedMessage     = "Programmed"
+	SetNotProgrammedMessage  = "Parent gateway not yet programmed"
+	SetNothingToServeMessage = "No valid listeners to materialize"
+	SetNotAllowedMessage     = "the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners"
+	legacySetRejectedMessage = "Parent Gateway rejected ListenerSet" // of older controllers
 )
 
 // PendingSetConditions returns the conditions that the API server sets on a new ListenerSet.
@@ -66,6 +66,6 @@ func HasOwnSetStatus(s *gatewayv1.ListenerSet) bool {
 	reported := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
 		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })
 	}
-	return reported(gatewayv1.ListenerSetConditionAccepted, SetAccepted, SetSomeInvalid, SetNotAllowed, legacySetRejected) &&
-		reported(gatewayv1.ListenerSetConditionProgrammed, SetProgrammed, SetNotProgrammed, SetNothingToServe, SetNotAllowed, legacySetRejected)
+	return reported(gatewayv1.ListenerSetConditionAccepted, SetAcceptedMessage, SetSomeInvalidMessage, SetNotAllowedMessage, legacySetRejectedMessage) &&
+		reported(gatewayv1.ListenerSetConditionProgrammed, SetProgrammedMessage, SetNotProgrammedMessage, SetNothingToServeMessage, SetNotAllowedMessage, legacySetRejectedMessage)
 }

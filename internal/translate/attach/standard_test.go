@@ -27,17 +27,17 @@ import (
 func TestAttachmentFollowsTheGatewayAPISpecification(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		s := newRandomGateway(t, seed)
-		got := attach.Evaluate(cluster.NewView(&cluster.Reduced{Source: s.src}), s.gateway, s.kind, attach.Options{ListenerSets: true})
+		got := attach.Evaluate(cluster.NewView(&cluster.ReducedSource{Source: s.src}), s.gateway, s.kind, attach.Options{ListenerSets: true})
 		s.checkSets(t, got)
-		listeners := s.listeners()
+		listeners := s.expectedListeners()
 		if len(listeners) != len(got.Listeners) {
 			t.Fatalf("%d listeners, want %d", len(got.Listeners), len(listeners))
 		}
 		valid := make([]bool, len(listeners))
 		for i, l := range listeners {
-			valid[i] = s.valid(listeners, i)
-			if g := got.Listeners[i]; g.Spec.Name != l.spec.Name || g.Parent.Name != l.parent || g.Valid() != valid[i] {
-				t.Errorf("listener %s of %s: valid %t, want %t of %s of %s (%v)", g.Spec.Name, g.Parent, g.Valid(), valid[i], l.spec.Name, l.parent, g.Problem)
+			valid[i] = s.isValidListener(listeners, i)
+			if g := got.Listeners[i]; g.Spec.Name != l.spec.Name || g.Parent.Name != l.parent || g.IsValid() != valid[i] {
+				t.Errorf("listener %s of %s: valid %t, want %t of %s of %s (%v)", g.Spec.Name, g.Parent, g.IsValid(), valid[i], l.spec.Name, l.parent, g.Problem)
 			}
 		}
 		s.checkRoutes(t, got, listeners)
@@ -52,7 +52,7 @@ func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 		opt := attach.Options{ListenerSets: true}
 		want := attach.Evaluate(cluster.NewView(s.src), s.gateway, s.kind, opt)
 		for n := range uint64(3) {
-			got := attach.Evaluate(cluster.NewView(enginetest.Shuffled(s.src, n)), s.gateway, s.kind, opt)
+			got := attach.Evaluate(cluster.NewView(enginetest.NewShuffledSource(s.src, n)), s.gateway, s.kind, opt)
 			if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
 				t.Fatal(diff)
 			}
@@ -73,7 +73,7 @@ func TestAttachmentDependsOnlyOnRecordedReads(t *testing.T) {
 		opt := attach.Options{ListenerSets: true}
 		v := cluster.NewView(s.src)
 		want := attach.Evaluate(v, s.gateway, s.kind, opt)
-		got := attach.Evaluate(cluster.NewView(enginetest.OnlyViewed(s.src, v)), s.gateway, s.kind, opt)
+		got := attach.Evaluate(cluster.NewView(enginetest.NewViewedSource(s.src, v)), s.gateway, s.kind, opt)
 		if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
 			t.Fatal(diff)
 		}
@@ -120,34 +120,34 @@ func newRandomGateway(t *testing.T, seed uint64) *randomGateway {
 	}
 	s.gateway = &gatewayv1.Gateway{ObjectMeta: s.meta("n0", "g")}
 	for i := range s.rnd.IntN(4) {
-		s.gateway.Spec.Listeners = append(s.gateway.Spec.Listeners, gatewayv1.Listener(s.entry(i)))
+		s.gateway.Spec.Listeners = append(s.gateway.Spec.Listeners, gatewayv1.Listener(s.randomListener(i)))
 	}
-	if from, sel := s.from(true); from != nil {
+	if from, sel := s.randomAllowedNamespaces(true); from != nil {
 		s.gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: from, Selector: sel}}
 	}
 	put(s.gateway)
 	for i := range s.rnd.IntN(4) {
-		set := &gatewayv1.ListenerSet{ObjectMeta: s.meta(s.namespace(), fmt.Sprintf("s%d", i))}
+		set := &gatewayv1.ListenerSet{ObjectMeta: s.meta(s.randomNamespace(), fmt.Sprintf("s%d", i))}
 		ns := gatewayv1.Namespace("n0")
 		set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Name: "g", Namespace: &ns}
 		if s.rnd.IntN(6) == 0 {
 			set.Spec.ParentRef.Name = "other"
 		}
 		for j := range 1 + s.rnd.IntN(3) {
-			set.Spec.Listeners = append(set.Spec.Listeners, s.entry(j))
+			set.Spec.Listeners = append(set.Spec.Listeners, s.randomListener(j))
 		}
 		s.sets = append(s.sets, set)
 		put(set)
 	}
 	for i := range 1 + s.rnd.IntN(5) {
-		r := s.route(i)
+		r := s.randomRoute(i)
 		s.routes = append(s.routes, r)
 		put(r)
 	}
 	return s
 }
 
-func (s *randomGateway) namespace() string {
+func (s *randomGateway) randomNamespace() string {
 	return possibleNamespaces[s.rnd.IntN(len(possibleNamespaces))]
 }
 
@@ -155,8 +155,8 @@ func (s *randomGateway) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(int64(1000+s.rnd.IntN(3)), 0)}
 }
 
-// from returns a random choice of allowed namespaces; nil if none is set.
-func (s *randomGateway) from(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
+// randomAllowedNamespaces returns a random choice of allowed namespaces; nil if none is set.
+func (s *randomGateway) randomAllowedNamespaces(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
 	all := []gatewayv1.FromNamespaces{"All", "Same", "Selector", "Selector", "All"}
 	if none {
 		all = append(all, "None")
@@ -171,7 +171,7 @@ func (s *randomGateway) from(none bool) (*gatewayv1.FromNamespaces, *metav1.Labe
 	}
 }
 
-func (s *randomGateway) entry(i int) gatewayv1.ListenerEntry {
+func (s *randomGateway) randomListener(i int) gatewayv1.ListenerEntry {
 	protocols := possibleProtocols[s.kind]
 	l := gatewayv1.ListenerEntry{
 		Name: gatewayv1.SectionName(fmt.Sprintf("l%d", i)), Port: gatewayv1.PortNumber(80 + s.rnd.IntN(2)),
@@ -187,7 +187,7 @@ func (s *randomGateway) entry(i int) gatewayv1.ListenerEntry {
 	if s.rnd.IntN(6) == 0 {
 		return l
 	}
-	from, sel := s.from(false)
+	from, sel := s.randomAllowedNamespaces(false)
 	l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: from, Selector: sel}}
 	for range s.rnd.IntN(5) - 2 {
 		kinds := append(slices.Clone(cluster.RouteKinds), "FooRoute")
@@ -196,8 +196,8 @@ func (s *randomGateway) entry(i int) gatewayv1.ListenerEntry {
 	return l
 }
 
-func (s *randomGateway) route(i int) cluster.Object {
-	meta := s.meta(s.namespace(), fmt.Sprintf("r%d", i))
+func (s *randomGateway) randomRoute(i int) cluster.Object {
+	meta := s.meta(s.randomNamespace(), fmt.Sprintf("r%d", i))
 	var spec gatewayv1.CommonRouteSpec
 	for range 1 + s.rnd.IntN(3) {
 		p := gatewayv1.ParentReference{Name: "g"}
@@ -239,28 +239,28 @@ func (s *randomGateway) route(i int) cluster.Object {
 
 // The functions below implement the specification by brute force.
 
-// matches reports whether a request for a host matches a hostname.
-func matches(hostname, request string) bool {
+// hostMatches reports whether a request for a host matches a hostname.
+func hostMatches(hostname, request string) bool {
 	if suffix, ok := strings.CutPrefix(hostname, "*."); ok {
 		return len(request) > len(suffix)+1 && strings.HasSuffix(request, "."+suffix)
 	}
 	return hostname == "" || hostname == request
 }
 
-func allowed(from *gatewayv1.FromNamespaces, sel *metav1.LabelSelector, def gatewayv1.FromNamespaces, own, namespace string) bool {
+func isNamespaceAllowed(from *gatewayv1.FromNamespaces, sel *metav1.LabelSelector, def gatewayv1.FromNamespaces, own, namespace string) bool {
 	if from == nil {
 		from = &def
 	}
 	return *from == "All" || *from == "Same" && own == namespace || *from == "Selector" && sel != nil && namespace == "n1"
 }
 
-func (s *randomGateway) accepts(set *gatewayv1.ListenerSet) bool {
+func (s *randomGateway) acceptsSet(set *gatewayv1.ListenerSet) bool {
 	a := s.gateway.Spec.AllowedListeners
-	return a != nil && allowed(a.Namespaces.From, a.Namespaces.Selector, "None", "n0", set.Namespace)
+	return a != nil && isNamespaceAllowed(a.Namespaces.From, a.Namespaces.Selector, "None", "n0", set.Namespace)
 }
 
-// named returns the ListenerSets that reference the Gateway, in order of precedence.
-func (s *randomGateway) named() []*gatewayv1.ListenerSet {
+// referencingSets returns the ListenerSets that reference the Gateway, in order of precedence.
+func (s *randomGateway) referencingSets() []*gatewayv1.ListenerSet {
 	out := slices.DeleteFunc(slices.Clone(s.sets), func(set *gatewayv1.ListenerSet) bool { return set.Spec.ParentRef.Name != "g" })
 	slices.SortFunc(out, func(a, b *gatewayv1.ListenerSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
@@ -269,13 +269,13 @@ func (s *randomGateway) named() []*gatewayv1.ListenerSet {
 }
 
 func (s *randomGateway) checkSets(t *testing.T, got attach.Result) {
-	want := s.named()
+	want := s.referencingSets()
 	if len(got.Sets) != len(want) {
 		t.Fatalf("%d sets, want %d", len(got.Sets), len(want))
 	}
 	for i, set := range want {
-		if g := got.Sets[i]; g.Object.Name != set.Name || g.Accepted != s.accepts(set) {
-			t.Errorf("set %s accepted: %t; want %s: %t", g.Object.Name, g.Accepted, set.Name, s.accepts(set))
+		if g := got.Sets[i]; g.Object.Name != set.Name || g.Accepted != s.acceptsSet(set) {
+			t.Errorf("set %s accepted: %t; want %s: %t", g.Object.Name, g.Accepted, set.Name, s.acceptsSet(set))
 		}
 	}
 }
@@ -285,13 +285,13 @@ type expectedListener struct {
 	spec                    gatewayv1.ListenerEntry
 }
 
-func (s *randomGateway) listeners() (out []expectedListener) {
+func (s *randomGateway) expectedListeners() (out []expectedListener) {
 	for _, l := range s.gateway.Spec.Listeners {
 		out = append(out, expectedListener{"Gateway", "n0", "g", gatewayv1.ListenerEntry(l)})
 	}
-	for _, set := range s.named() {
+	for _, set := range s.referencingSets() {
 		for _, l := range set.Spec.Listeners {
-			if s.accepts(set) {
+			if s.acceptsSet(set) {
 				out = append(out, expectedListener{"ListenerSet", set.Namespace, set.Name, l})
 			}
 		}
@@ -306,8 +306,8 @@ func (l expectedListener) host() string {
 	return string(*l.spec.Hostname)
 }
 
-// supports reports whether a listener supports routes of a kind.
-func (s *randomGateway) supports(l expectedListener, kind string) bool {
+// supportsKind reports whether a listener supports routes of a kind.
+func (s *randomGateway) supportsKind(l expectedListener, kind string) bool {
 	layer := map[model.Kind]string{model.ALBGateway: " HTTPRoute GRPCRoute ", model.NLBGateway: " TCPRoute UDPRoute TLSRoute "}[s.kind]
 	of := map[gatewayv1.ProtocolType]string{
 		"HTTP": " HTTPRoute ", "HTTPS": " HTTPRoute GRPCRoute ", "TCP": " TCPRoute ", "UDP": " UDPRoute ", "TLS": " TLSRoute TCPRoute ",
@@ -321,16 +321,16 @@ func (s *randomGateway) supports(l expectedListener, kind string) bool {
 	return strings.Contains(layer, " "+kind+" ") && strings.Contains(of, " "+kind+" ")
 }
 
-func (s *randomGateway) servable(l expectedListener) bool {
+func (s *randomGateway) isServable(l expectedListener) bool {
 	layer := map[model.Kind]string{model.ALBGateway: " HTTP HTTPS ", model.NLBGateway: " TCP UDP TLS "}[s.kind]
 	if a := l.spec.AllowedRoutes; a != nil && len(a.Kinds) > 0 &&
-		!slices.ContainsFunc(cluster.RouteKinds, func(k cluster.Kind) bool { return s.supports(l, string(k)) }) {
+		!slices.ContainsFunc(cluster.RouteKinds, func(k cluster.Kind) bool { return s.supportsKind(l, string(k)) }) {
 		return false
 	}
 	return strings.Contains(layer, " "+string(l.spec.Protocol)+" ")
 }
 
-func (s *randomGateway) valid(all []expectedListener, i int) bool {
+func (s *randomGateway) isValidListener(all []expectedListener, i int) bool {
 	name := func(l expectedListener) string {
 		if l.spec.TLS != nil {
 			return "TLS" + string(*l.spec.TLS.Mode)
@@ -338,11 +338,11 @@ func (s *randomGateway) valid(all []expectedListener, i int) bool {
 		return string(l.spec.Protocol)
 	}
 	l := all[i]
-	if !s.servable(l) {
+	if !s.isServable(l) {
 		return false
 	}
 	for j, o := range all[:i] {
-		if o.spec.Port != l.spec.Port || !s.valid(all, j) {
+		if o.spec.Port != l.spec.Port || !s.isValidListener(all, j) {
 			continue
 		}
 		layer4 := l.spec.Protocol == "TCP" || l.spec.Protocol == "UDP"
@@ -369,28 +369,28 @@ func selectsListener(p gatewayv1.ParentReference, l expectedListener) bool {
 		(p.SectionName == nil || *p.SectionName == l.spec.Name) && (p.Port == nil || *p.Port == l.spec.Port)
 }
 
-// refusal returns the reason why a listener does not accept a route, or "" if it does.
-func (s *randomGateway) refusal(l expectedListener, obj cluster.Object) string {
+// refusalReason returns the reason why a listener does not accept a route, or "" if it does.
+func (s *randomGateway) refusalReason(l expectedListener, obj cluster.Object) string {
 	kind, _ := cluster.KindOf(obj)
 	var from *gatewayv1.FromNamespaces
 	var sel *metav1.LabelSelector
 	if a := l.spec.AllowedRoutes; a != nil {
 		from, sel = a.Namespaces.From, a.Namespaces.Selector
 	}
-	if !allowed(from, sel, "Same", l.namespace, obj.GetNamespace()) || !s.supports(l, string(kind)) {
+	if !isNamespaceAllowed(from, sel, "Same", l.namespace, obj.GetNamespace()) || !s.supportsKind(l, string(kind)) {
 		return "NotAllowedByListeners"
 	}
 	if kind != cluster.KindTCPRoute && kind != cluster.KindUDPRoute &&
-		!slices.ContainsFunc(possibleRequests, func(r string) bool { return matches(l.host(), r) && s.names(obj, r) }) {
+		!slices.ContainsFunc(possibleRequests, func(r string) bool { return hostMatches(l.host(), r) && s.routeMatchesHost(obj, r) }) {
 		return "NoMatchingListenerHostname"
 	}
 	return ""
 }
 
-// names reports whether the hostnames of a route match a requested host.
-func (s *randomGateway) names(obj cluster.Object, request string) bool {
+// routeMatchesHost reports whether the hostnames of a route match a requested host.
+func (s *randomGateway) routeMatchesHost(obj cluster.Object, request string) bool {
 	hosts := attach.Hostnames(obj)
-	return len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return matches(h, request) })
+	return len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return hostMatches(h, request) })
 }
 
 func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners []expectedListener) {
@@ -406,7 +406,7 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 				if !selectsListener(p, l) {
 					continue
 				}
-				switch why := s.refusal(l, obj); {
+				switch why := s.refusalReason(l, obj); {
 				case why == "":
 					want = append(want, i)
 					attachedTo[i] = true
@@ -414,9 +414,9 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 					refusal = why
 				}
 			}
-			var g attach.Parent
+			var g attach.RouteParent
 			if i >= 0 {
-				if at := slices.IndexFunc(got.Routes[i].Parents, func(p attach.Parent) bool { return p.Index == n }); at >= 0 {
+				if at := slices.IndexFunc(got.Routes[i].Parents, func(p attach.RouteParent) bool { return p.Index == n }); at >= 0 {
 					g = got.Routes[i].Parents[at]
 				}
 			}
@@ -436,8 +436,8 @@ func (s *randomGateway) checkRoutes(t *testing.T, got attach.Result, listeners [
 		}
 	}
 	for i, l := range got.Listeners {
-		if l.Attached != counted[i] {
-			t.Errorf("listener %d has %d routes, want %d", i, l.Attached, counted[i])
+		if l.AttachedRoutes != counted[i] {
+			t.Errorf("listener %d has %d routes, want %d", i, l.AttachedRoutes, counted[i])
 		}
 	}
 }
@@ -455,10 +455,10 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 				best := -1 // length of the most specific hostname
 				anyListener, want := false, false
 				for n, l := range listeners {
-					if !valid[n] || int32(l.spec.Port) != port || !matches(l.host(), request) {
+					if !valid[n] || int32(l.spec.Port) != port || !hostMatches(l.host(), request) {
 						continue
 					}
-					on := s.refusal(l, r.Object) == "" && s.names(r.Object, request) &&
+					on := s.refusalReason(l, r.Object) == "" && s.routeMatchesHost(r.Object, request) &&
 						slices.ContainsFunc(parents, func(p gatewayv1.ParentReference) bool { return selectsListener(p, l) })
 					anyListener = anyListener || on
 					switch {
@@ -468,7 +468,7 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 						want = want || on
 					}
 				}
-				open, isolated := serves(got.RoutesOnPort(port), i, request)
+				open, isolated := servesRequest(got.RoutesOnPort(port), i, request)
 				if open != anyListener || isolated != want {
 					t.Errorf("port %d, %s, request %q: served %t, want %t; with isolation %t, want %t\n%+v",
 						port, r.Object.GetName(), request, open, anyListener, isolated, want, got.RoutesOnPort(port))
@@ -478,23 +478,23 @@ func (s *randomGateway) checkRequests(t *testing.T, got attach.Result, listeners
 	}
 }
 
-// serves reports whether a route serves a request, without and with listener isolation.
-func serves(all []attach.PortRoute, route int, request string) (open, isolated bool) {
+// servesRequest reports whether a route serves a request, without and with listener isolation.
+func servesRequest(all []attach.PortRoute, route int, request string) (open, isolated bool) {
 	for _, p := range all {
 		if p.Route != route {
 			continue
 		}
 		best := -1
 		for _, h := range p.Hostnames {
-			if !matches(h, request) {
+			if !hostMatches(h, request) {
 				continue
 			}
 			open = true
-			if !slices.Contains(p.Isolated, h) {
+			if !slices.Contains(p.IsolatedHostnames, h) {
 				best = max(best, len(h))
 			}
 		}
-		isolated = best >= 0 && !slices.ContainsFunc(p.Covered, func(c string) bool { return matches(c, request) && len(c) > best })
+		isolated = best >= 0 && !slices.ContainsFunc(p.CoveredHostnames, func(c string) bool { return hostMatches(c, request) && len(c) > best })
 	}
 	return open, isolated
 }

@@ -18,11 +18,11 @@ func (t *translation) setAdoption() {
 		return
 	}
 	at := finding.Origin{Object: t.ref, Field: naming.AdoptAnnotation}
-	from, err := naming.ParseAdopt(t.gw.Namespace, value)
+	from, err := naming.ParseAdoptAnnotation(t.gw.Namespace, value)
 	if err != nil {
 		t.Found.Add(finding.Finding{
 			Object: t.ref, Field: at.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error, Blocks: finding.BlocksMember,
-			Message: fmt.Sprintf("%q is not a load balancer that can be taken over: %v", finding.Cut(value), err), Fix: "correct the annotation, or remove it to create a new load balancer",
+			Message: fmt.Sprintf("%q is not a load balancer that can be taken over: %v", finding.TruncateValue(value), err), Fix: "correct the annotation, or remove it to create a new load balancer",
 		})
 		t.member.Blocked = true
 		return
@@ -34,7 +34,7 @@ func (t *translation) setAdoption() {
 // balancers of objects in these namespaces, and give them back.
 func (t *translation) setAttachedNamespaces() {
 	for _, r := range t.attached.Routes {
-		if slices.ContainsFunc(r.Parents, func(p attach.Parent) bool { return len(p.Attachments) > 0 }) {
+		if slices.ContainsFunc(r.Parents, func(p attach.RouteParent) bool { return len(p.Attachments) > 0 }) {
 			t.Stack.Attached = append(t.Stack.Attached, r.Object.GetNamespace())
 		}
 	}

@@ -56,7 +56,7 @@ func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group,
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
 		t.Found.Add(finding.Finding{
 			Object: route, Field: at.Field, Reason: finding.ReferenceNotPermitted, Severity: finding.Error, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%s %q of namespace %q needs a ReferenceGrant, and the API server does not serve that kind; what exists in AWS stays unchanged, and requests for a new rule are answered 503", kind, finding.Cut(name), namespace),
+			Message: fmt.Sprintf("%s %q of namespace %q needs a ReferenceGrant, and the API server does not serve that kind; what exists in AWS stays unchanged, and requests for a new rule are answered 503", kind, finding.TruncateValue(name), namespace),
 			Fix:     "install the CRD of ReferenceGrants of the Gateway API",
 		})
 		return false, model.HeldInvalid
@@ -66,7 +66,7 @@ func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group,
 	}
 	t.view.Confirm(obj)
 	// The message does not reveal whether the object exists.
-	t.reportInvalidBackend(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
+	t.reportInvalidBackend(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.TruncateValue(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
 	return false, 0
 }
 
@@ -75,7 +75,7 @@ func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group,
 func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
-		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.TruncateValue(name)), "set port")
 		return target{}, false, 0
 	}
 	if ok, held := t.mayReference(obj, at, "", serviceBackend, namespace, name); !ok {
@@ -83,7 +83,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	}
 	svc, ok := cluster.GetReferenced[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
 	if !ok {
-		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
+		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.TruncateValue(name)), "create the Service, or correct the name")
 		return target{}, false, 0
 	}
 	for i := range svc.Spec.Ports {
@@ -92,7 +92,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 		}
 	}
 	t.view.Confirm(svc, obj)
-	t.reportInvalidBackend(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
+	t.reportInvalidBackend(at, finding.BackendPortNotFound, network.MissingPortMessage(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
 	return target{}, false, 0
 }
 

@@ -29,11 +29,11 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	for _, l := range p.listeners {
 		h := l.Hostname()
 		if held := t.heldCertificates[l]; len(held) > 0 {
-			out = append(out, model.CertARNs{Member: l.Parent, ARNs: held, Field: t.secretsOf(l)[0].By.Field, Live: true})
+			out = append(out, model.CertARNs{Member: l.Parent, ARNs: held, Field: t.secretsOf(l)[0].ReferencedAt.Field, Live: true})
 		} else if secrets := t.secretsOf(l); t.opt.ImportCertificates && len(secrets) > 0 {
-			own := model.CertManaged{Member: l.Parent, Field: secrets[0].By.Field}
+			own := model.CertManaged{Member: l.Parent, Field: secrets[0].ReferencedAt.Field}
 			for _, s := range secrets {
-				if !t.refusedSecrets[assemble.TLSSecretUse{ID: s.ID(), By: s.By}] {
+				if !t.refusedSecrets[assemble.TLSSecretUse{ID: s.ID(), ReferencedAt: s.ReferencedAt}] {
 					own.IDs = append(own.IDs, s.ID())
 				}
 			}
@@ -51,7 +51,7 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	for _, r := range p.routes {
 		var hosts, fields []string
 		for _, h := range r.Hostnames {
-			if h != "" && !covered[h] && !slices.Contains(r.Isolated, h) && !t.hasNamedCertificate(p, h) {
+			if h != "" && !covered[h] && !slices.Contains(r.IsolatedHostnames, h) && !t.hasNamedCertificate(p, h) {
 				hosts, fields = append(hosts, h), append(fields, "spec.hostnames")
 			}
 		}
@@ -81,7 +81,7 @@ func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	for _, s := range l.Certificates {
 		out = append(out, assemble.TLSSecret{
 			Namespace: s.Namespace, Name: s.Name,
-			By: finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].tls.certificateRefs", l.Index)},
+			ReferencedAt: finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].tls.certificateRefs", l.Index)},
 		})
 	}
 	return out
@@ -95,7 +95,7 @@ func (t certificateBuilder) holdImports(p *port) {
 	// No certificate is named by ARN here, because this is not called for ports with certificates in the configuration.
 	of := assemble.NewHeldCertificates(&t.Builder, importFlagValue, func(string) bool { return false })
 	for _, l := range p.listeners {
-		if held := of.Imports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
+		if held := of.HeldImports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
 			t.heldCertificates[l] = held.ARNs
 		}
 	}
@@ -131,8 +131,8 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b assemble.TLSSecret) int { return a.Rank - b.Rank })
-	t.refusedSecrets = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, ruleConfigBuilder(t).secret)
-	t.ManagedCertificates()
+	t.refusedSecrets = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, ruleConfigBuilder(t).readSecret)
+	t.AddManagedCertificates()
 }
 
 // certificateARNs returns the certificates of a port in the configuration, the default one first.

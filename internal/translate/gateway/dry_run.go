@@ -35,7 +35,7 @@ func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	}
 	ref := ownership.RefOf(gw)
 	return []cluster.Patch{cluster.Annotation{
-		Ref: cluster.RefTo(ref), Key: cluster.GatewayPlanAnnotation, Value: want,
+		Ref: cluster.RefFromFinding(ref), Key: cluster.GatewayPlanAnnotation, Value: want,
 		TooLarge: shared.PlanTooLarge(ref, cluster.GatewayPlanAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
 	}}
 }

@@ -39,7 +39,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 }
 
 func (f *Frontend) stacksOf(v *cluster.View, gw *gwv1.Gateway) []model.StackID {
-	out := slices.DeleteFunc(ownership.Claims(v, gw), func(id model.StackID) bool { return id.Kind != f.kind })
+	out := slices.DeleteFunc(ownership.ClaimedStacks(v, gw), func(id model.StackID) bool { return id.Kind != f.kind })
 	if kind, ours := gatewayconfig.StackKind(v, gw); ours && kind == f.kind && gw.DeletionTimestamp == nil && f.routesInstalled(v) {
 		out = append(out, model.StackID{Kind: f.kind, Namespace: gw.Namespace, Name: gw.Name})
 	}
@@ -57,6 +57,6 @@ func (f *Frontend) routesInstalled(v *cluster.View) bool {
 
 // HasObjects reports whether a Gateway belongs to the stack, or has not left it yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
-	l := f.load(v, id)
+	l := f.loadGateway(v, id)
 	return l.class != nil || len(l.leaving) > 0 || l.excluded
 }

@@ -23,12 +23,12 @@ var testdata embed.FS
 
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		opt := enginetest.Options(t, c, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
+		opt := enginetest.CaseOptions(t, c, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
 		var models, findings, plans, statuses strings.Builder
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
-			src := enginetest.Load(t, c.Text("cluster.yaml")) // without writes of the other kind
+			src := enginetest.LoadObjects(t, c.Text("cluster.yaml")) // without writes of the other kind
 			f := gateway.New(kind, opt)
-			ids := enginetest.Stacks(t, f, src, cluster.KindGateway)
+			ids := enginetest.StacksOfKind(t, f, src, cluster.KindGateway)
 			ids = slices.DeleteFunc(ids, func(id model.StackID) bool { return id.Kind != kind })
 			if len(ids) == 0 {
 				continue

@@ -26,13 +26,13 @@ type target struct {
 	port  *corev1.ServicePort
 	// protocol is the protocol of the target group behind a network load balancer if the configuration sets none. fixed
 	// reports whether the configuration cannot set another protocol.
-	protocol string
-	fixed    bool
+	protocol      string
+	protocolFixed bool
 	// variant is the protocol of a target group that is not the first target group of the route for its backend.
 	variant string
-	// encrypted reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
-	encrypted bool
-	at        finding.Origin
+	// isHTTPS reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
+	isHTTPS bool
+	at      finding.Origin
 }
 
 // backendKey identifies a backend of a route.
@@ -41,20 +41,20 @@ type backendKey struct{ route, backend finding.Ref }
 // targetGroupBuilder builds the target groups of backends.
 type targetGroupBuilder struct{ *translation }
 
-// targetGroup returns the handle of a target group, for actions; false if its configuration is not valid. A route has
+// requestTargetGroup returns the handle of a target group, for actions; false if its configuration is not valid. A route has
 // one target group for each backend and target port, and a second one if it is used by both QUIC listeners and other
 // listeners. The first use of the target group determines its protocol.
-func (t targetGroupBuilder) targetGroup(a target) (handle string, ok bool) {
+func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 }
 
-// targetsOf returns the configuration of the target groups of a Service that is a backend of a route.
-func (t targetGroupBuilder) targetsOf(a target) gatewayconfig.Targets {
+// targetConfiguration returns the configuration of the target groups of a Service that is a backend of a route.
+func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, ownership.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
 	if !known {
-		out = t.config.ForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
+		out = t.config.TargetsForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
 		t.targetConfigs[key] = out
 		for _, other := range out.Ignored {
 			t.Found.Add(finding.Finding{
@@ -68,7 +68,7 @@ func (t targetGroupBuilder) targetsOf(a target) gatewayconfig.Targets {
 }
 
 func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
-	of := t.targetsOf(a)
+	of := t.targetConfiguration(a)
 	at := finding.Origin{Object: a.route, Field: a.at.Field}
 	if of.Configuration != nil {
 		at.Field = configurationField(of.Configuration)
@@ -100,13 +100,13 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	labels, annotations := t.bindingMetadata()
 	r := assemble.BindingRequest{
 		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: intstr.FromInt32(a.port.Port), NodeSelector: of.NodeSelector,
-		MultiCluster: of.EnableMultiCluster != nil && *of.EnableMultiCluster, Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules, PerPort: true,
+		MultiCluster: of.EnableMultiCluster != nil && *of.EnableMultiCluster, Peer: t.Peer, OpenAllPorts: t.opt.UnrestrictedRules, RulePerPort: true,
 		Labels: labels, Annotations: annotations,
 	}
-	if t.ByAddress {
+	if t.RulesByAddress {
 		r.Clients = t.clients(g)
 	}
-	g.Binding = assemble.Binding(r)
+	g.Binding = assemble.NewBinding(r)
 	return &g.TargetGroup
 }
 
@@ -126,21 +126,21 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
 	set := settings.TargetGroup{
-		Type:       optional(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
+		Type:       optionalSetting(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
 		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
 	}
 	t.Found.Add(settings.TargetGroupAttributeKeys.Advice(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
 	out := assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: intstr.FromInt32(a.port.Port), DefaultType: t.opt.DefaultTargetType,
 		LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
-		AddressType: optional(of.IPAddressType, at, func(v gwconfig.TargetGroupIPAddressType) model.AddressType { return model.AddressType(v) }),
+		AddressType: optionalSetting(of.IPAddressType, at, func(v gwconfig.TargetGroupIPAddressType) model.AddressType { return model.AddressType(v) }),
 	}
 	protocols := []string{"HTTP", "HTTPS"}
 	protocol := a.protocol
 	if t.Type == model.Network {
 		protocols = []string{"TCP", "TLS", "UDP", "TCP_UDP"}
 	}
-	if of.Protocol != nil && !a.fixed {
+	if of.Protocol != nil && !a.protocolFixed {
 		protocol = string(*of.Protocol)
 		if !slices.Contains(protocols, protocol) {
 			found.Add(finding.Finding{
@@ -178,7 +178,7 @@ func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Target
 // listeners other than HTTPS.
 func (t targetGroupBuilder) protocolVersion(a target, of gatewayconfig.Targets) string {
 	switch {
-	case !a.encrypted:
+	case !a.isHTTPS:
 		return "HTTP1"
 	case of.ProtocolVersion != nil:
 		return string(*of.ProtocolVersion)
@@ -196,23 +196,23 @@ func setHealthSettings(set *settings.TargetGroup, c *gwconfig.HealthCheckConfigu
 	}
 	same := func(v int32) int32 { return v }
 	text := func(v string) string { return v }
-	set.HealthPort = optional(c.HealthCheckPort, at, text)
-	set.HealthProtocol = optional(c.HealthCheckProtocol, at, func(v gwconfig.HealthCheckProtocol) string { return string(v) })
-	set.HealthPath = optional(c.HealthCheckPath, at, text)
-	set.HealthInterval = optional(c.HealthCheckInterval, at, same)
-	set.HealthTimeout = optional(c.HealthCheckTimeout, at, same)
-	set.HealthyThreshold = optional(c.HealthyThresholdCount, at, same)
-	set.UnhealthyThreshold = optional(c.UnhealthyThresholdCount, at, same)
+	set.HealthPort = optionalSetting(c.HealthCheckPort, at, text)
+	set.HealthProtocol = optionalSetting(c.HealthCheckProtocol, at, func(v gwconfig.HealthCheckProtocol) string { return string(v) })
+	set.HealthPath = optionalSetting(c.HealthCheckPath, at, text)
+	set.HealthInterval = optionalSetting(c.HealthCheckInterval, at, same)
+	set.HealthTimeout = optionalSetting(c.HealthCheckTimeout, at, same)
+	set.HealthyThreshold = optionalSetting(c.HealthyThresholdCount, at, same)
+	set.UnhealthyThreshold = optionalSetting(c.UnhealthyThresholdCount, at, same)
 	if m := c.Matcher; m != nil {
 		codes := m.HTTPCode
 		if grpc {
 			codes = m.GRPCCode
 		}
-		set.SuccessCodes = optional(codes, at, text)
+		set.SuccessCodes = optionalSetting(codes, at, text)
 	}
 }
 
-func optional[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
+func optionalSetting[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
 	if v == nil {
 		return settings.Opt[T]{}
 	}

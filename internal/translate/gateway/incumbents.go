@@ -19,7 +19,7 @@ type incumbentBuilder struct{ *translation }
 // ignored.
 func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
-	l := t.LiveLoadBalancer().OnPort(number)
+	l := t.LiveLoadBalancer().ListenerOnPort(number)
 	if l == nil {
 		return false
 	}
@@ -105,10 +105,10 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 	return false
 }
 
-// holdDuplicates holds the live rules of routes that are attached only to duplicates: listeners of ListenerSets that
+// holdRulesOfDuplicates holds the live rules of routes that are attached only to duplicates: listeners of ListenerSets that
 // conflict with a listener without hostname. Older controllers served both. So live rules are kept, except for hosts of
 // other routes, and no new rule is created.
-func (t incumbentBuilder) holdDuplicates() {
+func (t incumbentBuilder) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return
 	}
@@ -128,7 +128,7 @@ func (t incumbentBuilder) holdDuplicates() {
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.Duplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), a.HostnamesOrAny()) {
+				if l.IsDuplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), a.HostnamesOrAny()) {
 					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
 				}
 			}

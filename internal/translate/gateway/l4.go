@@ -13,27 +13,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// networkBuilder builds the listeners of a network load balancer.
-type networkBuilder struct{ *translation }
+// networkListenerBuilder builds the listeners of a network load balancer.
+type networkListenerBuilder struct{ *translation }
 
 // networkPorts returns the ports of a network load balancer.
-func (t networkBuilder) networkPorts() []*port {
+func (t networkListenerBuilder) networkPorts() []*port {
 	out := t.portsOf(chooseProtocol)
 	t.unservedPorts = map[int][]*port{}
 	t.fixedProtocol, t.firstQUICProtocol = map[int]string{}, map[int]string{}
 	for _, p := range out {
 		t.upgradeToQUIC(p)
 		t.chooseRoute(p)
-		if p.route < 0 {
+		if p.servedRoute < 0 {
 			continue
 		}
-		if _, known := t.firstQUICProtocol[p.route]; !known {
-			t.firstQUICProtocol[p.route] = quicProtocol(p)
+		if _, known := t.firstQUICProtocol[p.servedRoute]; !known {
+			t.firstQUICProtocol[p.servedRoute] = quicProtocol(p)
 		}
 		// A TCP_UDP target group can be behind a listener of one of the two protocols, but a TCP_UDP listener needs a
 		// target group of both.
 		if p.BaseProtocol == model.TCPUDP {
-			t.fixedProtocol[p.route] = p.Listens().Protocol()
+			t.fixedProtocol[p.servedRoute] = p.ListenPort().Protocol()
 		}
 	}
 	t.reportUnservedRoutes(out)
@@ -44,7 +44,7 @@ func (t networkBuilder) networkPorts() []*port {
 func chooseProtocol(p *port) {
 	first := p.listeners[0].Spec
 	if first.Protocol == gwv1.TLSProtocolType {
-		p.BaseProtocol, p.TLS = model.TCP, terminates(first.TLS)
+		p.BaseProtocol, p.TLS = model.TCP, terminatesTLS(first.TLS)
 		return
 	}
 	p.BaseProtocol = model.BaseProtocol(first.Protocol)
@@ -53,13 +53,13 @@ func chooseProtocol(p *port) {
 	}
 }
 
-// terminates reports whether a listener terminates TLS instead of passing it through.
-func terminates(tls *gwv1.ListenerTLSConfig) bool {
+// terminatesTLS reports whether a listener terminates TLS instead of passing it through.
+func terminatesTLS(tls *gwv1.ListenerTLSConfig) bool {
 	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
 }
 
 // upgradeToQUIC sets the protocol of a UDP port to QUIC if the configuration has quicEnabled.
-func (t networkBuilder) upgradeToQUIC(p *port) {
+func (t networkListenerBuilder) upgradeToQUIC(p *port) {
 	if p.entry == nil || !valueOr(p.entry.QUICEnabled, false) {
 		return
 	}
@@ -67,7 +67,7 @@ func (t networkBuilder) upgradeToQUIC(p *port) {
 	if !ok || p.TLS {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
-			Message: fmt.Sprintf("quicEnabled is for UDP, and port %d is %s; it has no effect", p.Number, p.Listens().Protocol()), Fix: "remove quicEnabled, or add a UDP listener on the port",
+			Message: fmt.Sprintf("quicEnabled is for UDP, and port %d is %s; it has no effect", p.Number, p.ListenPort().Protocol()), Fix: "remove quicEnabled, or add a UDP listener on the port",
 		})
 		return
 	}
@@ -78,25 +78,25 @@ func (t networkBuilder) upgradeToQUIC(p *port) {
 // and other listeners cannot use them.
 func quicProtocol(p *port) string {
 	if p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC {
-		return p.Listens().Protocol()
+		return p.ListenPort().Protocol()
 	}
 	return ""
 }
 
 // networkListener builds the listener of a port; false if no backend receives its connections.
-func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
-	if p.route < 0 {
+func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) {
+	if p.servedRoute < 0 {
 		return model.Listener{}, false
 	}
-	l := t.listener(p)
+	l := t.buildListener(p)
 	if l.TLS != nil {
 		l.TLS.ALPN = "None"
 		if p.entry != nil && p.entry.ALPNPolicy != nil {
 			l.TLS.ALPN = string(*p.entry.ALPNPolicy)
 		}
 	}
-	route := t.attached.Routes[p.route]
-	l.DefaultOf = finding.Origin{Object: t.routeRef(p.route), Field: "spec.rules[0].backendRefs"}
+	route := t.attached.Routes[p.servedRoute]
+	l.DefaultOf = finding.Origin{Object: t.routeRef(p.servedRoute), Field: "spec.rules[0].backendRefs"}
 	if quicProtocol(p) != "" && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
@@ -123,10 +123,10 @@ func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 
 // networkForward returns the forward to the backends of all rules of a route. serving reports whether a backend has a
 // weight above 0, and held whether a target group cannot be built.
-func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
+func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	weight := scaledWeights(refs)
-	ref := t.routeRef(p.route)
+	ref := t.routeRef(p.servedRoute)
 	for i, b := range refs {
 		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
 		group, ok, fault := t.networkBackend(p, route, b, at)
@@ -156,32 +156,32 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 }
 
 // networkBackend returns the target group of one backend. ok is false if the backend cannot be used.
-func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
 		a, ok, fault := t.serviceTarget(route.Object, ref, at)
 		if !ok {
 			return model.GroupRef{}, false, fault != 0
 		}
-		a.protocol, a.fixed = t.targetProtocol(p, route)
-		if quicProtocol(p) != t.firstQUICProtocol[p.route] {
+		a.protocol, a.protocolFixed = t.targetProtocol(p, route)
+		if quicProtocol(p) != t.firstQUICProtocol[p.servedRoute] {
 			a.variant = a.protocol
 		}
-		handle, ok := targetGroupBuilder(t).targetGroup(a)
+		handle, ok := targetGroupBuilder(t).requestTargetGroup(a)
 		return model.GroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, false
 	case gatewayBackend:
 		return t.albTargetGroup(p, route.Object, ref, at)
 	default:
-		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("network load balancers cannot forward to backends of kind %q", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
+		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("network load balancers cannot forward to backends of kind %q", finding.TruncateValue(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
 		return model.GroupRef{}, false, false
 	}
 }
 
 // targetProtocol returns the protocol of the target groups of a route, and reports whether the listener requires it.
-func (t networkBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
-	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.route]); protocol != "" {
+func (t networkListenerBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
+	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.servedRoute]); protocol != "" {
 		return protocol, true
 	}
 	switch route.Kind {

@@ -21,14 +21,14 @@ import (
 
 // albTargetGroup returns the target group whose target is the application load balancer of another Gateway. It is held
 // until that load balancer exists.
-func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
-		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.TruncateValue(name)), "set port")
 		return model.GroupRef{}, false, false
 	}
-	if p.Listens().Protocol() != "TCP" {
-		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards only from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
+	if p.ListenPort().Protocol() != "TCP" {
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards only from TCP listeners to application load balancers, and port %d is %s", p.Number, p.ListenPort().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
 	if ok, fault := t.mayReference(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
@@ -41,14 +41,14 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 	}
 	if !found {
 		t.view.Confirm(obj)
-		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
+		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.TruncateValue(name)), "create the Gateway, or correct the name")
 		return model.GroupRef{}, false, false
 	}
 	arn := albARN(gw)
 	if arn == "" {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays unchanged until it has one", namespace+"/"+finding.Cut(name), p.Number),
+			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays unchanged until it has one", namespace+"/"+finding.TruncateValue(name), p.Number),
 			Fix:     "see why its condition Programmed is not True",
 		})
 		return model.GroupRef{}, false, true
@@ -74,8 +74,8 @@ func albARN(gw *gwv1.Gateway) string {
 
 // buildALBTargetGroup builds the target group whose target is a port of the application load balancer of another
 // Gateway.
-func (t networkBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
-	of := gatewayconfig.ForGateway(t.view, at.Object, backend.Namespace, backend.Name)
+func (t networkListenerBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
+	of := gatewayconfig.TargetsForGateway(t.view, at.Object, backend.Namespace, backend.Name)
 	if of.Configuration != nil {
 		at.Field = configurationField(of.Configuration)
 	}
@@ -108,7 +108,7 @@ func albHealthCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
 		c = &gwconfig.HealthCheckConfiguration{}
 	}
 	out := model.HealthCheck{
-		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), assemble.SameAsTraffic), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
+		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), assemble.HealthCheckOnTrafficPort), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
 		IntervalSeconds: valueOr(c.HealthCheckInterval, 15), TimeoutSeconds: valueOr(c.HealthCheckTimeout, 5),
 		HealthyThreshold: valueOr(c.HealthyThresholdCount, 3), UnhealthyThreshold: valueOr(c.UnhealthyThresholdCount, 3),
 	}

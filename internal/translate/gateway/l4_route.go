@@ -13,8 +13,8 @@ import (
 // no conditions for hostnames or paths: the route that is served now, otherwise the oldest route. If listeners of the
 // port admit different namespaces, only routes that the first listener admits are chosen, so that no namespace receives
 // connections for another namespace.
-func (t networkBuilder) chooseRoute(p *port) {
-	p.route, p.owner = -1, p.listeners[0]
+func (t networkListenerBuilder) chooseRoute(p *port) {
+	p.servedRoute, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.AdmittedNamespaces != p.owner.AdmittedNamespaces })
 	at := -1
 	if len(p.routes) > 1 || divided {
@@ -25,22 +25,22 @@ func (t networkBuilder) chooseRoute(p *port) {
 	if at >= 0 {
 		p.owner = &t.attached.Listeners[p.routes[at].Listeners[0]]
 	} else {
-		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return t.ownerAdmits(p, r) })
+		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return t.ownerAdmitsRoute(p, r) })
 	}
 	if at >= 0 {
-		p.route = p.routes[at].Route
+		p.servedRoute = p.routes[at].Route
 	}
 	for _, r := range p.routes {
 		// A route with the same backends as the chosen route receives its traffic anyway.
-		if r.Route != p.route && (p.route < 0 || !sameBackends(t.attached.Routes[p.route].Object, t.attached.Routes[r.Route].Object)) {
+		if r.Route != p.servedRoute && (p.servedRoute < 0 || !sameBackends(t.attached.Routes[p.servedRoute].Object, t.attached.Routes[r.Route].Object)) {
 			t.unservedPorts[r.Route] = append(t.unservedPorts[r.Route], p)
 		}
 	}
 }
 
-// ownerAdmits reports whether a route is attached to the listener that owns a port, or to a listener that admits the
+// ownerAdmitsRoute reports whether a route is attached to the listener that owns a port, or to a listener that admits the
 // same namespaces.
-func (t networkBuilder) ownerAdmits(p *port, r attach.PortRoute) bool {
+func (t networkListenerBuilder) ownerAdmitsRoute(p *port, r attach.PortRoute) bool {
 	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].AdmittedNamespaces == p.owner.AdmittedNamespaces })
 }
 
@@ -73,7 +73,7 @@ func sameBackends(a, b cluster.Object) bool {
 }
 
 // reportUnservedRoutes reports routes that receive no connections from ports to which they are attached.
-func (t networkBuilder) reportUnservedRoutes(ports []*port) {
+func (t networkListenerBuilder) reportUnservedRoutes(ports []*port) {
 	for n := range t.attached.Routes {
 		lost := t.unservedPorts[n]
 		if len(lost) == 0 {
@@ -85,17 +85,17 @@ func (t networkBuilder) reportUnservedRoutes(ports []*port) {
 				attached++
 			}
 		}
-		f, notAdmitted := t.unservedRoute(lost[0], n)
-		if len(lost) < attached || t.strict && !notAdmitted { // the Gateway API accepts routes that get no connections
+		f, notAdmitted := t.unservedRouteFinding(lost[0], n)
+		if len(lost) < attached || t.strictConformance && !notAdmitted { // the Gateway API accepts routes that get no connections
 			f.Reason, f.Severity = finding.RouteFieldIgnored, finding.Warning
 		}
 		t.Found.Add(f)
 	}
 }
 
-// unservedRoute returns the finding about a route that does not receive the connections of a port. notAdmitted reports
+// unservedRouteFinding returns the finding about a route that does not receive the connections of a port. notAdmitted reports
 // whether the listener that owns the port does not admit the route.
-func (t networkBuilder) unservedRoute(p *port, n int) (f finding.Finding, notAdmitted bool) {
+func (t networkListenerBuilder) unservedRouteFinding(p *port, n int) (f finding.Finding, notAdmitted bool) {
 	f = finding.Finding{
 		Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Fix: "attach the route to a listener of another port, or name the backends in one route",
@@ -103,11 +103,11 @@ func (t networkBuilder) unservedRoute(p *port, n int) (f finding.Finding, notAdm
 	const then = "and a network load balancer uses the backends of one route for each port; this route receives no connections there"
 	i := slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return r.Route == n })
 	switch {
-	case !t.ownerAdmits(p, p.routes[i]):
+	case !t.ownerAdmitsRoute(p, p.routes[i]):
 		f.Message = fmt.Sprintf("port %d is served by listener %q, whose allowedRoutes.namespaces differ from those of the listener of this route, %s", p.Number, p.owner.Spec.Name, then)
 		f.Fix = "attach the route to a listener of another port, or ask the owner of the Gateway for one"
 		return f, true
-	case p.route < n: // routes are in the order of their age
+	case p.servedRoute < n: // routes are in the order of their age
 		f.Message = fmt.Sprintf("an older route has port %d, %s", p.Number, then)
 	default:
 		f.Message = fmt.Sprintf("another route is served on port %d, %s", p.Number, then)

@@ -11,10 +11,10 @@ import (
 
 // applicationListener builds the listener of a port; false if no route is attached.
 func (t *translation) applicationListener(p *port) (model.Listener, bool) {
-	if len(p.routes) == 0 && !t.strict {
+	if len(p.routes) == 0 && !t.strictConformance {
 		return model.Listener{}, false
 	}
-	l := t.listener(p)
+	l := t.buildListener(p)
 	if len(p.routes) == 0 && l.TLS != nil && len(l.TLS.Certificates) == 0 {
 		return model.Listener{}, false // AWS has no HTTPS listener without a certificate
 	}
@@ -23,7 +23,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 		l.TLS.MutualAuth = t.mutualAuth(p)
 	}
 	for _, u := range t.ruleInputs(p) {
-		if r, ok := t.rule(p, u); ok {
+		if r, ok := t.buildRule(p, u); ok {
 			l.Rules = append(l.Rules, r)
 		}
 	}
@@ -74,7 +74,7 @@ func (t *translation) ruleInputs(p *port) []*ruleInput {
 	var out []*ruleInput
 	for _, pr := range p.routes {
 		route := t.parseRoute(pr.Route)
-		hosts := slices.DeleteFunc(slices.Clone(pr.Hostnames), func(h string) bool { return slices.Contains(pr.Isolated, h) })
+		hosts := slices.DeleteFunc(slices.Clone(pr.Hostnames), func(h string) bool { return slices.Contains(pr.IsolatedHostnames, h) })
 		if !t.fitsRuleLimit(route, len(hosts)) {
 			continue
 		}
@@ -119,7 +119,7 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	covered := map[string]bool{}
 	for _, r := range p.routes {
-		for _, h := range r.Covered {
+		for _, h := range r.CoveredHostnames {
 			covered[h] = true
 		}
 	}
@@ -135,7 +135,7 @@ func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	for _, l := range p.listeners {
 		if h := l.Hostname(); covered[h] {
 			delete(covered, h)
-			out = append(out, &ruleInput{host: h, isolation: &isolation{finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].hostname", l.Index)}}})
+			out = append(out, &ruleInput{host: h, isolation: &isolationOrigin{finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].hostname", l.Index)}}})
 		}
 	}
 	return out

@@ -17,11 +17,11 @@ type ruleConditions struct {
 	// the finding.
 	fault, fix string
 	reason     finding.Reason
-	// inexact is a value for an exact match with characters that AWS treats as wildcards; "" if there is none.
-	inexact string
+	// inexactValue is a value for an exact match with characters that AWS treats as wildcards; "" if there is none.
+	inexactValue string
 }
 
-func (c *ruleConditions) unsupported(fault, fix string) {
+func (c *ruleConditions) setUnsupported(fault, fix string) {
 	if c.fault == "" {
 		c.fault, c.fix, c.reason = fault, fix, finding.RouteValueUnsupported
 	}
@@ -61,7 +61,7 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 	for _, s := range clients {
 		c.list = append(c.list, s)
 	}
-	if why, flag := t.opt.limits().Excess(c.list); why != "" && c.fault == "" {
+	if why, flag := t.opt.limits().ExceededLimit(c.list); why != "" && c.fault == "" {
 		c.fault, c.fix, c.reason = why, "split it into several matches, or shorten its values", finding.RuleTooLarge
 		if flag != "" {
 			c.fix += "; if AWS has raised the quota, ask the operator to set " + flag
@@ -73,7 +73,7 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 // hostCondition returns the condition on a hostname. In strict conformance to the Gateway API, the condition is a
 // regular expression that also matches a Host header with a port.
 func (t conditionBuilder) hostCondition(host string) model.HostHeader {
-	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.MaxValueLength {
+	if expr := model.HostPattern(host); t.strictConformance && len(expr) <= assemble.MaxValueLength {
 		return model.HostHeader{Regex: []string{expr}}
 	}
 	return model.HostHeader{Values: []string{host}}
@@ -87,10 +87,10 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 		return model.PathPattern{Regex: []string{v}}
 	case m.path == exactPath && !strings.ContainsAny(v, wildcards):
 		return model.PathPattern{Values: []string{v}}
-	case m.path == exactPath && t.strict:
+	case m.path == exactPath && t.strictConformance:
 		return model.PathPattern{Regex: []string{"^" + regexp.QuoteMeta(v) + "$"}}
 	case m.path == exactPath:
-		c.inexact = v
+		c.inexactValue = v
 		return model.PathPattern{Values: []string{v}}
 	case v == "/":
 		return model.PathPattern{Values: []string{"/*"}}
@@ -105,7 +105,7 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 // checkExpression reports a regular expression that AWS does not accept. AWS and Go accept nearly the same expressions.
 func (c *ruleConditions) checkExpression(what, v string) {
 	if _, err := regexp.Compile(v); err != nil {
-		c.unsupported(fmt.Sprintf("AWS does not support the %s expression %q", what, finding.Cut(v)), "use an expression without look-around, back references and possessive quantifiers")
+		c.setUnsupported(fmt.Sprintf("AWS does not support the %s expression %q", what, finding.TruncateValue(v)), "use an expression without look-around, back references and possessive quantifiers")
 	}
 }
 
@@ -116,9 +116,9 @@ func (t conditionBuilder) headerCondition(c *ruleConditions, h fieldMatch, grpc 
 	}
 	out := model.HTTPHeader{Name: h.name, Values: headerValues(h.value)}
 	if strings.ContainsAny(h.value, wildcards) {
-		c.inexact = h.value
-		if t.strict {
-			c.unsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot match literally", finding.Cut(h.value), finding.Cut(h.name)), "use type RegularExpression")
+		c.inexactValue = h.value
+		if t.strictConformance {
+			c.setUnsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot match literally", finding.TruncateValue(h.value), finding.TruncateValue(h.name)), "use type RegularExpression")
 		}
 	}
 	return out
@@ -145,14 +145,14 @@ func headerValues(v string) []string {
 
 func (t conditionBuilder) queryCondition(c *ruleConditions, q fieldMatch) model.QueryString {
 	if q.regex && !isLiteral(q.value) {
-		c.unsupported(fmt.Sprintf("query parameter %q has the regular expression %q, and AWS supports no regular expressions for query parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
+		c.setUnsupported(fmt.Sprintf("query parameter %q has the regular expression %q, and AWS supports no regular expressions for query parameters", finding.TruncateValue(q.name), finding.TruncateValue(q.value)), "use type Exact, with * and ? as wildcards")
 	}
 	if !q.regex && strings.ContainsAny(q.name+q.value, wildcards) {
-		if t.strict {
+		if t.strictConformance {
 			literal := strings.NewReplacer(`*`, `\*`, `?`, `\?`).Replace
 			return model.QueryString{Pairs: []model.QueryPair{{Key: literal(q.name), Value: literal(q.value)}}}
 		}
-		c.inexact = q.value
+		c.inexactValue = q.value
 	}
 	return model.QueryString{Pairs: []model.QueryPair{{Key: q.name, Value: q.value}}}
 }

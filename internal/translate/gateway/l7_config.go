@@ -21,7 +21,7 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
 }
 
-// ruleConfig has the settings of a rule that a ListenerRuleConfiguration sets.
+// readRuleConfig has the settings of a rule that a ListenerRuleConfiguration sets.
 type ruleConfig struct {
 	name string
 	// authentication is the action before the final one; authenticationHeld reports whether its Secret cannot be read.
@@ -40,9 +40,9 @@ type ruleConfig struct {
 // ruleConfigBuilder reads the ListenerRuleConfiguration of a rule.
 type ruleConfigBuilder struct{ *translation }
 
-// ruleConfig returns the ListenerRuleConfiguration that a rule names; nil if it names none. If the configuration cannot
+// readRuleConfig returns the ListenerRuleConfiguration that a rule names; nil if it names none. If the configuration cannot
 // be used, it is reported and usable is false.
-func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
+func (t ruleConfigBuilder) readRuleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 		return nil, false
@@ -57,7 +57,7 @@ func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at find
 	namespace, name := at.Object.Namespace, string(named[0].Name)
 	c, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](t.view, cluster.KindListenerRuleConfiguration, namespace, name)
 	if !ok {
-		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), "create it, or correct the name")
+		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.TruncateValue(name)), "create it, or correct the name")
 	}
 	out = &ruleConfig{name: namespace + "/" + name, conditions: c.Spec.Conditions}
 	if c.Spec.Tags != nil {
@@ -106,7 +106,7 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 }
 
 func (t ruleConfigBuilder) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
-	id, secret, ok := t.clientSecret(c.Secret.Name, at)
+	id, secret, ok := t.readClientSecret(c.Secret.Name, at)
 	out.authenticationHeld = out.authenticationHeld || !ok
 	out.authentication = model.AuthOIDC{
 		AuthCommon: authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),
@@ -134,13 +134,13 @@ func valueOr[T any](v *T, def T) T {
 	return *v
 }
 
-// clientSecret reads the client id and the client secret from a Secret, which is in the namespace of the route.
-func (t ruleConfigBuilder) clientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
+// readClientSecret reads the client id and the client secret from a Secret, which is in the namespace of the route.
+func (t ruleConfigBuilder) readClientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
 	namespace := at.Object.Namespace
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; a live rule stays unchanged, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule})
 	}
-	s, ok := t.opt.ReadSecret(namespace, name, t.secret, fault)
+	s, ok := t.opt.ReadSecret(namespace, name, t.readSecret, fault)
 	if !ok {
 		return "", "", false
 	}
@@ -151,8 +151,8 @@ func (t ruleConfigBuilder) clientSecret(name string, at finding.Origin) (id, sec
 	return id, secret, ok
 }
 
-// secret reads a Secret through the view.
-func (t ruleConfigBuilder) secret(namespace, name string) (*corev1.Secret, bool) {
+// readSecret reads a Secret through the view.
+func (t ruleConfigBuilder) readSecret(namespace, name string) (*corev1.Secret, bool) {
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
@@ -162,10 +162,10 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 		return nil, nil
 	}
 	for _, x := range c.conditions {
-		if x.SourceIPConfig == nil || !appliesTo(x, m.index) {
+		if x.SourceIPConfig == nil || !appliesToMatch(x, m.index) {
 			continue
 		}
-		ranges, err := settings.CIDRs(strings.Join(x.SourceIPConfig.Values, ","))
+		ranges, err := settings.ParseCIDRs(strings.Join(x.SourceIPConfig.Values, ","))
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 	return out, nil
 }
 
-// appliesTo reports whether a condition applies to the match with an index.
-func appliesTo(c gwconfig.Condition, index int) bool {
+// appliesToMatch reports whether a condition applies to the match with an index.
+func appliesToMatch(c gwconfig.Condition, index int) bool {
 	return c.MatchIndexes == nil || slices.Contains(*c.MatchIndexes, index)
 }

@@ -28,7 +28,7 @@ type sortedFilters struct {
 func (r routeRule) sortFilters() sortedFilters {
 	var out sortedFilters
 	for i, f := range r.filters {
-		name := fmt.Sprintf("filters[%d] of type %q", i, finding.Cut(string(f.Type)))
+		name := fmt.Sprintf("filters[%d] of type %q", i, finding.TruncateValue(string(f.Type)))
 		switch {
 		case f.Type == gwv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil && isRuleConfiguration(*f.ExtensionRef):
 			out.extensions = append(out.extensions, *f.ExtensionRef)
@@ -41,7 +41,7 @@ func (r routeRule) sortFilters() sortedFilters {
 		case out.unsupported == "":
 			out.unsupported = name
 			if f.Type == gwv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil {
-				out.unsupported += fmt.Sprintf(" with kind %q of group %q", finding.Cut(string(f.ExtensionRef.Kind)), finding.Cut(string(f.ExtensionRef.Group)))
+				out.unsupported += fmt.Sprintf(" with kind %q of group %q", finding.TruncateValue(string(f.ExtensionRef.Kind)), finding.TruncateValue(string(f.ExtensionRef.Group)))
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		case to.Protocol == "HTTPS":
 			to.Port = "443"
 		case to.Protocol != "HTTP":
-			return to, nil, &redirectFault{fmt.Sprintf("AWS does not support redirect scheme %q", finding.Cut(*f.Scheme)), "use http or https"}
+			return to, nil, &redirectFault{fmt.Sprintf("AWS does not support redirect scheme %q", finding.TruncateValue(*f.Scheme)), "use http or https"}
 		case p.TLS:
 			return to, nil, &redirectFault{fmt.Sprintf("port %d is HTTPS, and AWS does not redirect from HTTPS to HTTP", p.Number), "remove scheme, or attach the route to the HTTP listener alone by sectionName"}
 		default:
@@ -98,7 +98,7 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
 		if v != nil && strings.ContainsAny(*v, wildcards) {
-			return nil, &redirectFault{fmt.Sprintf("redirect path %q has wildcards", finding.Cut(*v)), "remove the wildcards"}
+			return nil, &redirectFault{fmt.Sprintf("redirect path %q has wildcards", finding.TruncateValue(*v)), "remove the wildcards"}
 		}
 	}
 	switch {
@@ -119,7 +119,7 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 // as in the request.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
-	if to.Protocol != "" && to.Protocol != p.Listens().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
+	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
 		return ""
 	}
 	replaced := path != nil && path.ReplacePrefixMatch != nil && strings.TrimSuffix(*path.ReplacePrefixMatch, "/") != strings.TrimSuffix(m.value, "/")
@@ -140,8 +140,8 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	switch {
 	case m.path != prefixPath:
 		return nil, "replacePrefixMatch needs a match of type PathPrefix"
-	case groupReference.MatchString(replace):
-		return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.Cut(replace))
+	case regexGroupReference.MatchString(replace):
+		return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.TruncateValue(replace))
 	case prefix == "" && replace != "" && !strings.HasSuffix(replace, "/"):
 		// The replacement gets a slash at its end, in front of the rest of the path.
 		rewrite = model.Rewrite{Regex: "^/", Replace: replace + "/"}
@@ -159,8 +159,8 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	return &model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{rewrite}}, ""
 }
 
-// groupReference matches text that AWS replaces with a group of the regular expression.
-var groupReference = regexp.MustCompile(`\$[0-9{]`)
+// regexGroupReference matches text that AWS replaces with a group of the regular expression.
+var regexGroupReference = regexp.MustCompile(`\$[0-9{]`)
 
 // prefixPattern returns a prefix as a regular expression. A prefix that matches itself as an expression is returned
 // unchanged: the condition of the rule matches no other path, and rewrites that older controllers created stay equal.
@@ -178,8 +178,8 @@ func transformsOf(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transf
 		if p := f.Path; p != nil {
 			switch {
 			case p.Type == gwv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
-				if groupReference.MatchString(*p.ReplaceFullPath) {
-					return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.Cut(*p.ReplaceFullPath))
+				if regexGroupReference.MatchString(*p.ReplaceFullPath) {
+					return nil, fmt.Sprintf("replacement %q has a group reference, which AWS cannot use literally", finding.TruncateValue(*p.ReplaceFullPath))
 				}
 				out = append(out, model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^([^?]*)", Replace: *p.ReplaceFullPath}}})
 			case p.Type == gwv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:

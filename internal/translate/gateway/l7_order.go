@@ -18,12 +18,12 @@ type ruleInput struct {
 	rule       *routeRule
 	match      *match
 	// isolation is set instead of a route for a rule of listener isolation.
-	isolation *isolation
+	isolation *isolationOrigin
 }
 
-// isolation is the origin of a rule of listener isolation: the hostname of a listener. Requests for that hostname must not
-// reach routes of less specific listeners.
-type isolation struct{ at finding.Origin }
+// isolationOrigin is the origin of a rule of listener isolation: the hostname of a listener. Requests for that hostname must
+// not reach routes of less specific listeners.
+type isolationOrigin struct{ at finding.Origin }
 
 // compare orders rules by the precedence of the Gateway API: more specific rules first, then rules of older routes. AWS
 // uses the first rule that matches.

@@ -19,8 +19,8 @@ func fixedResponse(status string) []model.Action {
 // unusableRuleStatus is the HTTP status of the response to requests whose rule cannot be built.
 const unusableRuleStatus = "500"
 
-// rule builds one rule on a port.
-func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
+// buildRule builds one rule on a port.
+func (t *translation) buildRule(p *port, u *ruleInput) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
 			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: fixedResponse("404"),
@@ -29,11 +29,11 @@ func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
 	}
 	b := &ruleBuilder{translation: t, port: p, input: u, filters: u.rule.sortFilters(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
 	r := model.Rule{Origin: u.origin(), Member: u.route}
-	config, usable := ruleConfigBuilder{t}.ruleConfig(b.filters.extensions, b.at)
-	b.config, b.usable = config, usable
+	config, usable := ruleConfigBuilder{t}.readRuleConfig(b.filters.extensions, b.at)
+	b.config, b.configUsable = config, usable
 	clients, err := config.clientConditions(u.match)
 	if err != nil {
-		b.unsupported(err.Error(), "correct the condition of ListenerRuleConfiguration "+config.name)
+		b.reportUnsupported(err.Error(), "correct the condition of ListenerRuleConfiguration "+config.name)
 		r.Held = model.HeldInvalid
 	}
 	c := conditionBuilder{t}.conditionsOf(u.host, u.match, u.rule.grpc, clients)
@@ -49,10 +49,10 @@ func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
 		r.Held = model.HeldRefused
 		return r, true
 	}
-	if c.inexact != "" {
+	if c.inexactValue != "" {
 		t.Found.Add(finding.Finding{
 			Object: u.route, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
-			Message: fmt.Sprintf("value %q needs an exact match, but AWS treats * and ? in it as wildcards", finding.Cut(c.inexact)),
+			Message: fmt.Sprintf("value %q needs an exact match, but AWS treats * and ? in it as wildcards", finding.TruncateValue(c.inexactValue)),
 			Fix:     "remove the wildcards, or use a GatewayClass of controller " + string(gatewayconfig.AnyController),
 		})
 	}
@@ -81,12 +81,12 @@ type ruleBuilder struct {
 	filters sortedFilters
 	at      finding.Origin
 	// config is nil if the rule names no ListenerRuleConfiguration; usable is false if it names one that cannot be used.
-	config *ruleConfig
-	usable bool
+	config       *ruleConfig
+	configUsable bool
 }
 
-// unsupported reports a part of the rule that application load balancers do not support.
-func (b *ruleBuilder) unsupported(what, fix string) {
+// reportUnsupported reports a part of the rule that application load balancers do not support.
+func (b *ruleBuilder) reportUnsupported(what, fix string) {
 	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 }
 
@@ -116,10 +116,10 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 // finalAction returns the last action of the rule. The target groups of its backends are built even if the action does
 // not use them.
 func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.Held) {
-	if !b.usable {
-		return b.unusableConfiguration()
+	if !b.configUsable {
+		return b.unusableConfigActions()
 	}
-	forward, held := b.forward()
+	forward, held := b.forwardToBackends()
 	if b.config != nil && b.config.response != nil {
 		return []model.Action{*b.config.response}, nil, 0
 	}
@@ -130,14 +130,14 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 		})
 	}
 	if b.filters.unsupported != "" {
-		b.unsupported("application load balancers do not support "+b.filters.unsupported, "remove the filter, or implement it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
+		b.reportUnsupported("application load balancers do not support "+b.filters.unsupported, "remove the filter, or implement it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if b.filters.redirect != nil {
-		return b.redirect()
+		return b.redirectActions()
 	}
 	if b.config != nil && b.config.hasRedirect && len(b.input.rule.filters) == 1 && !b.input.rule.grpc {
-		b.unsupported("ListenerRuleConfiguration "+b.config.name+" configures a redirect, but the rule has no RequestRedirect filter", "add the filter")
+		b.reportUnsupported("ListenerRuleConfiguration "+b.config.name+" configures a redirect, but the rule has no RequestRedirect filter", "add the filter")
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if held != 0 {
@@ -145,7 +145,7 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	}
 	rewrite, why := transformsOf(b.filters.rewrites, b.input.match)
 	if why != "" {
-		b.unsupported(why, "change the filter")
+		b.reportUnsupported(why, "change the filter")
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	if forward == nil {
@@ -157,30 +157,30 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 	return []model.Action{*forward}, rewrite, 0
 }
 
-// unusableConfiguration returns the last action of a rule with a ListenerRuleConfiguration that cannot be used.
-func (b *ruleBuilder) unusableConfiguration() ([]model.Action, []model.Transform, model.Held) {
+// unusableConfigActions returns the last action of a rule with a ListenerRuleConfiguration that cannot be used.
+func (b *ruleBuilder) unusableConfigActions() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
-		return b.redirect()
+		return b.redirectActions()
 	}
 	return fixedResponse(unusableRuleStatus), nil, 0
 }
 
-func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held) {
+func (b *ruleBuilder) redirectActions() ([]model.Action, []model.Transform, model.Held) {
 	var query *string
 	if b.config != nil {
 		query = b.config.redirectQuery
 	}
 	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.input.match, query)
 	if fault != nil {
-		b.unsupported(fault.why, fault.fix)
+		b.reportUnsupported(fault.why, fault.fix)
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	return []model.Action{to}, rewrite, 0
 }
 
-// forward returns the forward to the backends of the rule; nil if no backend receives requests. The rule is held if a
+// forwardToBackends returns the forward to the backends of the rule; nil if no backend receives requests. The rule is held if a
 // target group cannot be built.
-func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
+func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 	refs := b.input.rule.backends
 	weight := scaledWeights(refs)
 	var out model.Forward
@@ -189,7 +189,7 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	for i, ref := range refs {
 		at := b.at
 		at.Field += fmt.Sprintf(".backendRefs[%d]", i)
-		group, ok, fault := b.backend(ref, at)
+		group, ok, fault := b.backendTargetGroup(ref, at)
 		held |= fault
 		if !ok {
 			continue
@@ -208,7 +208,7 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 		}
 		return nil, 0
 	case len(out.Groups) > maxTargetGroups:
-		b.unsupported(fmt.Sprintf("%d backends exceed the limit of %d target groups in a rule", len(out.Groups), maxTargetGroups), "name fewer backends")
+		b.reportUnsupported(fmt.Sprintf("%d backends exceed the limit of %d target groups in a rule", len(out.Groups), maxTargetGroups), "name fewer backends")
 		return nil, 0
 	case len(out.Groups) > 1 && b.opt.NoWeights:
 		b.Found.Add(finding.Finding{
@@ -220,20 +220,20 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	return &out, 0
 }
 
-// backend returns the target group of one backend. ok is false if the backend cannot be used.
-func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
+// backendTargetGroup returns the target group of one backend. ok is false if the backend cannot be used.
+func (b *ruleBuilder) backendTargetGroup(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
 		a, ok, held := b.serviceTarget(b.attached.Routes[b.input.routeIndex].Object, ref, at)
 		if !ok {
 			return model.GroupRef{}, false, held
 		}
-		a.encrypted = b.port.TLS || b.input.rule.grpc && b.httpsRoutes[b.input.routeIndex]
-		if b.input.rule.grpc && a.encrypted && !b.port.TLS {
+		a.isHTTPS = b.port.TLS || b.input.rule.grpc && b.httpsRoutes[b.input.routeIndex]
+		if b.input.rule.grpc && a.isHTTPS && !b.port.TLS {
 			b.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
 			return model.GroupRef{}, false, 0
 		}
-		handle, ok := targetGroupBuilder{b.translation}.targetGroup(a)
+		handle, ok := targetGroupBuilder{b.translation}.requestTargetGroup(a)
 		if !ok {
 			return model.GroupRef{}, false, model.HeldInvalid
 		}
@@ -241,7 +241,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, 0
 	default:
-		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("application load balancers cannot forward to backends of kind %q", finding.Cut(kind)), "name a Service, or a TargetGroupName")
+		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("application load balancers cannot forward to backends of kind %q", finding.TruncateValue(kind)), "name a Service, or a TargetGroupName")
 		return model.GroupRef{}, false, 0
 	}
 }

@@ -25,8 +25,8 @@ type stackGateway struct {
 	// class is nil if the Gateway is not served.
 	class *gwv1.GatewayClass
 
-	leaving []model.Member
-	guard   *finding.Finding
+	leaving       []model.Member
+	deletionGuard *finding.Finding
 	// unprotected reports whether the leaving Gateway switches deletion protection off.
 	unprotected bool
 	// movedAway reports whether the class of the Gateway belongs to another controller now.
@@ -36,14 +36,14 @@ type stackGateway struct {
 	found    finding.List
 }
 
-// load returns the Gateway of a stack.
-func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
+// loadGateway returns the Gateway of a stack.
+func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
 		return stackGateway{leaving: ownership.DeletedMembers(v, id)}
 	}
 	l := stackGateway{gw: gw}
-	claimed := ownership.ClaimOn(v, gw, id).Known
+	claimed := ownership.ClaimOn(v, gw, id).HasOrHadFinalizer
 	class := gatewayconfig.ClassOf(v, gw)
 	switch {
 	case !f.routesInstalled(v):
@@ -70,7 +70,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 			})
 		}
 	default:
-		kind, ours := gatewayconfig.KindFor(class.Spec.ControllerName, gw)
+		kind, ours := gatewayconfig.StackKindFor(class.Spec.ControllerName, gw)
 		switch {
 		case ours && kind == id.Kind:
 			l.class = class
@@ -93,7 +93,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 // setLeaving makes the Gateway a leaving member. It reads from the configuration whether the load balancer is protected from
 // deletion; a configuration that cannot be read protects nothing.
 func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
-	l.leaving = append(l.leaving, ownership.Member(v, l.gw, id))
+	l.leaving = append(l.leaving, ownership.NewMember(v, l.gw, id))
 	if class == nil {
 		class = &gwv1.GatewayClass{}
 	}
@@ -105,14 +105,14 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 	case !on:
 		l.unprotected = true
 	default:
-		l.guard = &finding.Finding{
+		l.deletionGuard = &finding.Finding{
 			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
 			Message: "the Gateway releases its load balancer, but the configuration enables deletion protection; the load balancer stays",
 			Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}
 		if l.movedAway {
-			l.guard.Message = "the class assigns the Gateway to another controller, but the configuration enables deletion protection; the load balancer stays, and no route is served"
-			l.guard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
+			l.deletionGuard.Message = "the class assigns the Gateway to another controller, but the configuration enables deletion protection; the load balancer stays, and no route is served"
+			l.deletionGuard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
 		}
 	}
 }
@@ -123,17 +123,17 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
+	return ownership.MassRemoval(v, gw, gatewaysOfSameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// sameClass has the Gateways with the same class as a Gateway. It implements ownership.Class.
-type sameClass struct {
+// gatewaysOfSameClass has the Gateways with the same class as a Gateway. It implements ownership.Class.
+type gatewaysOfSameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway
 }
 
 // Objects implements ownership.Class.
-func (c sameClass) Objects() []cluster.Object {
+func (c gatewaysOfSameClass) Objects() []cluster.Object {
 	var out []cluster.Object
 	for _, o := range cluster.List[*gwv1.Gateway](c.view, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: string(c.gateway.Spec.GatewayClassName)}) {
 		out = append(out, o)
@@ -142,12 +142,12 @@ func (c sameClass) Objects() []cluster.Object {
 }
 
 // EditedByUser implements ownership.Class.
-func (c sameClass) EditedByUser(o cluster.Object) bool {
+func (c gatewaysOfSameClass) EditedByUser(o cluster.Object) bool {
 	return changedControllerByEdit(c.view, o.(*gwv1.Gateway))
 }
 
 // SelectsOtherController implements ownership.Class.
-func (c sameClass) SelectsOtherController(o cluster.Object) bool {
+func (c gatewaysOfSameClass) SelectsOtherController(o cluster.Object) bool {
 	_, ours := gatewayconfig.StackKind(c.view, o.(*gwv1.Gateway))
 	return !ours
 }

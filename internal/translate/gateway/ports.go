@@ -21,10 +21,10 @@ type port struct {
 	listeners []*attach.Listener
 	// routes are the routes that are attached to the listeners, oldest first.
 	routes []attach.PortRoute
-	// route is the route that a port of a network load balancer serves, by its index in attach.Result.Routes; -1 if
+	// servedRoute is the route that a port of a network load balancer serves, by its index in attach.Result.Routes; -1 if
 	// there is none. owner is the listener to which this route is attached, or the first listener of the port.
-	route int
-	owner *attach.Listener
+	servedRoute int
+	owner       *attach.Listener
 	// entry is the entry of the configuration for the listener, nil if there is none; at is its field.
 	entry *gwconfig.ListenerConfiguration
 	at    finding.Origin
@@ -49,7 +49,7 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	byNumber := map[int32]*port{}
 	for i := range t.attached.Listeners {
 		l := &t.attached.Listeners[i]
-		if !l.Valid() {
+		if !l.IsValid() {
 			continue
 		}
 		n := int32(l.Spec.Port)
@@ -62,14 +62,14 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 		p := byNumber[n]
 		p.routes = t.attached.RoutesOnPort(n)
 		setProtocol(p)
-		p.entry, p.at = t.config.Listener(t.ref, p.Listens().Protocol(), p.Number)
+		p.entry, p.at = t.config.Listener(t.ref, p.ListenPort().Protocol(), p.Number)
 		out = append(out, p)
 	}
 	return out
 }
 
-// listener returns a listener with the settings that both types of load balancers have.
-func (t *translation) listener(p *port) model.Listener {
+// buildListener returns a listener with the settings that both types of load balancers have.
+func (t *translation) buildListener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {
 		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: certificateBuilder{t}.certificates(p)}

@@ -28,15 +28,15 @@ func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
 		w := randomRoutes(seed)
-		stack, _ := enginetest.Translate(t, gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}}), w.store(t),
+		stack, _ := enginetest.Translate(t, gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}}), w.newStore(t),
 			model.StackID{Kind: model.ALBGateway, Namespace: "infra", Name: "edge"}, nil)
 		var rules []model.Rule
 		for _, l := range stack.LoadBalancer.Listeners {
 			rules = l.Rules
 		}
 		for range 60 {
-			req := w.request()
-			want := w.standard(req)
+			req := w.randomRequest()
+			want := w.expectedMatch(req)
 			got := "404"
 			if i, ok := model.Evaluate(rules, req); ok {
 				if _, forwards := rules[i].Actions[0].(model.Forward); forwards {
@@ -52,11 +52,11 @@ func TestRequestsReachTheRouteThatTheSpecificationNames(t *testing.T) {
 }
 
 var (
-	hostNames  = []string{"", "a.com", "x.a.com", "y.x.a.com", "b.com", "*.a.com", "*.x.a.com", "*.com"}
-	pathValues = []string{"/", "/v", "/v/w", "/v/", "/vw", "/v/w/z"}
-	methodOf   = []gwv1.HTTPMethod{"GET", "POST"}
-	services   = []string{"", "pkg.Cart", "pkg.Cartage"}
-	procedures = []string{"", "Get", "Put"}
+	hostNames      = []string{"", "a.com", "x.a.com", "y.x.a.com", "b.com", "*.a.com", "*.x.a.com", "*.com"}
+	pathValues     = []string{"/", "/v", "/v/w", "/v/", "/vw", "/v/w/z"}
+	requestMethods = []gwv1.HTTPMethod{"GET", "POST"}
+	services       = []string{"", "pkg.Cart", "pkg.Cartage"}
+	procedures     = []string{"", "Get", "Put"}
 )
 
 // randomRouteSet is a Gateway with random routes.
@@ -113,14 +113,14 @@ func randomRoutes(seed uint64) *randomRouteSet {
 	return w
 }
 
-func backend() gwv1.BackendRef {
+func webBackend() gwv1.BackendRef {
 	return gwv1.BackendRef{BackendObjectReference: gwv1.BackendObjectReference{Name: "web", Port: new(gwv1.PortNumber(80))}}
 }
 
 func (w *randomRouteSet) httpRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.HTTPRoute {
 	o := &gwv1.HTTPRoute{ObjectMeta: meta, Spec: gwv1.HTTPRouteSpec{CommonRouteSpec: common, Hostnames: hosts}}
 	for range 1 + w.rnd.IntN(3) {
-		r := gwv1.HTTPRouteRule{BackendRefs: []gwv1.HTTPBackendRef{{BackendRef: backend()}}}
+		r := gwv1.HTTPRouteRule{BackendRefs: []gwv1.HTTPBackendRef{{BackendRef: webBackend()}}}
 		for range 1 + w.rnd.IntN(3) {
 			r.Matches = append(r.Matches, w.httpMatch())
 		}
@@ -138,7 +138,7 @@ func (w *randomRouteSet) httpMatch() gwv1.HTTPRouteMatch {
 		m.Path = &gwv1.HTTPPathMatch{Type: new(gwv1.PathMatchRegularExpression), Value: new(pick(w.rnd, []string{"^/v.*$", "^/[a-z]+$"}))}
 	}
 	if w.rnd.IntN(4) == 0 {
-		m.Method = new(pick(w.rnd, methodOf))
+		m.Method = new(pick(w.rnd, requestMethods))
 	}
 	for _, name := range []gwv1.HTTPHeaderName{"x-a", "x-b"} {
 		if w.rnd.IntN(5) == 0 {
@@ -163,7 +163,7 @@ func (w *randomRouteSet) httpMatch() gwv1.HTTPRouteMatch {
 func (w *randomRouteSet) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.GRPCRoute {
 	o := &gwv1.GRPCRoute{ObjectMeta: meta, Spec: gwv1.GRPCRouteSpec{CommonRouteSpec: common, Hostnames: hosts}}
 	for range 1 + w.rnd.IntN(3) {
-		r := gwv1.GRPCRouteRule{BackendRefs: []gwv1.GRPCBackendRef{{BackendRef: backend()}}}
+		r := gwv1.GRPCRouteRule{BackendRefs: []gwv1.GRPCBackendRef{{BackendRef: webBackend()}}}
 		for range w.rnd.IntN(3) {
 			var m gwv1.GRPCRouteMatch
 			service, procedure := pick(w.rnd, services), pick(w.rnd, procedures)
@@ -186,7 +186,7 @@ func (w *randomRouteSet) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRou
 	return o
 }
 
-func (w *randomRouteSet) store(t *testing.T) cluster.Source {
+func (w *randomRouteSet) newStore(t *testing.T) cluster.Source {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -205,10 +205,10 @@ func (w *randomRouteSet) store(t *testing.T) cluster.Source {
 	return m
 }
 
-// request returns a random request that some match may select.
-func (w *randomRouteSet) request() model.Request {
+// randomRequest returns a random request that some match may select.
+func (w *randomRouteSet) randomRequest() model.Request {
 	req := model.Request{
-		Host: pick(w.rnd, []string{"a.com", "x.a.com", "y.x.a.com", "z.y.x.a.com", "b.com", "c.org", "q.com"}), Method: string(pick(w.rnd, methodOf)),
+		Host: pick(w.rnd, []string{"a.com", "x.a.com", "y.x.a.com", "z.y.x.a.com", "b.com", "c.org", "q.com"}), Method: string(pick(w.rnd, requestMethods)),
 		Path: pick(w.rnd, []string{"/", "/v", "/v/", "/v/w", "/v/w/", "/v/w/z", "/vw", "/vww", "/9", "/pkg.Cart/Get", "/pkg.Cart/Put", "/pkg.Cartage/Get", "/pkg.Cartage/Other"}),
 	}
 	for _, name := range []string{"x-a", "x-b"} {
@@ -228,22 +228,22 @@ func (w *randomRouteSet) request() model.Request {
 
 // candidate is a match of the request, with the keys that the Gateway API compares.
 type candidate struct {
-	at   string
-	keys []int // compared in turn; a greater key has precedence
-	age  time.Time
-	name string
+	at      string
+	keys    []int // compared in turn; a greater key has precedence
+	created time.Time
+	name    string
 }
 
-// before reports whether c has precedence over o.
-func (c candidate) before(o candidate) bool {
+// hasPrecedenceOver reports whether c has precedence over o.
+func (c candidate) hasPrecedenceOver(o candidate) bool {
 	for i := range c.keys[:6] {
 		if c.keys[i] != o.keys[i] {
 			return c.keys[i] > o.keys[i]
 		}
 	}
 	switch {
-	case !c.age.Equal(o.age):
-		return c.age.Before(o.age)
+	case !c.created.Equal(o.created):
+		return c.created.Before(o.created)
 	case c.name != o.name:
 		return c.name < o.name
 	}
@@ -268,8 +268,8 @@ func hostSpecificity(pattern, host string) int {
 	return 0
 }
 
-// standard returns the match that serves a request according to the Gateway API specification, or 404.
-func (w *randomRouteSet) standard(req model.Request) string {
+// expectedMatch returns the match that serves a request according to the Gateway API specification, or 404.
+func (w *randomRouteSet) expectedMatch(req model.Request) string {
 	listener, best := -1, 0
 	for i, l := range w.gw.Spec.Listeners {
 		host := ""
@@ -289,13 +289,13 @@ func (w *randomRouteSet) standard(req model.Request) string {
 		if s := parents[0].SectionName; s != nil && *s != w.gw.Spec.Listeners[listener].Name {
 			continue
 		}
-		host := routeHost(o, req.Host)
+		host := routeHostSpecificity(o, req.Host)
 		if host == 0 {
 			continue
 		}
 		// If the hostname of the listener is more specific than that of the route, it is used for the route.
 		for _, c := range candidates(o, req, max(host, best)) {
-			if won == nil || c.before(*won) {
+			if won == nil || c.hasPrecedenceOver(*won) {
 				won = &c
 			}
 		}
@@ -313,8 +313,8 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// routeHost returns how specifically the hostnames of a route match a host.
-func routeHost(o cluster.Object, host string) int {
+// routeHostSpecificity returns how specifically the hostnames of a route match a host.
+func routeHostSpecificity(o cluster.Object, host string) int {
 	var all []gwv1.Hostname
 	switch o := o.(type) {
 	case *gwv1.HTTPRoute:
@@ -347,14 +347,14 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 		order := []int{i, j}
 		out = append(out, candidate{
 			at: at, keys: append([]int{host, path*10000 + length, second, method, headers, queries}, order...),
-			age: o.GetCreationTimestamp().Time, name: o.GetNamespace() + "/" + o.GetName(),
+			created: o.GetCreationTimestamp().Time, name: o.GetNamespace() + "/" + o.GetName(),
 		})
 	}
 	switch o := o.(type) {
 	case *gwv1.HTTPRoute:
 		for i, r := range o.Spec.Rules {
 			for j, m := range r.Matches {
-				if path, length := httpPath(*m.Path, req.Path); path > 0 && matchesMethodHeadersAndQuery(m, req, header) {
+				if path, length := httpPathRank(*m.Path, req.Path); path > 0 && matchesMethodHeadersAndQuery(m, req, header) {
 					add(cluster.KindHTTPRoute, i, j, path, length, 0, boolToInt(m.Method != nil), len(m.Headers), len(m.QueryParams))
 				}
 			}
@@ -365,7 +365,7 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 				add(cluster.KindGRPCRoute, i, -1, 0, 0, 0, 0, 0, 0)
 			}
 			for j, m := range r.Matches {
-				if path, service, procedure := grpcPath(m, req.Path); path >= 0 && (len(m.Headers) == 0 || header["x-a"] == "1") {
+				if path, service, procedure := grpcPathRank(m, req.Path); path >= 0 && (len(m.Headers) == 0 || header["x-a"] == "1") {
 					add(cluster.KindGRPCRoute, i, j, path, service, procedure, 0, len(m.Headers), 0)
 				}
 			}
@@ -374,8 +374,8 @@ func candidates(o cluster.Object, req model.Request, host int) []candidate {
 	return out
 }
 
-// httpPath returns the rank and the length of a path match; 0 if the path does not match.
-func httpPath(m gwv1.HTTPPathMatch, path string) (rank, length int) {
+// httpPathRank returns the rank and the length of a path match; 0 if the path does not match.
+func httpPathRank(m gwv1.HTTPPathMatch, path string) (rank, length int) {
 	v := *m.Value
 	switch *m.Type {
 	case gwv1.PathMatchExact:
@@ -422,8 +422,8 @@ func matchesMethodHeadersAndQuery(m gwv1.HTTPRouteMatch, req model.Request, head
 	return true
 }
 
-// grpcPath returns the rank of a method match, with the lengths of service and method; -1 if the path does not match.
-func grpcPath(m gwv1.GRPCRouteMatch, path string) (rank, service, procedure int) {
+// grpcPathRank returns the rank of a method match, with the lengths of service and method; -1 if the path does not match.
+func grpcPathRank(m gwv1.GRPCRouteMatch, path string) (rank, service, procedure int) {
 	if m.Method == nil {
 		return 0, 0, 0
 	}

@@ -19,7 +19,7 @@ func eachStack(t *testing.T, property func(t *testing.T, f *gateway.Frontend, sr
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
 			f := gateway.New(kind, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
-			ids := enginetest.Stacks(t, f, src, cluster.KindGateway)
+			ids := enginetest.StacksOfKind(t, f, src, cluster.KindGateway)
 			for _, id := range slices.DeleteFunc(ids, func(id model.StackID) bool { return id.Kind != kind }) {
 				property(t, f, src, id)
 			}
@@ -31,7 +31,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	eachStack(t, func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID) {
 		want, wantFound := enginetest.Translate(t, f, src, id, nil)
 		for seed := range uint64(5) {
-			v := cluster.NewView(&cluster.Reduced{Source: enginetest.Shuffled(src, seed)})
+			v := cluster.NewView(&cluster.ReducedSource{Source: enginetest.NewShuffledSource(src, seed)})
 			got, found := f.Translate(v, id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
@@ -47,10 +47,10 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 // of other objects do not trigger a new translation.
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	eachStack(t, func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID) {
-		reduced := &cluster.Reduced{Source: src}
+		reduced := &cluster.ReducedSource{Source: src}
 		v := cluster.NewView(reduced)
 		want, _ := f.Translate(v, id, nil)
-		got, _ := f.Translate(cluster.NewView(enginetest.OnlyViewed(reduced, v)), id, nil)
+		got, _ := f.Translate(cluster.NewView(enginetest.NewViewedSource(reduced, v)), id, nil)
 		if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 			t.Fatalf("stack %s:\n%s", id, diff)
 		}

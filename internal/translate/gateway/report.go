@@ -16,12 +16,12 @@ import (
 // Report returns patches for the status of the Gateway, its ListenerSets and its routes, for annotations of the Gateway, and
 // for events on it. A status that is already correct is not patched.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	l := f.load(v, o.ID)
+	l := f.loadGateway(v, o.ID)
 	source := string(controllerOf(o.ID.Kind))
 	if l.class == nil {
 		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
-	if o.Err != nil && o.FailedIn == engine.Observing && o.Stack.Contested {
+	if o.Err != nil && o.FailedPhase == engine.ObservePhase && o.Stack.Contested {
 		// The live load balancer decides conflicts of listeners and is not known, so the status of listeners is not
 		// changed.
 		return status.Events(o, l.gw, source, false)
@@ -34,13 +34,13 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	s := status.New(r)
 	out := append(s.RouteAndSetEdits(), planPatches(l.gw, o)...)
 	if o.Stack.DryRun {
-		if !s.Blocked() && !s.Refused() {
+		if !s.IsBlocked() && !s.IsRefused() {
 			return append(out, status.Events(o, l.gw, source, false)...)
 		}
 	} else {
 		out = append(out, addOnPatches(l.gw, o)...)
 	}
-	out = append(out, s.OfGateway())
+	out = append(out, s.GatewayPatch())
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
 }
 
@@ -63,7 +63,7 @@ func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGatewa
 	if len(gone) == 0 {
 		return nil
 	}
-	return status.Remove(v, cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}, gone, !f.isServed(v, l.gw))
+	return status.RemovalPatches(v, cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}, gone, !f.isServed(v, l.gw))
 }
 
 // isServed reports whether a Gateway has a class of this controller, for any kind of load balancer.

@@ -24,21 +24,21 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 		}
 		return out
 	}
-	s := newReportHarness(t, oneGateway)
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"rules": [{"name": "zero"}, {"name": "one"}, {"name": "two"}]}}`)
+	s := newReportHarness(t, oneGatewayDocs)
+	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"spec": {"rules": [{"name": "zero"}, {"name": "one"}, {"name": "two"}]}}`)
 	conditions := func() string {
 		t.Helper()
-		s.report()
-		if n := s.report(); n > 0 {
+		s.writeReport()
+		if n := s.writeReport(); n > 0 {
 			t.Errorf("a pass without a change writes %d statuses", n)
 		}
-		return strings.TrimPrefix(text(s.route("r").Status.Parents[0].Conditions), "ResolvedRefs=True/ResolvedRefs ")
+		return strings.TrimPrefix(conditionsText(s.getRoute("r").Status.Parents[0].Conditions), "ResolvedRefs=True/ResolvedRefs ")
 	}
-	s.o.Findings = wrong("spec.rules[1].filters[0]")
+	s.outcome.Findings = wrong("spec.rules[1].filters[0]")
 	if got, want := conditions(), "Accepted=False/UnsupportedValue"; got != want {
 		t.Errorf("older class: %s, want %s", got, want)
 	}
-	s.edit(cluster.KindGatewayClass, "", "alb", `{"spec": {"controllerName": "gateway.fulcrum.dev/aws"}}`)
+	s.editObject(cluster.KindGatewayClass, "", "alb", `{"spec": {"controllerName": "gateway.fulcrum.dev/aws"}}`)
 	const partial = "Accepted=True/Accepted PartiallyInvalid=True/UnsupportedValue"
 	for _, c := range []struct {
 		name, want, message string
@@ -51,14 +51,14 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 		{"the route as a whole", "Accepted=False/UnsupportedValue", "", wrong("spec.rules[0]", "spec.hostnames"), 0},
 		{"nothing", "Accepted=True/Accepted", "", nil, 1},
 	} {
-		s.o.Findings = c.found
+		s.outcome.Findings = c.found
 		if got := conditions(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-		if got := find(s.route("r").Status.Parents[0].Conditions, "PartiallyInvalid").Message; !strings.HasPrefix(got, c.message) || c.message == "" && got != "" {
+		if got := findCondition(s.getRoute("r").Status.Parents[0].Conditions, "PartiallyInvalid").Message; !strings.HasPrefix(got, c.message) || c.message == "" && got != "" {
 			t.Errorf("%s: message %q", c.name, got)
 		}
-		if n := s.gateway().Status.Listeners[0].AttachedRoutes; n != c.attached {
+		if n := s.getGateway().Status.Listeners[0].AttachedRoutes; n != c.attached {
 			t.Errorf("%s: %d routes are attached", c.name, n)
 		}
 	}
@@ -91,16 +91,16 @@ spec:
 		gatewayconfig.AnyController: "Programmed=True/Programmed", gatewayconfig.NLBController: "Programmed=False/Invalid",
 	} {
 		s := newReportHarness(t, fmt.Sprintf(docs, controller))
-		s.f = New(model.NLBGateway, s.f.opt)
-		s.o.ID.Kind = model.NLBGateway
+		s.frontend = New(model.NLBGateway, s.frontend.opt)
+		s.outcome.ID.Kind = model.NLBGateway
 		// The listener of port 81 is neither desired nor live. The listener of port 82 is desired, but AWS did not
 		// create it.
-		s.o.Stack.LoadBalancer = &model.LoadBalancer{Type: model.Network, Listeners: []model.Listener{{Port: 80}, {Port: 82}}}
-		s.o.Plan.Ports = []int32{80}
-		s.report()
+		s.outcome.Stack.LoadBalancer = &model.LoadBalancer{Type: model.Network, Listeners: []model.Listener{{Port: 80}, {Port: 82}}}
+		s.outcome.Plan.Ports = []int32{80}
+		s.writeReport()
 		for i, want := range []string{"Programmed=True/Programmed", refuses, "Programmed=False/Invalid"} {
-			l := s.gateway().Status.Listeners[i]
-			if got := text(l.Conditions); !strings.HasSuffix(got, want) {
+			l := s.getGateway().Status.Listeners[i]
+			if got := conditionsText(l.Conditions); !strings.HasSuffix(got, want) {
 				t.Errorf("%s, listener %s: %s, want %s", controller, l.Name, got, want)
 			}
 		}

@@ -24,18 +24,18 @@ import (
 
 // reportHarness writes reports to a cluster in memory, without a controller.
 type reportHarness struct {
-	t   *testing.T
-	src *cluster.Memory
-	f   *Frontend
-	o   engine.Outcome
-	now time.Time
+	t        *testing.T
+	src      *cluster.Memory
+	frontend *Frontend
+	outcome  engine.Outcome
+	now      time.Time
 	// events has the events and annotations of the last report.
 	events []string
 }
 
 const (
-	liveARN    = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
-	stageClass = `
+	liveARN       = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
+	stageClassDoc = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: alb}
@@ -48,27 +48,27 @@ var liveStackID = model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "g
 
 func newReportHarness(t *testing.T, yaml string) *reportHarness {
 	t.Helper()
-	src, err := cluster.FromYAML(nil, []byte(stageClass+yaml))
+	src, err := cluster.MemoryFromYAML(nil, []byte(stageClassDoc+yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &reportHarness{t: t, src: src, now: time.Unix(1000, 0), f: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
-	s.f.opt.ImportCertificates = true
-	s.o = engine.Outcome{
+	s := &reportHarness{t: t, src: src, now: time.Unix(1000, 0), frontend: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
+	s.frontend.opt.ImportCertificates = true
+	s.outcome = engine.Outcome{
 		ID: liveStackID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
-		Live: map[string]engine.Live{model.LoadBalancerID: {ARN: liveARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
+		LiveLoadBalancers: map[string]engine.LiveLoadBalancer{model.LoadBalancerID: {ARN: liveARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
 	}
-	s.o.Stack.Members = []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}}}
+	s.outcome.Stack.Members = []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}}}
 	return s
 }
 
-// report writes a report, and returns the number of written statuses.
-func (s *reportHarness) report() int {
+// writeReport writes a report, and returns the number of written statuses.
+func (s *reportHarness) writeReport() int {
 	s.t.Helper()
 	s.now = s.now.Add(time.Minute)
 	s.events = nil
 	writes := 0
-	for _, p := range s.f.Report(cluster.NewView(s.src), s.o) {
+	for _, p := range s.frontend.Report(cluster.NewView(s.src), s.outcome) {
 		switch p := p.(type) {
 		case cluster.Event:
 			s.events = append(s.events, p.Reason)
@@ -81,7 +81,7 @@ func (s *reportHarness) report() int {
 			}
 			if fields := p.Edit(obj, metav1.NewTime(s.now)); fields != nil {
 				writes++
-				s.put(obj, map[string]any{"status": fields})
+				s.applyMergePatch(obj, map[string]any{"status": fields})
 			}
 		default:
 			s.t.Fatalf("patch %T", p)
@@ -90,8 +90,8 @@ func (s *reportHarness) report() int {
 	return writes
 }
 
-// put applies a merge patch to an object.
-func (s *reportHarness) put(obj cluster.Object, change any) {
+// applyMergePatch applies a merge patch to an object.
+func (s *reportHarness) applyMergePatch(obj cluster.Object, change any) {
 	s.t.Helper()
 	before, err := json.Marshal(obj)
 	if err != nil {
@@ -115,27 +115,27 @@ func (s *reportHarness) put(obj cluster.Object, change any) {
 	}
 }
 
-func (s *reportHarness) edit(kind cluster.Kind, namespace, name, change string) {
+func (s *reportHarness) editObject(kind cluster.Kind, namespace, name, change string) {
 	s.t.Helper()
 	obj, err := s.src.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil || obj == nil {
 		s.t.Fatalf("%s %s/%s: %v", kind, namespace, name, err)
 	}
-	s.put(obj, json.RawMessage(change))
+	s.applyMergePatch(obj, json.RawMessage(change))
 }
 
-func (s *reportHarness) gateway() *gwv1.Gateway {
+func (s *reportHarness) getGateway() *gwv1.Gateway {
 	gw, _ := cluster.Get[*gwv1.Gateway](cluster.NewView(s.src), cluster.KindGateway, "a", "g")
 	return gw
 }
 
-func (s *reportHarness) route(name string) *gwv1.HTTPRoute {
+func (s *reportHarness) getRoute(name string) *gwv1.HTTPRoute {
 	r, _ := cluster.Get[*gwv1.HTTPRoute](cluster.NewView(s.src), cluster.KindHTTPRoute, "a", name)
 	return r
 }
 
-// text returns conditions as "Type=Status/Reason".
-func text(all []metav1.Condition) string {
+// conditionsText returns conditions as "Type=Status/Reason".
+func conditionsText(all []metav1.Condition) string {
 	var out []string
 	for _, c := range all {
 		out = append(out, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
@@ -143,7 +143,7 @@ func text(all []metav1.Condition) string {
 	return strings.Join(out, " ")
 }
 
-func find(all []metav1.Condition, of string) metav1.Condition {
+func findCondition(all []metav1.Condition, of string) metav1.Condition {
 	for _, c := range all {
 		if c.Type == of {
 			return c
@@ -152,7 +152,7 @@ func find(all []metav1.Condition, of string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-const oneGateway = `
+const oneGatewayDocs = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: a, name: g, generation: 3}
@@ -171,15 +171,15 @@ spec:
 `
 
 func TestReportOfAServedGateway(t *testing.T) {
-	s := newReportHarness(t, oneGateway)
-	if n := s.report(); n != 2 {
+	s := newReportHarness(t, oneGatewayDocs)
+	if n := s.writeReport(); n != 2 {
 		t.Errorf("%d statuses were written", n)
 	}
-	gw := s.gateway()
-	if got := text(gw.Status.Conditions); got != "Accepted=True/Accepted Programmed=True/Programmed" {
+	gw := s.getGateway()
+	if got := conditionsText(gw.Status.Conditions); got != "Accepted=True/Accepted Programmed=True/Programmed" {
 		t.Errorf("conditions %s", got)
 	}
-	if c := find(gw.Status.Conditions, "Programmed"); c.Message != liveARN || c.ObservedGeneration != 3 {
+	if c := findCondition(gw.Status.Conditions, "Programmed"); c.Message != liveARN || c.ObservedGeneration != 3 {
 		t.Errorf("the message of Programmed is the ARN, which others read: %+v", c)
 	}
 	if a := gw.Status.Addresses; len(a) != 1 || *a[0].Type != gwv1.HostnameAddressType || a[0].Value != "x.elb.amazonaws.com" {
@@ -190,52 +190,54 @@ func TestReportOfAServedGateway(t *testing.T) {
 	}
 	l := gw.Status.Listeners
 	if len(l) != 1 || l[0].AttachedRoutes != 1 || len(l[0].SupportedKinds) != 1 || l[0].SupportedKinds[0].Kind != "HTTPRoute" ||
-		text(l[0].Conditions) != "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True/Programmed" {
+		conditionsText(l[0].Conditions) != "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True/Programmed" {
 		t.Errorf("listeners %+v", l)
 	}
-	p := s.route("r").Status.Parents
+	p := s.getRoute("r").Status.Parents
 	if len(p) != 1 || p[0].ControllerName != gatewayconfig.ALBController || p[0].Conditions[0].ObservedGeneration != 2 ||
-		text(p[0].Conditions) != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
+		conditionsText(p[0].Conditions) != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
 		t.Errorf("parents %+v", p)
 	}
 	if !slices.Equal(s.events, []string{"SuccessfullyReconciled"}) {
 		t.Errorf("events %v", s.events)
 	}
-	s.o.Changed = false
-	if n := s.report(); n != 0 || len(s.events) != 0 {
+	s.outcome.Changed = false
+	if n := s.writeReport(); n != 0 || len(s.events) != 0 {
 		t.Errorf("a pass without a change writes %d statuses and %v", n, s.events)
 	}
 }
 
 // Conditions change with the findings, and the transition time of a condition is the time of its last change.
 func TestConditionsFollowTheirReason(t *testing.T) {
-	s := newReportHarness(t, oneGateway)
-	s.report()
-	before := s.route("r").Status.Parents[0].Conditions
+	s := newReportHarness(t, oneGatewayDocs)
+	s.writeReport()
+	before := s.getRoute("r").Status.Parents[0].Conditions
 	ref := finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}
-	s.o.Findings = finding.List{{Object: ref, Field: "spec.rules[0]", Reason: finding.BackendNotFound, Severity: finding.Error, Message: "Service \"a/x\" does not exist"}}
-	if n := s.report(); n != 1 {
+	s.outcome.Findings = finding.List{{Object: ref, Field: "spec.rules[0]", Reason: finding.BackendNotFound, Severity: finding.Error, Message: "Service \"a/x\" does not exist"}}
+	if n := s.writeReport(); n != 1 {
 		t.Errorf("%d writes", n)
 	}
-	broken := s.route("r").Status.Parents[0].Conditions
-	if got := text(broken); got != "ResolvedRefs=False/BackendNotFound Accepted=True/Accepted" {
+	broken := s.getRoute("r").Status.Parents[0].Conditions
+	if got := conditionsText(broken); got != "ResolvedRefs=False/BackendNotFound Accepted=True/Accepted" {
 		t.Errorf("conditions %s", got)
 	}
-	since := func(all []metav1.Condition, of string) time.Time { return find(all, of).LastTransitionTime.Time }
+	since := func(all []metav1.Condition, of string) time.Time {
+		return findCondition(all, of).LastTransitionTime.Time
+	}
 	if !since(broken, "Accepted").Equal(since(before, "Accepted")) || since(broken, "ResolvedRefs").Equal(since(before, "ResolvedRefs")) {
 		t.Errorf("transition times: %v, then %v", before, broken)
 	}
-	s.o.Findings = finding.List{{Object: ref, Field: "spec.rules[0]", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Message: "filter"}}
-	s.report()
-	if got := text(s.route("r").Status.Parents[0].Conditions); got != "ResolvedRefs=True/ResolvedRefs Accepted=False/UnsupportedValue" {
+	s.outcome.Findings = finding.List{{Object: ref, Field: "spec.rules[0]", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Message: "filter"}}
+	s.writeReport()
+	if got := conditionsText(s.getRoute("r").Status.Parents[0].Conditions); got != "ResolvedRefs=True/ResolvedRefs Accepted=False/UnsupportedValue" {
 		t.Errorf("conditions %s", got)
 	}
-	if n := s.gateway().Status.Listeners[0].AttachedRoutes; n != 0 {
+	if n := s.getGateway().Status.Listeners[0].AttachedRoutes; n != 0 {
 		t.Errorf("a route that is not accepted counts: %d", n)
 	}
-	s.o.Findings = nil
-	s.report()
-	if got := text(s.route("r").Status.Parents[0].Conditions); got != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
+	s.outcome.Findings = nil
+	s.writeReport()
+	if got := conditionsText(s.getRoute("r").Status.Parents[0].Conditions); got != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
 		t.Errorf("conditions %s", got)
 	}
 }
@@ -245,11 +247,11 @@ const otherControllerEntry = `{"controllerName": "example.com/other", "parentRef
 // Status entries of other controllers are retained. An entry of this controller is removed with its parentRef and with
 // its Gateway.
 func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
-	s := newReportHarness(t, oneGateway)
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+otherControllerEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
-	s.report()
+	s := newReportHarness(t, oneGatewayDocs)
+	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+otherControllerEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
+	s.writeReport()
 	controllers := func() (out []string) {
-		for _, p := range s.route("r").Status.Parents {
+		for _, p := range s.getRoute("r").Status.Parents {
 			out = append(out, string(p.ControllerName)+" "+string(p.ParentRef.Name))
 		}
 		return out
@@ -258,41 +260,41 @@ func TestEntriesAreRemovedWithTheirParents(t *testing.T) {
 	if got := controllers(); !slices.Equal(got, all) {
 		t.Errorf("entries %q", got)
 	}
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "elsewhere"}]}}`)
-	if n := s.report(); n != 2 || len(controllers()) != 2 {
+	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "elsewhere"}]}}`)
+	if n := s.writeReport(); n != 2 || len(controllers()) != 2 {
 		t.Errorf("%d writes, entries %q", n, controllers())
 	}
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}]}}`)
-	s.report()
+	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}]}}`)
+	s.writeReport()
 	if got := controllers(); !slices.Equal(got, all) {
 		t.Errorf("entries %q", got)
 	}
-	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["gateway.k8s.aws/alb"]}}`)
-	if n := s.report(); n != 1 || !slices.Equal(controllers(), all[:2]) {
+	s.editObject(cluster.KindGateway, "a", "g", `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["gateway.k8s.aws/alb"]}}`)
+	if n := s.writeReport(); n != 1 || !slices.Equal(controllers(), all[:2]) {
 		t.Errorf("%d writes, entries %q", n, controllers())
 	}
-	if n := s.report(); n != 0 {
+	if n := s.writeReport(); n != 0 {
 		t.Errorf("%d writes in a pass without a change", n)
 	}
 }
 
 // A parent that a route names twice has one status entry, which is not written again and again.
 func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
-	s := newReportHarness(t, oneGateway)
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
-	s.report()
-	if n := s.report(); n != 0 || len(s.route("r").Status.Parents) != 1 {
-		t.Errorf("%d writes, entries %+v", n, s.route("r").Status.Parents)
+	s := newReportHarness(t, oneGatewayDocs)
+	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
+	s.writeReport()
+	if n := s.writeReport(); n != 0 || len(s.getRoute("r").Status.Parents) != 1 {
+		t.Errorf("%d writes, entries %+v", n, s.getRoute("r").Status.Parents)
 	}
 }
 
 // A status entry for a later generation of the route than the one that was read is not changed.
 func TestEntriesOfLaterGenerationsStay(t *testing.T) {
-	s := newReportHarness(t, oneGateway)
-	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
+	s := newReportHarness(t, oneGatewayDocs)
+	s.editObject(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
 		"conditions": [{"type": "Accepted", "status": "False", "reason": "Pending", "message": "", "observedGeneration": 9, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}]}}`)
-	s.report()
-	if got := text(s.route("r").Status.Parents[0].Conditions); got != "Accepted=False/Pending" {
+	s.writeReport()
+	if got := conditionsText(s.getRoute("r").Status.Parents[0].Conditions); got != "Accepted=False/Pending" {
 		t.Errorf("conditions %s", got)
 	}
 }
@@ -338,9 +340,9 @@ spec:
   - {name: m1, port: 84, protocol: HTTP}
 ---
 `)
-	s.report()
-	gw := s.gateway()
-	if got := text(gw.Status.Conditions); got != "Accepted=True/ListenersNotValid Programmed=True/Programmed" || *gw.Status.AttachedListenerSets != 1 {
+	s.writeReport()
+	gw := s.getGateway()
+	if got := conditionsText(gw.Status.Conditions); got != "Accepted=True/ListenersNotValid Programmed=True/Programmed" || *gw.Status.AttachedListenerSets != 1 {
 		t.Errorf("conditions %s, %d sets", got, *gw.Status.AttachedListenerSets)
 	}
 	want := map[string]string{
@@ -351,13 +353,13 @@ spec:
 		"tls":   "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=False/RefNotPermitted Programmed=False/Invalid",
 	}
 	for _, l := range gw.Status.Listeners {
-		if got := text(l.Conditions); got != want[string(l.Name)] {
+		if got := conditionsText(l.Conditions); got != want[string(l.Name)] {
 			t.Errorf("listener %s: %s", l.Name, got)
 		}
 	}
 	set := func(namespace, name string) string {
 		x, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(s.src), cluster.KindListenerSet, namespace, name)
-		return fmt.Sprintf("%s %d", text(x.Status.Conditions), len(x.Status.Listeners))
+		return fmt.Sprintf("%s %d", conditionsText(x.Status.Conditions), len(x.Status.Listeners))
 	}
 	for _, c := range [][3]string{
 		{"a", "part", "Accepted=True/ListenersNotValid Programmed=True/Programmed 2"},
@@ -368,11 +370,11 @@ spec:
 			t.Errorf("set %s: %s", c[1], got)
 		}
 	}
-	if n := s.report(); n != 0 {
+	if n := s.writeReport(); n != 0 {
 		t.Errorf("%d writes in a pass without a change", n)
 	}
-	s.edit(cluster.KindGatewayClass, "", "alb", `{"spec": {"controllerName": "example.com/other"}}`)
-	if n := s.report(); n != 3 {
+	s.editObject(cluster.KindGatewayClass, "", "alb", `{"spec": {"controllerName": "example.com/other"}}`)
+	if n := s.writeReport(); n != 3 {
 		t.Errorf("%d writes for a Gateway that has left", n)
 	}
 	if got := set("a", "part"); got != "Accepted=Unknown/Pending Programmed=Unknown/Pending 0" {
@@ -387,37 +389,39 @@ func TestGatewayConditions(t *testing.T) {
 		change func(s *reportHarness)
 		want   string
 	}{
-		{"provisioning", func(s *reportHarness) { s.o.Live = map[string]engine.Live{model.LoadBalancerID: {ARN: liveARN}} }, "Accepted=True/Accepted Programmed=Unknown/Pending"},
+		{"provisioning", func(s *reportHarness) {
+			s.outcome.LiveLoadBalancers = map[string]engine.LiveLoadBalancer{model.LoadBalancerID: {ARN: liveARN}}
+		}, "Accepted=True/Accepted Programmed=Unknown/Pending"},
 		{"no load balancer", func(s *reportHarness) {
-			s.o.Live = nil
-			s.o.Findings = finding.List{{Object: gw, Reason: finding.SubnetsNotFound, Severity: finding.Error, Message: "no subnet"}}
+			s.outcome.LiveLoadBalancers = nil
+			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.SubnetsNotFound, Severity: finding.Error, Message: "no subnet"}}
 		}, "Accepted=True/Accepted Programmed=False/Invalid"},
 		{"class broken", func(s *reportHarness) {
-			s.o.Live, s.o.Stack.Held.Everything = nil, true
-			s.o.Findings = finding.List{{Object: gw, Reason: finding.GatewayClassInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+			s.outcome.LiveLoadBalancers, s.outcome.Stack.Held.Everything = nil, true
+			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.GatewayClassInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		}, "Accepted=False/Invalid Programmed=False/Invalid"},
 		{"configuration broken", func(s *reportHarness) {
-			s.o.Live, s.o.Stack.Held.Everything = nil, true
-			s.o.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+			s.outcome.LiveLoadBalancers, s.outcome.Stack.Held.Everything = nil, true
+			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		}, "Accepted=False/InvalidParameters Programmed=False/Invalid"},
 		{"address", func(s *reportHarness) {
-			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress", "value": "10.0.0.1"}]}}`)
+			s.editObject(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress", "value": "10.0.0.1"}]}}`)
 		}, "Accepted=False/UnsupportedAddress Programmed=True/Programmed"},
 		{"address to be chosen", func(s *reportHarness) {
-			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress"}]}}`)
+			s.editObject(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress"}]}}`)
 		}, "Accepted=True/Accepted Programmed=True/Programmed"},
 		{"no valid listener", func(s *reportHarness) {
-			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"listeners": [{"name": "http", "port": 80, "protocol": "UDP"}]}}`)
+			s.editObject(cluster.KindGateway, "a", "g", `{"spec": {"listeners": [{"name": "http", "port": 80, "protocol": "UDP"}]}}`)
 		}, "Accepted=False/ListenersNotValid Programmed=True/Programmed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newReportHarness(t, oneGateway)
+			s := newReportHarness(t, oneGatewayDocs)
 			c.change(s)
-			s.report()
-			if got := text(s.gateway().Status.Conditions); got != c.want {
+			s.writeReport()
+			if got := conditionsText(s.getGateway().Status.Conditions); got != c.want {
 				t.Errorf("conditions %s", got)
 			}
-			if s.report() != 0 {
+			if s.writeReport() != 0 {
 				t.Error("a pass without a change writes")
 			}
 		})
@@ -429,42 +433,44 @@ func TestGatewayConditions(t *testing.T) {
 func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
 	for name, change := range map[string]func(s *reportHarness){
-		"failed": func(s *reportHarness) { s.o.Live, s.o.DNSNames, s.o.Err = nil, nil, fmt.Errorf("denied") },
+		"failed": func(s *reportHarness) {
+			s.outcome.LiveLoadBalancers, s.outcome.DNSNames, s.outcome.Err = nil, nil, fmt.Errorf("denied")
+		},
 		"blocked": func(s *reportHarness) {
-			s.o.Stack.Held.Everything = true
-			s.o.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+			s.outcome.Stack.Held.Everything = true
+			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		},
 	} {
-		s := newReportHarness(t, oneGateway)
-		s.report()
+		s := newReportHarness(t, oneGatewayDocs)
+		s.writeReport()
 		change(s)
-		s.report()
-		st := s.gateway().Status
-		if c := find(st.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || c.Message != liveARN || len(st.Addresses) != 1 {
+		s.writeReport()
+		st := s.getGateway().Status
+		if c := findCondition(st.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || c.Message != liveARN || len(st.Addresses) != 1 {
 			t.Errorf("%s: %+v", name, st)
 		}
-		if got := text(st.Listeners[0].Conditions); !strings.HasSuffix(got, "Programmed=True/Programmed") {
+		if got := conditionsText(st.Listeners[0].Conditions); !strings.HasSuffix(got, "Programmed=True/Programmed") {
 			t.Errorf("%s: listener %s", name, got)
 		}
 	}
 }
 
 func TestDryRunShowsOnlyThePlan(t *testing.T) {
-	s := newReportHarness(t, oneGateway)
-	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"annotations": {"gateway.k8s.aws/dry-run": "true"}}}`)
-	stack, _ := s.f.Translate(cluster.NewView(s.src), liveStackID, nil)
+	s := newReportHarness(t, oneGatewayDocs)
+	s.editObject(cluster.KindGateway, "a", "g", `{"metadata": {"annotations": {"gateway.k8s.aws/dry-run": "true"}}}`)
+	stack, _ := s.frontend.Translate(cluster.NewView(s.src), liveStackID, nil)
 	if !stack.DryRun || !stack.Describe {
 		t.Fatalf("dry run %t, describe %t", stack.DryRun, stack.Describe)
 	}
-	s.o = engine.Outcome{ID: liveStackID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
-	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
-		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.gateway().Status.Conditions)
+	s.outcome = engine.Outcome{ID: liveStackID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
+	if n := s.writeReport(); n != 1 || !slices.Equal(s.events, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(conditionsText(s.getGateway().Status.Conditions), "Accepted=Unknown") {
+		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.getGateway().Status.Conditions)
 	}
 	// The finalizer shows that a load balancer exists, so the dry-run annotation has no effect and the plan annotation
 	// is removed.
-	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
-	s.o.Stack, _ = s.f.Translate(cluster.NewView(s.src), liveStackID, nil)
-	if s.report(); s.o.Stack.DryRun || !slices.Contains(s.events, cluster.GatewayPlanAnnotation) {
-		t.Errorf("dry run %t, %v", s.o.Stack.DryRun, s.events)
+	s.editObject(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
+	s.outcome.Stack, _ = s.frontend.Translate(cluster.NewView(s.src), liveStackID, nil)
+	if s.writeReport(); s.outcome.Stack.DryRun || !slices.Contains(s.events, cluster.GatewayPlanAnnotation) {
+		t.Errorf("dry run %t, %v", s.outcome.Stack.DryRun, s.events)
 	}
 }

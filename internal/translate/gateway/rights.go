@@ -22,11 +22,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Withdrawn returns the live rules, target groups and certificates that are no longer permitted: listeners do not admit
+// WithdrawnParts returns the live rules, target groups and certificates that are no longer permitted: listeners do not admit
 // the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not
 // depend on whether routes and configurations are valid. If the API server does not serve a kind, its absence withdraws
 // nothing.
-func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
+func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.routesInstalled(v) {
 		return model.Withdrawn{}, nil
 	}
@@ -35,9 +35,9 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if !ok {
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
-	if l := f.load(v, id); l.movedAway && !l.unprotected {
+	if l := f.loadGateway(v, id); l.movedAway && !l.unprotected {
 		protected, unknown := plan.IsProtected(have)
-		if protected || l.guard != nil {
+		if protected || l.deletionGuard != nil {
 			return withdrawEverything(ownership.RefOf(gw), have), nil
 		}
 		if len(unknown) > 0 {
@@ -51,14 +51,14 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	}
 	// If the class is missing, its controller is not known. The strict condition for hostnames is correct for both.
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
-	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
-	r := &rights{
+	t.strictConformance = !known || class.Spec.ControllerName == gatewayconfig.AnyController
+	r := &rightsChecker{
 		conditions: conditionBuilder{t},
-		view:       v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		view:       v, liveStack: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listenersKnown: ok && !f.lacksListenerSets(v, gw), grantsKnown: v.Installed(cluster.KindReferenceGrant),
 		attached: attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
 		owners:   map[string][]finding.Ref{},
-		out: model.Withdrawn{
+		withdrawn: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
 			Protocols: map[string]model.WithdrawnProtocol{},
 		},
@@ -73,7 +73,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			}
 		}
 	}
-	return r.out, r.questions
+	return r.withdrawn, r.questions
 }
 
 // withdrawEverything returns all rules of a Gateway whose class belongs to another controller now, and whose load
@@ -103,25 +103,25 @@ func (f *Frontend) lacksListenerSets(v *cluster.View, gw *gwv1.Gateway) bool {
 	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
 }
 
-// rights compares the live load balancer with the permissions of listeners and ReferenceGrants.
-type rights struct {
-	view    *cluster.View
-	have    observed.Stack
-	gateway finding.Ref
-	network bool
+// rightsChecker compares the live load balancer with the permissions of listeners and ReferenceGrants.
+type rightsChecker struct {
+	view      *cluster.View
+	liveStack observed.Stack
+	gateway   finding.Ref
+	network   bool
 	// listenersKnown reports whether all listeners are known, and grantsKnown whether all ReferenceGrants are known.
 	listenersKnown, grantsKnown bool
 	attached                    attach.Result
 	conditions                  conditionBuilder
 	// owners are, by ARN of a target group, the routes for which it was created, or may have been created.
-	owners map[string][]finding.Ref
-	out    model.Withdrawn
+	owners    map[string][]finding.Ref
+	withdrawn model.Withdrawn
 	// questions are questions about further facts that are needed.
 	questions []model.Question
 }
 
 // checkListener checks a live listener and its rules.
-func (r *rights) checkListener(l *observed.Listener) {
+func (r *rightsChecker) checkListener(l *observed.Listener) {
 	if r.network && r.listenersKnown {
 		r.checkNetworkListener(l)
 	}
@@ -134,7 +134,7 @@ func (r *rights) checkListener(l *observed.Listener) {
 		}
 		for _, h := range hostsOf(rule) {
 			if owner, ok := r.mayServe(l.Port, rule.Actions, h); !ok {
-				r.out.Rules[rule.ARN] = model.Withdrawal{
+				r.withdrawn.Rules[rule.ARN] = model.Withdrawal{
 					Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 					Message: fmt.Sprintf("no listener of port %d admits the route for hostname %q", l.Port, h),
 					Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",
@@ -149,25 +149,25 @@ func (r *rights) checkListener(l *observed.Listener) {
 
 // mayServe reports whether a possible owner of a rule may serve a hostname on a port. If not, it returns the object on
 // which the withdrawal is reported.
-func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
+func (r *rightsChecker) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
 	if len(r.ownersOf(actions)) == 0 && plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}
-	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)
+	return r.mayAnyOwnerServe(port, actions, r.ownersOrClaimants(actions, host), host)
 }
 
 // ownersOrClaimants returns the routes of the target groups of a rule. For a rule without target groups, it returns the
 // routes that claim its hostname.
-func (r *rights) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
+func (r *rightsChecker) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
 	if owners := r.ownersOf(actions); len(owners) > 0 {
 		return owners
 	}
 	return r.claimantsOf(host)
 }
 
-// permitted reports whether one of the owners of a rule may serve a hostname on a port. If not, it returns the object
+// mayAnyOwnerServe reports whether one of the owners of a rule may serve a hostname on a port. If not, it returns the object
 // on which the withdrawal is reported.
-func (r *rights) permitted(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
+func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
 	for _, o := range owners {
 		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
 			return finding.Ref{}, true
@@ -176,13 +176,13 @@ func (r *rights) permitted(port int32, actions []model.Action, owners []finding.
 	if hasNoForward(actions) {
 		return r.gateway, false
 	}
-	return r.reportedOn(owners), false
+	return r.objectToReport(owners), false
 }
 
 // claimantsOf returns the possible owners of a rule without target groups, such as a redirect, for its hostname: the
 // routes that name the hostname, or all routes if none names it. It does not always return all routes, because then the
 // redirect of a route that may no longer use the hostname would stay as long as any route may use it.
-func (r *rights) claimantsOf(host string) (out []finding.Ref) {
+func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
 		obj := r.attached.Routes[n].Object
@@ -202,9 +202,9 @@ func hasNoForward(actions []model.Action) bool {
 	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
 }
 
-// reportedOn returns the object on which a withdrawal is reported: an owner that is a route of the Gateway, otherwise
+// objectToReport returns the object on which a withdrawal is reported: an owner that is a route of the Gateway, otherwise
 // the Gateway.
-func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
+func (r *rightsChecker) objectToReport(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
 			return ref
@@ -214,7 +214,7 @@ func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 }
 
 // ownersOf returns the routes for which the target groups of actions were created, or may have been created.
-func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
+func (r *rightsChecker) ownersOf(actions []model.Action) (out []finding.Ref) {
 	for _, g := range model.ForwardedGroups(actions) {
 		out = append(out, r.ownersOfTargetGroup(g.Group.ARN)...)
 	}
@@ -223,7 +223,7 @@ func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
 
 // ownersOfTargetGroup returns the routes for which a target group may have been created, by its ID. If the ID matches
 // routes of the Gateway, these are returned, otherwise all routes that it matches.
-func (r *rights) ownersOfTargetGroup(arn string) []finding.Ref {
+func (r *rightsChecker) ownersOfTargetGroup(arn string) []finding.Ref {
 	if out, known := r.owners[arn]; known {
 		return out
 	}
@@ -242,8 +242,8 @@ func (r *rights) ownersOfTargetGroup(arn string) []finding.Ref {
 	return out
 }
 
-func (r *rights) targetGroup(arn string) observed.TargetGroup {
-	for _, g := range r.have.TargetGroups {
+func (r *rightsChecker) targetGroup(arn string) observed.TargetGroup {
+	for _, g := range r.liveStack.TargetGroups {
 		if g.ARN == arn {
 			return g
 		}
@@ -252,17 +252,17 @@ func (r *rights) targetGroup(arn string) observed.TargetGroup {
 }
 
 // checkTargetGroups checks whether ReferenceGrants permit the target groups of actions.
-func (r *rights) checkTargetGroups(actions []model.Action) {
+func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 	if !r.grantsKnown {
 		return
 	}
 	for _, g := range model.ForwardedGroups(actions) {
-		if _, known := r.out.TargetGroups[g.Group.ARN]; known {
+		if _, known := r.withdrawn.TargetGroups[g.Group.ARN]; known {
 			continue
 		}
 		if to, permitted := r.mayForward(g.Group.ARN); !permitted {
-			owner := r.reportedOn(r.ownersOfTargetGroup(g.Group.ARN))
-			r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
+			owner := r.objectToReport(r.ownersOfTargetGroup(g.Group.ARN))
+			r.withdrawn.TargetGroups[g.Group.ARN] = model.Withdrawal{
 				Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
 				Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
 				Fix:     fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
@@ -274,12 +274,12 @@ func (r *rights) checkTargetGroups(actions []model.Action) {
 // mayForward reports whether the route of a target group may refer to its backend, and returns the backend if not. The
 // backend is determined from the TargetGroupBinding, or from the load balancer that is the target; without these, each
 // backend that matches the ID is checked.
-func (r *rights) mayForward(arn string) (finding.Ref, bool) {
+func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	bound := false
-	for _, b := range r.have.Bindings {
+	for _, b := range r.liveStack.Bindings {
 		// A tenant can write a binding with the labels of the stack. So a binding is used only if the ID of the target
 		// group matches its Service.
 		if b.ARN != arn || ok && !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}) {
@@ -312,8 +312,8 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 
 // gatewaysOfTarget returns the Gateways, out of the given ones, whose load balancer is the target of a target group;
 // all of them if the target is not known.
-func (r *rights) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
-	targets, asked := r.have.Facts.ALBTargets[group]
+func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
+	targets, asked := r.liveStack.Facts.ALBTargets[group]
 	if len(of) < 2 {
 		return of
 	}
@@ -332,7 +332,7 @@ func (r *rights) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref 
 }
 
 // permits reports whether one of several routes may refer to an object.
-func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) bool {
+func (r *rightsChecker) permits(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
 			attach.Referent{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
@@ -340,16 +340,16 @@ func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) boo
 }
 
 // checkCertificates checks the certificates of a live listener that were imported from Secrets.
-func (r *rights) checkCertificates(l *observed.Listener) {
+func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 	if !r.grantsKnown || !r.listenersKnown {
 		return
 	}
-	for _, c := range r.have.Facts.OwnCertificates {
-		if c.Imported == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID, c.Domains) {
+	for _, c := range r.liveStack.Facts.OwnCertificates {
+		if c.ImportedIdentity == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID, c.Domains) {
 			continue
 		}
 		namespace, _ := naming.NamespaceOfImport(c.ResourceID)
-		r.out.Certificates[model.ListenerCertificate{Port: l.Port, ARN: c.ARN}] = model.Withdrawal{
+		r.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: c.ARN}] = model.Withdrawal{
 			Object: r.gateway, Field: "spec.listeners", Reason: finding.ReferenceNotPermitted,
 			Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits the Secret whose certificate port %d presents", namespace, l.Port),
 			Fix:     "create a ReferenceGrant there, from kind Gateway to kind Secret",
@@ -359,10 +359,10 @@ func (r *rights) checkCertificates(l *observed.Listener) {
 
 // mayPresent reports whether a listener of a port may use an imported certificate, by its ID. A certificate that no
 // listener names any more may be held for listeners whose hostname it covers.
-func (r *rights) mayPresent(port int32, id string, domains []string) bool {
+func (r *rightsChecker) mayPresent(port int32, id string, domains []string) bool {
 	for i := range r.attached.Listeners {
 		l := &r.attached.Listeners[i]
-		if l.Valid() && int32(l.Spec.Port) == port && slices.ContainsFunc(l.Certificates, func(s attach.Secret) bool {
+		if l.IsValid() && int32(l.Spec.Port) == port && slices.ContainsFunc(l.Certificates, func(s attach.SecretRef) bool {
 			return naming.ImportedCertificateID(s.Namespace, s.Name) == id
 		}) {
 			return true
@@ -373,5 +373,5 @@ func (r *rights) mayPresent(port int32, id string, domains []string) bool {
 		return true
 	}
 	_, name, _ := strings.Cut(strings.TrimPrefix(id, naming.ImportedCertificateID(namespace, "")), "/")
-	return r.attached.MayUseSecret(port, attach.Secret{Namespace: namespace, Name: name}, domains)
+	return r.attached.MayUseSecret(port, attach.SecretRef{Namespace: namespace, Name: name}, domains)
 }

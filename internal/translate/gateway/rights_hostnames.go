@@ -13,16 +13,16 @@ import (
 // although these listeners do not admit its route. A translation creates isolation rules against this (see
 // isolationRules), but only for the current routes and only if they are valid. If the live rule is held, the plan adds
 // such rules.
-func (r *rights) checkHostnames(l *observed.Listener) {
+func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
-		if _, gone := r.out.Rules[rule.ARN]; gone {
+		if _, gone := r.withdrawn.Rules[rule.ARN]; gone {
 			continue
 		}
 		for _, host := range hostsOf(rule) {
 			for _, h := range r.attached.MoreSpecificHosts(l.Port, host) {
 				if owner, ok := r.mayServeWithin(l.Port, rule.Actions, host, h); !ok {
-					r.out.Hostnames = append(r.out.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.conditions.hostCondition(h), Withdrawal: model.Withdrawal{
+					r.withdrawn.Hostnames = append(r.withdrawn.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.conditions.hostCondition(h), Withdrawal: model.Withdrawal{
 						Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 						Message: fmt.Sprintf("hostname %q of port %d belongs to a listener that does not admit the route", h, l.Port),
 						Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",
@@ -42,9 +42,9 @@ func hostsOf(rule *observed.Rule) []string {
 }
 
 // mayServeWithin does the check of mayServe for a hostname that the wildcard of the rule includes.
-func (r *rights) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
+func (r *rightsChecker) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}
-	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), part)
+	return r.mayAnyOwnerServe(port, actions, r.ownersOrClaimants(actions, host), part)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // checkNetworkListener checks the target groups to which a listener of a network load balancer forwards.
-func (r *rights) checkNetworkListener(l *observed.Listener) {
+func (r *rightsChecker) checkNetworkListener(l *observed.Listener) {
 	owners := r.ownersOf(l.Default)
 	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.MayUsePort(o.Namespace, cluster.Kind(o.Kind), l.Port)
@@ -21,8 +21,8 @@ func (r *rights) checkNetworkListener(l *observed.Listener) {
 		r.checkProtocols(l)
 		return
 	}
-	r.out.Rules[l.ARN] = model.Withdrawal{
-		Object: r.reportedOn(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+	r.withdrawn.Rules[l.ARN] = model.Withdrawal{
+		Object: r.objectToReport(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 		Message: fmt.Sprintf("no listener of port %d admits the route", l.Port),
 		Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of a listener of the port",
 	}
@@ -30,7 +30,7 @@ func (r *rights) checkNetworkListener(l *observed.Listener) {
 
 // checkProtocols checks whether the Gateway still has listeners for both protocols of a live TCP_UDP listener. If not,
 // its TCP_UDP target groups stay, because listeners of one protocol can also use them; TCP_QUIC target groups do not.
-func (r *rights) checkProtocols(l *observed.Listener) {
+func (r *rightsChecker) checkProtocols(l *observed.Listener) {
 	if l.Protocol != string(model.TCPUDP) {
 		return
 	}
@@ -42,7 +42,7 @@ func (r *rights) checkProtocols(l *observed.Listener) {
 	if udp {
 		left, gone = gone, left
 	}
-	r.out.Protocols[l.ARN] = model.WithdrawnProtocol{Left: left, Withdrawal: model.Withdrawal{
+	r.withdrawn.Protocols[l.ARN] = model.WithdrawnProtocol{Left: left, Withdrawal: model.Withdrawal{
 		Object: r.gateway, Field: "spec.listeners", Reason: finding.RouteNotAdmitted,
 		Message: fmt.Sprintf("no listener of port %d has protocol %s any more", l.Port, gone),
 		Fix:     fmt.Sprintf("to serve %s, add a listener with it", gone),

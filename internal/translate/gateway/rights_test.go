@@ -12,15 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// without is a source that does not read some kinds, as after their CRDs are removed.
-type without struct {
+// sourceWithoutKinds is a source that does not read some kinds, as after their CRDs are removed.
+type sourceWithoutKinds struct {
 	*cluster.Memory
 	kinds []cluster.Kind
 }
 
-func (w without) Installed(kind cluster.Kind) bool { return !slices.Contains(w.kinds, kind) }
+func (w sourceWithoutKinds) Installed(kind cluster.Kind) bool { return !slices.Contains(w.kinds, kind) }
 
-func (w without) List(q cluster.Query) ([]cluster.Object, error) {
+func (w sourceWithoutKinds) List(q cluster.Query) ([]cluster.Object, error) {
 	if slices.Contains(w.kinds, q.Kind) {
 		return nil, nil
 	}
@@ -88,13 +88,13 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 		"without HTTPRoutes":      {missing: []cluster.Kind{cluster.KindHTTPRoute}, everything: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := cluster.FromYAML(nil, []byte(rightsObjects))
+			m, err := cluster.MemoryFromYAML(nil, []byte(rightsObjects))
 			if err != nil {
 				t.Fatal(err)
 			}
 			stack := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 			f := New(model.ALBGateway, Options{ListenerSets: true})
-			v := cluster.NewView(without{m, c.missing})
+			v := cluster.NewView(sourceWithoutKinds{m, c.missing})
 			want, found := f.Translate(v, stack, nil)
 			if want.Held.Everything != c.everything {
 				t.Errorf("everything is held: %v, want %v: %v", want.Held.Everything, c.everything, found)
@@ -104,7 +104,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 					t.Errorf("the rule is not held: %+v", rules)
 				}
 			}
-			out, _ := f.Withdrawn(v, stack, liveStackWithHost("a.example.com", id))
+			out, _ := f.WithdrawnParts(v, stack, liveStackWithHost("a.example.com", id))
 			if got := slices.Sorted(maps.Keys(out.TargetGroups)); !slices.Equal(got, c.groups) || len(out.Rules) > 0 {
 				t.Errorf("withdrawn: %+v", out)
 			}
@@ -148,7 +148,7 @@ spec:
   parentRefs: [{name: edge, namespace: shop}]
 ---
 `
-			m, err := cluster.FromYAML(nil, []byte(docs))
+			m, err := cluster.MemoryFromYAML(nil, []byte(docs))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ spec:
 				bindings = []observed.Binding{{Namespace: c.bound, Name: "b", ARN: "tg", Service: model.Binding{Service: c.backend.Name}}}
 			}
 			f := New(model.ALBGateway, Options{ListenerSets: true})
-			out, _ := f.Withdrawn(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveStackWithHost("a.example.com", id, bindings...))
+			out, _ := f.WithdrawnParts(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveStackWithHost("a.example.com", id, bindings...))
 			if _, got := out.TargetGroups["tg"]; got != c.withdrawn {
 				t.Errorf("withdrawn: %v, want %v: %+v", got, c.withdrawn, out)
 			}

@@ -21,10 +21,10 @@ import (
 // Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
 // has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
-	l := f.load(v, id)
+	l := f.loadGateway(v, id)
 	t := &translation{
 		Builder: assemble.Builder{
-			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup, ClassField: classField, ClassKind: string(cluster.KindGatewayClass)},
+			Translation: members.Translation{ID: id, Live: live, BackendSecurityGroup: f.opt.BackendSecurityGroup, ClassField: classField, ClassKind: string(cluster.KindGatewayClass)},
 			Options:     f.opt.Options,
 		},
 		opt: f.opt, view: v, gw: l.gw,
@@ -34,8 +34,8 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.Type = model.Network
 	}
 	t.Found = l.found
-	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, l.leaving, l.guard, l.unprotected
-	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, l.leaving, l.deletionGuard, l.unprotected
+	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if l.class == nil {
 		t.Stack.Held.Everything = l.excluded
 		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
@@ -61,11 +61,11 @@ type translation struct {
 	view *cluster.View
 	gw   *gwv1.Gateway
 	ref  finding.Ref
-	// strict reports whether the Gateway API is followed even where older controllers deviate from it. It is set for the
-	// controller name that only this controller has, so that load balancers of older controllers are not changed.
-	strict bool
-	config gatewayconfig.Configuration
-	set    gatewayconfig.Settings
+	// strictConformance reports whether the Gateway API is followed even where older controllers deviate from it. It is set
+	// for the controller name that only this controller has, so that load balancers of older controllers are not changed.
+	strictConformance bool
+	config            gatewayconfig.Configuration
+	set               gatewayconfig.Settings
 	// member is the Gateway, the only member of the stack.
 	member       *members.Member
 	attached     attach.Result
@@ -91,10 +91,10 @@ type translation struct {
 	ruleCounts map[string]int
 }
 
-// preserveHost sets the attribute that preserves the Host header of the client for targets, unless the configuration
+// setPreserveHost sets the attribute that preserves the Host header of the client for targets, unless the configuration
 // sets it. By default AWS removes the port from the header on ports 80 and 443 and adds it on other ports, although no
 // filter of a route requests this.
-func (t *translation) preserveHost() {
+func (t *translation) setPreserveHost() {
 	const key = "routing.http.preserve_host_header.enabled"
 	a := &t.set.Shared.LoadBalancer.Attributes
 	switch {
@@ -109,11 +109,11 @@ func (t *translation) preserveHost() {
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
 	t.heldCertificates = map[*attach.Listener][]string{}
-	t.strict = class.Spec.ControllerName == gatewayconfig.AnyController
+	t.strictConformance = class.Spec.ControllerName == gatewayconfig.AnyController
 	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
-	if t.strict && t.ID.Kind == model.ALBGateway {
-		t.preserveHost()
+	if t.strictConformance && t.ID.Kind == model.ALBGateway {
+		t.setPreserveHost()
 	}
 	t.member = &members.Member{Ref: t.ref, Created: t.gw.CreationTimestamp.Time, ClaimedAt: t.gw.CreationTimestamp.Time, Set: t.set.Shared, OwnTags: t.set.Tags}
 	t.Members = []*members.Member{t.member}
@@ -125,7 +125,7 @@ func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 		faults = append(faults, x)
 	}
 	t.member.Blocked = len(faults) > 0
-	t.NoClients = t.set.NoClients
+	t.AdmitsNoClients = t.set.AdmitsNoClients
 	known := settings.ALBAttributeKeys
 	if t.Type == model.Network {
 		known = settings.NLBAttributeKeys
@@ -155,21 +155,21 @@ func (t *translation) reportIgnoredFields() {
 		ignored(backendTLSField, finding.Error, "tls.backend has no effect, because load balancers do not present a client certificate to backends; backends that require one cannot be reached", "remove the field")
 	}
 	if scope := t.gw.Spec.DefaultScope; scope != "" && scope != gwv1.GatewayDefaultScopeNone {
-		ignored(defaultScopeField, finding.Warning, fmt.Sprintf("defaultScope %q has no effect; the Gateway serves the routes that name it in parentRefs", finding.Cut(string(scope))),
+		ignored(defaultScopeField, finding.Warning, fmt.Sprintf("defaultScope %q has no effect; the Gateway serves the routes that name it in parentRefs", finding.TruncateValue(string(scope))),
 			"remove the field, and name the Gateway in the routes")
 	}
 }
 
 func (t *translation) build() {
 	if !t.member.Blocked {
-		t.MemberTags(t.member)
+		t.SetMemberTags(t.member)
 		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
-		incumbentBuilder{t}.holdDuplicates()
+		incumbentBuilder{t}.holdRulesOfDuplicates()
 		t.setAttachedNamespaces()
 		t.buildLoadBalancer()
 	}
 	var blocked bool
-	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.Members, func(m *members.Member) (cluster.Object, bool) { return t.gw, m.Blocked })
+	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.Members, func(m *members.Member) (cluster.Object, bool) { return t.gw, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
@@ -178,7 +178,7 @@ func (t *translation) build() {
 func (t *translation) buildLoadBalancer() {
 	var ports []*port
 	if t.Type == model.Network {
-		ports = networkBuilder{t}.networkPorts()
+		ports = networkListenerBuilder{t}.networkPorts()
 	} else {
 		ports = t.applicationPorts()
 	}
@@ -186,9 +186,9 @@ func (t *translation) buildLoadBalancer() {
 		t.Ports = append(t.Ports, p.Port)
 	}
 	t.setAddOns()
-	lb := t.LoadBalancer()
+	lb := t.BuildLoadBalancer()
 	if t.Type == model.Application {
-		t.AddOns(lb)
+		t.MergeAddOns(lb)
 	}
 	t.Stack.LoadBalancer = lb
 	certificateBuilder{t}.importCertificates(ports)
@@ -196,7 +196,7 @@ func (t *translation) buildLoadBalancer() {
 		var l model.Listener
 		made := false
 		if t.Type == model.Network {
-			l, made = networkBuilder{t}.networkListener(p)
+			l, made = networkListenerBuilder{t}.networkListener(p)
 		} else {
 			l, made = t.applicationListener(p)
 		}
@@ -204,5 +204,5 @@ func (t *translation) buildLoadBalancer() {
 			lb.Listeners = append(lb.Listeners, l)
 		}
 	}
-	t.targetGroups.Finish(&t.Stack)
+	t.targetGroups.AddToStack(&t.Stack)
 }

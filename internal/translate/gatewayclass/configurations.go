@@ -15,17 +15,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// users reports which kinds of objects use a configuration.
-type users struct{ class, gateway bool }
+// configurationUsers reports which kinds of objects use a configuration.
+type configurationUsers struct{ class, gateway bool }
 
-func (u users) any() bool { return u.class || u.gateway }
+func (u configurationUsers) hasAny() bool { return u.class || u.gateway }
 
-// usersOf returns the users of a LoadBalancerConfiguration. Classes of this controller are included even if their kind
-// of load balancer is disabled.
-func usersOf(v *cluster.View, namespace, name string) users {
-	var out users
+// usersOfConfiguration returns the users of a LoadBalancerConfiguration. Classes of this controller are included even if
+// their kind of load balancer is disabled.
+func usersOfConfiguration(v *cluster.View, namespace, name string) configurationUsers {
+	var out configurationUsers
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
-		Kind: cluster.KindGatewayClass, Index: cluster.ClassByConfiguration, Value: namespace + "/" + name})
+		Kind: cluster.KindGatewayClass, Index: cluster.GatewayClassByConfiguration, Value: namespace + "/" + name})
 	out.class = slices.ContainsFunc(classes, func(c *gwv1.GatewayClass) bool {
 		return isOwnClass(c) && c.Spec.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration)
 	})
@@ -41,14 +41,14 @@ func isOwnClass(class *gwv1.GatewayClass) bool {
 	return class != nil && slices.Contains(gatewayconfig.Controllers, class.Spec.ControllerName)
 }
 
-func loadBalancer(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []cluster.Patch {
-	by := usersOf(v, o.Namespace, o.Name)
-	return append(finalizerPatches(o, LoadBalancerFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
+func loadBalancerConfigPatches(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []cluster.Patch {
+	by := usersOfConfiguration(v, o.Namespace, o.Name)
+	return append(finalizerPatches(o, LoadBalancerFinalizer, by.hasAny()), observedGenerationPatches(o, o.Status, by)...)
 }
 
 // observedGenerationPatches returns the patch that writes the current generation of a configuration into its status, if
 // the configuration is used.
-func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by users) []cluster.Patch {
+func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by configurationUsers) []cluster.Patch {
 	now := o.GetGeneration()
 	fields := map[string]any{}
 	if by.gateway && (have.ObservedGatewayConfigurationGeneration == nil || *have.ObservedGatewayConfigurationGeneration != now) {
@@ -63,23 +63,23 @@ func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStat
 	return []cluster.Patch{cluster.ObjectStatus{Ref: cluster.RefOf(o), Fields: fields}}
 }
 
-func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluster.Patch {
-	var by users
+func targetGroupConfigPatches(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluster.Patch {
+	var by configurationUsers
 	if ref := o.Spec.TargetReference; ref == nil {
 		by = usersOfDefault(v, o)
 	} else {
 		by.gateway = isUsedAsBackend(v, kindOf(ref.Kind), o.Namespace, ref.Name)
 	}
-	return append(finalizerPatches(o, TargetGroupFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
+	return append(finalizerPatches(o, TargetGroupFinalizer, by.hasAny()), observedGenerationPatches(o, o.Status, by)...)
 }
 
 // usersOfDefault returns the users of all LoadBalancerConfigurations whose default is a TargetGroupConfiguration.
-func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) users {
-	var out users
+func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) configurationUsers {
+	var out configurationUsers
 	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
-		Kind: cluster.KindLoadBalancerConfiguration, Namespace: o.Namespace, Index: cluster.ConfigurationByDefault, Value: o.Name}) {
-		by := usersOf(v, lb.Namespace, lb.Name)
-		out = users{class: out.class || by.class, gateway: out.gateway || by.gateway}
+		Kind: cluster.KindLoadBalancerConfiguration, Namespace: o.Namespace, Index: cluster.ConfigurationByDefaultTargetGroup, Value: o.Name}) {
+		by := usersOfConfiguration(v, lb.Namespace, lb.Name)
+		out = configurationUsers{class: out.class || by.class, gateway: out.gateway || by.gateway}
 		if out.class && out.gateway {
 			break
 		}
@@ -121,7 +121,7 @@ func isAttached(v *cluster.View, route cluster.Object) bool {
 			if !ok {
 				return false
 			}
-			ref = cluster.SetParentRef(set)
+			ref = cluster.ListenerSetParentRef(set)
 		}
 		if ref.Kind != cluster.KindGateway {
 			return false
@@ -131,7 +131,7 @@ func isAttached(v *cluster.View, route cluster.Object) bool {
 	})
 }
 
-func listenerRule(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) []cluster.Patch {
+func listenerRuleConfigPatches(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) []cluster.Patch {
 	used := false
 	for _, kind := range []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGRPCRoute} {
 		used = used || len(cluster.List[cluster.Object](v, cluster.Query{
@@ -163,7 +163,7 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 			continue
 		}
 		name := a.AuthenticateOIDCConfig.Secret.Name
-		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+finding.Cut(name))
+		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+finding.TruncateValue(name))
 		if len(validation.IsDNS1123Subdomain(name)) > 0 {
 			return where + " is not the name of a Secret; rules with this configuration do not change; name a Secret of this namespace"
 		}
@@ -171,7 +171,7 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 		secret, ok := cluster.Get[*corev1.Secret](v, cluster.KindSecret, o.Namespace, name)
 		switch {
 		case !ok:
-			return finding.NoSecret(o.Namespace, name) + now + finding.ProvideSecret(opt.ServiceAccount, o.Namespace, name)
+			return finding.MissingSecretMessage(o.Namespace, name) + now + finding.MissingSecretFix(opt.ServiceAccount, o.Namespace, name)
 		case opt.SecretKey != "" && secret.Labels[opt.SecretKey] != opt.SecretValue:
 			return where + " does not have the label that --required-secrets-label requires" + now + "set the label " + opt.SecretKey + "=" + opt.SecretValue
 		}

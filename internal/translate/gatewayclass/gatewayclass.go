@@ -48,35 +48,35 @@ func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []clu
 	switch ref.Kind {
 	case cluster.KindGatewayClass:
 		if o, ok := cluster.Get[*gwv1.GatewayClass](v, ref.Kind, "", ref.Name); ok {
-			return class(v, o, opt, now)
+			return classPatches(v, o, opt, now)
 		}
 	case cluster.KindLoadBalancerConfiguration:
 		if o, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
-			return loadBalancer(v, o)
+			return loadBalancerConfigPatches(v, o)
 		}
 	case cluster.KindTargetGroupConfiguration:
 		if o, ok := cluster.Get[*gwconfig.TargetGroupConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
-			return targetGroup(v, o)
+			return targetGroupConfigPatches(v, o)
 		}
 	case cluster.KindListenerRuleConfiguration:
 		if o, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
-			return listenerRule(v, o, opt)
+			return listenerRuleConfigPatches(v, o, opt)
 		}
 	case cluster.KindListenerSet:
-		return listenerSet(v, ref, opt)
+		return listenerSetPatches(v, ref, opt)
 	}
 	return nil
 }
 
-// serves reports which of the two kinds of load balancers are served.
-func (o Options) serves(v *cluster.View) (alb, nlb bool) {
+// servedTypes reports which of the two kinds of load balancers are served.
+func (o Options) servedTypes(v *cluster.View) (alb, nlb bool) {
 	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
 }
 
-// class returns the patches for a GatewayClass; none if it belongs to another controller, or if its kind of load
+// classPatches returns the patches for a GatewayClass; none if it belongs to another controller, or if its kind of load
 // balancer is not served.
-func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
-	alb, nlb := opt.serves(v)
+func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
+	alb, nlb := opt.servedTypes(v)
 	switch o.Spec.ControllerName {
 	case gatewayconfig.ALBController:
 		nlb = false
@@ -95,8 +95,8 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 		return finalizerPatches(o, ClassFinalizer, len(gateways) > 0)
 	}
 	out := finalizerPatches(o, ClassFinalizer, true)
-	level, problem := gatewayconfig.OfClass(v, o)
-	want := []metav1.Condition{accepted(problem), supportedVersion(opt.Versions)}
+	level, problem := gatewayconfig.ClassConfiguration(v, o)
+	want := []metav1.Condition{acceptedCondition(problem), supportedVersionCondition(opt.Versions)}
 	features := supportedFeatures(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
 	edit := func(obj cluster.Object, at metav1.Time) any {
 		return classStatus(obj, want, features, at)
@@ -125,7 +125,7 @@ func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 	return l.LoadBalancer.ResourceVersion + "-" + l.Targets.ResourceVersion
 }
 
-func accepted(problem *gatewayconfig.Problem) metav1.Condition {
+func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusAccepted), Status: metav1.ConditionTrue,
 		Reason: string(gwv1.GatewayClassReasonAccepted), Message: "Accepted", // compared by tools

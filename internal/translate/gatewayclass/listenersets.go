@@ -35,10 +35,10 @@ func Items(obj cluster.Object) []cluster.Ref {
 	return out
 }
 
-// listenerSet returns patches that remove the status of a ListenerSet that this controller wrote, from the ListenerSet
+// listenerSetPatches returns patches that remove the status of a ListenerSet that this controller wrote, from the ListenerSet
 // and from its routes, if the ListenerSet no longer has a Gateway of this controller. Otherwise the stack of the
 // Gateway writes the status.
-func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {
+func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {
 	if !opt.ListenerSets || !v.Installed(cluster.KindListenerSet) {
 		return nil
 	}
@@ -72,12 +72,12 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 // isOfOwnGateway reports whether the parent of a ListenerSet is a Gateway that this controller serves, or that has its
 // finalizer.
 func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
-	p := cluster.SetParentRef(set)
+	p := cluster.ListenerSetParentRef(set)
 	if group := set.Spec.ParentRef.Group; group != nil && *group != "" && *group != gwv1.GroupName || p.Kind != cluster.KindGateway {
 		return false
 	}
 	gw, ok := cluster.Get[*gwv1.Gateway](v, p.Kind, p.Namespace, p.Name)
-	return ok && (len(ownership.Claims(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
+	return ok && (len(ownership.ClaimedStacks(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
 }
 
 // resetStatus returns the initial status of a ListenerSet, with conditions of other types kept; nil if another

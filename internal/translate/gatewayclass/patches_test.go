@@ -84,8 +84,8 @@ metadata: {namespace: shop, name: more}
 spec: {parentRef: {name: gate}, listeners: [{name: x, port: 81, protocol: HTTP}]}
 status:
   conditions:
-  - {type: Accepted, status: "True", reason: Accepted, message: "` + attach.SetAccepted + `", lastTransitionTime: "2026-01-01T00:00:00Z"}
-  - {type: Programmed, status: "True", reason: Programmed, message: "` + attach.SetProgrammed + `", lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: Accepted, status: "True", reason: Accepted, message: "` + attach.SetAcceptedMessage + `", lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: Programmed, status: "True", reason: Programmed, message: "` + attach.SetProgrammedMessage + `", lastTransitionTime: "2026-01-01T00:00:00Z"}
   - {type: Theirs, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -172,7 +172,7 @@ func TestPatches(t *testing.T) {
 		"that no route uses": {ref: loginRef, replace: []string{"ListenerRuleConfiguration, name: login}", "ListenerRuleConfiguration, name: x}"}, want: "accepted"},
 		"that is deleted":    {ref: loginRef, replace: []string{"name: login, generation: 7}", "name: login, generation: 7, finalizers: [x], deletionTimestamp: \"2026-01-01T00:00:00Z\"}"}},
 		"whose Secret is missing": {ref: loginRef, replace: []string{"name: client, labels", "name: x, labels"},
-			want: "add gateway.k8s.aws/listenerruleconfigurations; not accepted: " + finding.NoSecret("shop", "client") + "; rules with this configuration do not change; " + finding.ProvideSecret("", "shop", "client")},
+			want: "add gateway.k8s.aws/listenerruleconfigurations; not accepted: " + finding.MissingSecretMessage("shop", "client") + "; rules with this configuration do not change; " + finding.MissingSecretFix("", "shop", "client")},
 		"whose Secret has no name": {ref: loginRef, replace: []string{"secret: {name: client}", `secret: {name: "no name"}`},
 			want: `add gateway.k8s.aws/listenerruleconfigurations; not accepted: Secret "shop/no name" is not the name of a Secret; rules with this configuration do not change; name a Secret of this namespace`},
 		"whose Secret has the label": {ref: loginRef, opt: func(o *gatewayclass.Options) { o.SecretKey, o.SecretValue = "read", "me" },
@@ -184,7 +184,7 @@ func TestPatches(t *testing.T) {
 		"that has left takes its status off": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},
 		"that is gone leaves its routes":     {ref: setRef, replace: []string{"kind: ListenerSet\nmetadata: {namespace: shop, name: more}", "kind: ListenerSet\nmetadata: {namespace: shop, name: x}"}, want: "TCPRoute parents example.com/other"},
 		"of another kind of parent":          {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {kind: Service, name: gate}"}, want: "ListenerSet Accepted Unknown Pending, Programmed Unknown Pending, Theirs True R; TCPRoute parents example.com/other"},
-		"that another controller has judged": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}", attach.SetAccepted, "fine"},
+		"that another controller has judged": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}", attach.SetAcceptedMessage, "fine"},
 			want: "TCPRoute parents example.com/other"},
 		"while they are switched off": {ref: setRef, replace: []string{"spec: {parentRef: {name: gate}", "spec: {parentRef: {name: none}"},
 			opt: func(o *gatewayclass.Options) { o.ListenerSets = false }},
@@ -197,7 +197,7 @@ func TestPatches(t *testing.T) {
 				}
 				text = strings.ReplaceAll(text, x.replace[i], x.replace[i+1])
 			}
-			store, err := cluster.FromYAML(testclock.FromVariable(&now), []byte(text))
+			store, err := cluster.MemoryFromYAML(testclock.FromVariable(&now), []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -276,7 +276,7 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 // A change of a route enqueues the ListenerSets for which it has status entries of this controller. A change of any
 // other object enqueues that object.
 func TestRouteChangesEnqueueListenerSets(t *testing.T) {
-	store, err := cluster.FromYAML(nil, []byte(docs))
+	store, err := cluster.MemoryFromYAML(nil, []byte(docs))
 	if err != nil {
 		t.Fatal(err)
 	}

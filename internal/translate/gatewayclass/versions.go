@@ -16,10 +16,10 @@ import (
 // newestVersion is the version of the Gateway API with which the controller is built.
 var newestVersion = version.MustParseSemantic(consts.BundleVersion)
 
-// supportedVersion returns the condition SupportedVersion. It is True if the version of the Gateway API CRDs is
+// supportedVersionCondition returns the condition SupportedVersion. It is True if the version of the Gateway API CRDs is
 // supported: from 1.0, the first version with kinds at v1, to the version with which the controller is built. With
 // other versions, Gateways are still served as far as possible, as the Gateway API permits.
-func supportedVersion(versions map[string]string) metav1.Condition {
+func supportedVersionCondition(versions map[string]string) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusSupportedVersion), Status: metav1.ConditionTrue,
 		Reason: string(gwv1.GatewayClassReasonSupportedVersion), Message: "The installed version of the Gateway API CRDs is supported",
@@ -35,7 +35,7 @@ func supportedVersion(versions map[string]string) metav1.Condition {
 		}
 		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonUnsupportedVersion)
 		out.Message = fmt.Sprintf("CRD %s has version %q of the Gateway API; Gateways are served as far as the controller supports this version; install a version from v1.0.0 to v%d.%d",
-			crd, finding.Cut(versions[crd]), newestVersion.Major(), newestVersion.Minor())
+			crd, finding.TruncateValue(versions[crd]), newestVersion.Major(), newestVersion.Minor())
 		break
 	}
 	return out

@@ -18,9 +18,9 @@ const (
 // Controllers are all values of spec.controllerName that this controller serves.
 var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
 
-// KindFor returns the kind of the stack of a Gateway, by the controllerName of its class; false if the class belongs to
+// StackKindFor returns the kind of the stack of a Gateway, by the controllerName of its class; false if the class belongs to
 // another controller.
-func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
+func StackKindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
 	switch controller {
 	case ALBController:
 		return model.ALBGateway, true
@@ -34,7 +34,7 @@ func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, b
 
 // IsServedClass reports whether a class belongs to this controller.
 func IsServedClass(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
-	_, ours := KindFor(class.Spec.ControllerName, gw)
+	_, ours := StackKindFor(class.Spec.ControllerName, gw)
 	return ours
 }
 
@@ -65,5 +65,5 @@ func StackKind(v *cluster.View, gw *gwv1.Gateway) (model.Kind, bool) {
 	if class == nil {
 		return "", false
 	}
-	return KindFor(class.Spec.ControllerName, gw)
+	return StackKindFor(class.Spec.ControllerName, gw)
 }

@@ -24,7 +24,7 @@ func Merge(class, gateway *gwconfig.LoadBalancerConfigurationSpec) gwconfig.Load
 	if prefersGateway(class) {
 		high, low = gateway, class
 	}
-	out := overlay(*high, *low)
+	out := overlayFields(*high, *low)
 	tags := mergeMaps(high.Tags, low.Tags)
 	out.MergingMode, out.Tags = nil, &tags
 	out.LoadBalancerAttributes = mergeAttributes(high.LoadBalancerAttributes, low.LoadBalancerAttributes)
@@ -37,8 +37,8 @@ func prefersGateway(class *gwconfig.LoadBalancerConfigurationSpec) bool {
 	return class != nil && class.MergingMode != nil && *class.MergingMode == gwconfig.PreferGateway
 }
 
-// overlay returns low, in which each field that is set in high is replaced.
-func overlay[S any](high, low S) S {
+// overlayFields returns low, in which each field that is set in high is replaced.
+func overlayFields[S any](high, low S) S {
 	from, to := reflect.ValueOf(high), reflect.ValueOf(&low).Elem()
 	for i := range from.NumField() {
 		if f := from.Field(i); !f.IsZero() {
@@ -104,7 +104,7 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 // mergeProps merges properties of target groups. Fields that are set in high have precedence; attributes and tags are
 // merged by key.
 func mergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
-	out := overlay(high, low)
+	out := overlayFields(high, low)
 	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
 	if high.Tags != nil || low.Tags != nil {
 		tags := mergeMaps(high.Tags, low.Tags)

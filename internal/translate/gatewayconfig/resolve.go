@@ -33,8 +33,8 @@ type Problem struct {
 	Message, Fix string
 }
 
-// OfClass returns the configuration to which a GatewayClass refers.
-func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Problem) {
+// ClassConfiguration returns the configuration to which a GatewayClass refers.
+func ClassConfiguration(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Problem) {
 	const field = "spec.parametersRef"
 	ref := class.Spec.ParametersRef
 	switch {
@@ -44,7 +44,7 @@ func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Pr
 		return ConfigurationLevel{}, problemOfKind(field, ref.Group, ref.Kind)
 	case ref.Namespace == nil || *ref.Namespace == "":
 		return ConfigurationLevel{}, &Problem{Field: field,
-			Message: fmt.Sprintf("parametersRef %q has no namespace", finding.Cut(ref.Name)), Fix: "set spec.parametersRef.namespace"}
+			Message: fmt.Sprintf("parametersRef %q has no namespace", finding.TruncateValue(ref.Name)), Fix: "set spec.parametersRef.namespace"}
 	}
 	return readLevel(v, field, string(*ref.Namespace), ref.Name)
 }
@@ -68,7 +68,7 @@ func isConfiguration(group gwv1.Group, kind gwv1.Kind) bool {
 
 func problemOfKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
 	return &Problem{Field: field,
-		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", finding.Cut(string(kind)), finding.Cut(string(group))),
+		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", finding.TruncateValue(string(kind)), finding.TruncateValue(string(group))),
 		Fix:     "name a LoadBalancerConfiguration of group " + gwconfig.GroupVersion.Group}
 }
 
@@ -77,7 +77,7 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 	lb, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, cluster.KindLoadBalancerConfiguration, namespace, name)
 	if !ok {
 		return ConfigurationLevel{}, &Problem{Field: field,
-			Message: fmt.Sprintf("LoadBalancerConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the reference"}
+			Message: fmt.Sprintf("LoadBalancerConfiguration %q does not exist", namespace+"/"+finding.TruncateValue(name)), Fix: "create it, or correct the reference"}
 	}
 	out := ConfigurationLevel{LoadBalancer: lb}
 	if lb.Spec.DefaultTargetGroupConfiguration == nil {
@@ -89,10 +89,10 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 	switch {
 	case !ok:
 		return out, &Problem{Field: where,
-			Message: fmt.Sprintf("TargetGroupConfiguration %q does not exist", lb.Namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the name"}
+			Message: fmt.Sprintf("TargetGroupConfiguration %q does not exist", lb.Namespace+"/"+finding.TruncateValue(name)), Fix: "create it, or correct the name"}
 	case targets.Spec.TargetReference != nil:
 		return out, &Problem{Field: where,
-			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it cannot be a default", lb.Namespace+"/"+finding.Cut(name)),
+			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it cannot be a default", lb.Namespace+"/"+finding.TruncateValue(name)),
 			Fix:     "remove spec.targetReference, or name another one"}
 	}
 	out.Targets = targets
@@ -123,7 +123,7 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 		}
 	}
 	var p *Problem
-	out.Class, p = OfClass(v, class)
+	out.Class, p = ClassConfiguration(v, class)
 	blame(finding.GatewayClassInvalid, p, "GatewayClass "+class.Name+" ")
 	out.Gateway, p = gatewayLevel(v, gw)
 	blame(finding.ParametersInvalid, p, "")

@@ -19,14 +19,14 @@ type Settings struct {
 	settings.Shared
 	// Tags of the load balancer, its listeners and its security group.
 	Tags settings.Opt[map[string]string]
-	// NoClients reports whether no client is admitted because sourceRanges is set to an empty list.
-	NoClients bool
+	// AdmitsNoClients reports whether no client is admitted because sourceRanges is set to an empty list.
+	AdmitsNoClients bool
 	// Faults are values that are not valid. If there are any, the settings must not be used.
 	Faults []settings.Fault
 }
 
-// reader converts fields of a configuration to settings, and collects faults.
-type reader struct {
+// settingsReader converts fields of a configuration to settings, and collects faults.
+type settingsReader struct {
 	Configuration
 	gw  finding.Ref
 	out *Settings
@@ -36,12 +36,12 @@ type reader struct {
 // on which findings are reported.
 func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	var out Settings
-	r := reader{c, gw, &out}
+	r := settingsReader{c, gw, &out}
 	s := &c.LoadBalancer
 	out.Name = uncheckedSetting(r, "loadBalancerName", func(s *spec) *string { return s.LoadBalancerName })
-	out.Scheme = parsedSetting(r, "scheme", func(s *spec) *gwconfig.LoadBalancerScheme { return s.Scheme }, settings.Enum(model.Internal, model.InternetFacing))
+	out.Scheme = parsedSetting(r, "scheme", func(s *spec) *gwconfig.LoadBalancerScheme { return s.Scheme }, settings.EnumParser(model.Internal, model.InternetFacing))
 	out.AddressType = parsedSetting(r, "ipAddressType", func(s *spec) *gwconfig.LoadBalancerIPAddressType { return s.IPAddressType },
-		settings.Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4))
+		settings.EnumParser(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4))
 	out.SecurityGroups = uncheckedSetting(r, "securityGroups", func(s *spec) *[]string { return s.SecurityGroups })
 	out.ManageBackendRules = uncheckedSetting(r, "manageBackendSecurityGroupRules", func(s *spec) *bool { return s.ManageBackendSecurityGroupRules })
 	switch without := kind == model.NLBGateway && s.DisableSecurityGroup != nil && *s.DisableSecurityGroup; {
@@ -73,7 +73,7 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 type spec = gwconfig.LoadBalancerConfigurationSpec
 
 // uncheckedSetting returns a field as a setting, without a check of its value. of returns the field of a configuration.
-func uncheckedSetting[T any](r reader, field string, of func(*spec) *T) settings.Opt[T] {
+func uncheckedSetting[T any](r settingsReader, field string, of func(*spec) *T) settings.Opt[T] {
 	value := of(&r.LoadBalancer)
 	if value == nil {
 		return settings.Opt[T]{}
@@ -82,26 +82,26 @@ func uncheckedSetting[T any](r reader, field string, of func(*spec) *T) settings
 }
 
 // parsedSetting returns a field as a setting. The value is checked by parse, because the API server may not have done so.
-func parsedSetting[T, S ~string](r reader, field string, of func(*spec) *S, parse func(string) (T, error)) settings.Opt[T] {
+func parsedSetting[T, S ~string](r settingsReader, field string, of func(*spec) *S, parse func(string) (T, error)) settings.Opt[T] {
 	raw := uncheckedSetting(r, field, of)
 	if !raw.Set {
 		return settings.Opt[T]{}
 	}
 	v, err := parse(string(raw.Value))
 	if err != nil {
-		r.fault(raw.Origin, fmt.Errorf("%q: %w", finding.Cut(string(raw.Value)), err))
+		r.fault(raw.Origin, fmt.Errorf("%q: %w", finding.TruncateValue(string(raw.Value)), err))
 		return settings.Opt[T]{}
 	}
 	return settings.NewOpt(v, raw.Origin)
 }
 
-func (r reader) fault(at finding.Origin, err error) {
+func (r settingsReader) fault(at finding.Origin, err error) {
 	r.out.Faults = append(r.out.Faults, settings.Fault{Origin: at, Err: err})
 }
 
 // readClients reads the ranges that the managed security group admits. If no ranges are set, all clients are admitted,
 // even with prefix lists. An empty list of ranges admits no client.
-func (r reader) readClients() {
+func (r settingsReader) readClients() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
 	lists := len(out.PrefixLists.Value) > 0
@@ -110,9 +110,9 @@ func (r reader) readClients() {
 		out.InboundCIDRs = settings.NewOpt([]string{"0.0.0.0/0", "::/0"}, at)
 	case s.SourceRanges == nil:
 	case len(*s.SourceRanges) == 0:
-		out.NoClients = !lists
+		out.AdmitsNoClients = !lists
 	default:
-		ranges, err := settings.CIDRs(strings.Join(*s.SourceRanges, ","))
+		ranges, err := settings.ParseCIDRs(strings.Join(*s.SourceRanges, ","))
 		if err != nil {
 			r.fault(at, err)
 			return
@@ -122,22 +122,22 @@ func (r reader) readClients() {
 }
 
 // readALBSettings reads the fields that only application load balancers have.
-func (r reader) readALBSettings() {
+func (r settingsReader) readALBSettings() {
 	out := r.out
 	out.CoIPPool = uncheckedSetting(r, "customerOwnedIpv4Pool", func(s *spec) *string { return s.CustomerOwnedIPv4Pool })
 	out.IPAMPool = uncheckedSetting(r, "ipv4IPAMPoolId", func(s *spec) *string { return s.IPv4IPAMPoolID })
 }
 
 // readNLBSettings reads the fields that only network load balancers have.
-func (r reader) readNLBSettings() {
+func (r settingsReader) readNLBSettings() {
 	out := r.out
 	out.NoSecurityGroups = uncheckedSetting(r, "disableSecurityGroup", func(s *spec) *bool { return s.DisableSecurityGroup })
 	out.PrivateLinkRules = parsedSetting(r, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
-		func(s *spec) *string { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic }, settings.Enum("on", "off"))
+		func(s *spec) *string { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic }, settings.EnumParser("on", "off"))
 }
 
 // readSubnets reads the subnets with their addresses. A field that one entry sets must be set in all entries.
-func (r reader) readSubnets(kind model.Kind) {
+func (r settingsReader) readSubnets(kind model.Kind) {
 	s, out := &r.LoadBalancer, r.out
 	isSet := func(s *spec) bool { return s.LoadBalancerSubnets != nil && len(*s.LoadBalancerSubnets) > 0 }
 	at := r.origin(r.gw, "loadBalancerSubnets", isSet)
@@ -159,7 +159,7 @@ func (r reader) readSubnets(kind model.Kind) {
 
 // readAddresses reads the addresses of a network load balancer. If the entries name no subnets, the addresses are for the
 // subnets that are selected, live or discovered.
-func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
+func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
 	out := r.out
 	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
 		values := r.valuesOfAll(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
@@ -178,14 +178,14 @@ func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfig
 		for i, v := range values {
 			var err error
 			if values[i], err = check(v); err != nil {
-				r.fault(at, fmt.Errorf("%s %q %w", field, finding.Cut(v), err))
+				r.fault(at, fmt.Errorf("%s %q %w", field, finding.TruncateValue(v), err))
 				return settings.Opt[[]string]{}
 			}
 		}
 		return settings.NewOpt(values, at)
 	}
 
-	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, settings.String)
+	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, settings.ParseString)
 	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, addressParser("IPv4", netip.Addr.Is4))
 	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, addressParser("IPv6", netip.Addr.Is6))
 	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, parseSourceNATPrefix)
@@ -197,7 +197,8 @@ func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfig
 	}
 }
 
-// addressParser returns a parser for addresses of one family, which name is for messages. The parser returns an address in the form that AWS uses.
+// addressParser returns a parser for addresses of one family, which name is for messages. The parser returns an address in
+// the form that AWS uses.
 func addressParser(name string, family func(netip.Addr) bool) func(string) (string, error) {
 	return func(s string) (string, error) {
 		a, err := netip.ParseAddr(s)
@@ -219,7 +220,7 @@ func parseSourceNATPrefix(s string) (string, error) {
 }
 
 // valuesOfAll returns the values of a field in all entries, or none. A field that only some entries set is a fault.
-func (r reader) valuesOfAll(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
+func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
 	var out []string
 	for _, e := range entries {
 		if v := of(e); v != "" {

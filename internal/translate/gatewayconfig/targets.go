@@ -18,9 +18,9 @@ type Targets struct {
 	Ignored       []*gwconfig.TargetGroupConfiguration
 }
 
-// ForService returns the properties of the target group for a Service that is a backend of a route.
-func (c Configuration) ForService(v *cluster.View, route finding.Ref, namespace, name string) Targets {
-	out := configurationOf(v, cluster.KindService, namespace, name)
+// TargetsForService returns the properties of the target group for a Service that is a backend of a route.
+func (c Configuration) TargetsForService(v *cluster.View, route finding.Ref, namespace, name string) Targets {
+	out := backendConfiguration(v, cluster.KindService, namespace, name)
 	defaults := propsForRoute(c.Targets, route.Kind, route.Namespace, route.Name)
 	if out.Configuration == nil {
 		out.TargetGroupProps = defaults
@@ -30,21 +30,21 @@ func (c Configuration) ForService(v *cluster.View, route finding.Ref, namespace,
 	return out
 }
 
-// ForGateway returns the properties of the target group for a Gateway that is a backend of a route. The defaults of the
+// TargetsForGateway returns the properties of the target group for a Gateway that is a backend of a route. The defaults of the
 // Gateway to which the route is attached are not used.
-func ForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targets {
-	out := configurationOf(v, cluster.KindGateway, namespace, name)
+func TargetsForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targets {
+	out := backendConfiguration(v, cluster.KindGateway, namespace, name)
 	if out.Configuration != nil {
 		out.TargetGroupProps = propsForRoute(out.Configuration.Spec, route.Kind, route.Namespace, route.Name)
 	}
 	return out
 }
 
-// configurationOf returns the configuration of a backend. If there are several, the oldest one is used, and among those
+// backendConfiguration returns the configuration of a backend. If there are several, the oldest one is used, and among those
 // of the same age the first by name.
-func configurationOf(v *cluster.View, kind cluster.Kind, namespace, name string) Targets {
+func backendConfiguration(v *cluster.View, kind cluster.Kind, namespace, name string) Targets {
 	all := cluster.List[*gwconfig.TargetGroupConfiguration](v, cluster.Query{
-		Kind: cluster.KindTargetGroupConfiguration, Index: cluster.TargetsByReference, Value: cluster.BackendValue(kind, namespace, name),
+		Kind: cluster.KindTargetGroupConfiguration, Index: cluster.TargetConfigurationByReference, Value: cluster.BackendValue(kind, namespace, name),
 	})
 	if len(all) == 0 {
 		return Targets{}

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// useAnnotation is the port name of a backend that is defined by an actions annotation.
-const useAnnotation = "use-annotation"
+// useAnnotationPort is the port name of a backend that is defined by an actions annotation.
+const useAnnotationPort = "use-annotation"
 
 // actions builds the actions of a rule or default backend on a port; false if a fault holds it.
 func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
@@ -26,7 +26,7 @@ func (t *translation) actions(m *member, p *members.Port, b networkingv1.Ingress
 	if !p.TLS {
 		return []model.Action{last}, ok
 	}
-	auth, authOK := authBuilder{t}.authenticate(m, service, at)
+	auth, authOK := authBuilder{t}.authActions(m, service, at)
 	if !ok || !authOK {
 		return nil, false
 	}
@@ -43,12 +43,12 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 		})
 		return nil, nil, false
 	}
-	if b.Service.Port.Name != useAnnotation {
+	if b.Service.Port.Name != useAnnotationPort {
 		port := intstr.FromInt32(b.Service.Port.Number)
 		if b.Service.Port.Name != "" {
 			port = intstr.FromString(b.Service.Port.Name)
 		}
-		return t.forward(m, settings.Action{Targets: []settings.ActionTarget{{Service: b.Service.Name, Port: port}}}, at)
+		return t.buildForward(m, settings.Action{Targets: []settings.ActionTarget{{Service: b.Service.Name, Port: port}}}, at)
 	}
 	action := m.set.Actions[b.Service.Name]
 	if f := action.Check(); f != nil {
@@ -67,7 +67,7 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 	if action.Value.Direct != nil {
 		return action.Value.Direct, nil, true
 	}
-	return t.forward(m, action.Value, at)
+	return t.buildForward(m, action.Value, at)
 }
 
 // missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503
@@ -109,8 +109,8 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	return false
 }
 
-// forward builds a forward action to all targets of an actions annotation or to a backend.
-func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
+// buildForward builds a forward action to all targets of an actions annotation or to a backend.
+func (t *translation) buildForward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if t.opt.NoWeights && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.FeatureDisabled,

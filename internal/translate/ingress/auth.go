@@ -17,22 +17,22 @@ import (
 // authBuilder builds actions that authenticate users.
 type authBuilder struct{ *translation }
 
-// authenticate builds the actions before the final action on an HTTPS listener: none, one for authentication, or one
+// authActions builds the actions before the final action on an HTTPS listener: none, one for authentication, or one
 // for a token check. service is the backend; its annotations have precedence over those of the Ingress.
-func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
+func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
 		s = t.backendSettings(service).Auth.WithDefaults(s)
 	}
 	jwt := m.set.JWT
-	faults := append(s.Faults(), settings.Faults(jwt.Check())...)
+	faults := append(s.Faults(), settings.NonNilFaults(jwt.Check())...)
 	for _, f := range faults {
 		t.Fault(m.Member, f, finding.BlocksRule)
 	}
 	if len(faults) > 0 {
 		return nil, false
 	}
-	kind := s.Type.Or(settings.AuthNone)
+	kind := s.Type.ValueOr(settings.AuthNone)
 	if jwt.Set && kind != settings.AuthNone {
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
@@ -42,16 +42,16 @@ func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding
 		return nil, false
 	}
 	common := model.AuthCommon{
-		OnUnauthenticated: s.OnUnauthenticated.Or("authenticate"), Scope: s.Scope.Or("openid"),
-		SessionCookie: s.SessionCookie.Or("AWSELBAuthSessionCookie"), SessionTimeout: s.SessionTimeout.Or(604800),
+		OnUnauthenticated: s.OnUnauthenticated.ValueOr("authenticate"), Scope: s.Scope.ValueOr("openid"),
+		SessionCookie: s.SessionCookie.ValueOr("AWSELBAuthSessionCookie"), SessionTimeout: s.SessionTimeout.ValueOr(604800),
 	}
 	switch {
 	case jwt.Set:
 		return []model.Action{jwt.Value}, true
 	case kind == settings.AuthCognito:
-		return t.cognito(s, common)
+		return t.cognitoActions(s, common)
 	case kind == settings.AuthOIDC:
-		return t.oidc(m, s, common)
+		return t.oidcActions(m, s, common)
 	}
 	return nil, true
 }
@@ -61,10 +61,10 @@ func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding
 func (t authBuilder) reportUnauthenticated() {
 	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
-		if m.set.JWT.Present() {
+		if m.set.JWT.IsPresent() {
 			by = m.set.JWT.Origin
 		}
-		authenticates := m.set.JWT.Present() || m.set.Auth.Type.Or(settings.AuthNone) != settings.AuthNone
+		authenticates := m.set.JWT.IsPresent() || m.set.Auth.Type.ValueOr(settings.AuthNone) != settings.AuthNone
 		var httpPorts []string
 		hasHTTPS := false
 		for _, p := range m.Ports {
@@ -98,7 +98,7 @@ func (t authBuilder) reportMissingProvider(s settings.Auth, key string) {
 	})
 }
 
-func (t authBuilder) cognito(s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+func (t authBuilder) cognitoActions(s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.Cognito.Set {
 		t.reportMissingProvider(s, "auth-idp-cognito")
 		return nil, false
@@ -108,14 +108,14 @@ func (t authBuilder) cognito(s settings.Auth, common model.AuthCommon) ([]model.
 	return []model.Action{model.AuthCognito{AuthCommon: common, UserPoolARN: c.UserPoolARN, ClientID: c.UserPoolClientID, Domain: c.UserPoolDomain}}, true
 }
 
-func (t authBuilder) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+func (t authBuilder) oidcActions(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.OIDC.Set {
 		t.reportMissingProvider(s, "auth-idp-oidc")
 		return nil, false
 	}
 	c := s.OIDC.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams
-	id, secret, ok := t.clientSecret(m, s.OIDC)
+	id, secret, ok := t.readClientSecret(m, s.OIDC)
 	if !ok {
 		return nil, false
 	}
@@ -125,8 +125,8 @@ func (t authBuilder) oidc(m *member, s settings.Auth, common model.AuthCommon) (
 	}}, true
 }
 
-// clientSecret reads the client id and the client secret from the Secret, which is in the namespace of the Ingress.
-func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
+// readClientSecret reads the client id and the client secret from the Secret, which is in the namespace of the Ingress.
+func (t authBuilder) readClientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
 	name := o.Value.SecretName
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{
@@ -134,7 +134,7 @@ func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (
 			Message: message + "; a live rule stays unchanged, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule,
 		})
 	}
-	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.secret, fault)
+	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.readSecret, fault)
 	if !ok {
 		return "", "", false
 	}
@@ -145,7 +145,7 @@ func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (
 	return id, secret, ok
 }
 
-// secret reads a Secret through the view.
-func (t authBuilder) secret(namespace, name string) (*corev1.Secret, bool) {
+// readSecret reads a Secret through the view.
+func (t authBuilder) readSecret(namespace, name string) (*corev1.Secret, bool) {
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }

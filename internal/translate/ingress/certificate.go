@@ -45,13 +45,13 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.RequestsCertificate {
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}
-	if held := t.heldCertificates().Requests(defaultHTTPSPort, m.Member); len(held) > 0 {
+	if held := t.heldCertificates().HeldRequests(defaultHTTPSPort, m.Member); len(held) > 0 {
 		m.HoldCertificates(defaultHTTPSPort, held, members.FieldOn(m.Ref, m.set.CreateCertificate.Origin))
 		m.ImportedNames = m.Hosts // so that no certificate is searched by host
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}
 	ports := []settings.ListenPort{{Port: 80}}
-	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.keepsImportPort(m) {
+	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.retainImportPort(m) {
 		ports = append(ports, settings.ListenPort{Port: defaultHTTPSPort, TLS: true})
 	}
 	return ports
@@ -60,14 +60,14 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 // defaultHTTPSPort is the port of a member with a certificate and without listen-ports.
 const defaultHTTPSPort = 443
 
-// keepsImportPort reports whether a member without listen-ports keeps its HTTPS port, because certificates of its TLS
+// retainImportPort reports whether a member without listen-ports keeps its HTTPS port, because certificates of its TLS
 // Secrets are live there, or may be live, although TLS Secrets are no longer imported.
-func (t certificateBuilder) keepsImportPort(m *member) bool {
+func (t certificateBuilder) retainImportPort(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
-	held := of.Imports(defaultHTTPSPort, secrets)
+	held := of.HeldImports(defaultHTTPSPort, secrets)
 	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(defaultHTTPSPort, m.Member) {
 		of.ReportUnavailable(defaultHTTPSPort, secrets[0], *held.Fault)
-		m.HoldCertificates(defaultHTTPSPort, held.Unavailable, secrets[0].By.Field)
+		m.HoldCertificates(defaultHTTPSPort, held.Unavailable, secrets[0].ReferencedAt.Field)
 		m.ImportedNames = append(m.ImportedNames, held.Names...)
 		return true
 	}
@@ -106,7 +106,7 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 	if i := slices.IndexFunc(m.ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" }); i >= 0 && !t.opt.ImportCertificates {
 		f.Field = fmt.Sprintf("spec.tls[%d].secretName", i)
 		f.Message = fmt.Sprintf("Secret %q is not used, because --import-tls-secrets is off, so spec.tls adds no HTTPS port; the Ingress is served only over HTTP",
-			m.Ref.Namespace+"/"+finding.Cut(m.ing.Spec.TLS[i].SecretName))
+			m.Ref.Namespace+"/"+finding.TruncateValue(m.ing.Spec.TLS[i].SecretName))
 		f.Fix += ", or ask the operator for --import-tls-secrets=ingress"
 	}
 	t.Found.Add(f)
@@ -123,7 +123,7 @@ func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 		if s.SecretName != "" {
 			out = append(out, assemble.TLSSecret{
 				Namespace: m.Ref.Namespace, Name: s.SecretName, Hosts: s.Hosts,
-				By: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.tls[%d].secretName", i)},
+				ReferencedAt: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.tls[%d].secretName", i)},
 			})
 		}
 	}
@@ -146,7 +146,7 @@ func (t certificateBuilder) importCertificates(m *member) {
 		for i := range secrets {
 			secrets[i].Rank = rank[m]
 		}
-		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, authBuilder(t).secret)
+		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, authBuilder(t).readSecret)
 	}
 }
 
@@ -156,8 +156,8 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 		if !p.TLS {
 			continue
 		}
-		if held := t.heldCertificates().Imports(p.Port, secrets); len(held.ARNs) > 0 {
-			m.HoldCertificates(p.Port, held.ARNs, secrets[0].By.Field)
+		if held := t.heldCertificates().HeldImports(p.Port, secrets); len(held.ARNs) > 0 {
+			m.HoldCertificates(p.Port, held.ARNs, secrets[0].ReferencedAt.Field)
 			m.ImportedNames = append(m.ImportedNames, held.Names...)
 		}
 	}

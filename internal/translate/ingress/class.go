@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	controllerName    = cluster.IngressController
+	controllerName    = cluster.IngressControllerName
 	classAnnotation   = cluster.ClassAnnotation
 	defaultAnnotation = "ingressclass.kubernetes.io/is-default-class"
 	defaultClass      = "alb"
-	paramsGroup       = "elbv2.k8s.aws"
+	paramsAPIGroup    = "elbv2.k8s.aws"
 	paramsKind        = "IngressClassParams"
 	classNameField    = "spec.ingressClassName"
 	defaultClassField = "spec.ingressClassName (default class)"
@@ -79,7 +79,7 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 		}
 	}
 	switch {
-	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.Claims(v, ing)) > 0:
+	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.ClaimedStacks(v, ing)) > 0:
 		// Not defaultClassField, for which admission denies edits: this Ingress has to stay editable.
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 			"no class is set, and there is no default class; resources in AWS stay unchanged", "name a class, or mark one as default")
@@ -103,9 +103,9 @@ func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, c
 	if ref == nil {
 		return classification{managed: true}
 	}
-	if ref.APIGroup == nil || *ref.APIGroup != paramsGroup || ref.Kind != paramsKind {
+	if ref.APIGroup == nil || *ref.APIGroup != paramsAPIGroup || ref.Kind != paramsKind {
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-			fmt.Sprintf("IngressClass %s has parameters of a kind other than %s of %s", class.Name, paramsKind, paramsGroup), "correct spec.parameters of the class")
+			fmt.Sprintf("IngressClass %s has parameters of a kind other than %s of %s", class.Name, paramsKind, paramsAPIGroup), "correct spec.parameters of the class")
 	}
 	params, ok := cluster.Get[*v1beta1.IngressClassParams](v, cluster.KindIngressClassParams, "", ref.Name)
 	if !ok {

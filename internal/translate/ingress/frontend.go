@@ -57,7 +57,7 @@ func (f *Frontend) ingressesOfClass(v *cluster.View, class string) []*networking
 }
 
 func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.StackID {
-	out := ownership.Claims(v, ing)
+	out := ownership.ClaimedStacks(v, ing)
 	if ing.DeletionTimestamp != nil {
 		return out
 	}
@@ -66,23 +66,23 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	case p.fault == nil && p.managed:
 		out = append(out, p.id)
 	case p.fault != nil && len(out) == 0:
-		out = append(out, implicitStack(ing))
+		out = append(out, singleIngressStack(ing))
 	}
 	return out
 }
 
 // HasObjects reports whether a stack has Ingresses, accepted or not, or Ingresses that have not left it yet.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
-	g := f.load(v, id)
+	g := f.loadIngresses(v, id)
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }
 
-// implicitStack returns the stack of an Ingress that is in no IngressGroup.
-func implicitStack(ing *networkingv1.Ingress) model.StackID {
+// singleIngressStack returns the stack of an Ingress that is in no IngressGroup.
+func singleIngressStack(ing *networkingv1.Ingress) model.StackID {
 	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
 }
 
-// explicitStack returns the stack of an IngressGroup.
-func explicitStack(group string) model.StackID {
+// ingressGroupStack returns the stack of an IngressGroup.
+func ingressGroupStack(group string) model.StackID {
 	return model.StackID{Kind: model.Ingress, Name: group}
 }

@@ -59,8 +59,8 @@ kind: Namespace
 metadata: {name: shop}
 `
 
-func TestStacks(t *testing.T) {
-	src := enginetest.Load(t, statusObjects)
+func TestStacksOfEachKindOfObject(t *testing.T) {
+	src := enginetest.LoadObjects(t, statusObjects)
 	f := ingress.New(ingress.Options{Class: "alb"})
 	id := func(ns, name string) model.StackID {
 		return model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}
@@ -134,7 +134,7 @@ func TestReport(t *testing.T) {
 		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSNames, o.Changed = failedError{}, nil, false }), []cluster.Patch{faultEvent}},
 		"one step failed, and is tried again: the others are served": {with(func(o *engine.Outcome) {
 			o.Err, o.Done = failedError{}, false
-			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
+			o.FailedSteps = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
 			o.Findings = finding.List{{Object: bad, Field: "target-group", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"}}
 		}), []cluster.Patch{asFault(event(bad, true, "FailedDeployModel", "CallFailed: target-group: m")), status("good", 80, 443), event(good, false, "SuccessfullyReconciled", "Successfully reconciled")}},
 		"finalizers that cannot be written have reasons of their own": {with(func(o *engine.Outcome) {
@@ -151,7 +151,7 @@ func TestReport(t *testing.T) {
 		"a listener that could not be made is not shown": {with(func(o *engine.Outcome) {
 			o.Done = false
 			step := plan.Step{ID: "listener 443", Do: plan.CreateListener{Settings: plan.ListenerSettings{Port: 443}}, Blames: []finding.Ref{good}}
-			o.Plan.Steps, o.Failed = []plan.Step{step}, []engine.FailedStep{{Step: step}}
+			o.Plan.Steps, o.FailedSteps = []plan.Step{step}, []engine.FailedStep{{Step: step}}
 		}), []cluster.Patch{faultEvent, status("good", 80)}},
 		"waiting for targets is news only when something moved": {with(func(o *engine.Outcome) {
 			o.Findings = finding.List{{Object: good, Reason: finding.WaitingForTargets, Message: "m"}}
@@ -193,7 +193,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestReportKeepsTheStatusOfBlockedMembersTrue(t *testing.T) {
-	src := enginetest.Load(t, `
+	src := enginetest.LoadObjects(t, `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: bad, namespace: ns}
@@ -217,7 +217,7 @@ var _ engine.Frontend = (*ingress.Frontend)(nil)
 
 // A change of an IngressClass that is or was the default also finds Ingresses that name no class.
 func TestStacksOfAPreviousDefaultClass(t *testing.T) {
-	src := enginetest.Load(t, statusObjects)
+	src := enginetest.LoadObjects(t, statusObjects)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})
 	if err != nil {
 		t.Fatal(err)

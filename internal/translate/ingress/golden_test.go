@@ -19,18 +19,18 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// stacks returns all stacks that the Ingresses of a source belong to.
-func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
+// stacksOf returns all stacks that the Ingresses of a source belong to.
+func stacksOf(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
 	t.Helper()
-	return enginetest.Stacks(t, f, src, cluster.KindIngress)
+	return enginetest.StacksOfKind(t, f, src, cluster.KindIngress)
 }
 
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		src := enginetest.Load(t, c.Text("cluster.yaml"))
-		f := ingress.New(enginetest.Options(t, c, ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}))
+		src := enginetest.LoadObjects(t, c.Text("cluster.yaml"))
+		f := ingress.New(enginetest.CaseOptions(t, c, ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}))
 		var models, findings strings.Builder
-		for _, id := range stacks(t, f, src) {
+		for _, id := range stacksOf(t, f, src) {
 			stack, found := enginetest.Translate(t, f, src, id, nil)
 			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
 			for _, x := range found {
@@ -40,8 +40,8 @@ func TestTranslate(t *testing.T) {
 				}
 			}
 		}
-		opt := enginetest.Options(t, c, ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-		plans, status := enginetest.RunStacks(t, src, f, stacks(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates, ImportCertificates: opt.ImportCertificates})
+		opt := enginetest.CaseOptions(t, c, ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+		plans, status := enginetest.RunStacks(t, src, f, stacksOf(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates, ImportCertificates: opt.ImportCertificates})
 		return []goldentest.File{
 			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
 			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},

@@ -27,21 +27,21 @@ type stackAssignment struct {
 
 const attributesAnnotation = settings.Prefix + "load-balancer-attributes"
 
-var groupName = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
+var groupNamePattern = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
 // findStack finds the stack of an Ingress that is not being deleted.
 func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAssignment {
-	p := stackAssignment{classification: f.classify(v, ing), id: implicitStack(ing)}
+	p := stackAssignment{classification: f.classify(v, ing), id: singleIngressStack(ing)}
 	if p.fault == nil && !p.managed {
 		return p
 	}
 	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithClass(p.params)
 	if p.fault != nil && p.params == nil {
-		p.set = p.set.WithoutClass()
+		p.set = p.set.WithoutClassSettings()
 	}
 	if g := p.set.GroupName; p.fault == nil && g.Set {
-		p.id = explicitStack(g.Value)
-		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
+		p.id = ingressGroupStack(g.Value)
+		if len(g.Value) > 63 || !groupNamePattern.MatchString(g.Value) {
 			p.fault = &finding.Finding{
 				Object: ownership.RefOf(ing), Field: members.FieldOn(ownership.RefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
@@ -72,20 +72,20 @@ type stackIngresses struct {
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// guarded are the leaving members that set deletion protection; guard is the finding about the first of them.
-	guarded []*member
-	guard   *finding.Finding
+	// deletionProtected are the leaving members that set deletion protection; guard is the finding about the first of them.
+	deletionProtected []*member
+	deletionGuard     *finding.Finding
 	// unprotected reports whether a leaving member disables deletion protection.
 	unprotected bool
-	// movedAway are the members whose class belongs to another controller now; movedAwayGuarded are those of them that
+	// movedAway are the members whose class belongs to another controller now; movedAwayProtected are those of them that
 	// set deletion protection.
-	movedAway, movedAwayGuarded []*member
+	movedAway, movedAwayProtected []*member
 	// notAccepted reports whether the Ingress with the name of the stack has a faulty class and no finalizer.
 	notAccepted bool
 }
 
-// load returns the Ingresses of a stack, found by indexes.
-func (f *Frontend) load(v *cluster.View, id model.StackID) stackIngresses {
+// loadIngresses returns the Ingresses of a stack, found by indexes.
+func (f *Frontend) loadIngresses(v *cluster.View, id model.StackID) stackIngresses {
 	var g stackIngresses
 	for _, ing := range f.candidates(v, id) {
 		f.addCandidate(v, &g, id, ing)
@@ -94,33 +94,33 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackIngresses {
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
-	g.releaseUnguarded()
-	g.retainForMovedAway(func(m *member) model.Member { return ownership.Member(v, m.ing, id) })
+	g.retainProtectedMembers()
+	g.retainProtectedMovedAway(func(m *member) model.Member { return ownership.NewMember(v, m.ing, id) })
 	slices.SortFunc(g.previous, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
 }
 
-// releaseUnguarded makes leaving members that set deletion protection previous members, if other members leave as well.
+// retainProtectedMembers makes leaving members that set deletion protection previous members, if other members leave as well.
 // So the rules of the protected members are held, and the other members can leave before the protection is disabled.
-func (g *stackIngresses) releaseUnguarded() {
-	if len(g.members) > 0 || len(g.guarded) == 0 || len(g.guarded) == len(g.leaving) {
+func (g *stackIngresses) retainProtectedMembers() {
+	if len(g.members) > 0 || len(g.deletionProtected) == 0 || len(g.deletionProtected) == len(g.leaving) {
 		return
 	}
-	for _, m := range g.guarded {
+	for _, m := range g.deletionProtected {
 		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.Ref })
 	}
-	g.previous = append(g.previous, g.guarded...)
-	g.guard.Blocks = finding.BlocksMember
-	g.found.Add(*g.guard)
-	g.guard = nil
+	g.previous = append(g.previous, g.deletionProtected...)
+	g.deletionGuard.Blocks = finding.BlocksMember
+	g.found.Add(*g.deletionGuard)
+	g.deletionGuard = nil
 }
 
-// retainForMovedAway makes Ingresses previous members if they set deletion protection and their class belongs to
+// retainProtectedMovedAway makes Ingresses previous members if they set deletion protection and their class belongs to
 // another controller now. So the load balancer is kept, without the rules of these Ingresses. If the stack has other
 // members, these Ingresses leave instead.
-func (g *stackIngresses) retainForMovedAway(leaving func(*member) model.Member) {
-	for _, m := range g.movedAwayGuarded {
+func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Member) {
+	for _, m := range g.movedAwayProtected {
 		if len(g.members) > 0 {
 			g.leaving = append(g.leaving, leaving(m))
 			continue
@@ -145,13 +145,13 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	by := func(index cluster.Index, value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: index, Value: value})
 	}
-	all := append(by(cluster.IngressByGroup, id.Name), by(cluster.ByFinalizer, naming.Finalizer(id))...)
-	for _, ref := range v.Left(naming.Finalizer(id)) {
+	all := append(by(cluster.IngressByGroupName, id.Name), by(cluster.ByFinalizer, naming.Finalizer(id))...)
+	for _, ref := range v.ObjectsThatLeft(naming.Finalizer(id)) {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](v, ref.Kind, ref.Namespace, ref.Name); ok {
 			all = append(all, ing)
 		}
 	}
-	for _, p := range cluster.List[*v1beta1.IngressClassParams](v, cluster.Query{Kind: cluster.KindIngressClassParams, Index: cluster.ParamsByGroup, Value: id.Name}) {
+	for _, p := range cluster.List[*v1beta1.IngressClassParams](v, cluster.Query{Kind: cluster.KindIngressClassParams, Index: cluster.ParamsByGroupName, Value: id.Name}) {
 		for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: p.Name}) {
 			all = append(all, by(cluster.IngressByClass, c.Name)...)
 			if c.Annotations[defaultAnnotation] == "true" {
@@ -165,7 +165,7 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 
 // addCandidate adds an Ingress to the members, the previous members or the leaving members, or does not add it.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.StackID, ing *networkingv1.Ingress) {
-	claimed, leave := ownership.ClaimOn(v, ing, id).Known, ownership.Member(v, ing, id)
+	claimed, leave := ownership.ClaimOn(v, ing, id).HasOrHadFinalizer, ownership.NewMember(v, ing, id)
 	if ing.DeletionTimestamp != nil && !claimed {
 		return
 	}
@@ -179,11 +179,11 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	if ing.DeletionTimestamp != nil {
 		g.leaving = append(g.leaving, leave)
 		if p.fault == nil && p.managed && p.id == id {
-			g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
+			g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
 			if guard := members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
 				m.DeletionGuarded = true
-				g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
+				g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
 			}
 		}
 		return
@@ -197,7 +197,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 		m.withdrawn = p.namespaceRefused
 		g.previous = append(g.previous, m)
 	case p.fault != nil:
-		if id == implicitStack(ing) && len(ownership.Claims(v, ing)) == 0 {
+		if id == singleIngressStack(ing) && len(ownership.ClaimedStacks(v, ing)) == 0 {
 			g.found.Add(*p.fault)
 			g.notAccepted = true
 		}
@@ -219,13 +219,13 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 
 // addMovedAway adds an Ingress whose class belongs to another controller now.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
-	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClass()
+	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClassSettings()
 	m := newMember(ing, p)
 	m.Blocked, m.Undetermined, m.withdrawn, m.movedAway = true, true, true, true
 	g.movedAway = append(g.movedAway, m)
-	g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
+	g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
 	if members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
-		g.movedAwayGuarded = append(g.movedAwayGuarded, m)
+		g.movedAwayProtected = append(g.movedAwayProtected, m)
 		return
 	}
 	g.leaving = append(g.leaving, leave)
@@ -234,11 +234,11 @@ func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p 
 func newMember(ing *networkingv1.Ingress, p stackAssignment) *member {
 	m := &members.Member{
 		Ref: ownership.RefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
-		NamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
-		Set:          p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
+		StackNamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
+		Set:               p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
 	}
-	if m.NamedByClass && p.params.CreationTimestamp.Before(&ing.CreationTimestamp) {
+	if m.StackNamedByClass && p.params.CreationTimestamp.Before(&ing.CreationTimestamp) {
 		m.ClaimedAt = p.params.CreationTimestamp.Time
 	}
-	return &member{Member: m, ing: ing, set: p.set, order: p.set.GroupOrder.Or(0)}
+	return &member{Member: m, ing: ing, set: p.set, order: p.set.GroupOrder.ValueOr(0)}
 }

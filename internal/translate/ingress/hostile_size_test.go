@@ -40,7 +40,7 @@ spec: {ingressClassName: alb, rules: [%s]}
 `, name, namespace, strings.Join(as, ", "), strings.Join(rules, ", "))
 }
 
-func numbers(n int, format string) (out []string) {
+func numberedTexts(n int, format string) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf(format, i))
 	}
@@ -51,13 +51,13 @@ func numbers(n int, format string) (out []string) {
 // the number of objects in a namespace.
 func TestHostileSizesAreBounded(t *testing.T) {
 	const path = `{path: /p%d, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}`
-	paths := []string{`{host: a.example.com, http: {paths: [` + strings.Join(numbers(4000, path), ", ") + `]}}`}
+	paths := []string{`{host: a.example.com, http: {paths: [` + strings.Join(numberedTexts(4000, path), ", ") + `]}}`}
 	one := []string{`{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}`}
-	ports := `[` + strings.Join(numbers(100, `{"HTTP":1%03d}`), ",") + `]`
-	each := func(n int, of func(i int) string) string { return strings.Join(numbersOf(n, of), "") }
+	ports := `[` + strings.Join(numberedTexts(100, `{"HTTP":1%03d}`), ",") + `]`
+	each := func(n int, of func(i int) string) string { return strings.Join(generateTexts(n, of), "") }
 	for name, doc := range map[string]string{
 		"conditions times paths": ingressOfSize("ns", "a", paths, "conditions.web",
-			`[{"field":"host-header","hostHeaderConfig":{"values":[`+strings.Join(numbers(20000, `"h%d"`), ",")+`]}}]`),
+			`[{"field":"host-header","hostHeaderConfig":{"values":[`+strings.Join(numberedTexts(20000, `"h%d"`), ",")+`]}}]`),
 		"target groups by name": each(40, func(i int) string {
 			var rules, notes []string
 			for n := range 100 {
@@ -67,21 +67,21 @@ func TestHostileSizesAreBounded(t *testing.T) {
 			return ingressOfSize("ns", fmt.Sprint("a", i), rules, notes...)
 		}),
 		"target groups of an action": ingressOfSize("ns", "a", one, "actions.act",
-			`{"type":"forward","forwardConfig":{"targetGroups":[`+strings.Join(numbers(5000, `{"targetGroupName":"n%d","weight":1}`), ",")+`]}}`),
+			`{"type":"forward","forwardConfig":{"targetGroups":[`+strings.Join(numberedTexts(5000, `{"targetGroupName":"n%d","weight":1}`), ",")+`]}}`),
 		"hosts with wildcards": each(4, func(i int) string {
-			return ingressOfSize(fmt.Sprint("ns", i%2), fmt.Sprint("a", i), numbers(1900, fmt.Sprintf(`{host: "*.h%%d-%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`, i)))
+			return ingressOfSize(fmt.Sprint("ns", i%2), fmt.Sprint("a", i), numberedTexts(1900, fmt.Sprintf(`{host: "*.h%%d-%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`, i)))
 		}),
-		"ranges times ports": ingressOfSize("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numbers(9000, "10.0.0.%d/32"), ",")),
+		"ranges times ports": ingressOfSize("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numberedTexts(9000, "10.0.0.%d/32"), ",")),
 		"members times tags times ports": each(400, func(i int) string {
-			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numbers(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
+			return ingressOfSize("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numberedTexts(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),
 		"members times attributes": each(200, func(i int) string {
-			return ingressOfSize("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numbers(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
+			return ingressOfSize("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numberedTexts(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),
 	} {
 		for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 			t.Run(name+", "+string(tenancy), func(t *testing.T) {
-				objects := enginetest.Load(t, objectsWithClass+doc)
+				objects := enginetest.LoadObjects(t, objectsWithClass+doc)
 				f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: tenancy})
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
@@ -99,7 +99,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	}
 }
 
-func numbersOf(n int, of func(int) string) (out []string) {
+func generateTexts(n int, of func(int) string) (out []string) {
 	for i := range n {
 		out = append(out, of(i))
 	}

@@ -10,7 +10,7 @@ import (
 
 // fitsConditionLimits reports whether the conditions of a rule are within the limits of AWS, and adds a finding if not.
 func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Condition) bool {
-	why, flag := t.limits().Excess(cs)
+	why, flag := t.limits().ExceededLimit(cs)
 	if why == "" {
 		return true
 	}

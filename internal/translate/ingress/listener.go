@@ -15,8 +15,8 @@ import (
 
 const defaultBackendField = "spec.defaultBackend"
 
-// listener builds the listener of a port with its default action and rules.
-func (t *translation) listener(p *members.Port) model.Listener {
+// buildListener builds the listener of a port with its default action and rules.
+func (t *translation) buildListener(p *members.Port) model.Listener {
 	l := model.Listener{Port: p.Number, Tags: t.ListenerTags(p)}
 	l.Attributes, l.AttributesOf = t.ListenerAttributes(p)
 	for _, m := range p.Members {
@@ -41,7 +41,7 @@ func (t *translation) listener(p *members.Port) model.Listener {
 		paths := pathsOf(ing.ing)
 		rules = slices.Grow(rules, len(paths))
 		for _, path := range paths {
-			if r, ok := t.rule(ing, p, path, held); ok {
+			if r, ok := t.buildRule(ing, p, path, held); ok {
 				rules = append(rules, r)
 			}
 		}
@@ -51,7 +51,7 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	if t.opt.ExactRegexHosts {
 		shadowing = model.RegexHostsCoverThemselves
 	}
-	l.Rules = model.Optimize(l, shadowing)
+	l.Rules = model.OptimizeRules(l, shadowing)
 	if len(l.Rules) < len(rules) {
 		l.Covered, l.Covering = rules, shadowing
 	}
@@ -69,9 +69,9 @@ func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	for _, r := range made {
 		kept[r.Origin] = true
 	}
-	for _, c := range model.Unreachable(all) {
+	for _, c := range model.UnreachableRules(all) {
 		if !kept[all[c.Rule].Origin] {
-			t.Found.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
+			t.Found.Add(rules.UnreachableRuleFinding(all[c.Rule], all[c.CoveredBy]))
 		}
 	}
 }
@@ -159,7 +159,7 @@ func pathsOf(ing *networkingv1.Ingress) []rulePath {
 			paths = append(paths, rulePath{host: r.Host, path: p, kind: kind, field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)})
 		}
 		slices.SortStableFunc(paths, func(a, b rulePath) int {
-			rank := cmp.Compare(a.rank(), b.rank())
+			rank := cmp.Compare(a.pathTypeRank(), b.pathTypeRank())
 			if rank == 0 && a.kind == networkingv1.PathTypePrefix {
 				return cmp.Compare(len(b.path.Path), len(a.path.Path))
 			}
@@ -170,7 +170,7 @@ func pathsOf(ing *networkingv1.Ingress) []rulePath {
 	return out
 }
 
-func (p rulePath) rank() int {
+func (p rulePath) pathTypeRank() int {
 	switch p.kind {
 	case networkingv1.PathTypeExact:
 		return 0

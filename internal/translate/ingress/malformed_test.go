@@ -20,9 +20,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// malformed has an invalid value for each annotation, and the part of the message that describes the valid form. Keys
-// include an example in place of "<name>".
-var malformed = map[string]struct{ value, form string }{
+// malformedAnnotations has an invalid value for each annotation, and the part of the message that describes the valid form.
+// Keys include an example in place of "<name>".
+var malformedAnnotations = map[string]struct{ value, form string }{
 	"group.name":                          {"No Name!", "lower"},
 	"group.order":                         {"first", "from -1000 to 1000"},
 	"load-balancer-name":                  {strings.Repeat("x", 33), "32 characters"},
@@ -75,8 +75,8 @@ var malformed = map[string]struct{ value, form string }{
 	"frontend-nlb-tags":                                  {"x", "key=value"},
 }
 
-// freeTextAnnotations are annotations that accept any text. Only AWS can find an error in such a text, or it is reported when the
-// resource that it names does not exist.
+// freeTextAnnotations are annotations that accept any text. Only AWS can find an error in such a text, or it is reported
+// when the resource that it names does not exist.
 var freeTextAnnotations = []string{
 	"subnets", "security-groups", "ipam-ipv4-pool-id", "certificate-arn", "ssl-policy", "security-group-prefix-lists", "acm-pca-arn",
 	"auth-on-unauthenticated-request", "auth-scope", "auth-session-cookie", "healthcheck-port", "healthcheck-path", "success-codes",
@@ -85,8 +85,8 @@ var freeTextAnnotations = []string{
 }
 
 func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
-	keys := slices.Collect(maps.Keys(malformed))
-	for _, r := range settings.Rows() {
+	keys := slices.Collect(maps.Keys(malformedAnnotations))
+	for _, r := range settings.IngressRows() {
 		head, _, open := strings.Cut(r.Key, "<")
 		i := slices.IndexFunc(keys, func(k string) bool { return k == r.Key || open && strings.HasPrefix(k, head) })
 		if i < 0 {
@@ -96,8 +96,8 @@ func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
 			continue
 		}
 		t.Run(r.Key, func(t *testing.T) {
-			c, field := malformed[keys[i]], settings.Prefix+keys[i]
-			found := findingsOf(t, keys[i], c.value)
+			c, field := malformedAnnotations[keys[i]], settings.Prefix+keys[i]
+			found := findingsOfAnnotation(t, keys[i], c.value)
 			if len(found) != 1 {
 				t.Fatalf("%d findings:\n%v", len(found), found)
 			}
@@ -109,9 +109,9 @@ func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
 	}
 }
 
-// findingsOf translates an Ingress with the annotation and the other settings that the annotation needs to have an
+// findingsOfAnnotation translates an Ingress with the annotation and the other settings that the annotation needs to have an
 // effect.
-func findingsOf(t *testing.T, key, value string) finding.List {
+func findingsOfAnnotation(t *testing.T, key, value string) finding.List {
 	t.Helper()
 	annotations := map[string]string{
 		"kubernetes.io/ingress.class":           "alb",

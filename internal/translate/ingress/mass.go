@@ -16,30 +16,30 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	return ownership.MassRemoval(v, ing, sameClass{f, v, ing},
+	return ownership.MassRemoval(v, ing, ingressesOfSameClass{f, v, ing},
 		ownership.ClassTexts{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
-// sameClass has the Ingresses that name the class of an Ingress in the same field. It implements ownership.Class.
-type sameClass struct {
+// ingressesOfSameClass has the Ingresses that name the class of an Ingress in the same field. It implements ownership.Class.
+type ingressesOfSameClass struct {
 	frontend *Frontend
 	view     *cluster.View
 	ingress  *networkingv1.Ingress
 }
 
 // EditedByUser implements ownership.Class.
-func (c sameClass) EditedByUser(o cluster.Object) bool {
+func (c ingressesOfSameClass) EditedByUser(o cluster.Object) bool {
 	return c.frontend.changedControllerByEdit(c.view, o.(*networkingv1.Ingress))
 }
 
 // SelectsOtherController implements ownership.Class.
-func (c sameClass) SelectsOtherController(o cluster.Object) bool {
+func (c ingressesOfSameClass) SelectsOtherController(o cluster.Object) bool {
 	of := c.frontend.classify(c.view, o.(*networkingv1.Ingress))
 	return of.fault == nil && !of.managed
 }
 
 // Objects implements ownership.Class.
-func (c sameClass) Objects() []cluster.Object {
+func (c ingressesOfSameClass) Objects() []cluster.Object {
 	v, ing := c.view, c.ingress
 	name := ""
 	if ing.Spec.IngressClassName != nil {

@@ -29,13 +29,13 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 			want = text
 		}
 		if annotatedPlan(v, m.Ref) != want {
-			out = append(out, cluster.Annotation{Ref: cluster.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.PlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
+			out = append(out, cluster.Annotation{Ref: cluster.RefFromFinding(m.Ref), Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
 		// An Ingress that has joined another IngressGroup may already have the plan of that IngressGroup.
 		if old := annotatedPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
-			out = append(out, cluster.Annotation{Ref: cluster.RefTo(m.Ref), Key: cluster.PlanAnnotation, OldValue: old})
+			out = append(out, cluster.Annotation{Ref: cluster.RefFromFinding(m.Ref), Key: cluster.IngressPlanAnnotation, OldValue: old})
 		}
 	}
 	return out
@@ -47,7 +47,7 @@ func annotatedPlan(v *cluster.View, ref finding.Ref) string {
 	if !ok {
 		return ""
 	}
-	return ing.Annotations[cluster.PlanAnnotation]
+	return ing.Annotations[cluster.IngressPlanAnnotation]
 }
 
 // describesStack reports whether a plan in JSON belongs to the stack.

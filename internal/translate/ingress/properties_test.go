@@ -15,10 +15,10 @@ import (
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-		for _, id := range stacks(t, f, src) {
+		for _, id := range stacksOf(t, f, src) {
 			want, wantFound := enginetest.Translate(t, f, src, id, nil)
 			for seed := range uint64(5) {
-				got, gotFound := enginetest.Translate(t, f, enginetest.Shuffled(src, seed), id, nil)
+				got, gotFound := enginetest.Translate(t, f, enginetest.NewShuffledSource(src, seed), id, nil)
 				if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 					t.Fatalf("stack %s:\n%s", id, diff)
 				}
@@ -35,10 +35,10 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-		for _, id := range stacks(t, f, src) {
+		for _, id := range stacksOf(t, f, src) {
 			v := cluster.NewView(src)
 			want, _ := f.Translate(v, id, nil)
-			got, _ := enginetest.Translate(t, f, enginetest.OnlyViewed(src, v), id, nil)
+			got, _ := enginetest.Translate(t, f, enginetest.NewViewedSource(src, v), id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
 			}

@@ -12,14 +12,14 @@ import (
 
 // Report returns patches for the status of the members, for the plan annotation, and for events.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return append(report.Patches(v, o, kind{}), f.planPatches(v, o)...)
+	return append(report.Patches(v, o, ingressStatusReporter{}), f.planPatches(v, o)...)
 }
 
-// kind implements report.Kind for Ingresses.
-type kind struct{}
+// ingressStatusReporter implements report.Kind for Ingresses.
+type ingressStatusReporter struct{}
 
 // Status implements report.Kind. The status has the load balancer with its ports, and its frontend NLB without ports.
-func (kind) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
+func (ingressStatusReporter) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {
 		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})
@@ -31,8 +31,8 @@ func (kind) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) 
 	return networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: entries}}
 }
 
-// Shows implements report.Kind.
-func (kind) Shows(v *cluster.View, m model.Member) bool {
+// ShowsLoadBalancer implements report.Kind.
+func (ingressStatusReporter) ShowsLoadBalancer(v *cluster.View, m model.Member) bool {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(ing.Status.LoadBalancer.Ingress) > 0
 }

@@ -19,7 +19,7 @@ func (t retainedBuilder) retainPrevious() {
 		if len(m.Ports) == 0 {
 			m.Ports = certificateBuilder(t).defaultPorts(m)
 		}
-		t.retain(m)
+		t.retainMember(m)
 	}
 }
 
@@ -29,7 +29,7 @@ func (t retainedBuilder) retainUndetermined() {
 	for _, m := range t.ingresses {
 		if m.Undetermined {
 			t.Stack.Contested = true
-			t.retain(m)
+			t.retainMember(m)
 		}
 	}
 	if t.Live == nil {
@@ -37,21 +37,21 @@ func (t retainedBuilder) retainUndetermined() {
 	}
 	for i := range t.Stack.LoadBalancer.Listeners {
 		l := &t.Stack.LoadBalancer.Listeners[i]
-		live := t.LiveLoadBalancer().OnPort(l.Port)
+		live := t.LiveLoadBalancer().ListenerOnPort(l.Port)
 		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirectsToHTTPS(*l) {
 			continue
 		}
 		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.previousIngresses...), func(m *member) bool {
-			return m.Undetermined && m.ing.Spec.DefaultBackend != nil && plan.ActionsOwnedBy(*t.Live, m.Ref, live.Default)
+			return m.Undetermined && m.ing.Spec.DefaultBackend != nil && plan.AreActionsOwnedBy(*t.Live, m.Ref, live.Default)
 		}) {
 			l.DefaultHeld = model.HeldInvalid
 		}
 	}
 }
 
-// retain holds all live rules of a member. A rule that forwards to target groups of the member is recognized by their
+// retainMember holds all live rules of a member. A rule that forwards to target groups of the member is recognized by their
 // tags; other rules are compared with the rules that the member would have.
-func (t retainedBuilder) retain(m *member) {
+func (t retainedBuilder) retainMember(m *member) {
 	if m.withdrawn {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
 		return
@@ -72,11 +72,11 @@ func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
 	for _, path := range pathsOf(m.ing) {
-		if svc := path.path.Backend.Service; svc == nil || svc.Port.Name != useAnnotation {
+		if svc := path.path.Backend.Service; svc == nil || svc.Port.Name != useAnnotationPort {
 			continue
 		}
 		for _, p := range []*members.Port{{}, {TLS: true}} {
-			if r, ok := t.rule(m, p, path, 0); ok && r.Held == 0 && !forwardsToStack(r.Actions) {
+			if r, ok := t.buildRule(m, p, path, 0); ok && r.Held == 0 && !forwardsToStack(r.Actions) {
 				out = append(out, r)
 			}
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Withdrawn returns the live rules of Ingresses that are no longer permitted: the class does not admit their namespace,
+// WithdrawnParts returns the live rules of Ingresses that are no longer permitted: the class does not admit their namespace,
 // or it belongs to another controller while the load balancer is protected from deletion. If a class or its parameters
 // cannot be read, nothing is withdrawn.
-func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
+func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
-	g := f.load(v, id)
+	g := f.loadIngresses(v, id)
 	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.withdrawn })
 	var unknown []model.Question
 	if len(g.members) == 0 && len(g.movedAway) > 0 && !g.unprotected {
@@ -64,9 +64,9 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			}
 		}
 	}
-	t := &untaggedRules{own: map[string]bool{}}
+	t := &untaggedRules{ownTargetGroups: map[string]bool{}}
 	for _, g := range have.TargetGroups {
-		t.own[g.ARN] = true
+		t.ownTargetGroups[g.ARN] = true
 	}
 	for _, m := range append(slices.Clone(g.members), g.previous...) {
 		if !m.withdrawn {
@@ -100,19 +100,19 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 // rule, and an Ingress that is not admitted can be edited to hide that it had the rule. So such a rule is permitted
 // only if an admitted Ingress has an action for its host and path, with any annotation.
 type untaggedRules struct {
-	own      map[string]bool // target groups of the stack
-	admitted []*member
+	ownTargetGroups map[string]bool // target groups of the stack
+	admitted        []*member
 }
 
 // mayBeOfAdmitted reports whether a live rule may belong to an admitted Ingress.
 func (t *untaggedRules) mayBeOfAdmitted(r *observed.Rule) bool {
-	return t.isTagged(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
+	return t.forwardsToOwn(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasActionFor(r) })
 }
 
 // mayBeDefaultOfAdmitted reports whether the live default actions of a listener may belong to an admitted Ingress. An
 // action that refuses all requests, or redirects them to HTTPS because of ssl-redirect, is the same for every Ingress.
 func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
-	if len(actions) == 0 || t.isTagged(actions) {
+	if len(actions) == 0 || t.forwardsToOwn(actions) {
 		return true
 	}
 	switch a := actions[0].(type) {
@@ -128,14 +128,14 @@ func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
 }
 
-// isTagged reports whether actions forward to a target group of the stack. Tags of target groups show the owner.
-func (t *untaggedRules) isTagged(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return t.own[g.Group.ARN] })
+// forwardsToOwn reports whether actions forward to a target group of the stack. Tags of target groups show the owner.
+func (t *untaggedRules) forwardsToOwn(actions []model.Action) bool {
+	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
 }
 
-// hasAction reports whether an Ingress has a use-annotation backend with the host and path of a live rule. The rule may
+// hasActionFor reports whether an Ingress has a use-annotation backend with the host and path of a live rule. The rule may
 // have more hosts and paths, because conditions annotations can add some.
-func (m *member) hasAction(r *observed.Rule) bool {
+func (m *member) hasActionFor(r *observed.Rule) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
 		switch c := c.(type) {
@@ -147,7 +147,7 @@ func (m *member) hasAction(r *observed.Rule) bool {
 	}
 	return slices.ContainsFunc(pathsOf(m.ing), func(p rulePath) bool {
 		raw := p.path.Path
-		return p.path.Backend.Service != nil && p.path.Backend.Service.Port.Name == useAnnotation &&
+		return p.path.Backend.Service != nil && p.path.Backend.Service.Port.Name == useAnnotationPort &&
 			(p.host == "" || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, p.host) })) &&
 			(raw == "" || slices.ContainsFunc(paths, func(s string) bool {
 				return s == raw || s == strings.TrimSuffix(raw, "/") || s == strings.TrimSuffix(raw, "/")+"/*" || s == raw[1:]
@@ -158,7 +158,7 @@ func (m *member) hasAction(r *observed.Rule) bool {
 // ingressToReport returns the Ingress on which the deletion of a rule is reported: the Ingress with the host and path
 // of the rule, or the first Ingress that is not admitted.
 func ingressToReport(refused []*member, r *observed.Rule) finding.Ref {
-	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
+	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasActionFor(r) }); i >= 0 {
 		return refused[i].Ref
 	}
 	return refused[0].Ref

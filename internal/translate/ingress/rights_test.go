@@ -81,7 +81,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-			out, unknown := f.Withdrawn(cluster.NewView(enginetest.Load(t, classes+c.docs)), edgeStackID, live)
+			out, unknown := f.WithdrawnParts(cluster.NewView(enginetest.LoadObjects(t, classes+c.docs)), edgeStackID, live)
 			if diff := cmp.Diff(c.gone, slices.Sorted(maps.Keys(out.Rules))); diff != "" || len(unknown) > 0 {
 				t.Errorf("unknown %v, withdrawn (-want +got):\n%s", unknown, diff)
 			}
@@ -120,7 +120,7 @@ spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, path
 		"other hosts":               {"a.example.com", "b.example.com", map[string]string{"b.example.com": "young/web-app:80"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := enginetest.Load(t, class+of("old", c.old, 2020)+of("young", c.young, 2024))
+			src := enginetest.LoadObjects(t, class+of("old", c.old, 2020)+of("young", c.young, 2024))
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: ingress.Isolated})
 			live := liveRules(c.live)
 			_, found := f.Translate(cluster.NewView(src), edgeStackID, &live)

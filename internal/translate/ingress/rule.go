@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// rule builds the rule of one path on one port. If it has a fault, the result is a held rule for the host and path. If
+// buildRule builds the rule of one path on one port. If it has a fault, the result is a held rule for the host and path. If
 // the path or host cannot be used, there is no rule, and the result is false.
-func (t *translation) rule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
+func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
 		Tags: t.WithDefaultTags(m.Tags), Held: held,
@@ -27,7 +27,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
 		// A live rule with these conditions is held. A new rule, with status 503, gets only the host and path.
 		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.ownConditions(m, path)
-		if why, _ := t.limits().Excess(r.PlaceholderConditions); why != "" {
+		if why, _ := t.limits().ExceededLimit(r.PlaceholderConditions); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
 			return model.Rule{}, false
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// product returns an Ingress with the given numbers of ports and paths.
-func product(ports, paths int) string {
+// ingressWithPortsAndPaths returns an Ingress with the given numbers of ports and paths.
+func ingressWithPortsAndPaths(ports, paths int) string {
 	var ps, rs []string
 	for n := range ports {
 		ps = append(ps, fmt.Sprintf(`{"HTTP":%d}`, 1000+n))
@@ -43,7 +43,7 @@ spec:
 `, strings.Join(ps, ","), strings.Join(rs, ","))
 }
 
-var large = model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "large"}
+var largeStackID = model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "large"}
 
 func TestTooLargeIngressGetsNoRules(t *testing.T) {
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestTooLargeIngressGetsNoRules(t *testing.T) {
 		{100, 40, ""}, {100, 41, "spec.rules"}, {101, 1, "alb.ingress.kubernetes.io/listen-ports"}, {1000, 400, "alb.ingress.kubernetes.io/listen-ports"},
 	} {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-		stack, found := enginetest.Translate(t, f, enginetest.Load(t, product(c.ports, c.paths)), large, nil)
+		stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, ingressWithPortsAndPaths(c.ports, c.paths)), largeStackID, nil)
 		rules := 0
 		if stack.LoadBalancer != nil {
 			for _, l := range stack.LoadBalancer.Listeners {
@@ -74,7 +74,7 @@ func TestTooLargeIngressGetsNoRules(t *testing.T) {
 func BenchmarkLargestIngress(b *testing.B) {
 	for _, c := range [][2]int{{100, 40}, {1000, 400}} {
 		b.Run(fmt.Sprintf("%dx%d", c[0], c[1]), func(b *testing.B) {
-			m, err := cluster.FromYAML(nil, []byte(product(c[0], c[1])))
+			m, err := cluster.MemoryFromYAML(nil, []byte(ingressWithPortsAndPaths(c[0], c[1])))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func BenchmarkLargestIngress(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			for b.Loop() {
-				stack, _ = f.Translate(cluster.NewView(m), large, nil)
+				stack, _ = f.Translate(cluster.NewView(m), largeStackID, nil)
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)

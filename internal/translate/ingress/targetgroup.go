@@ -23,7 +23,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	own := t.backendSettings(svc)
 	s := own.Target.WithDefaults(m.set.Target)
 	// The target type of the class has precedence over both, even if it is not valid.
-	s.Type = settings.First(m.set.Class.TargetType, s.Type)
+	s.Type = settings.FirstPresent(m.set.Class.TargetType, s.Type)
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
@@ -43,11 +43,11 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	}.Name()
 	// m.Tags has the tags of the Ingress and of its class, which have precedence. Tags of the Service have precedence
 	// only over tags of the Ingress.
-	g.Tags = t.WithDefaultTags(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	g.Tags = t.WithDefaultTags(assemble.MergeMaps(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
-	g.Binding = assemble.Binding(assemble.BindingRequest{
+	g.Binding = assemble.NewBinding(assemble.BindingRequest{
 		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
-		MultiCluster: s.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
+		MultiCluster: s.MultiCluster.ValueOr(false), Peer: t.Peer, OpenAllPorts: t.opt.UnrestrictedRules,
 	})
 	return &g.TargetGroup
 }

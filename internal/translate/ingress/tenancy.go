@@ -34,8 +34,8 @@ const anyHost = "*"
 // hostClaim is a host pattern that a namespace uses.
 type hostClaim struct {
 	namespace, host string
-	by              *member // the oldest member of the namespace with the host
-	live            bool    // a live rule of the namespace has the host
+	oldestMember    *member // the oldest member of the namespace with the host
+	isLive          bool    // a live rule of the namespace has the host
 }
 
 // hostOwners has the owners of host patterns. A pattern without wildcards has at most one owner.
@@ -106,22 +106,22 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 			}
 			c := byKey[key]
 			if c == nil {
-				c = &hostClaim{namespace: m.Ref.Namespace, host: h, by: m, live: live[key]}
+				c = &hostClaim{namespace: m.Ref.Namespace, host: h, oldestMember: m, isLive: live[key]}
 				byKey[key] = c
 			}
-			if members.CompareAge(m.Member, c.by.Member) < 0 {
-				c.by = m
+			if members.CompareAge(m.Member, c.oldestMember.Member) < 0 {
+				c.oldestMember = m
 			}
 		}
 	}
 	return slices.SortedFunc(maps.Values(byKey), func(a, b *hostClaim) int {
 		switch {
-		case a.live != b.live && a.live:
+		case a.isLive != b.isLive && a.isLive:
 			return -1
-		case a.live != b.live:
+		case a.isLive != b.isLive:
 			return 1
 		}
-		return cmp.Or(members.CompareAge(a.by.Member, b.by.Member), cmp.Compare(a.host, b.host))
+		return cmp.Or(members.CompareAge(a.oldestMember.Member, b.oldestMember.Member), cmp.Compare(a.host, b.host))
 	})
 }
 
@@ -240,7 +240,7 @@ func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) boo
 		}
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
-			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.by.Ref),
+			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.oldestMember.Ref),
 			Fix:     "use another host, or another IngressGroup", Blocks: finding.BlocksRule,
 		})
 		return false

@@ -18,12 +18,12 @@ import (
 // view has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 // Without it, settings on which members disagree are chosen as for a new load balancer, and Contested is set.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
-	g := f.load(v, id)
+	g := f.loadIngresses(v, id)
 	t := newTranslation(f.opt, v, id, live)
 	t.setMembers(g.members, g.previous)
 	t.Found = g.found
-	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
-	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
+	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
 	t.FindMemberWithoutClass()
 	if len(t.Members) == 0 {
@@ -66,7 +66,7 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 		Builder: assemble.Builder{
 			Translation: members.Translation{
 				ID: id, Live: live, Isolated: opt.Tenancy == Isolated && id.Namespace == "", // a single Ingress has no other tenants
-				ClassField: classNameField, ClassKind: paramsKind, BackendGroup: opt.BackendGroup,
+				ClassField: classNameField, ClassKind: paramsKind, BackendSecurityGroup: opt.BackendSecurityGroup,
 			},
 			Options: opt.Options,
 		},
@@ -89,38 +89,38 @@ func (t *translation) setMembers(ingresses, previous []*member) {
 // build translates a stack with at least one member.
 func (t *translation) build() {
 	for _, m := range t.ingresses {
-		t.prepare(m)
+		t.resolveMember(m)
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.Undetermined || m.OwnTags.Fault != nil
 	}
 	t.MergePorts()
 	hostBuilder{t}.assignHosts()
-	alb := t.LoadBalancer()
+	alb := t.BuildLoadBalancer()
 	t.Redirect = t.SSLRedirect()
 	t.MemberFaults()
 	authBuilder{t}.reportUnauthenticated()
-	t.AddOns(alb)
+	t.MergeAddOns(alb)
 	t.reportProbableMistakes()
 	t.Stack.LoadBalancer = alb
-	t.Stack.FrontendNLB = t.FrontendNLB(alb)
-	t.FrontendSources(alb, t.Stack.FrontendNLB)
+	t.Stack.FrontendNLB = t.BuildFrontendNLB(alb)
+	t.AddFrontendRules(alb, t.Stack.FrontendNLB)
 	for _, p := range t.Ports {
-		alb.Listeners = append(alb.Listeners, t.listener(p))
+		alb.Listeners = append(alb.Listeners, t.buildListener(p))
 	}
 	retainedBuilder{t}.retainPrevious()
 	retainedBuilder{t}.retainUndetermined()
-	t.targetGroups.Finish(&t.Stack)
-	t.ManagedCertificates()
+	t.targetGroups.AddToStack(&t.Stack)
+	t.AddManagedCertificates()
 	var blocked bool
-	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
+	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
-// prepare resolves the settings of a member that do not depend on other members.
-func (t *translation) prepare(m *member) {
+// resolveMember resolves the settings of a member that do not depend on other members.
+func (t *translation) resolveMember(m *member) {
 	if len(m.Faults) > 0 {
 		m.Blocked = true
 	}
-	t.MemberTags(m.Member)
+	t.SetMemberTags(m.Member)
 	m.Hosts = certificateHosts(m.ing)
 	m.HostFields = hostFields(m.ing, m.Hosts)
 	t.RequestCertificate(m.Member)

@@ -58,7 +58,7 @@ func TestFrozenNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7"}, Class: "alb"})
-			stack, found := enginetest.Translate(t, f, enginetest.Load(t, fmt.Sprintf(frozenNameObjects, c.annotations, c.port)), c.id, nil)
+			stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, fmt.Sprintf(frozenNameObjects, c.annotations, c.port)), c.id, nil)
 			if len(found) > 0 {
 				t.Fatal(found)
 			}
@@ -76,11 +76,11 @@ func TestFrozenNames(t *testing.T) {
 	}
 }
 
-func TestFrozenNamesOfExtras(t *testing.T) {
+func TestNamesOfFrontendNLBAndCertificateNeverChange(t *testing.T) {
 	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7", ManageCertificates: true}, Class: "alb"})
 	doc := fmt.Sprintf(frozenNameObjects, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
     alb.ingress.kubernetes.io/create-acm-cert: "true", alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80}]'`, "number: 80")
-	stack, found := enginetest.Translate(t, f, enginetest.Load(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}, nil)
+	stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}, nil)
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
@@ -96,9 +96,9 @@ func TestFrozenNamesOfExtras(t *testing.T) {
 	}
 }
 
-// twoMembers returns two members of IngressGroup g, in the order of their names. first and second are additional
+// twoMemberDocs returns two members of IngressGroup g, in the order of their names. first and second are additional
 // annotations, or lines of the spec if they begin with "spec:".
-func twoMembers(first, second string) string {
+func twoMemberDocs(first, second string) string {
 	var out strings.Builder
 	for name, says := range map[string]string{"a": first, "b": second} {
 		var annotations, backend string
@@ -151,7 +151,7 @@ func TestConflictsOfMembers(t *testing.T) {
 		"attributes":               {"load-balancer-attributes: idle_timeout.timeout_seconds=60\n", "load-balancer-attributes: idle_timeout.timeout_seconds=120\n", "load-balancer-attributes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := enginetest.Load(t, twoMembers(c.first, c.second))
+			src := enginetest.LoadObjects(t, twoMemberDocs(c.first, c.second))
 			id := model.StackID{Kind: model.Ingress, Name: "g"}
 			stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, id, nil)
 			if len(found) == 0 || stack.Held.Everything {
@@ -165,7 +165,7 @@ func TestConflictsOfMembers(t *testing.T) {
 			if strict, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c", StrictGroups: true}, Class: "alb"}), src, id, nil); !strict.Held.Everything {
 				t.Error("strict groups are not held")
 			}
-			alike, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.Load(t, twoMembers(c.first, c.first)), id, nil)
+			alike, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.LoadObjects(t, twoMemberDocs(c.first, c.first)), id, nil)
 			stack.LoadBalancer.Listeners, alike.LoadBalancer.Listeners = nil, nil
 			if d := cmp.Diff(alike.LoadBalancer, stack.LoadBalancer); d != "" && c.field != "listen-ports" {
 				t.Errorf("the first member does not win:\n%s", d)
@@ -179,19 +179,19 @@ func TestMemberSettingsThatDoNotConflict(t *testing.T) {
 		"order of subnets":      {"subnets: s-1,s-2\n", "subnets: s-2,s-1\n"},
 		"ranges of other ports": {"inbound-cidrs: 10.0.0.0/8\n", "inbound-cidrs: 10.0.0.0/9\nlisten-ports: '[{\"HTTP\":81}]'\n"},
 	} {
-		t.Run(name, func(t *testing.T) { translateWithoutConflict(t, twoMembers(c.first, c.second)) })
+		t.Run(name, func(t *testing.T) { translateWithoutConflict(t, twoMemberDocs(c.first, c.second)) })
 	}
 	for _, one := range []string{"scheme: internet-facing", "load-balancer-name: one", "ip-address-type: dualstack", "subnets: s-1", "security-groups: sg-1",
 		"manage-backend-security-group-rules: \"true\"", "customer-owned-ipv4-pool: p", "ipam-ipv4-pool-id: p", "load-balancer-attributes: a=b", "tags: a=b",
 		"wafv2-acl-arn: arn", "wafv2-acl-name: name", "waf-acl-id: id", "web-acl-id: id", "shield-advanced-protection: \"true\"", "inbound-cidrs: 10.0.0.0/8",
 		"security-group-prefix-lists: pl-1", "enable-frontend-nlb: \"true\"", "minimum-load-balancer-capacity: CapacityUnits=7"} {
 		t.Run("said by one only: "+one, func(t *testing.T) {
-			translateWithoutConflict(t, twoMembers(one+"\n", ""))
-			translateWithoutConflict(t, twoMembers("", one+"\n"))
+			translateWithoutConflict(t, twoMemberDocs(one+"\n", ""))
+			translateWithoutConflict(t, twoMemberDocs("", one+"\n"))
 		})
 	}
 	t.Run("attributes that the first member's class decides", func(t *testing.T) {
-		doc := twoMembers("load-balancer-attributes: idle_timeout.timeout_seconds=60\nspec:ingressClassName: decides\n", "load-balancer-attributes: idle_timeout.timeout_seconds=120\n")
+		doc := twoMemberDocs("load-balancer-attributes: idle_timeout.timeout_seconds=60\nspec:ingressClassName: decides\n", "load-balancer-attributes: idle_timeout.timeout_seconds=120\n")
 		first := strings.Index(doc, "name: a\n")
 		doc = doc[:first] + strings.Replace(doc[first:], "    kubernetes.io/ingress.class: alb\n", "", 1) + `
 ---
@@ -213,14 +213,14 @@ spec: {loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "33"}
 
 func translateWithoutConflict(t *testing.T, doc string) model.Stack {
 	t.Helper()
-	stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.Load(t, doc), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
+	stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.LoadObjects(t, doc), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 	if len(found) > 0 {
 		t.Errorf("got %v", found)
 	}
 	return stack
 }
 
-func TestNamesOfGroups(t *testing.T) {
+func TestInvalidGroupNameGivesOwnStack(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"a": true, "a.b-c": true, "1": true, strings.Repeat("a", 63): true, "a--b": true,
 		"": false, "-a": false, "a-": false, "A": false, "a_b": false, ".a": false, "a.": false, "é": false, "a\n": false, strings.Repeat("a", 64): false,
@@ -244,7 +244,7 @@ func TestNamesOfGroups(t *testing.T) {
 }
 
 // Members with equal order are sorted by the bytes of "namespace/name".
-func TestOrderOfMembers(t *testing.T) {
+func TestMembersAreSortedByGroupOrder(t *testing.T) {
 	src, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -29,9 +29,9 @@ func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T
 	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// Merged is the value of a setting after the values of all members are merged. KeepsLive reports whether the live value
+// MergedSetting is the value of a setting after the values of all members are merged. KeepsLive reports whether the live value
 // is kept although no member is known to set it.
-type Merged[T any] struct {
+type MergedSetting[T any] struct {
 	settings.Opt[T]
 	KeepsLive bool
 }
@@ -42,21 +42,21 @@ type memberValue[T any] struct {
 	setting settings.Opt[T]
 }
 
-// Agree merges the values of a setting in all members. The members are in the order of the frontend (for Ingresses:
+// MergeSetting merges the values of a setting in all members. The members are in the order of the frontend (for Ingresses:
 // group.order, then name). The first value has precedence unless another value is live. Members that disagree get a
 // finding. current reads the live value, and is called only if the setting is contested.
-func Agree[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
-	return agree(t, members, t.guestsAmong(members), what, get, same, current)
+func MergeSetting[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
+	return mergeMemberValues(t, members, t.guestsAmong(members), what, get, same, current)
 }
 
-// AgreeAll does the same as Agree, but treats the values of guests like those of other members.
-func AgreeAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
-	return agree(t, members, false, what, get, same, current)
+// MergeSettingOfAll does the same as Agree, but treats the values of guests like those of other members.
+func MergeSettingOfAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
+	return mergeMemberValues(t, members, false, what, get, same, current)
 }
 
-// agree implements Agree for the members that set the value or may set it. guests reports whether some of the members
-// that share the setting are guests.
-func agree[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
+// mergeMemberValues implements Agree for the members that set the value or may set it. guests reports whether some of the
+// members that share the setting are guests.
+func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	var asks []memberValue[T]
 	var unavailable *memberValue[T]
 	for _, m := range members {
@@ -83,9 +83,9 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	}
 	if unavailable == nil && !slices.ContainsFunc(asks, func(a memberValue[T]) bool { return !same(asks[0].setting.Value, a.setting.Value) }) {
 		if len(asks) == 0 {
-			return Merged[T]{}
+			return MergedSetting[T]{}
 		}
-		return Merged[T]{Opt: asks[0].setting}
+		return MergedSetting[T]{Opt: asks[0].setting}
 	}
 	t.Stack.Contested = true
 	var live LiveValue[T]
@@ -93,7 +93,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		live = current()
 	}
 	if live.Unavailable && len(asks) > 0 {
-		return Merged[T]{Opt: asks[0].setting} // the plan holds it
+		return MergedSetting[T]{Opt: asks[0].setting} // the plan holds it
 	}
 	at := -1
 	for i := 0; i < len(asks) && live.Known && at < 0; i++ {
@@ -112,15 +112,15 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 			}
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, unavailable.member.Ref, true)
 		}
-		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
+		return MergedSetting[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
 	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
 		// None of the values is live. While the class of a served member cannot be read, a new member does not decide.
 		for _, a := range asks {
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
 		}
-		return Merged[T]{}
+		return MergedSetting[T]{}
 	case len(asks) == 0:
-		return Merged[T]{}
+		return MergedSetting[T]{}
 	}
 	isLive := at >= 0
 	won := asks[max(at, 0)]
@@ -129,16 +129,16 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, won.setting.Value, won.member.Ref, isLive)
 		}
 	}
-	return Merged[T]{Opt: won.setting}
+	return MergedSetting[T]{Opt: won.setting}
 }
 
-// AgreeOn merges a setting on which the members of a port must agree. If a member is served and its ports are unknown,
+// MergePortSetting merges a setting on which the members of a port must agree. If a member is served and its ports are unknown,
 // it may also listen on the port, so its value is treated as one that cannot be read.
-func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
+func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	withUnknownPorts := map[*Member]bool{}
 	members := p.Members
 	for _, m := range t.Members {
-		if m.Undetermined && get(m).Present() && !slices.Contains(p.Members, m) {
+		if m.Undetermined && get(m).IsPresent() && !slices.Contains(p.Members, m) {
 			t.Stack.Contested = true
 			if t.Live != nil && t.Serves(m) {
 				withUnknownPorts[m] = true
@@ -146,7 +146,7 @@ func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) setti
 			}
 		}
 	}
-	return Agree(t, members, fmt.Sprintf("%s on port %d", key, p.Number), func(m *Member) settings.Opt[T] {
+	return MergeSetting(t, members, fmt.Sprintf("%s on port %d", key, p.Number), func(m *Member) settings.Opt[T] {
 		o := get(m)
 		if withUnknownPorts[m] {
 			return settings.Opt[T]{Fault: errPortsUnknown, Origin: o.Origin}

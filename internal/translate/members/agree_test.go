@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	errNo     = errors.New("no value")
-	createdAt = time.Unix(1000000, 0)
+	errNoValue = errors.New("no value")
+	createdAt  = time.Unix(1000000, 0)
 )
 
 // member returns an Ingress that sets a value by its own annotation, or by its class if says begins with "class:". An
@@ -40,15 +40,15 @@ func member(name, says string) *Member {
 	switch says {
 	case "":
 	case "?":
-		m.Set.Name = settings.Opt[string]{Fault: errNo, Origin: from}
+		m.Set.Name = settings.Opt[string]{Fault: errNoValue, Origin: from}
 	default:
 		m.Set.Name = settings.NewOpt(says, from)
 	}
 	return m
 }
 
-// ingresses returns members, each given as "namespace/name=value".
-func ingresses(list ...string) (out []*Member) {
+// parseMembers returns members, each given as "namespace/name=value".
+func parseMembers(list ...string) (out []*Member) {
 	for _, x := range list {
 		name, says, _ := strings.Cut(x, "=")
 		out = append(out, member(name, says))
@@ -56,10 +56,10 @@ func ingresses(list ...string) (out []*Member) {
 	return out
 }
 
-func nameOf(m *Member) settings.Opt[string] { return m.Set.Name }
+func nameSetting(m *Member) settings.Opt[string] { return m.Set.Name }
 
-// serving returns a live stack with a listener on a port, which has one rule for each named object.
-func serving(port int32, protocol string, names ...string) *observed.Stack {
+// liveStackServing returns a live stack with a listener on a port, which has one rule for each named object.
+func liveStackServing(port int32, protocol string, names ...string) *observed.Stack {
 	l := observed.Listener{ARN: "listener", Port: port, Protocol: protocol}
 	live := &observed.Stack{}
 	for _, name := range names {
@@ -106,36 +106,40 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 				tr.Members[0].Set.Name.Value = "unanswered"
 			}, live: &LiveValue[string]{Known: true, Value: "live"}},
 		"a class that is missing may have asked for it": {members: []string{"a/1=x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
-			edit: previous("old/9")},
+			edit: withPreviousMember("old/9")},
 		"and no new member decides meanwhile": {members: []string{"a/1=x"}, live: &LiveValue[string]{}, found: "1 AnnotationConflict",
-			edit: previous("old/9")},
-		"unless nothing is live": {members: []string{"a/1=x"}, live: &LiveValue[string]{Absent: true}, want: "x", edit: previous("old/9")},
+			edit: withPreviousMember("old/9")},
+		"unless nothing is live": {members: []string{"a/1=x"}, live: &LiveValue[string]{Absent: true}, want: "x", edit: withPreviousMember("old/9")},
 		"or another class decided before it came": {members: []string{"a/1=class:x"}, live: live("z"), want: "x",
-			edit: func(tr *Translation) { isolated(tr); tr.Members[0].NamedByClass = true; previous("old/9")(tr) }},
+			edit: func(tr *Translation) {
+				setIsolated(tr)
+				tr.Members[0].StackNamedByClass = true
+				withPreviousMember("old/9")(tr)
+			}},
 		"but not one that came later": {members: []string{"a/1=class:x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
 			edit: func(tr *Translation) {
-				isolated(tr)
-				tr.Members[0].NamedByClass = true
-				previous("old/0")(tr)
-				tr.Live = serving(80, "HTTP", "old/0")
+				setIsolated(tr)
+				tr.Members[0].StackNamedByClass = true
+				withPreviousMember("old/0")(tr)
+				tr.Live = liveStackServing(80, "HTTP", "old/0")
 			}},
 		"unless it served nothing": {members: []string{"a/1=x"}, live: live("z"), want: "x", agreed: false,
-			edit: previous("new/9")},
-		"in isolated tenancy members decide nothing":     {members: []string{"a/1=x", "b/2=y"}, edit: isolated, found: "1 SettingOfClass, 2 SettingOfClass"},
-		"but what exists in AWS stays":                   {members: []string{"a/1=x", "b/2=y"}, live: live("y"), edit: isolated, want: "y", found: "1 SettingOfClass"},
-		"the class decides":                              {members: []string{"a/1=class:x", "b/2=y"}, live: live("y"), edit: isolated, want: "x", found: "2 SettingOfClass"},
-		"that of the oldest claim":                       {members: []string{"b/2=class:y", "a/1=class:x"}, edit: isolated, want: "x", found: "2 SettingOfClass"},
-		"or of a member that is served":                  {members: []string{"a/1=class:x", "old/9=class:y"}, live: live("z"), edit: isolated, want: "y", found: "1 SettingOfClass"},
-		"the owner decides before guests":                {members: []string{"guest/1=x", "own/2=y"}, edit: guests, want: "y", found: "1 AnnotationConflict"},
-		"also by silence":                                {members: []string{"guest/1=x", "own/2"}, edit: guests, found: "1 AnnotationConflict"},
-		"unless what a guest asks for is live":           {members: []string{"guest/1=x", "own/2"}, live: live("x"), edit: guests, want: "x"},
-		"a guest that cannot be read counts for nothing": {members: []string{"guest/1=?", "own/2=y"}, live: live("z"), edit: guests, want: "y", agreed: true},
-		"guests without an owner are no guests":          {members: []string{"guest/1=x", "guest/2"}, edit: guests, want: "x", agreed: true},
+			edit: withPreviousMember("new/9")},
+		"in isolated tenancy members decide nothing":     {members: []string{"a/1=x", "b/2=y"}, edit: setIsolated, found: "1 SettingOfClass, 2 SettingOfClass"},
+		"but what exists in AWS stays":                   {members: []string{"a/1=x", "b/2=y"}, live: live("y"), edit: setIsolated, want: "y", found: "1 SettingOfClass"},
+		"the class decides":                              {members: []string{"a/1=class:x", "b/2=y"}, live: live("y"), edit: setIsolated, want: "x", found: "2 SettingOfClass"},
+		"that of the oldest claim":                       {members: []string{"b/2=class:y", "a/1=class:x"}, edit: setIsolated, want: "x", found: "2 SettingOfClass"},
+		"or of a member that is served":                  {members: []string{"a/1=class:x", "old/9=class:y"}, live: live("z"), edit: setIsolated, want: "y", found: "1 SettingOfClass"},
+		"the owner decides before guests":                {members: []string{"guest/1=x", "own/2=y"}, edit: setOwner, want: "y", found: "1 AnnotationConflict"},
+		"also by silence":                                {members: []string{"guest/1=x", "own/2"}, edit: setOwner, found: "1 AnnotationConflict"},
+		"unless what a guest asks for is live":           {members: []string{"guest/1=x", "own/2"}, live: live("x"), edit: setOwner, want: "x"},
+		"a guest that cannot be read counts for nothing": {members: []string{"guest/1=?", "own/2=y"}, live: live("z"), edit: setOwner, want: "y", agreed: true},
+		"guests without an owner are no guests":          {members: []string{"guest/1=x", "guest/2"}, edit: setOwner, want: "x", agreed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &Translation{Members: ingresses(x.members...), ClassKind: "IngressClassParams"}
+			tr := &Translation{Members: parseMembers(x.members...), ClassKind: "IngressClassParams"}
 			if x.live != nil {
-				tr.Live = serving(80, "HTTP", "old/9")
+				tr.Live = liveStackServing(80, "HTTP", "old/9")
 			}
 			if x.edit != nil {
 				x.edit(tr)
@@ -153,7 +157,7 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 				}
 				return i
 			}
-			got := Agree(tr, tr.Members, "x", nameOf, Equal[string], current)
+			got := MergeSetting(tr, tr.Members, "x", nameSetting, Equal[string], current)
 			if got.Value != x.want || got.Set != (x.want != "") || got.KeepsLive != x.kept {
 				t.Errorf("got %q, set %v, kept %v", got.Value, got.Set, got.KeepsLive)
 			}
@@ -167,8 +171,8 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 	}
 }
 
-// previous adds a previous member whose class cannot be read.
-func previous(name string) func(*Translation) {
+// withPreviousMember adds a previous member whose class cannot be read.
+func withPreviousMember(name string) func(*Translation) {
 	return func(t *Translation) {
 		m := member(name, "")
 		m.ClassMissing = true
@@ -176,12 +180,12 @@ func previous(name string) func(*Translation) {
 	}
 }
 
-func isolated(t *Translation) { t.Isolated = true }
+func setIsolated(t *Translation) { t.Isolated = true }
 
-func guests(t *Translation) { t.Owner = new("own") }
+func setOwner(t *Translation) { t.Owner = new("own") }
 
-// keys returns a member with attributes: "k=v" sets its own attribute, "class.k=v" an attribute of its class.
-func keys(name string, pairs ...string) *Member {
+// memberWithKeys returns a member with attributes: "k=v" sets its own attribute, "class.k=v" an attribute of its class.
+func memberWithKeys(name string, pairs ...string) *Member {
 	m := member(name, "")
 	own, ofClass := map[string]string{}, map[string]string{}
 	for _, p := range pairs {
@@ -199,8 +203,8 @@ func keys(name string, pairs ...string) *Member {
 	return m
 }
 
-// TestAgreementOfKeys checks the same for maps, in which each key is a separate setting.
-func TestAgreementOfKeys(t *testing.T) {
+// TestEachKeyOfAMapIsMergedSeparately checks the same for maps, in which each key is a separate setting.
+func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 	for name, x := range map[string]struct {
 		members []*Member
 		live    map[string]string
@@ -208,31 +212,31 @@ func TestAgreementOfKeys(t *testing.T) {
 		want    map[string]string
 		found   string
 	}{
-		"keys are united":                              {members: []*Member{keys("a/1", "k=1"), keys("b/2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}},
-		"the first decides on each":                    {members: []*Member{keys("a/1", "k=1"), keys("b/2", "k=2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}, found: "2 AnnotationConflict"},
-		"what exists in AWS stays":                     {members: []*Member{keys("a/1", "k=1"), keys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"the first class decides":                      {members: []*Member{keys("a/1", "class.k=1", "k=3"), keys("a/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "1"}},
-		"unless another has the live":                  {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"or a member of another class":                 {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"another class is not heard on what is new":    {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, want: map[string]string{}},
-		"but on what is live":                          {members: []*Member{keys("a/1"), keys("b/2", "class.k=2"), keys("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
-		"also where no member names the key":           {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}},
-		"for nothing that is not live":                 {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "3"}, want: map[string]string{}},
-		"a class that is missing has the live value":   {members: []*Member{keys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: previous("old/9")},
-		"in isolated tenancy the class decides":        {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2", "class.l=2")}, edit: isolated, want: map[string]string{"k": "1"}},
-		"a member that cannot be read may ask for all": {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"but for nothing that is not live":             {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
+		"keys are united":                              {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithKeys("b/2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}},
+		"the first decides on each":                    {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithKeys("b/2", "k=2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}, found: "2 AnnotationConflict"},
+		"what exists in AWS stays":                     {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithKeys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"the first class decides":                      {members: []*Member{memberWithKeys("a/1", "class.k=1", "k=3"), memberWithKeys("a/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "1"}},
+		"unless another has the live":                  {members: []*Member{memberWithKeys("a/1", "class.k=1"), memberWithKeys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"or a member of another class":                 {members: []*Member{memberWithKeys("a/1", "class.k=1"), memberWithKeys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"another class is not heard on what is new":    {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2")}, want: map[string]string{}},
+		"but on what is live":                          {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2"), memberWithKeys("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
+		"also where no member names the key":           {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}},
+		"for nothing that is not live":                 {members: []*Member{memberWithKeys("a/1"), memberWithKeys("b/2", "class.k=2")}, live: map[string]string{"k": "3"}, want: map[string]string{}},
+		"a class that is missing has the live value":   {members: []*Member{memberWithKeys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: withPreviousMember("old/9")},
+		"in isolated tenancy the class decides":        {members: []*Member{memberWithKeys("a/1", "class.k=1"), memberWithKeys("b/2", "k=2", "class.l=2")}, edit: setIsolated, want: map[string]string{"k": "1"}},
+		"a member that cannot be read may ask for all": {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithUnavailableKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"but for nothing that is not live":             {members: []*Member{memberWithKeys("a/1", "k=1"), memberWithUnavailableKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{Members: x.members, ClassKind: "IngressClassParams"}
 			if x.live != nil {
-				tr.Live = serving(80, "HTTP", "old/9")
+				tr.Live = liveStackServing(80, "HTTP", "old/9")
 			}
 			if x.edit != nil {
 				x.edit(tr)
 			}
 			tr.FindMemberWithoutClass()
-			got := AgreeKeys(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
+			got := MergeKeys(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
 				func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return x.live }, Equal[string])
 			if !maps.Equal(got, x.want) {
 				t.Errorf("got %v, want %v", got, x.want)
@@ -242,7 +246,7 @@ func TestAgreementOfKeys(t *testing.T) {
 			}
 		})
 	}
-	all := []*Member{keys("a/1", "k=1", "class.k=1"), keys("a/2", "class.k=1"), keys("b/3", "k=3")}
+	all := []*Member{memberWithKeys("a/1", "k=1", "class.k=1"), memberWithKeys("a/2", "class.k=1"), memberWithKeys("b/3", "k=3")}
 	var askers []string
 	for _, o := range OriginsOfKeys(all, func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes }, func(c settings.Class) map[string]string { return c.Attributes }) {
 		askers = append(askers, o.Object.Name)
@@ -252,9 +256,9 @@ func TestAgreementOfKeys(t *testing.T) {
 	}
 }
 
-func unavailableKeys(name string) *Member {
+func memberWithUnavailableKeys(name string) *Member {
 	m := member(name, "")
-	m.Set.Attributes = settings.Opt[map[string]string]{Fault: errNo, Origin: finding.Origin{Object: m.Ref, Field: "attributes"}}
+	m.Set.Attributes = settings.Opt[map[string]string]{Fault: errNoValue, Origin: finding.Origin{Object: m.Ref, Field: "attributes"}}
 	return m
 }
 
@@ -269,13 +273,13 @@ func TestProtocolsOfPorts(t *testing.T) {
 	}{
 		"all agree":                          {tls: []bool{false, false}, want: "HTTP [1 2] []"},
 		"the first decides":                  {tls: []bool{true, false}, want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
-		"what exists in AWS stays":           {tls: []bool{true, false}, live: serving(80, "HTTP"), want: "HTTP [2] [1]", found: "1 ListenerConflict"},
-		"and is confirmed":                   {tls: []bool{true, false}, live: serving(80, "HTTPS"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
-		"unless all want another":            {tls: []bool{true, true}, live: serving(80, "HTTP"), want: "HTTPS [1 2] []"},
-		"of another port nothing is live":    {tls: []bool{true, false}, live: serving(81, "HTTP"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
-		"one whose class is missing has it":  {tls: []bool{true, true}, live: serving(80, "HTTP", "old/9"), previous: "old/9", want: "HTTP [1 2] [] held", found: "1 ListenerConflict, 2 ListenerConflict"},
-		"if it is served there":              {tls: []bool{true, true}, live: serving(81, "HTTP", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
-		"and wants another than the members": {tls: []bool{true, true}, live: serving(80, "HTTPS", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
+		"what exists in AWS stays":           {tls: []bool{true, false}, live: liveStackServing(80, "HTTP"), want: "HTTP [2] [1]", found: "1 ListenerConflict"},
+		"and is confirmed":                   {tls: []bool{true, false}, live: liveStackServing(80, "HTTPS"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
+		"unless all want another":            {tls: []bool{true, true}, live: liveStackServing(80, "HTTP"), want: "HTTPS [1 2] []"},
+		"of another port nothing is live":    {tls: []bool{true, false}, live: liveStackServing(81, "HTTP"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
+		"one whose class is missing has it":  {tls: []bool{true, true}, live: liveStackServing(80, "HTTP", "old/9"), previous: "old/9", want: "HTTP [1 2] [] held", found: "1 ListenerConflict, 2 ListenerConflict"},
+		"if it is served there":              {tls: []bool{true, true}, live: liveStackServing(81, "HTTP", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
+		"and wants another than the members": {tls: []bool{true, true}, live: liveStackServing(80, "HTTPS", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{ID: model.StackID{Kind: model.Ingress}, Live: x.live}
@@ -285,11 +289,11 @@ func TestProtocolsOfPorts(t *testing.T) {
 				tr.Members = append(tr.Members, m)
 			}
 			if x.previous != "" {
-				previous(x.previous)(tr)
+				withPreviousMember(x.previous)(tr)
 			}
 			tr.MergePorts()
 			p := tr.Ports[0]
-			got := fmt.Sprintf("%s %v %v", p.Listens().Protocol(), names(p.Members), names(p.ConflictingMembers))
+			got := fmt.Sprintf("%s %v %v", p.ListenPort().Protocol(), memberNames(p.Members), memberNames(p.ConflictingMembers))
 			if p.Held {
 				got += " held"
 			}
@@ -297,13 +301,13 @@ func TestProtocolsOfPorts(t *testing.T) {
 				t.Errorf("got %s, findings %s", got, reportedText(tr.Found))
 			}
 			if !slices.Equal(p.MembersWithRules(tr.Members), tr.Members) {
-				t.Errorf("members of the port: %v", names(p.MembersWithRules(tr.Members)))
+				t.Errorf("members of the port: %v", memberNames(p.MembersWithRules(tr.Members)))
 			}
 		})
 	}
 }
 
-func names(list []*Member) (out []string) {
+func memberNames(list []*Member) (out []string) {
 	for _, m := range list {
 		out = append(out, m.Ref.Name)
 	}
@@ -317,14 +321,14 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 		says string
 		want string
 	}{
-		"served":            {serving(80, "HTTP", "lost/9"), "y", "live"},
-		"not served":        {serving(80, "HTTP"), "y", "x"},
-		"without a setting": {serving(80, "HTTP", "lost/9"), "", "x"},
+		"served":            {liveStackServing(80, "HTTP", "lost/9"), "y", "live"},
+		"not served":        {liveStackServing(80, "HTTP"), "y", "x"},
+		"without a setting": {liveStackServing(80, "HTTP", "lost/9"), "", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &Translation{Live: x.live, Members: ingresses("a/1=x", "lost/9="+x.says)}
+			tr := &Translation{Live: x.live, Members: parseMembers("a/1=x", "lost/9="+x.says)}
 			tr.Members[1].Undetermined = true
-			got := AgreeOn(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameOf, Equal[string], LiveField(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+			got := MergePortSetting(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameSetting, Equal[string], LiveField(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 			if got.Value != x.want || got.KeepsLive != (x.want == "live") {
 				t.Errorf("got %q, kept %v", got.Value, got.KeepsLive)
 			}
@@ -354,7 +358,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 		"of nothing": {edit: func(tr *Translation) { tr.Live.LoadBalancers = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &Translation{Live: serving(80, "HTTP")}
+			tr := &Translation{Live: liveStackServing(80, "HTTP")}
 			x.edit(tr)
 			a, b := tr.LiveAttributes(tr.LiveLoadBalancer()), tr.LiveListenerAttributes(80)
 			if (a != nil) != x.read || (b != nil) != x.read || len(tr.Stack.Compare) != x.asks || tr.unanswered != x.unanswered {
@@ -363,7 +367,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 		})
 	}
 	var unknown Translation
-	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontend() != nil || unknown.LiveBackendGroup() != "" || unknown.Serves(member("a/1", "")) {
+	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.LiveBackendSecurityGroup() != "" || unknown.Serves(member("a/1", "")) {
 		t.Error("something is live of what is not known")
 	}
 	if tags := LiveTags(map[string]string{"team": "a", naming.ClusterTag: "c"}); len(tags) != 1 || tags["team"] != "a" || LiveTags(nil) != nil {
@@ -375,8 +379,8 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 func TestFaults(t *testing.T) {
 	m := member("a/1", "")
 	other := member("a/2", "")
-	own := settings.Fault{Origin: finding.Origin{Object: other.Ref, Field: "x"}, Err: errNo}
-	ofClass := settings.Fault{Origin: m.Set.Class.Origin, Err: errNo}
+	own := settings.Fault{Origin: finding.Origin{Object: other.Ref, Field: "x"}, Err: errNoValue}
+	ofClass := settings.Fault{Origin: m.Set.Class.Origin, Err: errNoValue}
 	tr := &Translation{Members: []*Member{m, other}}
 	m.Faults = []settings.Fault{ofClass}
 	tr.MemberFaults()

@@ -17,7 +17,7 @@ func (t *Translation) MemberFaults() {
 // Fault reports a setting of a member, or of its class, that is not valid.
 func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	x := f.Finding(reach)
-	if m.ByClass(f.Origin) {
+	if m.IsFromClass(f.Origin) {
 		x.Object, x.Field = m.Ref, FieldOn(m.Ref, f.Origin)
 	}
 	t.Found.Add(x)

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Unprotected reports whether the attributes in an annotation explicitly disable deletion protection of the load
+// DisablesProtection reports whether the attributes in an annotation explicitly disable deletion protection of the load
 // balancer.
-func Unprotected(annotations map[string]string, annotation string) bool {
-	attributes, err := settings.Map(annotations[annotation])
+func DisablesProtection(annotations map[string]string, annotation string) bool {
+	attributes, err := settings.ParseMap(annotations[annotation])
 	on, parseErr := strconv.ParseBool(attributes[plan.ProtectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
@@ -22,7 +22,7 @@ func Unprotected(annotations map[string]string, annotation string) bool {
 // attributes in an annotation enable deletion protection or are not valid; nil otherwise.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
-	attributes, err := settings.Map(raw)
+	attributes, err := settings.ParseMap(raw)
 	if err != nil && !strings.Contains(raw, plan.ProtectionAttribute) {
 		return nil
 	}

@@ -25,7 +25,7 @@ func TestUnprotectedNeedsAnExplicitFalse(t *testing.T) {
 		"": false, "a=b": false, "deletion_protection.enabled=false": true, "a=b,deletion_protection.enabled=0": true,
 		"deletion_protection.enabled=true": false, "deletion_protection.enabled=": false, "deletion_protection.enabled=false,oops": false,
 	} {
-		if got := members.Unprotected(map[string]string{"attributes": raw}, "attributes"); got != up {
+		if got := members.DisablesProtection(map[string]string{"attributes": raw}, "attributes"); got != up {
 			t.Errorf("%q: %v", raw, got)
 		}
 	}

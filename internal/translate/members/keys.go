@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// AgreeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
+// MergeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
 // the key has that value: values of members are ignored, and values of other classes are used only if they are live.
 // live returns the live values, nil if they are not known.
-func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
+func MergeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
 		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.classDecides(m) })
 		if len(members) == 0 {
@@ -20,7 +20,7 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 		}
 	}
 	decided := class(members[0].Set.Class)
-	by := keyMembersOf(members, get, class)
+	by := membersByKeyOf(members, get, class)
 	for k := range decided {
 		by.ofKey[k] = append([]*Member(nil), by.ofKey[k]...)
 	}
@@ -32,7 +32,7 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 			continue
 		}
 		byClass := t.membersByClass(by.firstOfClass, k, class, incumbent)
-		won := agree(t, by.membersFor(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
+		won := mergeMemberValues(t, by.membersFor(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
 			if v, ok := byClass[m]; ok {
 				return settings.NewOpt(v, m.Set.Class.Origin)
 			}
@@ -47,17 +47,17 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	return out
 }
 
-// keyMembers has the members that set each key of a map, so that a loop over the keys does not visit all members for
+// membersByKey has the members that set each key of a map, so that a loop over the keys does not visit all members for
 // each key.
-type keyMembers struct {
+type membersByKey struct {
 	position     map[*Member]int      // index of each member in the order of the frontend
 	ofKey        map[string][]*Member // members that set the key, in order
 	firstOfClass []*Member            // the first member of each class, without the first member of all
 	unavailable  *Member              // the first member with a map that cannot be read
 }
 
-func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) keyMembers {
-	out := keyMembers{position: map[*Member]int{}, ofKey: map[string][]*Member{}}
+func membersByKeyOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) membersByKey {
+	out := membersByKey{position: map[*Member]int{}, ofKey: map[string][]*Member{}}
 	classes := map[finding.Ref]bool{}
 	for i, m := range members {
 		out.position[m] = i
@@ -81,7 +81,7 @@ func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]s
 
 // membersFor returns, in order, the members with a value for a key: their own value, the value of their class, or a
 // value that cannot be read.
-func (s keyMembers) membersFor(key string, byClass map[*Member]string) []*Member {
+func (s membersByKey) membersFor(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
 	if s.unavailable != nil {
 		out = append(out, s.unavailable)

@@ -19,18 +19,18 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.LoadBalancerID)
 }
 
-// LiveFrontend returns the observed frontend NLB of the stack; nil if there is none or it is not known.
-func (t *Translation) LiveFrontend() *observed.LoadBalancer {
+// LiveFrontendNLB returns the observed frontend NLB of the stack; nil if there is none or it is not known.
+func (t *Translation) LiveFrontendNLB() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
 	}
 	return plan.ShownLoadBalancer(*t.Live, model.FrontendNLBID)
 }
 
-// Compare reports whether a question about the live value of a contested setting is answered. If not, it adds the
+// RequireAnswer reports whether a question about the live value of a contested setting is answered. If not, it adds the
 // question to the stack. If AWS does not answer, CountUnanswered counts the value, because any value may be the live
 // one.
-func (t *Translation) Compare(q model.Question, answered bool) bool {
+func (t *Translation) RequireAnswer(q model.Question, answered bool) bool {
 	switch {
 	case answered:
 	case t.Live.Facts.Fault(q) != nil:
@@ -57,7 +57,7 @@ func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadB
 // LiveAttributes returns the attributes of a live load balancer, nil if they were not read. It is only for contested
 // attributes, because it requests a read; the plan reads attributes that change.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
-	if lb == nil || !t.Compare(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
+	if lb == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
 		return nil
 	}
 	return lb.Attributes
@@ -66,19 +66,19 @@ func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]strin
 // LiveListenerAttributes returns the attributes of the live listener of a port, nil if they were not read. It is only for
 // contested attributes.
 func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
-	l := t.LiveLoadBalancer().OnPort(port)
-	if l == nil || !t.Compare(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
+	l := t.LiveLoadBalancer().ListenerOnPort(port)
+	if l == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
 		return nil
 	}
 	return l.Attributes
 }
 
-// LiveBackendGroup returns the id of the shared backend security group, empty if there is none.
-func (t *Translation) LiveBackendGroup() string {
-	if t.BackendGroup == "" && t.Live != nil && t.Live.Facts.BackendGroup != nil {
-		return t.Live.Facts.BackendGroup.ID
+// LiveBackendSecurityGroup returns the id of the shared backend security group, empty if there is none.
+func (t *Translation) LiveBackendSecurityGroup() string {
+	if t.BackendSecurityGroup == "" && t.Live != nil && t.Live.Facts.BackendSecurityGroup != nil {
+		return t.Live.Facts.BackendSecurityGroup.ID
 	}
-	return t.BackendGroup
+	return t.BackendSecurityGroup
 }
 
 // Serves reports whether a live listener or rule forwards to target groups of a member. That proves that the member was
@@ -94,14 +94,14 @@ func (t *Translation) Serves(m *Member) bool {
 // OwnsPart reports whether the default action or a rule of a live listener belongs to a member: all its target groups have
 // the tag of the member. l may be nil.
 func (t *Translation) OwnsPart(ref finding.Ref, l *observed.Listener) bool {
-	owns := func(actions []model.Action) bool { return plan.ActionsOwnedBy(*t.Live, ref, actions) }
+	owns := func(actions []model.Action) bool { return plan.AreActionsOwnedBy(*t.Live, ref, actions) }
 	return l != nil && (owns(l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return owns(r.Actions) }))
 }
 
-// liveProtocol reports whether the live listener of a port has the same protocol as lp, and whether there is a live
+// matchesLiveProtocol reports whether the live listener of a port has the same protocol as lp, and whether there is a live
 // listener.
-func (t *Translation) liveProtocol(lp settings.ListenPort) (same, known bool) {
-	l := t.LiveLoadBalancer().OnPort(lp.Port)
+func (t *Translation) matchesLiveProtocol(lp settings.ListenPort) (same, known bool) {
+	l := t.LiveLoadBalancer().ListenerOnPort(lp.Port)
 	if l == nil {
 		return false, false
 	}
@@ -115,7 +115,7 @@ func LiveTags(tags map[string]string) map[string]string {
 	}
 	out := map[string]string{}
 	for k, v := range tags {
-		if !naming.ReservedTag(k) {
+		if !naming.IsReservedTag(k) {
 			out[k] = v
 		}
 	}

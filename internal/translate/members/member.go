@@ -19,8 +19,8 @@ type Member struct {
 	// parameters if they name the stack and are older. The creation time of the object is not sufficient: the object can
 	// be older than its membership, and parameters that are recreated are younger than the objects that they serve.
 	ClaimedAt time.Time
-	// NamedByClass reports whether the class names the stack.
-	NamedByClass bool
+	// StackNamedByClass reports whether the class names the stack.
+	StackNamedByClass bool
 
 	Set settings.Shared
 	// OwnTags are the tags that the object itself sets.
@@ -58,8 +58,8 @@ type Member struct {
 	HeldField        string
 }
 
-// ByClass reports whether an origin is in the class parameters of the member.
-func (m *Member) ByClass(o finding.Origin) bool {
+// IsFromClass reports whether an origin is in the class parameters of the member.
+func (m *Member) IsFromClass(o finding.Origin) bool {
 	return !o.Object.IsZero() && o.Object == m.Set.Class.Origin.Object
 }
 
@@ -91,8 +91,8 @@ type Translation struct {
 	// Owner is the namespace that owns the load balancer: only its members decide the load-balancer-wide settings. It is
 	// "" if no member may decide them, and nil if each member may.
 	Owner *string
-	// BackendGroup is the id of the shared backend security group that the operator provides, if any.
-	BackendGroup string
+	// BackendSecurityGroup is the id of the shared backend security group that the operator provides, if any.
+	BackendSecurityGroup string
 
 	// Stack and Found are the results of the translation.
 	Stack model.Stack

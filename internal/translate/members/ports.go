@@ -24,8 +24,8 @@ type Port struct {
 	Held bool
 }
 
-// Listens returns the port number with its protocol.
-func (p *Port) Listens() settings.ListenPort {
+// ListenPort returns the port number with its protocol.
+func (p *Port) ListenPort() settings.ListenPort {
 	return settings.ListenPort{Port: p.Number, BaseProtocol: p.BaseProtocol, TLS: p.TLS}
 }
 
@@ -69,7 +69,7 @@ func (t *Translation) MergePorts() {
 // chooseProtocol chooses the protocol of a port on which members disagree, and adds a finding for each member with
 // another protocol.
 func (t *Translation) chooseProtocol(p *Port) {
-	same, known := t.liveProtocol(p.Listens())
+	same, known := t.matchesLiveProtocol(p.ListenPort())
 	withoutClass := t.previousMemberWithoutClass(p.Number)
 	if len(p.ConflictingMembers) == 0 && (withoutClass == nil || same) {
 		return
@@ -93,7 +93,7 @@ func (t *Translation) chooseProtocol(p *Port) {
 		lp := settings.ListenPort{Port: p.Number, TLS: !p.TLS}
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: naming.SettingField(t.ID.Kind, "listen-ports"), Reason: finding.ListenerConflict,
-			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this %s for %s are held", p.Number, p.Listens().Protocol(), winner.Ref, why, m.Ref.Kind, lp.Protocol()),
+			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this %s for %s are held", p.Number, p.ListenPort().Protocol(), winner.Ref, why, m.Ref.Kind, lp.Protocol()),
 			Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
 		})
 	}

@@ -18,14 +18,14 @@ func (t *Translation) FindMemberWithoutClass() {
 // member cannot be read. This is so if another class names the stack since before the member was created.
 func (t *Translation) previousClassDecides(missing *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
-		return m.NamedByClass && claimsBefore(m, missing)
+		return m.StackNamedByClass && claimsBefore(m, missing)
 	})
 }
 
 // previousMemberWithoutClass returns a previous member that is served on a port and whose class cannot be read; nil if
 // there is none.
 func (t *Translation) previousMemberWithoutClass(number int32) *Member {
-	l := t.LiveLoadBalancer().OnPort(number)
+	l := t.LiveLoadBalancer().ListenerOnPort(number)
 	for _, m := range t.Previous {
 		if m.ClassMissing && t.OwnsPart(m.Ref, l) {
 			return m

@@ -39,7 +39,7 @@ func claimsBefore(a, b *Member) bool {
 // filterByClass returns the values of a setting that are used in isolated tenancy: the values of the deciding class,
 // and the live value if that class sets none. Other values are reported.
 func filterByClass[T any](t *Translation, what string, asks []memberValue[T], live LiveValue[T]) []memberValue[T] {
-	ofClass := func(a memberValue[T]) bool { return a.member.ByClass(a.setting.Origin) && t.classDecides(a.member) }
+	ofClass := func(a memberValue[T]) bool { return a.member.IsFromClass(a.setting.Origin) && t.classDecides(a.member) }
 	byClass := slices.ContainsFunc(asks, ofClass)
 	var out []memberValue[T]
 	for _, a := range asks {

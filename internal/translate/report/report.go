@@ -31,18 +31,18 @@ type ShownLoadBalancer struct {
 	Ports                  []int32
 }
 
-// Kind has the parts of reporting that depend on the kind of object.
-type Kind interface {
+// StatusReporter has the parts of reporting that depend on the kind of object.
+type StatusReporter interface {
 	// Status returns the fields of the status of a member that show the load balancer, in the form of the API type; nil
 	// if the status of the member is not written.
 	Status(v *cluster.View, m model.Member, n ShownLoadBalancer) any
-	// Shows reports whether the status of a member shows a load balancer.
-	Shows(v *cluster.View, m model.Member) bool
+	// ShowsLoadBalancer reports whether the status of a member shows a load balancer.
+	ShowsLoadBalancer(v *cluster.View, m model.Member) bool
 }
 
 // Patches returns the events about the outcome of a run and the status of the members. There is an event for each
 // finding, and an event about success for each member if AWS was changed.
-func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
+func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
 		// An event that is neither a warning nor reported once only reports that the run waits. It is repeated only after
@@ -57,10 +57,10 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 		}
 	}
 	out = append(out, statusPatches(v, o, k)...)
-	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
+	if o.Changed && (o.Done || len(o.FailedSteps) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !hasFault(o, m.Ref) {
-				out = append(out, cluster.Event{Ref: cluster.RefTo(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
+				out = append(out, cluster.Event{Ref: cluster.RefFromFinding(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 
 // hasFault reports whether there is a finding of severity error about the object, or a step for it failed.
 func hasFault(o engine.Outcome, ref finding.Ref) bool {
-	return slices.ContainsFunc(o.Findings.On(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
+	return slices.ContainsFunc(o.Findings.About(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.FailedSteps, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.Blames, ref)
 	})
 }
@@ -80,7 +80,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
-	e := cluster.Event{Ref: cluster.RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.Located()}
+	e := cluster.Event{Ref: cluster.RefFromFinding(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.TextWithField()}
 	switch x.Reason {
 	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
 		e.Reason = eventFailedLoad
@@ -115,7 +115,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 
 // statusPatches returns patches that show the load balancer in the status of each member. The status of a blocked member
 // that shows no load balancer yet stays empty, because the member is not served.
-func statusPatches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
+func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	n := ShownLoadBalancer{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
 	n.Ports = ListenerPorts(o)
 	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
@@ -126,11 +126,11 @@ func statusPatches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 		if showsOtherStack(o, m.Ref) {
 			continue
 		}
-		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !k.Shows(v, m) {
+		if (m.Blocked || o.Findings.About(m.Ref).WidestReach() >= finding.BlocksMember) && !k.ShowsLoadBalancer(v, m) {
 			continue
 		}
 		if fields := k.Status(v, m, n); fields != nil {
-			out = append(out, cluster.ObjectStatus{Ref: cluster.RefTo(m.Ref), Fields: fields})
+			out = append(out, cluster.ObjectStatus{Ref: cluster.RefFromFinding(m.Ref), Fields: fields})
 		}
 	}
 	return out
@@ -139,7 +139,7 @@ func statusPatches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 // ListenerPorts returns the ports on which the load balancer in the status listens after a run.
 func ListenerPorts(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
-	if len(o.Plan.Shown) == 0 {
+	if len(o.Plan.ShownARNs) == 0 {
 		ports = slices.DeleteFunc(ports, func(port int32) bool { return isNotCreated(o, port) })
 	}
 	return ports
@@ -158,7 +158,7 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 // showsOtherStack reports whether the status of a member shows the load balancer of another stack, because the member
 // moves to or from that stack.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
-	return slices.Contains(o.Plan.StatusKept, ref) ||
+	return slices.Contains(o.Plan.MembersWithKeptStatus, ref) ||
 		slices.ContainsFunc(o.Stack.MovesOut, func(d model.MoveOut) bool { return d.Member == ref })
 }
 
@@ -167,6 +167,6 @@ func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)
-		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.CarriedOut[s.ID]
+		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.CarriedOutSteps[s.ID]
 	})
 }

@@ -11,9 +11,9 @@ import (
 
 const proxyProtocolAttribute = "proxy_protocol_v2.enabled"
 
-// attributes returns the attributes of the target group of one port of a Service, and reports whether its targets see
-// the address of the client.
-func attributes(set settings.NetworkTargets, port int32, of model.TargetType) (out map[string]string, preserved bool) {
+// targetGroupAttributes returns the attributes of the target group of one port of a Service, and reports whether its targets
+// see the address of the client.
+func targetGroupAttributes(set settings.NetworkTargets, port int32, of model.TargetType) (out map[string]string, preserved bool) {
 	out = map[string]string{proxyProtocolAttribute: "false"}
 	maps.Copy(out, set.Attributes.Value)
 	maps.Copy(out, set.PortAttributes[strconv.Itoa(int(port))].Value)

@@ -27,7 +27,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	if !ok {
 		return nil
 	}
-	out := ownership.Claims(v, svc)
+	out := ownership.ClaimedStacks(v, svc)
 	if f.isAccepted(svc) {
 		id, _ := f.stackOf(v, svc)
 		out = append(out, id)
@@ -38,7 +38,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 
 // HasObjects reports whether a stack has Services, including Services that are leaving it.
 func (f *Frontend) HasObjects(v *cluster.View, id model.StackID) bool {
-	g := f.load(v, id)
+	g := f.loadServices(v, id)
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
 

@@ -21,10 +21,10 @@ var testdata embed.FS
 
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		src := enginetest.Load(t, c.Text("cluster.yaml"))
-		opt := enginetest.Options(t, c, service.Options{Options: assemble.Options{Cluster: "rig"}})
+		src := enginetest.LoadObjects(t, c.Text("cluster.yaml"))
+		opt := enginetest.CaseOptions(t, c, service.Options{Options: assemble.Options{Cluster: "rig"}})
 		f := service.New(opt)
-		ids := enginetest.Stacks(t, f, src, cluster.KindService)
+		ids := enginetest.StacksOfKind(t, f, src, cluster.KindService)
 		var models, findings strings.Builder
 		for _, id := range ids {
 			stack, found := enginetest.Translate(t, f, src, id, nil)

@@ -16,22 +16,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// listener builds the listener of a port. A fault holds the whole listener, because a network load balancer has no fixed
+// buildListener builds the listener of a port. A fault holds the whole listener, because a network load balancer has no fixed
 // responses for the faulty part.
-func (t *translation) listener(p *port) model.Listener {
-	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
-	key := p.Listens().Key()
-	attributes := p.of.set.ListenerAttributes[key]
+func (t *translation) buildListener(p *port) model.Listener {
+	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.owner.Ref}, DefaultOf: p.at}
+	key := p.ListenPort().Key()
+	attributes := p.owner.set.ListenerAttributes[key]
 	switch {
 	case p.TLS:
 		l.TLS = t.TLS(p.Port)
-		if f := p.of.set.ALPN.Check(); f != nil {
+		if f := p.owner.set.ALPN.Check(); f != nil {
 			t.holdListener(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
 		}
-		l.TLS.ALPN = p.of.set.ALPN.Value
-		if attributes.Present() {
+		l.TLS.ALPN = p.owner.set.ALPN.Value
+		if attributes.IsPresent() {
 			t.Found.Add(finding.Finding{
-				Object: p.of.Ref, Field: attributes.Origin.Field, Reason: finding.Unsupported,
+				Object: p.owner.Ref, Field: attributes.Origin.Field, Reason: finding.Unsupported,
 				Message: "TLS listeners have no configurable attributes; the setting has no effect", Fix: "remove it",
 			})
 		}
@@ -41,14 +41,14 @@ func (t *translation) listener(p *port) model.Listener {
 		l.Attributes, l.AttributesOf = t.ListenerAttributes(p.Port)
 	}
 	if quic := p.BaseProtocol == model.QUIC || p.BaseProtocol == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
-		t.holdListener(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS does not support QUIC listeners on load balancers with security groups",
+		t.holdListener(p, p.owner.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS does not support QUIC listeners on load balancers with security groups",
 			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is created`)
 	}
-	forward, ok := t.forward(p, key)
-	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
+	forward, ok := t.buildForward(p, key)
+	if named := p.owner.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
 		l.DefaultOf.Field = named.Origin.Field // if AWS refuses the ARN, the refusal is reported on the annotation
 	}
-	if !ok || p.held || p.of.Blocked {
+	if !ok || p.held || p.owner.Blocked {
 		l.DefaultHeld = model.HeldInvalid
 		return l
 	}
@@ -56,15 +56,15 @@ func (t *translation) listener(p *port) model.Listener {
 	return l
 }
 
-// forward returns the default action of a port: a forward to the target group of the port, and to the weighted target
+// buildForward returns the default action of a port: a forward to the target group of the port, and to the weighted target
 // groups of its actions annotation. It returns false if a target group cannot be built.
-func (t *translation) forward(p *port, key string) (model.Forward, bool) {
-	action := p.of.set.Actions[key]
+func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
+	action := p.owner.set.Actions[key]
 	if f := action.Check(); f != nil {
 		t.holdListener(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
 		return model.Forward{}, false
 	}
-	own, ok := t.targetGroup(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targetProtocol, at: p.at})
+	own, ok := t.targetGroup(target{port: p, svc: p.owner.svc, servicePort: p.first, protocol: p.targetProtocol, at: p.at})
 	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: action.Value.OwnWeight}}}
 	if action.Value.Sticky != nil {
 		out.Stickiness = &model.GroupStickiness{Enabled: action.Value.Sticky}
@@ -74,12 +74,12 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 		return out, false
 	}
 	for i, to := range action.Value.Targets {
-		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.of.Ref, Field: action.Origin.Field}, i)
+		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, i)
 		ok = ok && found
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
 	}
 	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
-		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.of.Ref, Field: action.Origin.Field}, "new connections are closed"))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, "new connections are closed"))
 	}
 	return out, ok
 }
@@ -90,33 +90,33 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 		return model.GroupRef{ARN: to.ARN}, true
 	}
 	entry := fmt.Sprintf("targetGroups[%d]", i)
-	svc := p.of.svc
+	svc := p.owner.svc
 	if to.Service != svc.Name {
 		other, ok := cluster.GetReferenced[*corev1.Service](t.view, svc, cluster.KindService, svc.Namespace, to.Service)
 		if !ok {
-			t.holdListener(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.Cut(to.Service)), "create the Service, or correct serviceName")
+			t.holdListener(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.TruncateValue(to.Service)), "create the Service, or correct serviceName")
 			return model.GroupRef{}, false
 		}
 		svc = other
 	}
 	found := assemble.ServicePort(svc, to.Port)
 	if found == nil {
-		t.holdListener(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.Cut(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
+		t.holdListener(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.TruncateValue(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
 		return model.GroupRef{}, false
 	}
-	a := target{port: p, svc: svc, service: found, protocol: p.Listens().Protocol(), at: at}
+	a := target{port: p, svc: svc, servicePort: found, protocol: p.ListenPort().Protocol(), at: at}
 	if p.TLS {
 		a.protocol = p.targetProtocol
 		if to.Decrypt != nil {
 			a.protocol = map[bool]string{true: "TCP", false: "TLS"}[*to.Decrypt]
 		}
 	}
-	if svc == p.of.svc {
+	if svc == p.owner.svc {
 		if found.Port == p.Number {
 			t.holdListener(p, at.Field, finding.AnnotationInvalid, entry+" names the port of the Service itself; set its weight with baseServiceWeight", "remove the entry")
 			return model.GroupRef{}, false
 		}
-		for _, own := range p.of.ports {
+		for _, own := range p.owner.ports {
 			if own.Number == found.Port {
 				a.protocol = own.targetProtocol
 			}
@@ -128,21 +128,21 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 
 // target is a port of a Service to which a listener forwards.
 type target struct {
-	port     *port
-	svc      *corev1.Service
-	service  *corev1.ServicePort
-	protocol string
-	at       finding.Origin
+	port        *port
+	svc         *corev1.Service
+	servicePort *corev1.ServicePort
+	protocol    string
+	at          finding.Origin
 }
 
 // targetGroup returns the handle by which actions refer to the target group of a target; false if the target group has a
 // fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
-	if a.svc != a.port.of.svc && a.protocol != a.port.targetProtocol {
+	if a.svc != a.port.owner.svc && a.protocol != a.port.targetProtocol {
 		name += " " + a.protocol
 	}
-	key := assemble.TargetGroupKey{Owner: a.port.of.Ref, Service: name, Port: intstr.FromInt32(a.service.Port)}
+	key := assemble.TargetGroupKey{Owner: a.port.owner.Ref, Service: name, Port: intstr.FromInt32(a.servicePort.Port)}
 	handle, ok = t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 	if !ok {
 		a.port.held = true
@@ -151,14 +151,14 @@ func (t *translation) targetGroup(a target) (handle string, ok bool) {
 }
 
 func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
-	m, number := a.port.of, intstr.FromInt32(a.service.Port)
+	m, number := a.port.owner, intstr.FromInt32(a.servicePort.Port)
 	set := m.set.Target
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.BasicHealthChecks,
 		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
 	var preserved bool
-	faults := append(set.Faults(), settings.Faults(set.PortAttributes[number.String()].Check())...)
+	faults := append(set.Faults(), settings.NonNilFaults(set.PortAttributes[number.String()].Check())...)
 	for _, f := range faults {
 		found.Add(f.Finding(finding.BlocksListener))
 	}
@@ -169,10 +169,10 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		}
 		return nil
 	}
-	g.Attributes, preserved = attributes(set, a.service.Port, g.Type)
-	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.service.Port)
+	g.Attributes, preserved = targetGroupAttributes(set, a.servicePort.Port, g.Type)
+	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.servicePort.Port)
 	name := naming.ServiceTargetGroup{
-		Cluster: t.opt.Cluster, Backend: ownership.RefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.service.Port, Type: g.Type, Protocol: g.Protocol,
+		Cluster: t.opt.Cluster, Backend: ownership.RefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.servicePort.Port, Type: g.Type, Protocol: g.Protocol,
 		HealthProtocol: g.HealthCheck.Protocol, HealthInterval: g.HealthCheck.IntervalSeconds,
 	}
 	if a.svc != m.svc {
@@ -191,9 +191,9 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	g.Members = []finding.Ref{m.Ref}
 	r := assemble.BindingRequest{
 		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: number, NodeLabels: set.NodeLabels.Value,
-		MultiCluster: set.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
+		MultiCluster: set.MultiCluster.ValueOr(false), Peer: t.Peer, OpenAllPorts: t.opt.UnrestrictedRules,
 	}
-	if t.ByAddress {
+	if t.RulesByAddress {
 		clients := clientRanges(a.svc, m)
 		if len(clients) > maxSecurityGroupRules {
 			t.reportTooManyClients(a, len(clients))
@@ -201,7 +201,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		}
 		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}
 	}
-	g.Binding = assemble.Binding(r)
+	g.Binding = assemble.NewBinding(r)
 	return &g.TargetGroup
 }
 

@@ -32,9 +32,9 @@ type member struct {
 
 // stackServices has the Services of a stack.
 type stackServices struct {
-	members []*member
-	leaving []model.Member
-	guard   *finding.Finding
+	members       []*member
+	leaving       []model.Member
+	deletionGuard *finding.Finding
 	// unprotected reports whether an annotation of a leaving Service disables deletion protection.
 	unprotected bool
 	found       finding.List
@@ -42,21 +42,21 @@ type stackServices struct {
 	excluded bool
 }
 
-// load returns the Services of a stack.
-func (f *Frontend) load(v *cluster.View, id model.StackID) stackServices {
+// loadServices returns the Services of a stack.
+func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices {
 	var g stackServices
 	for _, svc := range candidates(v, id) {
 		f.addCandidate(v, &g, id, svc)
 	}
 	g.leaving = append(g.leaving, ownership.DeletedMembers(v, id)...)
-	g.sort()
+	g.sortMembers()
 	return g
 }
 
 // addCandidate adds a Service to the members or to the leaving members, unless it belongs to neither.
 func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
-	claimed := claim.Known
+	claimed := claim.HasOrHadFinalizer
 	if f.isAccepted(svc) {
 		at, fault := f.stackOf(v, svc)
 		if at == id || claim.HasFinalizer {
@@ -70,7 +70,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 			return
 		}
 		if claimed {
-			g.leaving = append(g.leaving, ownership.Member(v, svc, id))
+			g.leaving = append(g.leaving, ownership.NewMember(v, svc, id))
 		}
 		return
 	}
@@ -80,13 +80,13 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		g.excluded = true
 		g.found.Add(excludedServiceFinding(svc))
 	default:
-		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
+		g.leaving = append(g.leaving, ownership.NewMember(v, svc, id))
 		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
 		if guard != nil && svc.DeletionTimestamp == nil {
 			guard.Message = "the Service releases its load balancer, but it enables deletion protection; the load balancer stays"
 		}
-		g.guard = cmp.Or(g.guard, guard)
-		g.unprotected = g.unprotected || members.Unprotected(svc.Annotations, attributesAnnotation)
+		g.deletionGuard = cmp.Or(g.deletionGuard, guard)
+		g.unprotected = g.unprotected || members.DisablesProtection(svc.Annotations, attributesAnnotation)
 	}
 }
 
@@ -98,7 +98,7 @@ func (f *Frontend) newMember(svc *corev1.Service) *member {
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
 		at := finding.Origin{Object: ref, Field: sourceRangesField}
-		ranges, err := settings.CIDRs(strings.Join(of, ","))
+		ranges, err := settings.ParseCIDRs(strings.Join(of, ","))
 		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: at}
 	}
 	m.Member = &members.Member{

@@ -19,7 +19,7 @@ import (
 // port is a listener of a Service: one of its ports, or a TCP and a UDP port with the same number.
 type port struct {
 	*members.Port
-	of *member
+	owner *member
 	// first is the first Service port of the listener in the order of the spec, and at is the field of this Service port.
 	first *corev1.ServicePort
 	at    finding.Origin
@@ -27,8 +27,8 @@ type port struct {
 	targetProtocol string
 	// held reports whether the port has a fault. The live listener of such a port is held.
 	held bool
-	// lost reports whether the port number is assigned to another Service.
-	lost bool
+	// assignedElsewhere reports whether the port number is assigned to another Service.
+	assignedElsewhere bool
 }
 
 // isNamedBy reports whether an entry of an annotation is the name or the number of the port.
@@ -40,13 +40,13 @@ func (p *port) isNamedBy(entry string) bool {
 func (t *translation) holdListener(p *port, field string, reason finding.Reason, message, fix string) {
 	p.held = true
 	t.Found.Add(finding.Finding{
-		Object: p.of.Ref, Field: field, Reason: reason, Message: message + "; the listener of port " + strconv.Itoa(int(p.Number)) + " stays unchanged", Fix: fix,
+		Object: p.owner.Ref, Field: field, Reason: reason, Message: message + "; the listener of port " + strconv.Itoa(int(p.Number)) + " stays unchanged", Fix: fix,
 		Blocks: finding.BlocksListener,
 	})
 }
 
-// listeners returns the ports of a Service as listeners, in ascending order.
-func (t *translation) listeners(m *member) []*port {
+// listenerPorts returns the ports of a Service as listeners, in ascending order.
+func (t *translation) listenerPorts(m *member) []*port {
 	specPorts := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
@@ -60,13 +60,13 @@ func (t *translation) listeners(m *member) []*port {
 		p := &specPorts[i]
 		if byNumber[p.Port] == nil {
 			out = append(out, &port{
-				Port: &members.Port{Number: p.Port, BaseProtocol: baseOf(p), Members: []*members.Member{m.Member}},
-				of:   m, first: p, at: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.ports[%d]", i)},
+				Port:  &members.Port{Number: p.Port, BaseProtocol: baseProtocolOf(p), Members: []*members.Member{m.Member}},
+				owner: m, first: p, at: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.ports[%d]", i)},
 			})
 		}
 		byNumber[p.Port] = append(byNumber[p.Port], i)
 	}
-	merge := m.set.MergeTCPUDP.Or(t.opt.MergeTCPUDP)
+	merge := m.set.MergeTCPUDP.ValueOr(t.opt.MergeTCPUDP)
 	for _, p := range out {
 		switch same := byNumber[p.Number]; {
 		case len(same) > 1 && merge:
@@ -80,48 +80,48 @@ func (t *translation) listeners(m *member) []*port {
 	return out
 }
 
-// baseOf returns the protocol of a listener for one port of a Service, without regard to TLS and QUIC.
-func baseOf(p *corev1.ServicePort) model.BaseProtocol {
+// baseProtocolOf returns the protocol of a listener for one port of a Service, without regard to TLS and QUIC.
+func baseProtocolOf(p *corev1.ServicePort) model.BaseProtocol {
 	if p.Protocol == "" {
 		return model.TCP
 	}
 	return model.BaseProtocol(p.Protocol)
 }
 
-// mergeSetting is the annotation that merges a TCP and a UDP port to one listener.
-const mergeSetting = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
+// mergeAnnotation is the annotation that merges a TCP and a UDP port to one listener.
+const mergeAnnotation = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
 // reportUnmerged reports ports without a listener because an earlier port with the same number has it.
 func (t *translation) reportUnmerged(p *port, others []int) {
 	for _, i := range others {
-		other := &p.of.svc.Spec.Ports[i]
+		other := &p.owner.svc.Spec.Ports[i]
 		t.Found.Add(finding.Finding{
-			Object: p.of.Ref, Field: fmt.Sprintf("spec.ports[%d]", i), Reason: finding.ListenerConflict, Severity: finding.Error,
-			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseOf(other)),
-			Fix:     "set " + mergeSetting + ` to "true", or use another port`,
+			Object: p.owner.Ref, Field: fmt.Sprintf("spec.ports[%d]", i), Reason: finding.ListenerConflict, Severity: finding.Error,
+			Message: fmt.Sprintf("port %d has a listener for %s; no listener is created for %s", p.Number, p.BaseProtocol, baseProtocolOf(other)),
+			Fix:     "set " + mergeAnnotation + ` to "true", or use another port`,
 		})
 		// The managed security group admits clients over both protocols, like the security groups of older controllers.
-		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseOf(other), Members: p.Members})
+		t.Ports = append(t.Ports, &members.Port{Number: p.Number, BaseProtocol: baseProtocolOf(other), Members: p.Members})
 	}
 }
 
 // mergeTCPUDP merges the ports with the same number to one listener, if they are a TCP and a UDP port with the same
 // targets.
 func (t *translation) mergeTCPUDP(p *port, same []int) {
-	other := &p.of.svc.Spec.Ports[same[1]]
+	other := &p.owner.svc.Spec.Ports[same[1]]
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
-	protocols := []string{string(p.BaseProtocol), string(baseOf(other))}
+	protocols := []string{string(p.BaseProtocol), string(baseProtocolOf(other))}
 	slices.Sort(protocols)
 	switch {
 	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
 		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("the ports with number %d are not one TCP port and one UDP port", p.Number), "use another port")
-	case t.targetType(p.of) == model.InstanceTargets && p.first.NodePort != other.NodePort:
+	case t.targetType(p.owner) == model.InstanceTargets && p.first.NodePort != other.NodePort:
 		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, but a single listener needs the same node port", p.Number, p.first.NodePort, other.NodePort),
-			"set the same nodePort for both, or set "+mergeSetting+` to "false"`)
-	case t.targetType(p.of) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
+			"set the same nodePort for both, or set "+mergeAnnotation+` to "false"`)
+	case t.targetType(p.owner) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
 		to, too := assemble.TargetPort(p.first), assemble.TargetPort(other)
 		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, but a single listener needs the same target port", p.Number, to.String(), too.String()),
-			"set the same targetPort for both, or set "+mergeSetting+` to "false"`)
+			"set the same targetPort for both, or set "+mergeAnnotation+` to "false"`)
 	default:
 		p.BaseProtocol = model.TCPUDP
 	}
@@ -129,12 +129,12 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 
 // targetType returns the type of the targets of a Service.
 func (t *translation) targetType(m *member) model.TargetType {
-	return m.set.Target.Type.Or(t.opt.DefaultTargetType)
+	return m.set.Target.Type.ValueOr(t.opt.DefaultTargetType)
 }
 
 // chooseProtocol decides whether a port has TLS or QUIC.
 func (t *translation) chooseProtocol(p *port) {
-	set := p.of.set
+	set := p.owner.set
 	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.isNamedBy) }
 	p.TLS = p.BaseProtocol == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
 	quic := listed(set.QUICPorts)
@@ -146,7 +146,7 @@ func (t *translation) chooseProtocol(p *port) {
 	case quic && p.BaseProtocol == model.TCPUDP:
 		p.BaseProtocol = model.TCPQUIC
 	case quic:
-		t.holdListener(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.Listens().Protocol()), "remove the port from the list, or change its protocol to UDP")
+		t.holdListener(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.ListenPort().Protocol()), "remove the port from the list, or change its protocol to UDP")
 	}
 	p.targetProtocol = string(p.BaseProtocol)
 	if p.TLS && set.BackendProtocol.Value == settings.BackendTLS {
@@ -154,12 +154,12 @@ func (t *translation) chooseProtocol(p *port) {
 	}
 	if b := set.BackendProtocol; b.Value != "" && !slices.Contains(settings.BackendProtocols, b.Value) {
 		t.Found.Add(finding.Finding{
-			Object: p.of.Ref, Field: b.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Warning,
-			Message: fmt.Sprintf("%q is not a valid protocol%s; connections to targets do not use TLS", finding.Cut(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
+			Object: p.owner.Ref, Field: b.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Warning,
+			Message: fmt.Sprintf("%q is not a valid protocol%s; connections to targets do not use TLS", finding.TruncateValue(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
 			Fix:     fmt.Sprintf("set %q to use TLS for connections to targets, or remove the annotation", settings.BackendTLS),
 		})
 	}
-	if quic && t.targetType(p.of) == model.InstanceTargets && !p.held {
+	if quic && t.targetType(p.owner) == model.InstanceTargets && !p.held {
 		t.holdListener(p, set.QUICPorts.Origin.Field, finding.BackendTypeUnsupported, fmt.Sprintf("port %d is QUIC, which needs ip targets", p.Number), "set "+targetTypeAnnotation+" to ip, or remove the port from the list")
 	}
 }
@@ -189,7 +189,7 @@ func (t *translation) holdForMistypedTLSPorts(m *member) {
 	}
 	x := finding.Finding{
 		Object: m.Ref, Field: list.Origin.Field, Reason: finding.AnnotationInvalid,
-		Message: fmt.Sprintf("the annotation lists %s, but the Service has only the ports %s", finding.Cut(strings.Join(wrong, ", ")), finding.Cut(strings.Join(there, ", "))),
+		Message: fmt.Sprintf("the annotation lists %s, but the Service has only the ports %s", finding.TruncateValue(strings.Join(wrong, ", ")), finding.TruncateValue(strings.Join(there, ", "))),
 		Fix:     "list the ports of the Service that use TLS, by spec.ports[].port or spec.ports[].name",
 	}
 	var held []string

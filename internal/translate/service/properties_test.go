@@ -25,10 +25,10 @@ import (
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
-		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
+		for _, id := range enginetest.StacksOfKind(t, f, src, cluster.KindService) {
 			want, wantFound := enginetest.Translate(t, f, src, id, nil)
 			for seed := range uint64(5) {
-				v := cluster.NewView(&cluster.Reduced{Source: enginetest.Shuffled(src, seed)})
+				v := cluster.NewView(&cluster.ReducedSource{Source: enginetest.NewShuffledSource(src, seed)})
 				got, found := f.Translate(v, id, nil)
 				if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 					t.Fatalf("stack %s:\n%s", id, diff)
@@ -46,11 +46,11 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 func TestTranslationDependsOnlyOnRecordedReads(t *testing.T) {
 	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
-		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
-			reduced := &cluster.Reduced{Source: src}
+		for _, id := range enginetest.StacksOfKind(t, f, src, cluster.KindService) {
+			reduced := &cluster.ReducedSource{Source: src}
 			v := cluster.NewView(reduced)
 			want, _ := f.Translate(v, id, nil)
-			got, _ := f.Translate(cluster.NewView(enginetest.OnlyViewed(reduced, v)), id, nil)
+			got, _ := f.Translate(cluster.NewView(enginetest.NewViewedSource(reduced, v)), id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
 			}

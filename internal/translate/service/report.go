@@ -14,23 +14,23 @@ import (
 
 // Report returns patches for the status of the members and for events.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return report.Patches(v, o, kind{o.Stack})
+	return report.Patches(v, o, serviceStatusReporter{o.Stack})
 }
 
-// kind implements report.Kind for the Services of a stack.
-type kind struct{ stack model.Stack }
+// serviceStatusReporter implements report.Kind for the Services of a stack.
+type serviceStatusReporter struct{ stack model.Stack }
 
 // Status implements report.Kind. The status has the load balancer with the ports of the Service that have a listener. It is
 // nil if the type of the Service is not LoadBalancer, because the API server removes the status of other types.
-func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
+func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
 	}
 	lb := corev1.LoadBalancerIngress{Hostname: strings.ToLower(n.LoadBalancer)}
 	for _, p := range svc.Spec.Ports {
-		if slices.Contains(n.Ports, p.Port) && listens(k.stack, m, p) {
-			lb.Ports = append(lb.Ports, corev1.PortStatus{Port: p.Port, Protocol: corev1.Protocol(baseOf(&p))})
+		if slices.Contains(n.Ports, p.Port) && listenerServesPort(k.stack, m, p) {
+			lb.Ports = append(lb.Ports, corev1.PortStatus{Port: p.Port, Protocol: corev1.Protocol(baseProtocolOf(&p))})
 		}
 	}
 	if len(lb.Ports) == 0 {
@@ -39,13 +39,13 @@ func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
 }
 
-// listens reports whether a listener of the member serves a port.
-func listens(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
+// listenerServesPort reports whether a listener of the member serves a port.
+func listenerServesPort(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
 	if stack.LoadBalancer == nil {
 		return false
 	}
 	return slices.ContainsFunc(stack.LoadBalancer.Listeners, func(l model.Listener) bool {
-		return l.Port == p.Port && slices.Contains(l.Members, m.Ref) && acceptsProtocol(l.BaseProtocol, baseOf(&p))
+		return l.Port == p.Port && slices.Contains(l.Members, m.Ref) && acceptsProtocol(l.BaseProtocol, baseProtocolOf(&p))
 	})
 }
 
@@ -62,8 +62,8 @@ func acceptsProtocol(listener, sent model.BaseProtocol) bool {
 	return false // a port with another protocol has a fault and no listener of its own
 }
 
-// Shows implements report.Kind.
-func (kind) Shows(v *cluster.View, m model.Member) bool {
+// ShowsLoadBalancer implements report.Kind.
+func (serviceStatusReporter) ShowsLoadBalancer(v *cluster.View, m model.Member) bool {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }

@@ -26,7 +26,7 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 	if !shares {
 		return ownStack(svc), nil
 	}
-	namespace, name, _ := strings.Cut(cluster.QualifiedGroup(svc.Namespace, name), "/")
+	namespace, name, _ := strings.Cut(cluster.QualifiedLoadBalancerName(svc.Namespace, name), "/")
 	fault := naming.SharedNameFault(namespace, name)
 	if namespace != svc.Namespace && fault == "" && !f.opt.CrossNamespaceGroups {
 		fault = "Services of other namespaces are not allowed to share it; use a name without a namespace, or ask the operator for --cross-namespace-load-balancer-groups"
@@ -35,12 +35,12 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 		return naming.SharedStack(namespace, name), nil
 	}
 	stays := ownStack(svc)
-	if claims := ownership.Claims(v, svc); len(claims) > 0 {
+	if claims := ownership.ClaimedStacks(v, svc); len(claims) > 0 {
 		stays = claims[0]
 	}
 	return stays, &settings.Fault{
 		Origin: finding.Origin{Object: ownership.RefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
-		Err:    fmt.Errorf("load balancer group %q is not valid: %s", finding.Cut(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
+		Err:    fmt.Errorf("load balancer group %q is not valid: %s", finding.TruncateValue(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
 	}
 }
 
@@ -53,8 +53,8 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 		}
 		return nil
 	}
-	out := cluster.List[*corev1.Service](v, cluster.Query{Kind: cluster.KindService, Index: cluster.ServiceByGroup, Value: id.Namespace + "/" + name})
-	for _, ref := range v.Left(naming.Finalizer(id)) {
+	out := cluster.List[*corev1.Service](v, cluster.Query{Kind: cluster.KindService, Index: cluster.ServiceBySharedLoadBalancer, Value: id.Namespace + "/" + name})
+	for _, ref := range v.ObjectsThatLeft(naming.Finalizer(id)) {
 		if svc, ok := cluster.Get[*corev1.Service](v, ref.Kind, ref.Namespace, ref.Name); ok {
 			out = append(out, svc)
 		}
@@ -77,15 +77,15 @@ func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, 
 		some = true
 		served := live != nil && slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool { return servesPort(live, m.svc, p.Port) })
 		if !served {
-			g.leaving = append(g.leaving, ownership.Member(v, m.svc, id))
+			g.leaving = append(g.leaving, ownership.NewMember(v, m.svc, id))
 		}
 		return !served
 	})
 	return some
 }
 
-// sort sorts the members of a shared load balancer by age, the oldest first.
-func (g *stackServices) sort() {
+// sortMembers sorts the members of a shared load balancer by age, the oldest first.
+func (g *stackServices) sortMembers() {
 	slices.SortFunc(g.members, func(a, b *member) int { return members.CompareAge(a.Member, b.Member) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 }
@@ -107,7 +107,7 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 		}
 		t.Stack.Contested = true
 		won := all[0]
-		if valid := slices.IndexFunc(all, func(p *port) bool { return !p.of.Blocked }); valid > 0 {
+		if valid := slices.IndexFunc(all, func(p *port) bool { return !p.owner.Blocked }); valid > 0 {
 			won = all[valid]
 		}
 		if i := slices.IndexFunc(all, t.isServed); i >= 0 {
@@ -115,22 +115,22 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 		}
 		for _, p := range all {
 			if p != won {
-				t.reportLostPort(p, won)
+				t.removeLostPort(p, won)
 			}
 		}
 	}
-	return slices.DeleteFunc(ports, func(p *port) bool { return p.lost })
+	return slices.DeleteFunc(ports, func(p *port) bool { return p.assignedElsewhere })
 }
 
 // isServed reports whether the live listener of a port forwards to the target group of its Service for that port.
 func (t sharedBuilder) isServed(p *port) bool {
-	return t.Live != nil && servesPort(t.Live, p.of.svc, p.Number)
+	return t.Live != nil && servesPort(t.Live, p.owner.svc, p.Number)
 }
 
 // servesPort reports whether a live listener forwards to the target group of a Service for the port.
 func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	t := members.Translation{Live: live}
-	l := t.LiveLoadBalancer().OnPort(port)
+	l := t.LiveLoadBalancer().ListenerOnPort(port)
 	if l == nil {
 		return false
 	}
@@ -140,18 +140,18 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// reportLostPort removes port p from its Service because the port number is assigned to another Service, and reports the
+// removeLostPort removes port p from its Service because the port number is assigned to another Service, and reports the
 // conflict.
-func (t sharedBuilder) reportLostPort(p, to *port) {
-	p.lost, p.of.hasLostPort = true, true
-	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
+func (t sharedBuilder) removeLostPort(p, to *port) {
+	p.assignedElsewhere, p.owner.hasLostPort = true, true
+	p.owner.ports = slices.DeleteFunc(slices.Clone(p.owner.ports), func(o *port) bool { return o == p })
 	why := "is older"
 	if t.isServed(to) {
 		why = "has it already"
 	}
 	t.Found.Add(finding.Finding{
-		Object: p.of.Ref, Field: p.at.Field, Reason: finding.ListenerConflict, Severity: finding.Error,
-		Message: fmt.Sprintf("port %d of the shared load balancer is used by %s, which %s; this port is not served", p.Number, to.of.Ref, why),
+		Object: p.owner.Ref, Field: p.at.Field, Reason: finding.ListenerConflict, Severity: finding.Error,
+		Message: fmt.Sprintf("port %d of the shared load balancer is used by %s, which %s; this port is not served", p.Number, to.owner.Ref, why),
 		Fix:     "use another port, or another load balancer", Blocks: finding.BlocksListener,
 	})
 }
@@ -186,7 +186,7 @@ func (t sharedBuilder) retainScheme() {
 		return
 	}
 	for _, m := range t.services {
-		if !m.Set.Scheme.Present() {
+		if !m.Set.Scheme.IsPresent() {
 			m.Set.Scheme = settings.NewOpt(live.Scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 		}
 	}
@@ -200,7 +200,7 @@ func (t sharedBuilder) retainPreviousScheme() {
 		return
 	}
 	for _, m := range t.services {
-		if m.movesAway || m.Set.Scheme.Present() || t.IsGuest(m.Member) {
+		if m.movesAway || m.Set.Scheme.IsPresent() || t.IsGuest(m.Member) {
 			continue
 		}
 		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
@@ -217,7 +217,7 @@ func (t sharedBuilder) retainPreviousScheme() {
 // previousScheme returns the scheme of the load balancer in the status of a member, if the load balancer belongs to another
 // stack; "" if it does not, or if the scheme is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
-	for _, id := range ownership.Claims(t.view, m.svc) {
+	for _, id := range ownership.ClaimedStacks(t.view, m.svc) {
 		shown := m.statusLoadBalancer()
 		if id == t.ID || shown == "" {
 			continue
@@ -228,7 +228,7 @@ func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 		}
 		q := model.AskScheme{Of: id, DNSName: shown}
 		scheme, known := t.Live.Facts.Schemes[q.Key()]
-		if t.Compare(q, known) && scheme != "" {
+		if t.RequireAnswer(q, known) && scheme != "" {
 			return scheme
 		}
 	}
@@ -243,17 +243,17 @@ func (m *member) statusLoadBalancer() string {
 	return ""
 }
 
-// setMoves adds to the stack the members that move to it from another stack, and the members that move to another
+// addMoves adds to the stack the members that move to it from another stack, and the members that move to another
 // stack.
-func (t sharedBuilder) setMoves() {
+func (t sharedBuilder) addMoves() {
 	for _, m := range t.services {
 		shown := m.statusLoadBalancer()
-		hasOtherStack := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
+		hasOtherStack := slices.ContainsFunc(ownership.ClaimedStacks(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
 		case m.movesAway:
 			t.Stack.Contested = true // the observed load balancers show which load balancer is in the status
 			d := model.MoveOut{Member: m.Ref}
-			if t.Live != nil && !t.isOfStack(shown) {
+			if t.Live != nil && !t.isStackDNSName(shown) {
 				d.Since = cluster.StatusEditedAt(m.svc)
 				if d.Since.IsZero() || shown == "" {
 					d.Since = time.Unix(0, 0)
@@ -262,7 +262,7 @@ func (t sharedBuilder) setMoves() {
 			t.Stack.MovesOut = append(t.Stack.MovesOut, d)
 		case hasOtherStack && shown != "":
 			t.Stack.Contested = true
-			if t.Live != nil && !t.isOfStack(shown) {
+			if t.Live != nil && !t.isStackDNSName(shown) {
 				partial := m.hasLostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
 				t.Stack.MovesIn = append(t.Stack.MovesIn, model.MoveIn{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
@@ -270,8 +270,8 @@ func (t sharedBuilder) setMoves() {
 	}
 }
 
-// isOfStack reports whether a DNS name belongs to a load balancer of the stack.
-func (t sharedBuilder) isOfStack(name string) bool {
+// isStackDNSName reports whether a DNS name belongs to a load balancer of the stack.
+func (t sharedBuilder) isStackDNSName(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {
 			return true

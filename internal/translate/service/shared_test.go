@@ -19,10 +19,10 @@ import (
 
 // sharingService describes a Service that shares a load balancer.
 type sharingService struct {
-	name  string
-	day   int
-	ports []int32
-	bad   bool
+	name    string
+	day     int
+	ports   []int32
+	invalid bool
 }
 
 func (s sharingService) yaml() string {
@@ -31,7 +31,7 @@ func (s sharingService) yaml() string {
 		ports = append(ports, fmt.Sprintf("{name: p%d, port: %d, targetPort: 8080}", p, p))
 	}
 	annotations := `fulcrum.dev/load-balancer-group: g, service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip`
-	if s.bad {
+	if s.invalid {
 		annotations += ", service.beta.kubernetes.io/aws-load-balancer-scheme: nowhere"
 	}
 	return fmt.Sprintf(`
@@ -51,7 +51,7 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var all []sharingService
 		for i := range 2 + r.IntN(5) {
-			s := sharingService{name: fmt.Sprintf("s%d", i), day: 1 + r.IntN(5), bad: r.IntN(5) == 0}
+			s := sharingService{name: fmt.Sprintf("s%d", i), day: 1 + r.IntN(5), invalid: r.IntN(5) == 0}
 			for _, p := range r.Perm(5)[:1+r.IntN(3)] {
 				s.ports = append(s.ports, int32(80+p))
 			}
@@ -61,7 +61,7 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 		for _, s := range all {
 			for _, p := range s.ports {
 				w, taken := winner[p]
-				if !taken || w.bad && !s.bad || w.bad == s.bad && (s.day < w.day || s.day == w.day && s.name < w.name) {
+				if !taken || w.invalid && !s.invalid || w.invalid == s.invalid && (s.day < w.day || s.day == w.day && s.name < w.name) {
 					winner[p] = s
 				}
 			}
@@ -71,7 +71,7 @@ func TestSharedPortHasTheSameServiceInAnyOrder(t *testing.T) {
 			for _, s := range of {
 				docs = append(docs, s.yaml())
 			}
-			out, _ := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), enginetest.Load(t, strings.Join(docs, "---")), id, nil)
+			out, _ := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), enginetest.LoadObjects(t, strings.Join(docs, "---")), id, nil)
 			return out
 		}
 		got := stack(all)

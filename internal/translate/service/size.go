@@ -49,7 +49,7 @@ func (t *translation) limitSize(m *member) {
 // reportTooManyClients reports a Service that is a weighted backend and has too many client ranges, because each range
 // needs a rule on nodes and pods. limitSize reports the Service of the load balancer itself.
 func (t *translation) reportTooManyClients(a target, n int) {
-	if a.svc == a.port.of.svc {
+	if a.svc == a.port.owner.svc {
 		return
 	}
 	t.holdListener(a.port, a.at.Field, finding.ServiceTooLarge,

@@ -19,20 +19,20 @@ import (
 // Translate builds the desired state of a stack and the findings about its objects, sorted and without duplicates. If
 // the view has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
-	g := f.load(v, id)
+	g := f.loadServices(v, id)
 	hasForeignMembers := g.removeForeignMembers(v, id, live)
 	t := &translation{
 		Builder: assemble.Builder{
-			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
+			Translation: members.Translation{ID: id, Live: live, BackendSecurityGroup: f.opt.BackendSecurityGroup},
 			Options:     f.opt.Options, Type: model.Network,
 		},
 		opt: f.opt, view: v,
 	}
 	t.Found = g.found
-	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
 	t.Stack.Adopters = ownership.Adopters(v, id)
 	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
-	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
 		t.Stack.Held.Everything = g.excluded
 		t.Stack.BackendGroup.OthersLive = ownership.HasOtherLiveObject(v, id)
@@ -64,10 +64,10 @@ type translation struct {
 func (t *translation) build() {
 	var ports []*port
 	for _, m := range t.services {
-		t.MemberTags(m.Member)
+		t.SetMemberTags(m.Member)
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
 		t.limitSize(m)
-		m.ports = t.listeners(m)
+		m.ports = t.listenerPorts(m)
 		t.holdForMistypedTLSPorts(m)
 		t.Found.Add(settings.ServiceAnnotations.Advice(m.svc.Annotations, m.Ref)...)
 		ports = append(ports, m.ports...)
@@ -80,18 +80,18 @@ func (t *translation) build() {
 	sharedBuilder{t}.setOwner()
 	sharedBuilder{t}.retainScheme()
 	sharedBuilder{t}.retainPreviousScheme()
-	lb := t.LoadBalancer()
+	lb := t.BuildLoadBalancer()
 	t.MemberFaults()
 	t.reportUnreachableRanges(lb)
 	t.Stack.LoadBalancer = lb
 	for _, p := range ports {
-		lb.Listeners = append(lb.Listeners, t.listener(p))
+		lb.Listeners = append(lb.Listeners, t.buildListener(p))
 	}
-	t.targetGroups.Finish(&t.Stack)
+	t.targetGroups.AddToStack(&t.Stack)
 	t.removeUnusedTargetGroups()
-	sharedBuilder{t}.setMoves()
+	sharedBuilder{t}.addMoves()
 	var blocked bool
-	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
+	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 

@@ -61,7 +61,7 @@ var actionTypes = []string{"forward", "redirect", "fixed-response"}
 // parseAction reads an actions annotation.
 func parseAction(raw string) (Action, error) {
 	var in actionJSON
-	if err := decode(raw, &in, actionForm); err != nil {
+	if err := decodeAnnotation(raw, &in, actionForm); err != nil {
 		return Action{}, err
 	}
 	switch in.Type {

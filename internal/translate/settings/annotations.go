@@ -36,8 +36,8 @@ func documentedRows[S any](table []row[S]) []Row {
 // Rows returns the rows of all annotations in the order of the reference page.
 func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 
-// Rows returns the rows of all annotations of Ingresses in the order of the reference page.
-func Rows() []Row { return IngressAnnotations.Rows() }
+// IngressRows returns the rows of all annotations of Ingresses in the order of the reference page.
+func IngressRows() []Row { return IngressAnnotations.Rows() }
 
 // Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values
 // that are read in an unexpected way.
@@ -108,7 +108,7 @@ func (a Annotations) isIgnored(annotation string) bool {
 func (a Annotations) hasMistypedPrefix(annotation string) bool {
 	prefix, key, _ := strings.Cut(annotation, "/")
 	_, known := a.Row(a.Prefix + key)
-	return known && finding.Nearest(prefix+"/", []string{a.Prefix}) != ""
+	return known && finding.NearestWord(prefix+"/", []string{a.Prefix}) != ""
 }
 
 // nearestKey returns the key, without prefix, that the author of an unknown annotation probably intended; "" if no key
@@ -123,11 +123,11 @@ func (a Annotations) nearestKey(annotation string) string {
 			whole = append(whole, r.Key)
 		}
 	}
-	if near := finding.Nearest(key, whole); near != "" {
+	if near := finding.NearestWord(key, whole); near != "" {
 		return near
 	}
 	head, rest, chosen := strings.Cut(key, ".")
-	if near := finding.Nearest(head+".", heads); chosen && near != "" {
+	if near := finding.NearestWord(head+".", heads); chosen && near != "" {
 		return near + rest
 	}
 	return ""
@@ -143,6 +143,6 @@ func (a Annotations) hasTrailingComma(annotation, value string) bool {
 	if r, ok := a.Row(annotation); !ok || r.Type != "map" {
 		return false
 	}
-	_, err := Map(value)
+	_, err := ParseMap(value)
 	return err == nil
 }

@@ -84,8 +84,8 @@ var (
 	}
 )
 
-// attributeRows are the attribute keys that are valid in an annotation, by the key of its row.
-var attributeRows = map[string]AttributeKeys{
+// attributeKeysByRow are the attribute keys that are valid in an annotation, by the key of its row.
+var attributeKeysByRow = map[string]AttributeKeys{
 	"load-balancer-attributes":            ALBAttributeKeys,
 	"frontend-nlb-attributes":             NLBAttributeKeys,
 	"listener-attributes.<protocol-port>": ListenerAttributeKeys,
@@ -112,7 +112,7 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 		if unknown++; unknown > maxMistypedKeys {
 			break
 		}
-		if near := finding.Nearest(key, known); near != "" {
+		if near := finding.NearestWord(key, known); near != "" {
 			found.Add(finding.Finding{
 				Object: object, Field: field, Reason: reason,
 				Message: fmt.Sprintf("attribute key %q is not one that AWS documents (did you mean %q?); AWS refuses the keys that it does not know", key, near),
@@ -128,11 +128,11 @@ func (a Annotations) attributeAdvice(annotations map[string]string, object findi
 	var found finding.List
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		r, _ := a.Row(k)
-		known, has := attributeRows[r.Key]
+		known, has := attributeKeysByRow[r.Key]
 		if !has {
 			continue
 		}
-		if attributes, err := Map(annotations[k]); err == nil {
+		if attributes, err := ParseMap(annotations[k]); err == nil {
 			found.Add(known.Advice(attributes, object, k, finding.AnnotationInvalid)...)
 		}
 	}

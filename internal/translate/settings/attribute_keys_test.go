@@ -42,9 +42,9 @@ func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	}
 }
 
-// Each annotation in attributeRows exists and is a map.
-func TestAttributeRowsExist(t *testing.T) {
-	for key := range attributeRows {
+// Each annotation in attributeKeysByRow exists and is a map.
+func TestAttributeKeysBelongToMapAnnotations(t *testing.T) {
+	for key := range attributeKeysByRow {
 		if !slices.ContainsFunc(slices.Concat(IngressAnnotations.Rows(), ServiceAnnotations.Rows()), func(r Row) bool { return r.Key == key && r.Type == "map" }) {
 			t.Errorf("no annotation has the key %q", key)
 		}

@@ -29,7 +29,7 @@ type Auth struct {
 }
 
 // WithDefaults returns a copy of a with the settings of defaults where a has none.
-func (a Auth) WithDefaults(defaults Auth) Auth { return override(a, defaults) }
+func (a Auth) WithDefaults(defaults Auth) Auth { return overrideSettings(a, defaults) }
 
 // Faults returns the faults of the settings that are not valid.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
@@ -55,10 +55,10 @@ type jwtJSON struct {
 	}
 }
 
-// JWT reads a jwt-validation annotation.
-func JWT(raw string) (model.ValidateJWT, error) {
+// ParseJWT reads a jwt-validation annotation.
+func ParseJWT(raw string) (model.ValidateJWT, error) {
 	var in jwtJSON
-	if err := decode(raw, &in, jwtForm); err != nil {
+	if err := decodeAnnotation(raw, &in, jwtForm); err != nil {
 		return model.ValidateJWT{}, err
 	}
 	if in.JWKSEndpoint == "" || in.Issuer == "" {

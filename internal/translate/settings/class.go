@@ -22,20 +22,20 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 // withParams implements WithClass for parameters that are not nil. It is a separate function because it copies the large
 // settings to the heap, which WithClass avoids for Ingresses without class parameters.
 func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
-	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
+	c := classOverlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
 	in.Class = Class{Origin: c.origin("")}
 	if s.Group != nil {
 		in.GroupName = NewOpt(s.Group.Name, c.origin("spec.group.name"))
 	}
 	if s.LoadBalancerName != "" {
-		replace(c, "load-balancer-name", "spec.loadBalancerName", maxBytes(32), s.LoadBalancerName, &in.Name)
+		replaceSetting(c, "load-balancer-name", "spec.loadBalancerName", maxBytesParser(32), s.LoadBalancerName, &in.Name)
 	}
 	if s.Scheme != nil {
-		replace(c, "scheme", "spec.scheme", Enum(model.Internal, model.InternetFacing), string(*s.Scheme), &in.Scheme)
+		replaceSetting(c, "scheme", "spec.scheme", EnumParser(model.Internal, model.InternetFacing), string(*s.Scheme), &in.Scheme)
 	}
 	if s.IPAddressType != nil {
-		replace(c, "ip-address-type", "spec.ipAddressType", Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4), string(*s.IPAddressType), &in.AddressType)
+		replaceSetting(c, "ip-address-type", "spec.ipAddressType", EnumParser(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4), string(*s.IPAddressType), &in.AddressType)
 	}
 	if len(s.CertificateArn) > 0 {
 		in.Certificates = NewOpt(slices.Clone(s.CertificateArn), c.origin("spec.certificateArn"))
@@ -44,7 +44,7 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 		in.SSLPolicy = NewOpt(s.SSLPolicy, c.origin("spec.sslPolicy"))
 	}
 	if s.SSLRedirectPort != "" {
-		replace(c, "ssl-redirect", "spec.sslRedirectPort", Int, s.SSLRedirectPort, &in.SSLRedirect)
+		replaceSetting(c, "ssl-redirect", "spec.sslRedirectPort", ParseInt, s.SSLRedirectPort, &in.SSLRedirect)
 	}
 	c.replaceClientRanges(s)
 	c.replaceSubnets(s.Subnets)
@@ -62,9 +62,9 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	return in
 }
 
-// WithoutClass returns the settings without those that class parameters can replace. It is for an Ingress whose class
+// WithoutClassSettings returns the settings without those that class parameters can replace. It is for an Ingress whose class
 // parameters cannot be read, because annotations that the parameters may override must not take effect.
-func (in Ingress) WithoutClass() Ingress {
+func (in Ingress) WithoutClassSettings() Ingress {
 	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
 	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
 	in.Listeners = Listeners{ListenPorts: in.ListenPorts, MutualAuth: in.MutualAuth}
@@ -73,32 +73,32 @@ func (in Ingress) WithoutClass() Ingress {
 	return in
 }
 
-// overlay has the settings that a call of WithClass changes, and the IngressClassParams that replace them.
-type overlay struct {
+// classOverlay has the settings that a call of WithClass changes, and the IngressClassParams that replace them.
+type classOverlay struct {
 	in     *Ingress
 	object finding.Ref
 }
 
-func (c overlay) origin(field string) finding.Origin {
+func (c classOverlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replace sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds the
+// replaceSetting sets a setting from a class parameter instead of an annotation. A class parameter that is not valid holds the
 // member, like an annotation that is not valid.
-func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
+func replaceSetting[T any](c classOverlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	c.in.dropFault(key)
-	*at = parsed(parse, raw, c.origin(field))
-	c.in.faults = append(c.in.faults, Faults(at.Check())...)
+	*at = parseSetting(parse, raw, c.origin(field))
+	c.in.faults = append(c.in.faults, NonNilFaults(at.Check())...)
 }
 
 // replaceClientRanges replaces the annotations for address ranges and prefix lists of clients.
-func (c overlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
+func (c classOverlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
 		c.in.dropFault("inbound-cidrs")
 		c.in.InboundCIDRs = NewOpt[[]string](nil, from)
 		for _, cidr := range s.InboundCIDRs {
-			one := parsed(parseOneCIDR, cidr, from)
+			one := parseSetting(parseOneCIDR, cidr, from)
 			if one.Fault != nil {
 				// Without this range, the remaining ranges would not be what the operator intended.
 				c.in.InboundCIDRs = one
@@ -119,7 +119,7 @@ func (c overlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 
 // parseOneCIDR reads CIDRs with exactly one address range.
 func parseOneCIDR(raw string) ([]string, error) {
-	ranges, err := CIDRs(raw)
+	ranges, err := ParseCIDRs(raw)
 	if err == nil && len(ranges) != 1 {
 		err = errors.New("must be a single address range")
 	}
@@ -127,7 +127,7 @@ func parseOneCIDR(raw string) ([]string, error) {
 }
 
 // replaceSubnets replaces the annotation for subnets with the subnet selector of the class.
-func (c overlay) replaceSubnets(s *v1beta1.SubnetSelector) {
+func (c classOverlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	if s == nil {
 		return
 	}
@@ -157,7 +157,7 @@ func selectorFault(s *v1beta1.SubnetSelector) error {
 }
 
 // addKeyValues sets the tags and attributes of the class, which replace single keys of annotations.
-func (c overlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
+func (c classOverlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {
 		c.in.Class.Tags[t.Key] = t.Value
@@ -182,7 +182,7 @@ func (c overlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
 
 // replaceWebACL replaces both web ACL annotations if the class sets a web ACL by ARN or by name, so that users cannot
 // remove the web ACL of the class.
-func (c overlay) replaceWebACL(s v1beta1.IngressClassParamsSpec) {
+func (c classOverlay) replaceWebACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return
 	}

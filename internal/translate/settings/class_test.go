@@ -119,13 +119,13 @@ func TestAllClassParametersAreKnown(t *testing.T) {
 
 // If the parameters cannot be read, no annotation that they might override has an effect.
 func TestWithoutClassRemovesAllClassSettings(t *testing.T) {
-	left := parseAnnotations(annotationOfClassParameter).WithoutClass()
+	left := parseAnnotations(annotationOfClassParameter).WithoutClassSettings()
 	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	kept := map[string]string{"group.order": "7", "security-groups": "sg-1", "manage-backend-security-group-rules": "true", "listen-ports": `[{"HTTP":80}]`,
 		"enable-frontend-nlb": "true", "shield-advanced-protection": "true", "waf-acl-id": "x", "use-regex-path-match": "true", "auth-type": "oidc"}
-	if d := cmp.Diff(parseAnnotations(kept), parseAnnotations(kept).WithoutClass(), cmp.AllowUnexported(Ingress{})); d != "" {
+	if d := cmp.Diff(parseAnnotations(kept), parseAnnotations(kept).WithoutClassSettings(), cmp.AllowUnexported(Ingress{})); d != "" {
 		t.Errorf("what no class replaces (-want +got):\n%s", d)
 	}
 }

@@ -129,8 +129,8 @@ type TargetGroup struct {
 // WithDefaults returns a copy of t with the settings of defaults where t has none. MultiCluster is true if it is true in
 // t or in defaults.
 func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
-	out := override(t, defaults)
-	if defaults.MultiCluster.Or(false) {
+	out := overrideSettings(t, defaults)
+	if defaults.MultiCluster.ValueOr(false) {
 		out.MultiCluster = defaults.MultiCluster
 	}
 	out.ControlPorts = map[string]Opt[int32]{}
@@ -196,13 +196,13 @@ type Class struct {
 // ParseIngress reads the annotations of an Ingress.
 func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 	var in Ingress
-	in.faults = read(&in, ingressTable, annotations, object)
+	in.faults = readAnnotations(&in, ingressTable, annotations, object)
 	return in
 }
 
 // ParseService reads the annotations of a Service that configure it as a backend of an Ingress.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	var in Ingress
-	read(&in, backendTable, annotations, object)
+	readAnnotations(&in, backendTable, annotations, object)
 	return in.Backend
 }

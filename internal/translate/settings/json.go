@@ -23,9 +23,9 @@ const (
 	jwtForm         = `{"jwksEndpoint":"URL","issuer":"URL"}`
 )
 
-// decode decodes exactly one JSON value. Object keys are not case-sensitive and unknown keys are ignored, as in
+// decodeAnnotation decodes exactly one JSON value. Object keys are not case-sensitive and unknown keys are ignored, as in
 // aws-load-balancer-controller. form is a valid example, which the error shows.
-func decode(raw string, into any, form string) error {
+func decodeAnnotation(raw string, into any, form string) error {
 	if err := decodeJSON(raw, into); err != nil {
 		return fmt.Errorf("not the expected JSON: %w; write it like %s", err, form)
 	}
@@ -36,7 +36,7 @@ func decode(raw string, into any, form string) error {
 func jsonParser[T any](form string) func(string) (T, error) {
 	return func(raw string) (T, error) {
 		var v T
-		err := decode(raw, &v, form)
+		err := decodeAnnotation(raw, &v, form)
 		return v, err
 	}
 }

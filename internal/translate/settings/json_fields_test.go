@@ -78,8 +78,8 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 
 func TestJSONErrorsAreReadable(t *testing.T) {
 	action := func(s string) error { _, err := parseAction(s); return err }
-	ports := func(s string) error { _, err := ListenPorts(s); return err }
-	conditions := func(s string) error { _, err := Conditions(s); return err }
+	ports := func(s string) error { _, err := ParseListenPorts(s); return err }
+	conditions := func(s string) error { _, err := ParseConditions(s); return err }
 	tests := []struct {
 		parse func(string) error
 		raw   string

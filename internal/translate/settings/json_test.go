@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// each calls a parser for texts. A nil want means that the text must be rejected.
-func each[T any](t *testing.T, parse func(string) (T, error), cases map[string]*T) {
+// checkParser calls a parser for texts. A nil want means that the text must be rejected.
+func checkParser[T any](t *testing.T, parse func(string) (T, error), cases map[string]*T) {
 	t.Helper()
 	for raw, want := range cases {
 		t.Run(raw, func(t *testing.T) {
@@ -29,7 +29,7 @@ func each[T any](t *testing.T, parse func(string) (T, error), cases map[string]*
 }
 
 func TestListenPorts(t *testing.T) {
-	each(t, ListenPorts, map[string]*[]ListenPort{
+	checkParser(t, ParseListenPorts, map[string]*[]ListenPort{
 		`[{"HTTP":80},{"HTTPS":443}]`:   {{Port: 80}, {Port: 443, TLS: true}},
 		`[{"HTTPS":443,"HTTP":80}]`:     {{Port: 80}, {Port: 443, TLS: true}},
 		`[{"HTTP":80},{"HTTP":80}]`:     {{Port: 80}},
@@ -51,7 +51,7 @@ func TestListenPorts(t *testing.T) {
 
 func TestMutualAuth(t *testing.T) {
 	type ports = map[int32]model.MutualAuth
-	each(t, MutualAuth, map[string]*ports{
+	checkParser(t, ParseMutualAuth, map[string]*ports{
 		`[{"port":443,"mode":"verify","trustStore":"ts"}]`:              {443: {Mode: "verify", TrustStore: "ts", IgnoreExpiry: new(false), AdvertiseCA: "off"}},
 		`[{"port":443,"mode":"passthrough"},{"port":443,"mode":"off"}]`: {443: {Mode: "off"}},
 		`[]`:                             nil,
@@ -67,7 +67,7 @@ func TestMutualAuth(t *testing.T) {
 }
 
 func TestActions(t *testing.T) {
-	each(t, parseAction, map[string]*Action{
+	checkParser(t, parseAction, map[string]*Action{
 		`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"hi"}}`: {
 			Direct: model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "hi"}},
 		`{"Type":"redirect","RedirectConfig":{"Port":"443","Protocol":"HTTPS","StatusCode":"HTTP_301"}}`: {
@@ -99,7 +99,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	each(t, Conditions, map[string]*[]model.Condition{
+	checkParser(t, ParseConditions, map[string]*[]model.Condition{
 		`[{"field":"host-header","hostHeaderConfig":{"values":["a.x"]}},{"field":"http-request-method","httpRequestMethodConfig":{"Values":["GET"]}}]`: {
 			model.HostHeader{Values: []string{"a.x"}}, model.RequestMethod{Values: []string{"GET"}}},
 		`[{"field":"path-pattern","pathPatternConfig":{"regexValues":["^/a"]}}]`:                            {model.PathPattern{Regex: []string{"^/a"}}},
@@ -117,7 +117,7 @@ func TestConditions(t *testing.T) {
 }
 
 func TestTransforms(t *testing.T) {
-	each(t, Transforms, map[string]*[]model.Transform{
+	checkParser(t, ParseTransforms, map[string]*[]model.Transform{
 		`[{"type":"url-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"^/a","replace":"/b"}]}}]`: {
 			{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/b"}}}},
 		`[{"type":"host-header-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"a","replace":"b"}]}}]`: nil,
@@ -127,7 +127,7 @@ func TestTransforms(t *testing.T) {
 }
 
 func TestJWT(t *testing.T) {
-	each(t, JWT, map[string]*model.ValidateJWT{
+	checkParser(t, ParseJWT, map[string]*model.ValidateJWT{
 		`{"jwksEndpoint":"j","issuer":"i","additionalClaims":[{"format":"single-string","name":"n","values":["v"]}]}`: {
 			JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "single-string", Name: "n", Values: []string{"v"}}}},
 		`{"issuer":"i"}`: nil,

@@ -30,11 +30,11 @@ func (p ListenPort) Protocol() string {
 // Key returns the protocol and the port, as in listener-attributes.HTTPS-443.
 func (p ListenPort) Key() string { return fmt.Sprintf("%s-%d", p.Protocol(), p.Port) }
 
-// ListenPorts reads a listen-ports annotation, such as [{"HTTP":80},{"HTTPS":443}]. It returns the ports in ascending
+// ParseListenPorts reads a listen-ports annotation, such as [{"HTTP":80},{"HTTPS":443}]. It returns the ports in ascending
 // order without duplicates.
-func ListenPorts(raw string) ([]ListenPort, error) {
+func ParseListenPorts(raw string) ([]ListenPort, error) {
 	var entries []map[string]int64
-	if err := decode(raw, &entries, listenPortsForm); err != nil {
+	if err := decodeAnnotation(raw, &entries, listenPortsForm); err != nil {
 		return nil, err
 	}
 	byPort := map[int32]bool{}
@@ -73,11 +73,11 @@ type mutualAuthJSON struct {
 	AdvertiseTrustStoreCaNames    string
 }
 
-// MutualAuth reads a mutual-authentication annotation, such as [{"port":443,"mode":"verify","trustStore":"..."}], by
+// ParseMutualAuth reads a mutual-authentication annotation, such as [{"port":443,"mode":"verify","trustStore":"..."}], by
 // port. If a port has several entries, the last entry is used.
-func MutualAuth(raw string) (map[int32]model.MutualAuth, error) {
+func ParseMutualAuth(raw string) (map[int32]model.MutualAuth, error) {
 	var entries []mutualAuthJSON
-	if err := decode(raw, &entries, mutualAuthForm); err != nil {
+	if err := decodeAnnotation(raw, &entries, mutualAuthForm); err != nil {
 		return nil, err
 	}
 	if len(entries) == 0 {

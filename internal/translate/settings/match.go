@@ -10,8 +10,8 @@ import (
 
 type valuesJSON struct{ Values, RegexValues []string }
 
-// exactlyOne returns an error unless v has either values or regexValues.
-func (v *valuesJSON) exactlyOne() error {
+// checkExactlyOne returns an error unless v has either values or regexValues.
+func (v *valuesJSON) checkExactlyOne() error {
 	if v == nil || (len(v.Values) == 0) == (len(v.RegexValues) == 0) {
 		return errors.New("needs a config with either values or regexValues")
 	}
@@ -37,10 +37,10 @@ type conditionJSON struct {
 // in a rule (5 unless the quota is raised) and bounds memory: each path of a backend gets a copy of the conditions.
 const maxConditionValues = 100
 
-// Conditions reads a conditions annotation. The result has the order of the annotation.
-func Conditions(raw string) ([]model.Condition, error) {
+// ParseConditions reads a conditions annotation. The result has the order of the annotation.
+func ParseConditions(raw string) ([]model.Condition, error) {
 	var in []conditionJSON
-	if err := decode(raw, &in, conditionsForm); err != nil {
+	if err := decodeAnnotation(raw, &in, conditionsForm); err != nil {
 		return nil, err
 	}
 	var out []model.Condition
@@ -86,12 +86,12 @@ var conditionFields = []string{"host-header", "path-pattern", "http-header", "ht
 func (c conditionJSON) condition() (model.Condition, error) {
 	switch c.Field {
 	case "host-header":
-		if err := c.HostHeaderConfig.exactlyOne(); err != nil {
+		if err := c.HostHeaderConfig.checkExactlyOne(); err != nil {
 			return nil, err
 		}
 		return model.HostHeader{Values: c.HostHeaderConfig.Values, Regex: c.HostHeaderConfig.RegexValues}, nil
 	case "path-pattern":
-		if err := c.PathConfig.exactlyOne(); err != nil {
+		if err := c.PathConfig.checkExactlyOne(); err != nil {
 			return nil, err
 		}
 		return model.PathPattern{Values: c.PathConfig.Values, Regex: c.PathConfig.RegexValues}, nil
@@ -100,7 +100,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 		if h == nil {
 			return nil, errors.New("needs an httpHeaderConfig")
 		}
-		if err := (&valuesJSON{h.Values, h.RegexValues}).exactlyOne(); err != nil {
+		if err := (&valuesJSON{h.Values, h.RegexValues}).checkExactlyOne(); err != nil {
 			return nil, err
 		}
 		return model.HTTPHeader{Name: h.HTTPHeaderName, Values: h.Values, Regex: h.RegexValues}, nil
@@ -144,10 +144,10 @@ type rewritesJSON struct {
 	Rewrites []struct{ Regex, Replace string }
 }
 
-// Transforms reads a transforms annotation. The result has the order of the annotation.
-func Transforms(raw string) ([]model.Transform, error) {
+// ParseTransforms reads a transforms annotation. The result has the order of the annotation.
+func ParseTransforms(raw string) ([]model.Transform, error) {
 	var in []transformJSON
-	if err := decode(raw, &in, transformsForm); err != nil {
+	if err := decodeAnnotation(raw, &in, transformsForm); err != nil {
 		return nil, err
 	}
 	var out []model.Transform

@@ -57,7 +57,7 @@ const maxWeight = 999
 // parseNetworkAction reads an actions annotation of a Service.
 func parseNetworkAction(raw string) (NetworkForward, error) {
 	var in networkActionJSON
-	if err := decode(raw, &in, networkActionForm); err != nil {
+	if err := decodeAnnotation(raw, &in, networkActionForm); err != nil {
 		return NetworkForward{}, err
 	}
 	c := in.ForwardConfig

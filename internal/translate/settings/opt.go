@@ -21,22 +21,22 @@ type Opt[T any] struct {
 // NewOpt returns a setting that is set to v.
 func NewOpt[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
 
-// Present reports whether the user has set the setting, to a valid value or not.
-func (o Opt[T]) Present() bool { return o.Set || o.Fault != nil }
+// IsPresent reports whether the user has set the setting, to a valid value or not.
+func (o Opt[T]) IsPresent() bool { return o.Set || o.Fault != nil }
 
-// Or returns the value of the setting, or def if the setting has no value.
-func (o Opt[T]) Or(def T) T {
+// ValueOr returns the value of the setting, or def if the setting has no value.
+func (o Opt[T]) ValueOr(def T) T {
 	if o.Set {
 		return o.Value
 	}
 	return def
 }
 
-// First returns the first setting that is present. A setting with a value that is not valid is present, because the value
-// of another source must not replace it.
-func First[T any](opts ...Opt[T]) Opt[T] {
+// FirstPresent returns the first setting that is present. A setting with a value that is not valid is present, because the
+// value of another source must not replace it.
+func FirstPresent[T any](opts ...Opt[T]) Opt[T] {
 	for _, o := range opts {
-		if o.Present() {
+		if o.IsPresent() {
 			return o
 		}
 	}
@@ -92,16 +92,16 @@ func (o Opt[T]) Check() *Fault {
 
 // setting is an Opt of any type.
 type setting interface {
-	Present() bool
+	IsPresent() bool
 	Check() *Fault
 }
 
-// override returns a copy of base with the settings that are present in top. Fields that are not settings keep the value
-// of base.
-func override[S any](top, base S) S {
+// overrideSettings returns a copy of base with the settings that are present in top. Fields that are not settings keep the
+// value of base.
+func overrideSettings[S any](top, base S) S {
 	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
 	for i := range from.NumField() {
-		if o, ok := from.Field(i).Interface().(setting); ok && o.Present() {
+		if o, ok := from.Field(i).Interface().(setting); ok && o.IsPresent() {
 			to.Field(i).Set(from.Field(i))
 		}
 	}
@@ -113,14 +113,14 @@ func faultsOf[S any](s S) []Fault {
 	var out []Fault
 	for _, field := range reflect.ValueOf(s).Fields() {
 		if o, ok := field.Interface().(setting); ok {
-			out = append(out, Faults(o.Check())...)
+			out = append(out, NonNilFaults(o.Check())...)
 		}
 	}
 	return out
 }
 
-// Faults returns the results of Check that are not nil.
-func Faults(checks ...*Fault) []Fault {
+// NonNilFaults returns the results of Check that are not nil.
+func NonNilFaults(checks ...*Fault) []Fault {
 	var out []Fault
 	for _, c := range checks {
 		if c != nil {

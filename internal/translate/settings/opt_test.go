@@ -49,10 +49,10 @@ func checkOverlay[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
 	top, base := settingsWithFields[S](t, "top", nil), settingsWithFields[S](t, "base", nil)
-	checkOrigins(t, "both", override(top, base), "top")
-	checkOrigins(t, "base alone", override(none, base), "base")
-	checkOrigins(t, "top alone", override(top, none), "top")
-	checkOrigins(t, "unreadable on top", override(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
+	checkOrigins(t, "both", overrideSettings(top, base), "top")
+	checkOrigins(t, "base alone", overrideSettings(none, base), "base")
+	checkOrigins(t, "top alone", overrideSettings(top, none), "top")
+	checkOrigins(t, "unreadable on top", overrideSettings(settingsWithFields[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
 // Every setting, also a new one, is overridden by that of a Service or class.

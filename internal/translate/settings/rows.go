@@ -17,17 +17,17 @@ const (
 )
 
 var (
-	ingressTable = newTable(Prefix, groupRows(), loadBalancerRows(), listenerRows(), ruleRows(), authRows(), targetRows(), healthRows(), addOnRows(), frontendRows())
+	ingressTable = newTable(Prefix, ingressGroupRows(), loadBalancerRows(), listenerRows(), ruleRows(), authRows(), targetRows(), healthRows(), addOnRows(), frontendRows())
 	// backendTable has the rows of ingressTable that a Service behind an Ingress may set.
 	backendTable = slices.DeleteFunc(slices.Clone(ingressTable), func(r row[Ingress]) bool { return !r.Service })
 )
 
-func groupRows() []row[Ingress] {
+func ingressGroupRows() []row[Ingress] {
 	const group = "Groups"
 	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "group.name", Type: "string", Merge: mergeOwn,
 			Doc: "Name of the IngressGroup to join. Its members share one load balancer, across namespaces."},
-			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.GroupName })},
+			read: valueReader(ParseString, func(in *Ingress) *Opt[string] { return &in.GroupName })},
 		{Row: Row{Group: group, Key: "group.order", Type: "int", Default: "0", Merge: mergeOwn,
 			Doc: "Position in the IngressGroup, from -1000 to 1000; the rules of members with lower numbers have precedence."},
 			read: valueReader(parseGroupOrder, func(in *Ingress) *Opt[int32] { return &in.GroupOrder })},
@@ -35,7 +35,7 @@ func groupRows() []row[Ingress] {
 }
 
 func parseGroupOrder(raw string) (int32, error) {
-	n, err := Int(raw)
+	n, err := ParseInt(raw)
 	if err != nil || n < -1000 || n > 1000 {
 		return 0, errors.New("not a whole number from -1000 to 1000")
 	}
@@ -47,43 +47,43 @@ func loadBalancerRows() []row[Ingress] {
 	return []row[Ingress]{
 		{holdsMember: true, Row: Row{Group: group, Key: "load-balancer-name", Type: "string", Default: "generated", Merge: mergeOne,
 			Doc: "Name of a new load balancer, at most 32 characters. An existing load balancer keeps its name."},
-			read: valueReader(maxBytes(32), func(in *Ingress) *Opt[string] { return &in.Name })},
+			read: valueReader(maxBytesParser(32), func(in *Ingress) *Opt[string] { return &in.Name })},
 		{holdsMember: true, Row: Row{Group: group, Key: "scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
 			Doc: "Whether the load balancer has public addresses. A change of the scheme replaces the load balancer, see replacement.md."},
-			read: valueReader(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.Scheme })},
+			read: valueReader(EnumParser(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.Scheme })},
 		{holdsMember: true, Row: Row{Group: group, Key: "ip-address-type", Type: "ipv4, dualstack, dualstack-without-public-ipv4", Default: "ipv4", Merge: mergeOne,
 			Doc: "Address families of the load balancer."},
-			read: valueReader(Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4), func(in *Ingress) *Opt[model.AddressType] { return &in.AddressType })},
+			read: valueReader(EnumParser(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4), func(in *Ingress) *Opt[model.AddressType] { return &in.AddressType })},
 		{Row: Row{Group: group, Key: "subnets", Type: "list", Default: "discovery", Merge: mergeOne,
 			Doc: "Subnets, by ID or Name tag, in any order."},
-			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.Subnets })},
+			read: valueReader(ParseList, func(in *Ingress) *Opt[[]string] { return &in.Subnets })},
 		{Row: Row{Group: group, Key: "security-groups", Type: "list", Default: "a managed security group", Merge: mergeOne,
 			Doc: "Security groups, by ID or Name tag, instead of a managed security group. All members must list them in the same order."},
-			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.SecurityGroups })},
+			read: valueReader(ParseList, func(in *Ingress) *Opt[[]string] { return &in.SecurityGroups })},
 		{Row: Row{Group: group, Key: "manage-backend-security-group-rules", Type: "bool", Default: "--enable-manage-backend-security-group-rules", Merge: mergeOne,
 			Doc: "With security-groups: also attaches the shared backend security group and manages the rules on nodes and pods."},
-			read: valueReader(Bool, func(in *Ingress) *Opt[bool] { return &in.ManageBackendRules })},
+			read: valueReader(ParseBool, func(in *Ingress) *Opt[bool] { return &in.ManageBackendRules })},
 		{holdsMember: true, Row: Row{Group: group, Key: "customer-owned-ipv4-pool", Type: "string", Merge: mergeOne,
 			Doc: "Customer-owned address pool on an Outpost. The pool cannot be changed later."},
-			read: valueReader(notEmpty, func(in *Ingress) *Opt[string] { return &in.CoIPPool })},
+			read: valueReader(parseNonEmpty, func(in *Ingress) *Opt[string] { return &in.CoIPPool })},
 		{Row: Row{Group: group, Key: "ipam-ipv4-pool-id", Type: "string", Merge: mergeOne,
 			Doc: "IPAM pool of public IPv4 addresses."},
-			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.IPAMPool })},
+			read: valueReader(ParseString, func(in *Ingress) *Opt[string] { return &in.IPAMPool })},
 		{holdsMember: true, Row: Row{Group: group, Key: "load-balancer-attributes", Type: "map", Merge: mergeKey,
 			Doc: "Attributes of the load balancer; other attributes are not changed."},
-			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.LoadBalancer.Attributes })},
+			read: valueReader(ParseMap, func(in *Ingress) *Opt[map[string]string] { return &in.LoadBalancer.Attributes })},
 		{Row: Row{Group: group, Key: "minimum-load-balancer-capacity", Type: "map", Merge: mergeKey,
 			Doc: "Minimum capacity of the load balancer: CapacityUnits=N reserves N units, CapacityUnits=0 ends the reservation."},
 			read: valueReader(parseCapacity, func(in *Ingress) *Opt[map[string]string] { return &in.LoadBalancer.Capacity })},
 		{holdsMember: true, Row: Row{Group: group, Key: "tags", Type: "map", Service: true, Merge: mergeKey,
 			Doc: "Tags of the AWS resources. On a Service: tags of its target groups; they override the tags of the Ingress with the same key."},
-			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.Tags })},
+			read: valueReader(ParseMap, func(in *Ingress) *Opt[map[string]string] { return &in.Tags })},
 		{Row: Row{Group: group, Key: "dry-run-plan", Type: "json", Merge: mergeOwn,
 			Doc: "Plan of the load balancer. With feature gate IngressPlanAnnotation the controller writes it on the first member, otherwise it removes it. The controller never reads it."}},
 	}
 }
 
-func notEmpty(raw string) (string, error) {
+func parseNonEmpty(raw string) (string, error) {
 	if raw == "" {
 		return "", errors.New("must not be empty")
 	}
@@ -95,7 +95,7 @@ const CapacityUnits = "CapacityUnits"
 
 // parseCapacity reads a Map with CapacityUnits, a whole number of 32 bits, as its only valid key.
 func parseCapacity(raw string) (map[string]string, error) {
-	m, err := Map(raw)
+	m, err := ParseMap(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func parseCapacity(raw string) (map[string]string, error) {
 		}
 	}
 	if v, ok := m[CapacityUnits]; ok {
-		if _, err := Int(v); err != nil {
+		if _, err := ParseInt(v); err != nil {
 			return nil, errors.New("CapacityUnits is not a whole number")
 		}
 	}
@@ -117,34 +117,34 @@ func listenerRows() []row[Ingress] {
 	return []row[Ingress]{
 		{holdsMember: true, Row: Row{Group: group, Key: "listen-ports", Type: "json", Default: `[{"HTTP":80}], or [{"HTTPS":443}] with certificate-arn`, Merge: mergeUnion,
 			Doc: "Ports that the load balancer listens on for the rules of this Ingress."},
-			read: valueReader(ListenPorts, func(in *Ingress) *Opt[[]ListenPort] { return &in.ListenPorts })},
+			read: valueReader(ParseListenPorts, func(in *Ingress) *Opt[[]ListenPort] { return &in.ListenPorts })},
 		{holdsMember: true, Row: Row{Group: group, Key: "ssl-redirect", Type: "int", Merge: mergeOne,
 			Doc: "HTTPS port to which every HTTP listener of the IngressGroup redirects."},
-			read: valueReader(Int, func(in *Ingress) *Opt[int32] { return &in.SSLRedirect })},
+			read: valueReader(ParseInt, func(in *Ingress) *Opt[int32] { return &in.SSLRedirect })},
 		{Row: Row{Group: group, Key: "certificate-arn", Type: "list", Default: "discovery by host", Merge: mergeUnion,
 			Doc: "Certificates by ARN; the first certificate of the first member is the default."},
-			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.Certificates })},
+			read: valueReader(ParseList, func(in *Ingress) *Opt[[]string] { return &in.Certificates })},
 		{Row: Row{Group: group, Key: "ssl-policy", Type: "string", Default: "--default-ssl-policy", Merge: mergePort,
 			Doc: "TLS policy of the HTTPS listeners."},
-			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.SSLPolicy })},
+			read: valueReader(ParseString, func(in *Ingress) *Opt[string] { return &in.SSLPolicy })},
 		{holdsMember: true, Row: Row{Group: group, Key: "mutual-authentication", Type: "json", Merge: mergePort,
 			Doc: "Verification of client certificates, by port: off, passthrough, or verify with a trust store."},
-			read: valueReader(MutualAuth, func(in *Ingress) *Opt[map[int32]model.MutualAuth] { return &in.MutualAuth })},
+			read: valueReader(ParseMutualAuth, func(in *Ingress) *Opt[map[int32]model.MutualAuth] { return &in.MutualAuth })},
 		{holdsMember: true, Row: Row{Group: group, Key: "inbound-cidrs", Type: "list", Default: "0.0.0.0/0, ::/0", Merge: mergePort,
 			Doc: "Address ranges of the clients that the managed security group admits."},
-			read: valueReader(CIDRs, func(in *Ingress) *Opt[[]string] { return &in.InboundCIDRs })},
+			read: valueReader(ParseCIDRs, func(in *Ingress) *Opt[[]string] { return &in.InboundCIDRs })},
 		{Row: Row{Group: group, Key: "security-group-prefix-lists", Type: "list", Merge: mergePort,
 			Doc: "Prefix lists that the managed security group admits."},
-			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.PrefixLists })},
+			read: valueReader(ParseList, func(in *Ingress) *Opt[[]string] { return &in.PrefixLists })},
 		{Row: Row{Group: group, Key: "listener-attributes.<protocol-port>", Type: "map", Merge: mergeKey,
 			Doc: "Attributes of one listener, for example listener-attributes.HTTPS-443."},
-			read: keyedReader(Map, func(in *Ingress) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
+			read: keyedReader(ParseMap, func(in *Ingress) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
 		{Row: Row{Group: group, Key: "create-acm-cert", Type: "bool", Default: "false", Merge: mergeOwn,
 			Doc: "Requests a certificate in ACM for the hosts. For a public certificate, the controller creates the validation records in Route 53."},
-			read: valueReader(Bool, func(in *Ingress) *Opt[bool] { return &in.CreateCertificate })},
+			read: valueReader(ParseBool, func(in *Ingress) *Opt[bool] { return &in.CreateCertificate })},
 		{Row: Row{Group: group, Key: "acm-pca-arn", Type: "string", Default: "--default-pca-arn", Merge: mergeOwn,
 			Doc: "Private CA that issues the requested certificate."},
-			read: valueReader(String, func(in *Ingress) *Opt[string] { return &in.CertificateCA })},
+			read: valueReader(ParseString, func(in *Ingress) *Opt[string] { return &in.CertificateCA })},
 	}
 }
 
@@ -156,15 +156,15 @@ func ruleRows() []row[Ingress] {
 			read: keyedReader(parseAction, func(in *Ingress) *map[string]Opt[Action] { return &in.Actions })},
 		{Row: Row{Group: group, Key: "conditions.<name>", Type: "json", Merge: mergeOwn,
 			Doc: "Additional conditions of the rules to backends of this name."},
-			read: keyedReader(Conditions, func(in *Ingress) *map[string]Opt[[]model.Condition] { return &in.Conditions })},
+			read: keyedReader(ParseConditions, func(in *Ingress) *map[string]Opt[[]model.Condition] { return &in.Conditions })},
 		{Row: Row{Group: group, Key: "transforms.<name>", Type: "json", Merge: mergeOwn,
 			Doc: "Rewrites of the host or path in rules to backends of this name."},
-			read: keyedReader(Transforms, func(in *Ingress) *map[string]Opt[[]model.Transform] { return &in.Transforms })},
+			read: keyedReader(ParseTransforms, func(in *Ingress) *map[string]Opt[[]model.Transform] { return &in.Transforms })},
 		{Row: Row{Group: group, Key: "use-regex-path-match", Type: "bool", Default: "false", Merge: mergeOwn,
 			Doc: "Reads ImplementationSpecific paths as regular expressions."},
-			read: valueReader(Bool, func(in *Ingress) *Opt[bool] { return &in.RegexPaths })},
+			read: valueReader(ParseBool, func(in *Ingress) *Opt[bool] { return &in.RegexPaths })},
 		{Row: Row{Group: group, Key: "jwt-validation", Type: "json", Merge: mergeOwn,
 			Doc: "Validation of bearer tokens before every action of this Ingress on HTTPS listeners."},
-			read: valueReader(JWT, func(in *Ingress) *Opt[model.ValidateJWT] { return &in.JWT })},
+			read: valueReader(ParseJWT, func(in *Ingress) *Opt[model.ValidateJWT] { return &in.JWT })},
 	}
 }

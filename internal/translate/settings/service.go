@@ -69,11 +69,11 @@ func (t NetworkTargets) Faults() []Fault {
 // annotations of a Service behind an Ingress.
 func ParseLoadBalancerService(annotations map[string]string, object finding.Ref) LoadBalancerService {
 	var in LoadBalancerService
-	in.faults = read(&in, serviceTable, annotations, object)
+	in.faults = readAnnotations(&in, serviceTable, annotations, object)
 	if annotations[ServicePrefix+"aws-load-balancer-type"] == typeNLBIP {
 		in.Target.Type = NewOpt(model.IPTargets, finding.Origin{Object: object, Field: ServicePrefix + "aws-load-balancer-type"})
 	}
-	if !in.Scheme.Present() {
+	if !in.Scheme.IsPresent() {
 		in.addFault(in.deprecatedScheme.Check())
 		in.Scheme = in.deprecatedScheme
 	}
@@ -93,7 +93,7 @@ func (in *LoadBalancerService) addFault(f *Fault) {
 
 // parseInternalSwitch reads the deprecated annotation aws-load-balancer-internal, a boolean, as a scheme.
 func parseInternalSwitch(raw string) (model.Scheme, error) {
-	internal, err := Bool(raw)
+	internal, err := ParseBool(raw)
 	switch {
 	case err != nil:
 		return "", errors.New(`not a boolean, write "true" for internal or "false" for internet-facing`)
@@ -115,7 +115,7 @@ func (in *LoadBalancerService) addDeprecatedAttributes() {
 	old := in.deprecatedAttributes
 	add := map[string]string{}
 	var from finding.Origin
-	if old.accessLogs.Or(false) {
+	if old.accessLogs.ValueOr(false) {
 		add["access_logs.s3.enabled"], from = "true", old.accessLogs.Origin
 		for key, o := range map[string]Opt[string]{"access_logs.s3.bucket": old.bucket, "access_logs.s3.prefix": old.prefix} {
 			if o.Set {
@@ -146,5 +146,5 @@ func (in *LoadBalancerService) addDeprecatedAttributes() {
 
 // parseHealthProtocol accepts the protocols of health checks in upper and lower case.
 func parseHealthProtocol(raw string) (string, error) {
-	return Enum("TCP", "HTTP", "HTTPS")(strings.ToUpper(raw))
+	return EnumParser("TCP", "HTTP", "HTTPS")(strings.ToUpper(raw))
 }

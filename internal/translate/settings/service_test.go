@@ -27,60 +27,60 @@ func TestServiceValues(t *testing.T) {
 		get      func(LoadBalancerService) (any, error)
 		want     any
 	}{
-		{"scheme", "internal", of(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), model.Internal},
-		{"scheme", "Internal", of(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), nil},
-		{"internal", "true", of(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), model.Internal},
-		{"internal", "0", of(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), model.InternetFacing},
-		{"internal", "0.0.0.0/0", of(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), nil},
-		{"ip-address-type", "dualstack", of(func(s LoadBalancerService) Opt[model.AddressType] { return s.AddressType }), model.DualStack},
-		{"ip-address-type", "ipv6", of(func(s LoadBalancerService) Opt[model.AddressType] { return s.AddressType }), nil},
-		{"name", "a-name-of-more-than-32-characters", of(func(s LoadBalancerService) Opt[string] { return s.Name }), nil},
-		{"name", "mine", of(func(s LoadBalancerService) Opt[string] { return s.Name }), "mine"},
-		{"subnets", "subnet-1, a", of(func(s LoadBalancerService) Opt[[]string] { return s.Subnets }), []string{"subnet-1", "a"}},
-		{"subnets", "", of(func(s LoadBalancerService) Opt[[]string] { return s.Subnets }), []string{}},
-		{"attributes", "a=1, b=2", attributes, map[string]string{"a": "1", "b": "2"}},
-		{"attributes", `a=x\,y,b=2`, attributes, map[string]string{"a": "x,y", "b": "2"}},
-		{"attributes", "dns_record.client_routing_policy=any", attributes, nil},
-		{"attributes", "a=1,junk", attributes, nil},
-		{"minimum-load-balancer-capacity", "CapacityUnits=0", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Capacity }), map[string]string{"CapacityUnits": "0"}},
-		{"minimum-load-balancer-capacity", "Units=0", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Capacity }), nil},
-		{"eip-allocations", "eipalloc-1,eipalloc-2", of(func(s LoadBalancerService) Opt[[]string] { return s.ElasticAddresses }), []string{"eipalloc-1", "eipalloc-2"}},
-		{"private-ipv4-addresses", "10.0.2.9,10.0.1.9", of(func(s LoadBalancerService) Opt[[]string] { return s.PrivateIPv4 }), []string{"10.0.2.9", "10.0.1.9"}},
-		{"private-ipv4-addresses", "10.0.2", of(func(s LoadBalancerService) Opt[[]string] { return s.PrivateIPv4 }), nil},
-		{"private-ipv4-addresses", "::1", of(func(s LoadBalancerService) Opt[[]string] { return s.PrivateIPv4 }), nil},
-		{"ipv6-addresses", "2001:DB8::0A", of(func(s LoadBalancerService) Opt[[]string] { return s.IPv6 }), []string{"2001:db8::a"}},
-		{"ipv6-addresses", "fe80::1%eth0", of(func(s LoadBalancerService) Opt[[]string] { return s.IPv6 }), nil},
-		{"enable-prefix-for-ipv6-source-nat", "on", of(func(s LoadBalancerService) Opt[string] { return s.SourceNAT }), "on"},
-		{"enable-prefix-for-ipv6-source-nat", "true", of(func(s LoadBalancerService) Opt[string] { return s.SourceNAT }), nil},
-		{"source-nat-ipv6-prefixes", "auto_assigned,2001:db8::/80", of(func(s LoadBalancerService) Opt[[]string] { return s.SourceNATPrefixes }), []string{"auto_assigned", "2001:db8::/80"}},
-		{"source-nat-ipv6-prefixes", "2001:db8::/64", of(func(s LoadBalancerService) Opt[[]string] { return s.SourceNATPrefixes }), nil},
-		{"inbound-sg-rules-on-private-link-traffic", "off", of(func(s LoadBalancerService) Opt[string] { return s.PrivateLinkRules }), "off"},
-		{"inbound-sg-rules-on-private-link-traffic", "", of(func(s LoadBalancerService) Opt[string] { return s.PrivateLinkRules }), nil},
-		{"enable-icmp-for-path-mtu-discovery", "on", of(func(s LoadBalancerService) Opt[string] { return s.PathMTU }), "on"},
-		{"disable-nlb-sg", "true", of(func(s LoadBalancerService) Opt[bool] { return s.NoSecurityGroups }), true},
-		{"disable-nlb-sg", "yes", of(func(s LoadBalancerService) Opt[bool] { return s.NoSecurityGroups }), nil},
-		{"alpn-policy", "HTTP2Optional", of(func(s LoadBalancerService) Opt[string] { return s.ALPN }), "HTTP2Optional"},
-		{"alpn-policy", "none", of(func(s LoadBalancerService) Opt[string] { return s.ALPN }), nil},
-		{"enable-tcp-udp-listener", "T", of(func(s LoadBalancerService) Opt[bool] { return s.MergeTCPUDP }), true},
-		{"enable-tcp-udp-listener", "on", of(func(s LoadBalancerService) Opt[bool] { return s.MergeTCPUDP }), nil},
-		{"nlb-target-type", "ip", of(func(s LoadBalancerService) Opt[model.TargetType] { return s.Target.Type }), model.IPTargets},
-		{"nlb-target-type", "foo", of(func(s LoadBalancerService) Opt[model.TargetType] { return s.Target.Type }), nil},
-		{"type", "nlb-ip", of(func(s LoadBalancerService) Opt[model.TargetType] { return s.Target.Type }), model.IPTargets},
-		{"target-group-attributes", "a=1,preserve_client_ip.enabled=TRUE", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.Attributes }), map[string]string{"a": "1", "preserve_client_ip.enabled": "TRUE"}},
-		{"target-group-attributes", "preserve_client_ip.enabled=", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.Attributes }), nil},
-		{"target-group-attributes.443", "a=,b=1", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.PortAttributes["443"] }), map[string]string{"b": "1"}},
-		{"target-group-attributes.443", "preserve_client_ip.enabled=no", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.PortAttributes["443"] }), nil},
-		{"listener-attributes.TCP-80", "tcp.idle_timeout.seconds=60", of(func(s LoadBalancerService) Opt[map[string]string] { return s.ListenerAttributes["TCP-80"] }), map[string]string{"tcp.idle_timeout.seconds": "60"}},
-		{"proxy-protocol", "*", of(func(s LoadBalancerService) Opt[bool] { return s.Target.ProxyProtocol }), true},
-		{"proxy-protocol", "true", of(func(s LoadBalancerService) Opt[bool] { return s.Target.ProxyProtocol }), nil},
-		{"proxy-protocol-per-target-group", "80, 443", of(func(s LoadBalancerService) Opt[[]int32] { return s.Target.ProxyProtocolPorts }), []int32{80, 443}},
-		{"proxy-protocol-per-target-group", "http", of(func(s LoadBalancerService) Opt[[]int32] { return s.Target.ProxyProtocolPorts }), nil},
-		{"healthcheck-protocol", "http", of(func(s LoadBalancerService) Opt[string] { return s.Target.HealthProtocol }), "HTTP"},
-		{"healthcheck-protocol", "grpc", of(func(s LoadBalancerService) Opt[string] { return s.Target.HealthProtocol }), nil},
-		{"healthcheck-interval", "10", of(func(s LoadBalancerService) Opt[int32] { return s.Target.HealthInterval }), int32(10)},
-		{"healthcheck-timeout", "soon", of(func(s LoadBalancerService) Opt[int32] { return s.Target.HealthTimeout }), nil},
-		{"target-node-labels", "a=b", of(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.NodeLabels }), map[string]string{"a": "b"}},
-		{"multi-cluster-target-group", "", of(func(s LoadBalancerService) Opt[bool] { return s.Target.MultiCluster }), nil},
+		{"scheme", "internal", settingReader(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), model.Internal},
+		{"scheme", "Internal", settingReader(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), nil},
+		{"internal", "true", settingReader(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), model.Internal},
+		{"internal", "0", settingReader(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), model.InternetFacing},
+		{"internal", "0.0.0.0/0", settingReader(func(s LoadBalancerService) Opt[model.Scheme] { return s.Scheme }), nil},
+		{"ip-address-type", "dualstack", settingReader(func(s LoadBalancerService) Opt[model.AddressType] { return s.AddressType }), model.DualStack},
+		{"ip-address-type", "ipv6", settingReader(func(s LoadBalancerService) Opt[model.AddressType] { return s.AddressType }), nil},
+		{"name", "a-name-of-more-than-32-characters", settingReader(func(s LoadBalancerService) Opt[string] { return s.Name }), nil},
+		{"name", "mine", settingReader(func(s LoadBalancerService) Opt[string] { return s.Name }), "mine"},
+		{"subnets", "subnet-1, a", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.Subnets }), []string{"subnet-1", "a"}},
+		{"subnets", "", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.Subnets }), []string{}},
+		{"attributes", "a=1, b=2", readAttributes, map[string]string{"a": "1", "b": "2"}},
+		{"attributes", `a=x\,y,b=2`, readAttributes, map[string]string{"a": "x,y", "b": "2"}},
+		{"attributes", "dns_record.client_routing_policy=any", readAttributes, nil},
+		{"attributes", "a=1,junk", readAttributes, nil},
+		{"minimum-load-balancer-capacity", "CapacityUnits=0", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Capacity }), map[string]string{"CapacityUnits": "0"}},
+		{"minimum-load-balancer-capacity", "Units=0", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Capacity }), nil},
+		{"eip-allocations", "eipalloc-1,eipalloc-2", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.ElasticAddresses }), []string{"eipalloc-1", "eipalloc-2"}},
+		{"private-ipv4-addresses", "10.0.2.9,10.0.1.9", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.PrivateIPv4 }), []string{"10.0.2.9", "10.0.1.9"}},
+		{"private-ipv4-addresses", "10.0.2", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.PrivateIPv4 }), nil},
+		{"private-ipv4-addresses", "::1", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.PrivateIPv4 }), nil},
+		{"ipv6-addresses", "2001:DB8::0A", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.IPv6 }), []string{"2001:db8::a"}},
+		{"ipv6-addresses", "fe80::1%eth0", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.IPv6 }), nil},
+		{"enable-prefix-for-ipv6-source-nat", "on", settingReader(func(s LoadBalancerService) Opt[string] { return s.SourceNAT }), "on"},
+		{"enable-prefix-for-ipv6-source-nat", "true", settingReader(func(s LoadBalancerService) Opt[string] { return s.SourceNAT }), nil},
+		{"source-nat-ipv6-prefixes", "auto_assigned,2001:db8::/80", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.SourceNATPrefixes }), []string{"auto_assigned", "2001:db8::/80"}},
+		{"source-nat-ipv6-prefixes", "2001:db8::/64", settingReader(func(s LoadBalancerService) Opt[[]string] { return s.SourceNATPrefixes }), nil},
+		{"inbound-sg-rules-on-private-link-traffic", "off", settingReader(func(s LoadBalancerService) Opt[string] { return s.PrivateLinkRules }), "off"},
+		{"inbound-sg-rules-on-private-link-traffic", "", settingReader(func(s LoadBalancerService) Opt[string] { return s.PrivateLinkRules }), nil},
+		{"enable-icmp-for-path-mtu-discovery", "on", settingReader(func(s LoadBalancerService) Opt[string] { return s.PathMTU }), "on"},
+		{"disable-nlb-sg", "true", settingReader(func(s LoadBalancerService) Opt[bool] { return s.NoSecurityGroups }), true},
+		{"disable-nlb-sg", "yes", settingReader(func(s LoadBalancerService) Opt[bool] { return s.NoSecurityGroups }), nil},
+		{"alpn-policy", "HTTP2Optional", settingReader(func(s LoadBalancerService) Opt[string] { return s.ALPN }), "HTTP2Optional"},
+		{"alpn-policy", "none", settingReader(func(s LoadBalancerService) Opt[string] { return s.ALPN }), nil},
+		{"enable-tcp-udp-listener", "T", settingReader(func(s LoadBalancerService) Opt[bool] { return s.MergeTCPUDP }), true},
+		{"enable-tcp-udp-listener", "on", settingReader(func(s LoadBalancerService) Opt[bool] { return s.MergeTCPUDP }), nil},
+		{"nlb-target-type", "ip", settingReader(func(s LoadBalancerService) Opt[model.TargetType] { return s.Target.Type }), model.IPTargets},
+		{"nlb-target-type", "foo", settingReader(func(s LoadBalancerService) Opt[model.TargetType] { return s.Target.Type }), nil},
+		{"type", "nlb-ip", settingReader(func(s LoadBalancerService) Opt[model.TargetType] { return s.Target.Type }), model.IPTargets},
+		{"target-group-attributes", "a=1,preserve_client_ip.enabled=TRUE", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.Attributes }), map[string]string{"a": "1", "preserve_client_ip.enabled": "TRUE"}},
+		{"target-group-attributes", "preserve_client_ip.enabled=", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.Attributes }), nil},
+		{"target-group-attributes.443", "a=,b=1", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.PortAttributes["443"] }), map[string]string{"b": "1"}},
+		{"target-group-attributes.443", "preserve_client_ip.enabled=no", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.PortAttributes["443"] }), nil},
+		{"listener-attributes.TCP-80", "tcp.idle_timeout.seconds=60", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.ListenerAttributes["TCP-80"] }), map[string]string{"tcp.idle_timeout.seconds": "60"}},
+		{"proxy-protocol", "*", settingReader(func(s LoadBalancerService) Opt[bool] { return s.Target.ProxyProtocol }), true},
+		{"proxy-protocol", "true", settingReader(func(s LoadBalancerService) Opt[bool] { return s.Target.ProxyProtocol }), nil},
+		{"proxy-protocol-per-target-group", "80, 443", settingReader(func(s LoadBalancerService) Opt[[]int32] { return s.Target.ProxyProtocolPorts }), []int32{80, 443}},
+		{"proxy-protocol-per-target-group", "http", settingReader(func(s LoadBalancerService) Opt[[]int32] { return s.Target.ProxyProtocolPorts }), nil},
+		{"healthcheck-protocol", "http", settingReader(func(s LoadBalancerService) Opt[string] { return s.Target.HealthProtocol }), "HTTP"},
+		{"healthcheck-protocol", "grpc", settingReader(func(s LoadBalancerService) Opt[string] { return s.Target.HealthProtocol }), nil},
+		{"healthcheck-interval", "10", settingReader(func(s LoadBalancerService) Opt[int32] { return s.Target.HealthInterval }), int32(10)},
+		{"healthcheck-timeout", "soon", settingReader(func(s LoadBalancerService) Opt[int32] { return s.Target.HealthTimeout }), nil},
+		{"target-node-labels", "a=b", settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.Target.NodeLabels }), map[string]string{"a": "b"}},
+		{"multi-cluster-target-group", "", settingReader(func(s LoadBalancerService) Opt[bool] { return s.Target.MultiCluster }), nil},
 	} {
 		t.Run(c.key+"="+c.raw, func(t *testing.T) {
 			got, err := c.get(parseService("aws-load-balancer-"+c.key, c.raw))
@@ -94,19 +94,19 @@ func TestServiceValues(t *testing.T) {
 	}
 }
 
-// of returns a function that reads one setting.
-func of[T any](get func(LoadBalancerService) Opt[T]) func(LoadBalancerService) (any, error) {
+// settingReader returns a function that reads one setting.
+func settingReader[T any](get func(LoadBalancerService) Opt[T]) func(LoadBalancerService) (any, error) {
 	return func(s LoadBalancerService) (any, error) {
 		o := get(s)
-		if !o.Present() {
+		if !o.IsPresent() {
 			return "unset", nil
 		}
 		return o.Value, o.Fault
 	}
 }
 
-func attributes(s LoadBalancerService) (any, error) {
-	return of(func(s LoadBalancerService) Opt[map[string]string] { return s.LoadBalancer.Attributes })(s)
+func readAttributes(s LoadBalancerService) (any, error) {
+	return settingReader(func(s LoadBalancerService) Opt[map[string]string] { return s.LoadBalancer.Attributes })(s)
 }
 
 func TestServiceAttributesOfDeprecatedAnnotations(t *testing.T) {
@@ -121,7 +121,7 @@ func TestServiceAttributesOfDeprecatedAnnotations(t *testing.T) {
 		{[]string{logs, "true", bucket, "b", prefix, "p"}, map[string]string{"access_logs.s3.enabled": "true", "access_logs.s3.bucket": "b", "access_logs.s3.prefix": "p"}},
 		{[]string{logs, "true", "aws-load-balancer-attributes", "a=1"}, map[string]string{"access_logs.s3.enabled": "true", "a": "1"}},
 	} {
-		got, err := attributes(parseService(c.in...))
+		got, err := readAttributes(parseService(c.in...))
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%v: %v -want +got:\n%s", c.in, err, diff)
 		}

@@ -8,13 +8,13 @@ import (
 )
 
 // parseOnOff accepts "on" and "off".
-func parseOnOff(raw string) (string, error) { return Enum("on", "off")(raw) }
+func parseOnOff(raw string) (string, error) { return EnumParser("on", "off")(raw) }
 
 // PreserveClientIPAttribute is the only attribute of target groups whose value is checked here; AWS checks the others.
 const PreserveClientIPAttribute = "preserve_client_ip.enabled"
 
 func parseTargetGroupAttributes(raw string) (map[string]string, error) {
-	m, err := Map(raw)
+	m, err := ParseMap(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func parseTargetGroupAttributes(raw string) (map[string]string, error) {
 
 func checkPreserveClientIP(m map[string]string) error {
 	if v, ok := m[PreserveClientIPAttribute]; ok {
-		if _, err := Bool(v); err != nil {
+		if _, err := ParseBool(v); err != nil {
 			return fmt.Errorf("%s is %w", PreserveClientIPAttribute, err)
 		}
 	}
@@ -32,7 +32,7 @@ func checkPreserveClientIP(m map[string]string) error {
 
 // parsePortAttributes reads a Map and leaves out keys with empty values. For these keys the attribute of all ports is used.
 func parsePortAttributes(raw string) (map[string]string, error) {
-	m, err := Map(raw)
+	m, err := ParseMap(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func parseProxyProtocol(raw string) (bool, error) {
 
 // parsePortNumbers reads a List of port numbers.
 func parsePortNumbers(raw string) ([]int32, error) {
-	items, _ := List(raw)
+	items, _ := ParseList(raw)
 	out := make([]int32, 0, len(items))
 	for _, item := range items {
 		n, err := strconv.ParseInt(item, 10, 32)
@@ -68,7 +68,7 @@ func parsePortNumbers(raw string) ([]int32, error) {
 // addressListParser returns a parser for a List of addresses of one family, which returns them in canonical form.
 func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
 	return func(raw string) ([]string, error) {
-		items, _ := List(raw)
+		items, _ := ParseList(raw)
 		for i, item := range items {
 			a, err := netip.ParseAddr(item)
 			if err != nil || !of(a) || a.Zone() != "" {
@@ -85,7 +85,7 @@ const AutoAssigned = "auto_assigned"
 
 // parseSourceNATPrefixes reads a List whose items are IPv6 /80 ranges or AutoAssigned, and returns the items unchanged.
 func parseSourceNATPrefixes(raw string) ([]string, error) {
-	items, _ := List(raw)
+	items, _ := ParseList(raw)
 	for _, item := range items {
 		p, err := netip.ParsePrefix(item)
 		if item != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {

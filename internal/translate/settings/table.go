@@ -57,9 +57,9 @@ func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	return out
 }
 
-// read parses the annotations that have a row into in, including faults. It returns the faults that hold all resources
-// of the member.
-func read[S any](in *S, table []row[S], annotations map[string]string, object finding.Ref) []Fault {
+// readAnnotations parses the annotations that have a row into in, including faults. It returns the faults that hold all
+// resources of the member.
+func readAnnotations[S any](in *S, table []row[S], annotations map[string]string, object finding.Ref) []Fault {
 	var faults []Fault
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		for _, r := range table {
@@ -76,8 +76,8 @@ func read[S any](in *S, table []row[S], annotations map[string]string, object fi
 	return faults
 }
 
-// parsed returns a setting with the value that parse reads from raw, or with the fault of raw.
-func parsed[T any](parse func(string) (T, error), raw string, from finding.Origin) Opt[T] {
+// parseSetting returns a setting with the value that parse reads from raw, or with the fault of raw.
+func parseSetting[T any](parse func(string) (T, error), raw string, from finding.Origin) Opt[T] {
 	v, err := parse(raw)
 	if err != nil {
 		return Opt[T]{Fault: invalidValue(raw, err), Origin: from}
@@ -88,7 +88,7 @@ func parsed[T any](parse func(string) (T, error), raw string, from finding.Origi
 // valueReader returns the read function of a row for a setting with one value. at returns the field for the value.
 func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, _, raw string, from finding.Origin) error {
-		o := parsed(parse, raw, from)
+		o := parseSetting(parse, raw, from)
 		*at(in) = o
 		return o.Fault
 	}
@@ -101,7 +101,7 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 		if *m == nil {
 			*m = map[string]Opt[T]{}
 		}
-		o := parsed(parse, raw, from)
+		o := parseSetting(parse, raw, from)
 		(*m)[name] = o
 		return o.Fault
 	}
@@ -116,7 +116,7 @@ func (in *Ingress) dropFault(key string) {
 	in.faults = slices.DeleteFunc(slices.Clone(in.faults), func(f Fault) bool { return f.Origin.Field == Prefix+key })
 }
 
-func maxBytes(n int) func(string) (string, error) {
+func maxBytesParser(n int) func(string) (string, error) {
 	return func(raw string) (string, error) {
 		if len(raw) > n {
 			return "", fmt.Errorf("longer than %d characters", n)

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-var web = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+var webIngress = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 
-func parse(kv ...string) Ingress {
+func parseIngress(kv ...string) Ingress {
 	m := map[string]string{}
 	for i := 0; i < len(kv); i += 2 {
 		m[Prefix+kv[i]] = kv[i+1]
 	}
-	return ParseIngress(m, web)
+	return ParseIngress(m, webIngress)
 }
 
 func TestRowsAreDocumented(t *testing.T) {
@@ -43,11 +43,11 @@ func TestRowsAreDocumented(t *testing.T) {
 }
 
 func TestParseIngressRecordsOriginsAndFaults(t *testing.T) {
-	in := parse("scheme", "public", "tags", "a=b", "healthcheck-interval-seconds", "soon", "actions.x", "{}")
-	if in.Scheme.Set || in.Scheme.Fault == nil || !in.Scheme.Present() {
+	in := parseIngress("scheme", "public", "tags", "a=b", "healthcheck-interval-seconds", "soon", "actions.x", "{}")
+	if in.Scheme.Set || in.Scheme.Fault == nil || !in.Scheme.IsPresent() {
 		t.Errorf("scheme: %+v", in.Scheme)
 	}
-	want := NewOpt(map[string]string{"a": "b"}, finding.Origin{Object: web, Field: Prefix + "tags"})
+	want := NewOpt(map[string]string{"a": "b"}, finding.Origin{Object: webIngress, Field: Prefix + "tags"})
 	if diff := cmp.Diff(want, in.Tags); diff != "" {
 		t.Error(diff)
 	}
@@ -72,9 +72,9 @@ func TestParseServiceReadsOnlyBackendAnnotations(t *testing.T) {
 	}
 }
 
-func TestTargetGroupOverTakesWholeValues(t *testing.T) {
-	svc := parse("target-group-attributes", "a=1", "healthcheck-path", "/svc").Target
-	ing := parse("target-group-attributes", "b=2", "success-codes", "204", "multi-cluster-target-group", "true").Target
+func TestServiceSettingReplacesWholeIngressSetting(t *testing.T) {
+	svc := parseIngress("target-group-attributes", "a=1", "healthcheck-path", "/svc").Target
+	ing := parseIngress("target-group-attributes", "b=2", "success-codes", "204", "multi-cluster-target-group", "true").Target
 	got := svc.WithDefaults(ing)
 	if diff := cmp.Diff(map[string]string{"a": "1"}, got.Attributes.Value); diff != "" {
 		t.Error(diff)
@@ -96,10 +96,10 @@ func TestUnknownAnnotations(t *testing.T) {
 }
 
 func TestNewerWebACLAnnotationHasPrecedence(t *testing.T) {
-	if got := parse("web-acl-id", "old", "waf-acl-id", "new").WAFClassic.Value; got != "new" {
+	if got := parseIngress("web-acl-id", "old", "waf-acl-id", "new").WAFClassic.Value; got != "new" {
 		t.Error(got)
 	}
-	if got := parse("web-acl-id", "old").WAFClassic.Value; got != "old" {
+	if got := parseIngress("web-acl-id", "old").WAFClassic.Value; got != "old" {
 		t.Error(got)
 	}
 }
@@ -115,7 +115,7 @@ func TestClassReplacesAnnotations(t *testing.T) {
 		},
 	}}
 	params.Name = "p"
-	in := parse("scheme", "nonsense", "inbound-cidrs", "nonsense", "group.name", "other", "wafv2-acl-name", "mine", "tags", "x").WithClass(params)
+	in := parseIngress("scheme", "nonsense", "inbound-cidrs", "nonsense", "group.name", "other", "wafv2-acl-name", "mine", "tags", "x").WithClass(params)
 	if in.Scheme.Value != model.InternetFacing || in.GroupName.Value != "g" || in.PrefixLists.Value[0] != "pl-1" {
 		t.Errorf("%+v %+v %+v", in.Scheme, in.GroupName, in.PrefixLists)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// String accepts any text and returns it unchanged.
-func String(raw string) (string, error) { return raw, nil }
+// ParseString accepts any text and returns it unchanged.
+func ParseString(raw string) (string, error) { return raw, nil }
 
-// Bool accepts the spellings of Go's ParseBool, without trimming.
-func Bool(raw string) (bool, error) {
+// ParseBool accepts the spellings of Go's ParseBool, without trimming.
+func ParseBool(raw string) (bool, error) {
 	b, err := strconv.ParseBool(raw)
 	if err != nil {
 		return false, errors.New("not a boolean; use true or false")
@@ -23,8 +23,8 @@ func Bool(raw string) (bool, error) {
 	return b, nil
 }
 
-// Int accepts a whole decimal number of 32 bits, without trimming.
-func Int(raw string) (int32, error) {
+// ParseInt accepts a whole decimal number of 32 bits, without trimming.
+func ParseInt(raw string) (int32, error) {
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if err != nil {
 		return 0, errors.New("not a whole number")
@@ -32,8 +32,8 @@ func Int(raw string) (int32, error) {
 	return int32(n), nil
 }
 
-// Int64 accepts a whole decimal number of 64 bits, without trimming.
-func Int64(raw string) (int64, error) {
+// ParseInt64 accepts a whole decimal number of 64 bits, without trimming.
+func ParseInt64(raw string) (int64, error) {
 	n, err := strconv.ParseInt(raw, 10, 64)
 	if err != nil {
 		return 0, errors.New("not a whole number")
@@ -41,8 +41,8 @@ func Int64(raw string) (int64, error) {
 	return n, nil
 }
 
-// Enum returns a parser that accepts one of the words, compared exactly.
-func Enum[T ~string](words ...T) func(string) (T, error) {
+// EnumParser returns a parser that accepts one of the words, compared exactly.
+func EnumParser[T ~string](words ...T) func(string) (T, error) {
 	return func(raw string) (T, error) {
 		if slices.Contains(words, T(raw)) {
 			return T(raw), nil
@@ -55,8 +55,8 @@ func Enum[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// List splits text at commas, trims the items and skips empty items.
-func List(raw string) ([]string, error) {
+// ParseList splits text at commas, trims the items and skips empty items.
+func ParseList(raw string) ([]string, error) {
 	items := []string{}
 	for item := range strings.SplitSeq(raw, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -66,9 +66,9 @@ func List(raw string) ([]string, error) {
 	return items, nil
 }
 
-// CIDRs reads a List of address ranges. Host bits are allowed, and cleared in the result.
-func CIDRs(raw string) ([]string, error) {
-	items, _ := List(raw)
+// ParseCIDRs reads a List of address ranges. Host bits are allowed, and cleared in the result.
+func ParseCIDRs(raw string) ([]string, error) {
+	items, _ := ParseList(raw)
 	for i, item := range items {
 		p, err := netip.ParsePrefix(item)
 		if err != nil {
@@ -79,10 +79,10 @@ func CIDRs(raw string) ([]string, error) {
 	return items, nil
 }
 
-// Map reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a comma. A comma at
+// ParseMap reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a comma. A comma at
 // the end, followed only by spaces, is part of the last value. If a key occurs several times, the last value is used.
 // Empty text is an empty map; text with only spaces is an error.
-func Map(raw string) (map[string]string, error) {
+func ParseMap(raw string) (map[string]string, error) {
 	out := map[string]string{}
 	if raw == "" {
 		return out, nil

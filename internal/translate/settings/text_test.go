@@ -25,7 +25,7 @@ func TestMap(t *testing.T) {
 		"=1":               nil,
 	} {
 		t.Run(raw, func(t *testing.T) {
-			got, err := Map(raw)
+			got, err := ParseMap(raw)
 			if (err != nil) != (want == nil) {
 				t.Fatalf("error %v", err)
 			}
@@ -42,46 +42,46 @@ func TestList(t *testing.T) {
 		" , ,":     {},
 		"a, b ,,c": {"a", "b", "c"},
 	} {
-		got, err := List(raw)
+		got, err := ParseList(raw)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v -want +got:\n%s", raw, err, diff)
 		}
 	}
 }
 
-func TestScalars(t *testing.T) {
+func TestScalarParsersAcceptOnlyValidText(t *testing.T) {
 	for _, good := range []string{"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"} {
-		if _, err := Bool(good); err != nil {
+		if _, err := ParseBool(good); err != nil {
 			t.Errorf("Bool(%q): %v", good, err)
 		}
 	}
 	for _, bad := range []string{"", "yes", " true", "TrUe"} {
-		if _, err := Bool(bad); err == nil {
+		if _, err := ParseBool(bad); err == nil {
 			t.Errorf("Bool(%q) is accepted", bad)
 		}
 	}
 	for raw, want := range map[string]int32{"0": 0, "-5": -5, "+7": 7, "2147483647": 2147483647} {
-		if got, err := Int(raw); err != nil || got != want {
+		if got, err := ParseInt(raw); err != nil || got != want {
 			t.Errorf("Int(%q) = %d, %v", raw, got, err)
 		}
 	}
 	for _, bad := range []string{"", " 1", "1.0", "2147483648", "0x10", "1e3"} {
-		if _, err := Int(bad); err == nil {
+		if _, err := ParseInt(bad); err == nil {
 			t.Errorf("Int(%q) is accepted", bad)
 		}
 	}
-	if got, err := Int64("99999999999"); err != nil || got != 99999999999 {
+	if got, err := ParseInt64("99999999999"); err != nil || got != 99999999999 {
 		t.Errorf("Int64 = %d, %v", got, err)
 	}
 }
 
 func TestCIDRsAreCanonical(t *testing.T) {
-	got, err := CIDRs("10.0.0.5/24, ::1/64")
+	got, err := ParseCIDRs("10.0.0.5/24, ::1/64")
 	if diff := cmp.Diff([]string{"10.0.0.0/24", "::/64"}, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	for _, bad := range []string{"10.0.0.0", "10.0.0.0/33", "x"} {
-		if _, err := CIDRs(bad); err == nil {
+		if _, err := ParseCIDRs(bad); err == nil {
 			t.Errorf("CIDRs(%q) is accepted", bad)
 		}
 	}
@@ -97,23 +97,23 @@ func FuzzParsers(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		m, err := Map(raw)
+		m, err := ParseMap(raw)
 		if _, empty := m[""]; err == nil && empty {
 			t.Error("empty key")
 		}
-		_, _ = List(raw)
-		_, _ = Bool(raw)
-		_, _ = Int(raw)
-		_, _ = Int64(raw)
-		_, _ = CIDRs(raw)
-		if ports, err := ListenPorts(raw); err == nil && len(ports) == 0 {
+		_, _ = ParseList(raw)
+		_, _ = ParseBool(raw)
+		_, _ = ParseInt(raw)
+		_, _ = ParseInt64(raw)
+		_, _ = ParseCIDRs(raw)
+		if ports, err := ParseListenPorts(raw); err == nil && len(ports) == 0 {
 			t.Error("no ports and no error")
 		}
-		_, _ = MutualAuth(raw)
+		_, _ = ParseMutualAuth(raw)
 		_, _ = parseAction(raw)
-		_, _ = Conditions(raw)
-		_, _ = Transforms(raw)
-		_, _ = JWT(raw)
+		_, _ = ParseConditions(raw)
+		_, _ = ParseTransforms(raw)
+		_, _ = ParseJWT(raw)
 		_, _ = jsonParser[OIDCIDP](oidcForm)(raw)
 		_, _ = jsonParser[CognitoIDP](cognitoForm)(raw)
 		_, _ = parseCapacity(raw)

@@ -49,9 +49,9 @@ func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	return []cluster.Ref{cluster.RefOf(obj)}
 }
 
-// Of returns the finding that explains why an object is not served; false if there is none.
-func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
-	found := findingsAbout(v, obj, opt).On(cluster.RefOf(obj).Finding())
+// FindingFor returns the finding that explains why an object is not served; false if there is none.
+func FindingFor(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
+	found := findingsAbout(v, obj, opt).About(cluster.RefOf(obj).FindingRef())
 	if len(found) == 0 {
 		return finding.Finding{}, false
 	}
@@ -94,33 +94,33 @@ func findingsAbout(v *cluster.View, obj cluster.Object, opt Options) finding.Lis
 			return gatewayFindings(v, o)
 		}
 	case *gwconfig.TargetGroupConfiguration:
-		return missingService(v, o)
+		return missingServiceFindings(v, o)
 	}
 	return nil
 }
 
-// notServed returns a finding about an object that is not served.
-func notServed(obj cluster.Object, field, message, fix string) finding.Finding {
-	return finding.Finding{Object: cluster.RefOf(obj).Finding(), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
+// notServedFinding returns a finding about an object that is not served.
+func notServedFinding(obj cluster.Object, field, message, fix string) finding.Finding {
+	return finding.Finding{Object: cluster.RefOf(obj).FindingRef(), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
 // isMistyped reports whether a value is similar to a known value, but not equal to one.
 func isMistyped(value string, known ...string) bool {
-	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
+	return !slices.Contains(known, value) && finding.NearestWord(value, known) != ""
 }
 
 // mistypedText returns the beginning of a message about a mistyped value, with the known value that the user probably
 // intended.
 func mistypedText(value string, known ...string) string {
-	return fmt.Sprintf("%q is not one of this controller%s", finding.Cut(value), finding.DidYouMean(value, known))
+	return fmt.Sprintf("%q is not one of this controller%s", finding.TruncateValue(value), finding.DidYouMean(value, known))
 }
 
 func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding.List {
-	if !isMistyped(c.Spec.Controller, cluster.IngressController) {
+	if !isMistyped(c.Spec.Controller, cluster.IngressControllerName) {
 		return nil
 	}
-	wrong := mistypedText(c.Spec.Controller, cluster.IngressController)
-	out := finding.List{notServed(c, "spec.controller", wrong+"; Ingresses of this class are not served", fmt.Sprintf("delete the class and create it again with %q, as spec.controller cannot be changed", cluster.IngressController))}
+	wrong := mistypedText(c.Spec.Controller, cluster.IngressControllerName)
+	out := finding.List{notServedFinding(c, "spec.controller", wrong+"; Ingresses of this class are not served", fmt.Sprintf("delete the class and create it again with %q, as spec.controller cannot be changed", cluster.IngressControllerName))}
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: c.Name}) {
 		if len(out) > maxObjects {
 			break
@@ -134,7 +134,7 @@ func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding
 
 // classFinding returns the finding about an object of a class with a mistyped controller.
 func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
-	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is created", kind, name, wrong), "correct the class, or name another one")
+	return notServedFinding(obj, field, fmt.Sprintf("%s %s: %s; nothing is created", kind, name, wrong), "correct the class, or name another one")
 }
 
 // isServed reports whether a controller serves an Ingress.
@@ -148,10 +148,10 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 	}
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
-		if !ok || !isMistyped(class.Spec.Controller, cluster.IngressController) {
+		if !ok || !isMistyped(class.Spec.Controller, cluster.IngressControllerName) {
 			return nil
 		}
-		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+mistypedText(class.Spec.Controller, cluster.IngressController))}
+		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+mistypedText(class.Spec.Controller, cluster.IngressControllerName))}
 	}
 	if opt.IngressClass == "" || !hasOwnAnnotations(ing) {
 		return nil
@@ -161,8 +161,8 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 			return nil
 		}
 	}
-	return finding.List{notServed(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is created, although the Ingress has annotations "+albPrefix+"…",
-		"use a class with spec.controller "+cluster.IngressController+", or mark one as default")}
+	return finding.List{notServedFinding(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is created, although the Ingress has annotations "+albPrefix+"…",
+		"use a class with spec.controller "+cluster.IngressControllerName+", or mark one as default")}
 }
 
 // gatewayClasses returns the names of the classes of this controller. It does not subscribe to changes of these
@@ -197,16 +197,16 @@ func serviceFindings(svc *corev1.Service, opt Options) finding.List {
 		if !isMistyped(*class, opt.Services.Class) {
 			return nil
 		}
-		return finding.List{notServed(svc, "spec.loadBalancerClass", mistypedText(*class, opt.Services.Class)+nothing,
+		return finding.List{notServedFinding(svc, "spec.loadBalancerClass", mistypedText(*class, opt.Services.Class)+nothing,
 			fmt.Sprintf("delete the Service and create it again with %q, as spec.loadBalancerClass cannot be changed", opt.Services.Class))}
 	}
 	switch kind := svc.Annotations[typeAnnotation]; {
 	case isMistyped(kind, settings.ServiceTypes...):
-		return finding.List{notServed(svc, typeAnnotation, mistypedText(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
+		return finding.List{notServedFinding(svc, typeAnnotation, mistypedText(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
 	case kind == settings.ServiceTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
 		known := []string{string(model.IPTargets), string(model.InstanceTargets)}
 		value := svc.Annotations[targetTypeAnnotation]
-		return finding.List{notServed(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.Cut(value), finding.DidYouMean(value, known), nothing), "set the annotation to ip or instance")}
+		return finding.List{notServedFinding(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.TruncateValue(value), finding.DidYouMean(value, known), nothing), "set the annotation to ip or instance")}
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func gatewayClassFindings(v *cluster.View, c *gwv1.GatewayClass) finding.List {
 		return nil
 	}
 	wrong := mistypedText(string(c.Spec.ControllerName), known...)
-	out := finding.List{notServed(c, "spec.controllerName", wrong+"; Gateways of this class are not served", "delete the class and create it again, as spec.controllerName cannot be changed")}
+	out := finding.List{notServedFinding(c, "spec.controllerName", wrong+"; Gateways of this class are not served", "delete the class and create it again, as spec.controllerName cannot be changed")}
 	for _, gw := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: c.Name}) {
 		if len(out) > maxObjects {
 			break
@@ -247,8 +247,8 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 		if near == "" {
 			return nil // another controller may not need the class
 		}
-		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is created",
-			finding.Cut(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}
+		return finding.List{notServedFinding(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is created",
+			finding.TruncateValue(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}
 	}
 	if !isMistyped(string(class.Spec.ControllerName), known...) {
 		return nil
@@ -256,8 +256,8 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	return finding.List{classFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+mistypedText(string(class.Spec.ControllerName), known...))}
 }
 
-// missingService reports a TargetGroupConfiguration for a Service that does not exist.
-func missingService(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
+// missingServiceFindings reports a TargetGroupConfiguration for a Service that does not exist.
+func missingServiceFindings(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
 	ref := o.Spec.TargetReference
 	if ref == nil || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != string(cluster.KindService) {
 		return nil
@@ -270,8 +270,8 @@ func missingService(v *cluster.View, o *gwconfig.TargetGroupConfiguration) findi
 		names = append(names, svc.Name)
 	}
 	return finding.List{{
-		Object: cluster.RefOf(o).Finding(), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
-		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.Cut(ref.Name), finding.DidYouMean(ref.Name, names)),
+		Object: cluster.RefOf(o).FindingRef(), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
+		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.TruncateValue(ref.Name), finding.DidYouMean(ref.Name, names)),
 		Fix:     "create the Service, or correct the name",
 	}}
 }

@@ -17,38 +17,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is a fake API server that stores objects by path, with resource versions and permissions.
-type api struct {
+// fakeAPIServer is a fake API server that stores objects by path, with resource versions and permissions.
+type fakeAPIServer struct {
 	t   *testing.T
 	url string
 
-	mu        sync.Mutex
-	version   int
-	objects   map[string]map[string]any
-	forbidden string // part of the paths that are forbidden
+	mu            sync.Mutex
+	version       int
+	objects       map[string]map[string]any
+	forbiddenPath string // part of the paths that are forbidden
 	// deniedVerb is a forbidden resource and verb, such as "secrets update". deniedVerbUsed is set when it is
 	// requested.
 	deniedVerb     string
 	deniedVerbUsed bool
-	// before is called once before a write, so that another change is made first.
-	before func()
+	// beforeWrite is called once before a write, so that another change is made first.
+	beforeWrite func()
 }
 
 const (
-	secretPath = "/api/v1/namespaces/ns/secrets/tls"
-	mutating   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hooks"
-	validating = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
+	secretPath     = "/api/v1/namespaces/ns/secrets/tls"
+	mutatingPath   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hooks"
+	validatingPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
 )
 
-func newAPI(t *testing.T) *api {
-	a := &api{t: t, objects: map[string]map[string]any{}}
+func newFakeAPIServer(t *testing.T) *fakeAPIServer {
+	a := &fakeAPIServer{t: t, objects: map[string]map[string]any{}}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	a.url = s.URL
 	return a
 }
 
-func (a *api) core() corev1client.CoreV1Interface {
+func (a *fakeAPIServer) coreClient() corev1client.CoreV1Interface {
 	c, err := corev1client.NewForConfig(&rest.Config{Host: a.url, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		a.t.Fatal(err)
@@ -56,7 +56,7 @@ func (a *api) core() corev1client.CoreV1Interface {
 	return c
 }
 
-func (a *api) hooks() admissionclient.AdmissionregistrationV1Interface {
+func (a *fakeAPIServer) hooksClient() admissionclient.AdmissionregistrationV1Interface {
 	c, err := admissionclient.NewForConfig(&rest.Config{Host: a.url, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		a.t.Fatal(err)
@@ -64,29 +64,29 @@ func (a *api) hooks() admissionclient.AdmissionregistrationV1Interface {
 	return c
 }
 
-// methods has the HTTP methods of the verbs for one object.
-var methods = map[string]string{"create": http.MethodPost, "get": http.MethodGet, "patch": http.MethodPatch, "update": http.MethodPut}
+// httpMethods has the HTTP methods of the verbs for one object.
+var httpMethods = map[string]string{"create": http.MethodPost, "get": http.MethodGet, "patch": http.MethodPatch, "update": http.MethodPut}
 
 // put stores an object.
-func (a *api) put(path string, obj map[string]any) {
+func (a *fakeAPIServer) put(path string, obj map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.store(path, obj)
 }
 
-func (a *api) get(path string) map[string]any {
+func (a *fakeAPIServer) get(path string) map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.objects[path]
 }
 
-func (a *api) remove(path string) {
+func (a *fakeAPIServer) remove(path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.objects, path)
 }
 
-func (a *api) store(path string, obj map[string]any) {
+func (a *fakeAPIServer) store(path string, obj map[string]any) {
 	a.version++
 	meta, _ := obj["metadata"].(map[string]any)
 	if meta == nil {
@@ -103,15 +103,15 @@ func versionOf(obj map[string]any) any {
 }
 
 // ServeHTTP implements http.Handler.
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *fakeAPIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		a.t.Error(err)
 	}
 	a.mu.Lock()
-	before := a.before
+	before := a.beforeWrite
 	if r.Method != http.MethodGet {
-		a.before = nil
+		a.beforeWrite = nil
 	}
 	a.mu.Unlock()
 	if before != nil && r.Method != http.MethodGet {
@@ -128,9 +128,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := r.URL.Path
 	resource, verb, _ := strings.Cut(a.deniedVerb, " ")
-	denied := verb != "" && strings.Contains(path, "/"+resource) && r.Method == methods[verb]
+	denied := verb != "" && strings.Contains(path, "/"+resource) && r.Method == httpMethods[verb]
 	a.deniedVerbUsed = a.deniedVerbUsed || denied
-	if denied || a.forbidden != "" && strings.Contains(path, a.forbidden) {
+	if denied || a.forbiddenPath != "" && strings.Contains(path, a.forbiddenPath) {
 		fail(http.StatusForbidden, metav1.StatusReasonForbidden)
 		return
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // callerIdentity returns a self-signed client certificate with its key.
-func callerIdentity() (identity, error) {
+func callerIdentity() (servingIdentity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return identity{}, err
+		return servingIdentity{}, err
 	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "api server"}, IsCA: true, BasicConstraintsValid: true,
@@ -23,12 +23,12 @@ func callerIdentity() (identity, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
-		return identity{}, err
+		return servingIdentity{}, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return identity{}, err
+		return servingIdentity{}, err
 	}
-	pem := encode("CERTIFICATE", der)
-	return identity{CA: pem, Cert: pem, Key: encode("PRIVATE KEY", keyDER)}, nil
+	pem := encodePEM("CERTIFICATE", der)
+	return servingIdentity{CA: pem, Cert: pem, Key: encodePEM("PRIVATE KEY", keyDER)}, nil
 }

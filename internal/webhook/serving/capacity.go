@@ -12,10 +12,10 @@ import (
 type capacity struct {
 	total int
 
-	mu       sync.Mutex
-	used     int
-	usage    map[string]*addressUsage
-	released chan struct{} // closed when a reservation is released; nil if no caller waits
+	mu            sync.Mutex
+	used          int
+	usage         map[string]*addressUsage
+	releaseSignal chan struct{} // closed when a reservation is released; nil if no caller waits
 }
 
 // addressUsage is the usage of one address.
@@ -40,10 +40,10 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	for !r.hasEnded && c.used+n > c.total {
 		largest := c.largestRevocable(c.usageOf(r.address).used + n)
 		if largest == nil {
-			if c.released == nil {
-				c.released = make(chan struct{})
+			if c.releaseSignal == nil {
+				c.releaseSignal = make(chan struct{})
 			}
-			return false, c.released
+			return false, c.releaseSignal
 		}
 		largest.hasEnded = true
 		c.subtract(largest)
@@ -66,7 +66,7 @@ func (c *capacity) makePermanent(r *reservation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !r.hasEnded {
-		c.makeIrrevocable(r)
+		c.removeFromRevocable(r)
 	}
 	return !r.hasEnded
 }
@@ -104,22 +104,22 @@ func (c *capacity) usageOf(address string) *addressUsage {
 	return c.usage[address]
 }
 
-// makeIrrevocable removes a reservation from the revocable reservations of its address.
-func (c *capacity) makeIrrevocable(r *reservation) {
+// removeFromRevocable removes a reservation from the revocable reservations of its address.
+func (c *capacity) removeFromRevocable(r *reservation) {
 	usage := c.usageOf(r.address)
 	usage.revocable = slices.DeleteFunc(usage.revocable, func(o *reservation) bool { return o == r })
 }
 
 // subtract subtracts a reservation from the usage, and wakes the callers that wait.
 func (c *capacity) subtract(r *reservation) {
-	c.makeIrrevocable(r)
+	c.removeFromRevocable(r)
 	usage := c.usageOf(r.address)
 	usage.used, c.used = usage.used-r.size, c.used-r.size
 	if usage.used == 0 {
 		delete(c.usage, r.address)
 	}
-	if c.released != nil {
-		close(c.released)
-		c.released = nil
+	if c.releaseSignal != nil {
+		close(c.releaseSignal)
+		c.releaseSignal = nil
 	}
 }

@@ -19,7 +19,7 @@ import (
 const exemptionCondition = "not-by-the-controller"
 
 // currentUser returns the user of this process in the API server.
-func (k *Keeper) currentUser(ctx context.Context) (string, error) {
+func (k *CertificateKeeper) currentUser(ctx context.Context) (string, error) {
 	out, err := k.Users.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
@@ -29,7 +29,7 @@ func (k *Keeper) currentUser(ctx context.Context) (string, error) {
 
 // ExemptController writes the user of this process into the match conditions with the name exemptionCondition. Without
 // permission to write webhook configurations, it leaves the match conditions unchanged.
-func (k *Keeper) ExemptController(ctx context.Context) error {
+func (k *CertificateKeeper) ExemptController(ctx context.Context) error {
 	if k.Secrets == nil || k.Users == nil {
 		return nil // outside a cluster the user is a person, not the controller
 	}
@@ -48,7 +48,7 @@ func (k *Keeper) ExemptController(ctx context.Context) error {
 	for _, configuration := range configurations {
 		err := k.exemptControllerIn(ctx, configuration, user)
 		if apierrors.IsForbidden(err) {
-			k.logBundleOnce()
+			k.logMissingRightOnce()
 			continue
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func (k *Keeper) ExemptController(ctx context.Context) error {
 }
 
 // exemptControllerIn writes the user into the match conditions of one configuration, if they do not name the user yet.
-func (k *Keeper) exemptControllerIn(ctx context.Context, configuration webhookConfiguration, user string) error {
+func (k *CertificateKeeper) exemptControllerIn(ctx context.Context, configuration webhookConfiguration, user string) error {
 	var changes []webhook.Change
 	for i, w := range configuration.webhooks {
 		for j, c := range w.conditions {

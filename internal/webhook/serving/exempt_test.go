@@ -13,8 +13,8 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// configureExemption creates webhook configurations whose webhooks have an exemption condition with this expression.
-func (a *api) configureExemption(expression string) {
+// createExemption creates webhook configurations whose webhooks have an exemption condition with this expression.
+func (a *fakeAPIServer) createExemption(expression string) {
 	webhook := func(service string) map[string]any {
 		return map[string]any{
 			"name":         service + ".test",
@@ -25,12 +25,12 @@ func (a *api) configureExemption(expression string) {
 			},
 		}
 	}
-	for _, path := range []string{mutating, validating} {
+	for _, path := range []string{mutatingPath, validatingPath} {
 		a.put(path, map[string]any{"metadata": map[string]any{"name": "hooks"}, "webhooks": []any{webhook("svc"), webhook("other")}})
 	}
 }
 
-func (a *api) condition(path string, webhook, i int) string {
+func (a *fakeAPIServer) matchExpression(path string, webhook, i int) string {
 	w := a.get(path)["webhooks"].([]any)[webhook].(map[string]any)
 	return w["matchConditions"].([]any)[i].(map[string]any)["expression"].(string)
 }
@@ -50,20 +50,20 @@ func TestExemptionNamesTheCurrentServiceAccount(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAPI(t)
-			a.configureExemption(c.before)
+			a := newFakeAPIServer(t)
+			a.createExemption(c.before)
 			_, now := newTestClock()
-			k := a.keeper(now)
+			k := a.newKeeper(now)
 			k.Users = fixedUser{user: c.user}
 			for range 2 {
 				a.mustSync(k)
 			}
-			for _, path := range []string{mutating, validating} {
-				got := []string{a.condition(path, 0, 0), a.condition(path, 0, 1), a.condition(path, 1, 1)}
+			for _, path := range []string{mutatingPath, validatingPath} {
+				got := []string{a.matchExpression(path, 0, 0), a.matchExpression(path, 0, 1), a.matchExpression(path, 1, 1)}
 				if diff := cmp.Diff([]string{"true", c.after, c.before}, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", path, diff)
 				}
-				if !isTrusted(a.bundle(path, 0), k.Certificate(), start) {
+				if !isTrusted(a.bundle(path, 0), k.Certificate(), startTime) {
 					t.Errorf("%s does not trust the certificate", path)
 				}
 			}
@@ -88,11 +88,11 @@ func TestExemptionStaysIfTheUserIsUnknown(t *testing.T) {
 		"no right to write": {rights: "webhookconfigurations"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAPI(t)
-			a.configureExemption("shipped")
-			a.forbidden = c.rights
+			a := newFakeAPIServer(t)
+			a.createExemption("shipped")
+			a.forbiddenPath = c.rights
 			_, now := newTestClock()
-			k := a.keeper(now)
+			k := a.newKeeper(now)
 			k.Users = fixedUser{user: "robot", err: c.err}
 			if err := k.Sync(t.Context()); (err != nil) != c.reported {
 				t.Errorf("got %v", err)
@@ -100,7 +100,7 @@ func TestExemptionStaysIfTheUserIsUnknown(t *testing.T) {
 			if k.Certificate() == nil {
 				t.Error("there is no certificate")
 			}
-			if got := a.condition(mutating, 0, 1); got != "shipped" {
+			if got := a.matchExpression(mutatingPath, 0, 1); got != "shipped" {
 				t.Errorf("the condition has become %s", got)
 			}
 		})

@@ -37,7 +37,7 @@ func (w webhookEntry) usesService(namespace, service string) bool {
 }
 
 // readConfigurations returns the webhook configurations that exist and that the controller may read.
-func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration, error) {
+func (k *CertificateKeeper) readConfigurations(ctx context.Context) ([]webhookConfiguration, error) {
 	var out []webhookConfiguration
 	m, err := k.Hooks.MutatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
@@ -47,7 +47,7 @@ func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration
 		}
 		out = append(out, configuration)
 	}
-	if err := k.ignoreUnavailable(err); err != nil {
+	if err := k.ignoreMissingOrForbidden(err); err != nil {
 		return nil, err
 	}
 	v, err := k.Hooks.ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
@@ -58,11 +58,11 @@ func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration
 		}
 		out = append(out, configuration)
 	}
-	return out, k.ignoreUnavailable(err)
+	return out, k.ignoreMissingOrForbidden(err)
 }
 
 // writeBundle writes the CA bundle into the webhooks of the Service that have a different bundle.
-func (k *Keeper) writeBundle(ctx context.Context, configuration webhookConfiguration, bundle []byte) error {
+func (k *CertificateKeeper) writeBundle(ctx context.Context, configuration webhookConfiguration, bundle []byte) error {
 	if configuration.hasOtherOwner || len(bundle) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (k *Keeper) writeBundle(ctx context.Context, configuration webhookConfigura
 }
 
 // patch applies changes to a configuration. It fails if the configuration has changed since it was read.
-func (k *Keeper) patch(ctx context.Context, configuration webhookConfiguration, changes []webhook.Change) error {
+func (k *CertificateKeeper) patch(ctx context.Context, configuration webhookConfiguration, changes []webhook.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}

@@ -20,12 +20,12 @@ import (
 // enlarge the bundle.
 const maxAuthorities = 4
 
-// identity is a serving certificate with its key, and the CAs to trust, all in PEM.
-type identity struct{ CA, Cert, Key []byte }
+// servingIdentity is a serving certificate with its key, and the CAs to trust, all in PEM.
+type servingIdentity struct{ CA, Cert, Key []byte }
 
 // newIdentity creates a CA and a certificate for some names. Valid CAs of the previous bundle stay in the new bundle, so
 // that replicas that serve the previous certificate are trusted until they serve the new one.
-func newIdentity(names []string, previous []byte, now time.Time) (identity, error) {
+func newIdentity(names []string, previous []byte, now time.Time) (servingIdentity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -37,49 +37,49 @@ func newIdentity(names []string, previous []byte, now time.Time) (identity, erro
 	for _, c := range []*x509.Certificate{ca, leaf} {
 		serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 		if err != nil {
-			return identity{}, fmt.Errorf("serial number: %w", err)
+			return servingIdentity{}, fmt.Errorf("serial number: %w", err)
 		}
-		c.SerialNumber, c.NotBefore, c.NotAfter = serial, now.Add(-durations.EventKept), now.Add(durations.Lifetime)
+		c.SerialNumber, c.NotBefore, c.NotAfter = serial, now.Add(-durations.EventRetention), now.Add(durations.CertificateLifetime)
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return identity{}, fmt.Errorf("key of the CA: %w", err)
+		return servingIdentity{}, fmt.Errorf("key of the CA: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return identity{}, fmt.Errorf("key: %w", err)
+		return servingIdentity{}, fmt.Errorf("key: %w", err)
 	}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
 	if err != nil {
-		return identity{}, fmt.Errorf("sign the CA: %w", err)
+		return servingIdentity{}, fmt.Errorf("sign the CA: %w", err)
 	}
 	if ca, err = x509.ParseCertificate(caDER); err != nil {
-		return identity{}, fmt.Errorf("read the CA: %w", err)
+		return servingIdentity{}, fmt.Errorf("read the CA: %w", err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), caKey)
 	if err != nil {
-		return identity{}, fmt.Errorf("sign the certificate: %w", err)
+		return servingIdentity{}, fmt.Errorf("sign the certificate: %w", err)
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return identity{}, fmt.Errorf("encode the key: %w", err)
+		return servingIdentity{}, fmt.Errorf("encode the key: %w", err)
 	}
-	bundle := encode("CERTIFICATE", caDER)
-	for i, old := range authorities(previous) {
+	bundle := encodePEM("CERTIFICATE", caDER)
+	for i, old := range parseAuthorities(previous) {
 		if i+1 < maxAuthorities && old.NotAfter.After(now) {
-			bundle = append(bundle, encode("CERTIFICATE", old.Raw)...)
+			bundle = append(bundle, encodePEM("CERTIFICATE", old.Raw)...)
 		}
 	}
-	return identity{CA: bundle, Cert: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", keyDER)}, nil
+	return servingIdentity{CA: bundle, Cert: encodePEM("CERTIFICATE", der), Key: encodePEM("PRIVATE KEY", keyDER)}, nil
 }
 
-// encode returns DER as PEM.
-func encode(kind string, der []byte) []byte {
+// encodePEM returns DER as PEM.
+func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// authorities parses the valid certificates of a bundle.
-func authorities(bundle []byte) []*x509.Certificate {
+// parseAuthorities parses the valid certificates of a bundle.
+func parseAuthorities(bundle []byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for {
 		var block *pem.Block
@@ -93,7 +93,7 @@ func authorities(bundle []byte) []*x509.Certificate {
 }
 
 // parse returns the certificate with its key. It fails if the two do not belong together.
-func (i identity) parse() (*tls.Certificate, error) {
+func (i servingIdentity) parse() (*tls.Certificate, error) {
 	c, err := tls.X509KeyPair(i.Cert, i.Key)
 	if err != nil {
 		return nil, err
@@ -108,9 +108,9 @@ func (i identity) parse() (*tls.Certificate, error) {
 
 // isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a
 // CA of the bundle.
-func (i identity) isUsable(c *tls.Certificate, names []string, now time.Time) bool {
+func (i servingIdentity) isUsable(c *tls.Certificate, names []string, now time.Time) bool {
 	// A certificate is replaced when less than a third of its lifetime remains.
-	if c.Leaf.NotAfter.Sub(now) < durations.Lifetime/3 || now.Before(c.Leaf.NotBefore) {
+	if c.Leaf.NotAfter.Sub(now) < durations.CertificateLifetime/3 || now.Before(c.Leaf.NotBefore) {
 		return false
 	}
 	roots := x509.NewCertPool()
@@ -124,6 +124,6 @@ func (i identity) isUsable(c *tls.Certificate, names []string, now time.Time) bo
 }
 
 // equal reports whether two identities are the same.
-func (i identity) equal(o identity) bool {
+func (i servingIdentity) equal(o servingIdentity) bool {
 	return bytes.Equal(i.CA, o.CA) && bytes.Equal(i.Cert, o.Cert) && bytes.Equal(i.Key, o.Key)
 }

@@ -22,17 +22,17 @@ import (
 // The label of Secrets that the controller has created, its value, and the key of the CA bundle.
 const (
 	managedByLabel = "app.kubernetes.io/managed-by"
-	manager        = "fulcrum"
-	caKey          = "ca.crt"
+	managedByValue = "fulcrum"
+	caBundleKey    = "ca.crt"
 )
 
-// Keeper creates and renews the certificate of the controller. Replicas share it through a Secret of type
+// CertificateKeeper creates and renews the certificate of the controller. Replicas share it through a Secret of type
 // kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that the controller did not
 // create is served but never changed.
 //
 // The CA bundle is written into the webhook configurations before the certificate is served. So that an older bundle never
 // replaces a newer one, configurations are read before the Secret, and written only if they have not changed since.
-type Keeper struct {
+type CertificateKeeper struct {
 	// Secrets and Hooks are clients of the API server. If Secrets is nil, the certificate is in memory only, and the API
 	// server does not trust it.
 	Secrets corev1client.SecretInterface
@@ -45,28 +45,28 @@ type Keeper struct {
 	Clock clock.PassiveClock
 	Log   logr.Logger
 
-	served   atomic.Pointer[tls.Certificate]
-	current  identity
-	reported map[string]bool
+	servedCertificate atomic.Pointer[tls.Certificate]
+	currentIdentity   servingIdentity
+	loggedTopics      map[string]bool
 }
 
 // Certificate returns the certificate to serve; nil before the first Sync.
-func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
+func (k *CertificateKeeper) Certificate() *tls.Certificate { return k.servedCertificate.Load() }
 
 // Sync updates the Secret, the CA bundle, the served certificate and the match conditions. After an error, the previous
 // certificate is still served, or a new certificate that is not shared. Sync must not be called concurrently.
-func (k *Keeper) Sync(ctx context.Context) error {
-	err := errors.Join(k.ExemptController(ctx), k.syncShared(ctx))
+func (k *CertificateKeeper) Sync(ctx context.Context) error {
+	err := errors.Join(k.ExemptController(ctx), k.syncSharedCertificate(ctx))
 	if k.Certificate() == nil {
-		err = errors.Join(err, k.serveUnshared())
+		err = errors.Join(err, k.serveUnsharedCertificate())
 	}
 	return err
 }
 
-// syncShared serves the certificate that the replicas share.
-func (k *Keeper) syncShared(ctx context.Context) error {
+// syncSharedCertificate serves the certificate that the replicas share.
+func (k *CertificateKeeper) syncSharedCertificate(ctx context.Context) error {
 	if k.Secrets == nil {
-		return k.serveUnshared()
+		return k.serveUnsharedCertificate()
 	}
 	configurations, err := k.readConfigurations(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (k *Keeper) syncShared(ctx context.Context) error {
 	id, err := k.sharedIdentity(ctx)
 	if apierrors.IsForbidden(err) {
 		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; give a certificate in --webhook-cert-dir, or the right", "secret", k.Secret)
-		return k.serveUnshared()
+		return k.serveUnsharedCertificate()
 	}
 	if err != nil {
 		return err
@@ -87,57 +87,57 @@ func (k *Keeper) syncShared(ctx context.Context) error {
 	for _, configuration := range configurations {
 		err := k.writeBundle(ctx, configuration, id.CA)
 		if apierrors.IsForbidden(err) {
-			k.logBundleOnce()
+			k.logMissingRightOnce()
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("write the CA bundle into the webhook configuration: %w", err)
 		}
 	}
-	k.serve(id, cert)
+	k.serveIdentity(id, cert)
 	return nil
 }
 
-// names returns the host names under which the API server may call the webhooks.
-func (k *Keeper) names() []string {
+// hostNames returns the host names under which the API server may call the webhooks.
+func (k *CertificateKeeper) hostNames() []string {
 	n := k.Service + "." + k.Namespace
 	return []string{n, n + ".svc", n + ".svc.cluster.local"}
 }
 
 // sharedIdentity returns the certificate that the replicas share. It creates or replaces the certificate if needed.
-func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
+func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity, error) {
 	for range 3 {
 		have, err := k.Secrets.Get(ctx, k.Secret, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if err != nil && !missing {
-			return identity{}, fmt.Errorf("read secret %s: %w", k.Secret, err)
+			return servingIdentity{}, fmt.Errorf("read secret %s: %w", k.Secret, err)
 		}
 		if missing {
 			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
-				Name: k.Secret, Labels: map[string]string{managedByLabel: manager},
+				Name: k.Secret, Labels: map[string]string{managedByLabel: managedByValue},
 				// A chart release that had a Secret of this name would delete this Secret.
 				Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 			}}
 		}
-		id := identity{CA: have.Data[caKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
+		id := servingIdentity{CA: have.Data[caBundleKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
 		cert, err := id.parse()
-		if err == nil && id.isUsable(cert, k.names(), k.Clock.Now()) {
+		if err == nil && id.isUsable(cert, k.hostNames(), k.Clock.Now()) {
 			return id, nil
 		}
-		if have.Labels[managedByLabel] != manager {
+		if have.Labels[managedByLabel] != managedByValue {
 			k.logOnce("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
 		previous := id.CA
 		if missing {
 			// If the Secret was deleted, other replicas serve its certificate until they read the new one.
-			previous = k.current.CA
+			previous = k.currentIdentity.CA
 		}
-		if id, err = newIdentity(k.names(), previous, k.Clock.Now()); err != nil {
-			return identity{}, err
+		if id, err = newIdentity(k.hostNames(), previous, k.Clock.Now()); err != nil {
+			return servingIdentity{}, err
 		}
 		next := have.DeepCopy()
-		next.Data = map[string][]byte{caKey: id.CA, corev1.TLSCertKey: id.Cert, corev1.TLSPrivateKeyKey: id.Key}
+		next.Data = map[string][]byte{caBundleKey: id.CA, corev1.TLSCertKey: id.Cert, corev1.TLSPrivateKeyKey: id.Key}
 		if missing {
 			_, err = k.Secrets.Create(ctx, next, metav1.CreateOptions{})
 		} else {
@@ -145,23 +145,23 @@ func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 		}
 		switch {
 		case err == nil:
-			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Clock.Now().Add(durations.Lifetime))
+			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Clock.Now().Add(durations.CertificateLifetime))
 			return id, nil
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
-			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
+			return servingIdentity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
 		}
 		// Another replica has written a certificate. The next attempt uses it.
 	}
-	return identity{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
+	return servingIdentity{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
 }
 
-// serveUnshared serves a certificate that only this process has. It creates a certificate if the process has none, or one
-// that expires soon.
-func (k *Keeper) serveUnshared() error {
-	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.Lifetime/3 {
+// serveUnsharedCertificate serves a certificate that only this process has. It creates a certificate if the process has
+// none, or one that expires soon.
+func (k *CertificateKeeper) serveUnsharedCertificate() error {
+	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.CertificateLifetime/3 {
 		return nil
 	}
-	id, err := newIdentity(k.names(), nil, k.Clock.Now())
+	id, err := newIdentity(k.hostNames(), nil, k.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -169,43 +169,43 @@ func (k *Keeper) serveUnshared() error {
 	if err != nil {
 		return err
 	}
-	k.serve(id, cert)
+	k.serveIdentity(id, cert)
 	return nil
 }
 
-// serve serves a certificate from now on, and records its identity.
-func (k *Keeper) serve(id identity, cert *tls.Certificate) {
-	if !k.current.equal(id) || k.Certificate() == nil {
-		k.current = id
-		k.served.Store(cert)
+// serveIdentity serves a certificate from now on, and records its identity.
+func (k *CertificateKeeper) serveIdentity(id servingIdentity, cert *tls.Certificate) {
+	if !k.currentIdentity.equal(id) || k.Certificate() == nil {
+		k.currentIdentity = id
+		k.servedCertificate.Store(cert)
 	}
 }
 
 // logOnce logs a message once for each topic.
-func (k *Keeper) logOnce(topic, message string, values ...any) {
-	if k.reported == nil {
-		k.reported = map[string]bool{}
+func (k *CertificateKeeper) logOnce(topic, message string, values ...any) {
+	if k.loggedTopics == nil {
+		k.loggedTopics = map[string]bool{}
 	}
-	if !k.reported[topic] {
-		k.reported[topic] = true
+	if !k.loggedTopics[topic] {
+		k.loggedTopics[topic] = true
 		k.Log.Info("warning: "+message, values...)
 	}
 }
 
-// ignoreUnavailable returns the error from reading a configuration; nil if the configuration does not exist or the
+// ignoreMissingOrForbidden returns the error from reading a configuration; nil if the configuration does not exist or the
 // controller may not read it.
-func (k *Keeper) ignoreUnavailable(err error) error {
+func (k *CertificateKeeper) ignoreMissingOrForbidden(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		k.logBundleOnce()
+		k.logMissingRightOnce()
 		return nil
 	}
 	return fmt.Errorf("read the webhook configuration: %w", err)
 }
 
-// logBundleOnce logs that the right to change webhook configurations is missing.
-func (k *Keeper) logBundleOnce() {
+// logMissingRightOnce logs that the right to change webhook configurations is missing.
+func (k *CertificateKeeper) logMissingRightOnce() {
 	k.logOnce("bundle", "no right to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
 }

@@ -17,19 +17,19 @@ import (
 
 const dnsName = "svc.ns.svc"
 
-func (a *api) keeper(clock clock.PassiveClock) *Keeper {
-	return &Keeper{
-		Secrets: a.core().Secrets("ns"), Hooks: a.hooks(), Namespace: "ns", Secret: "tls", Service: "svc", Configuration: "hooks",
+func (a *fakeAPIServer) newKeeper(clock clock.PassiveClock) *CertificateKeeper {
+	return &CertificateKeeper{
+		Secrets: a.coreClient().Secrets("ns"), Hooks: a.hooksClient(), Namespace: "ns", Secret: "tls", Service: "svc", Configuration: "hooks",
 		Clock: clock, Log: logr.Discard(),
 	}
 }
 
-// configure creates webhook configurations with a webhook of the controller and one of another owner.
-func (a *api) configure(annotations map[string]any) {
+// createConfigurations creates webhook configurations with a webhook of the controller and one of another owner.
+func (a *fakeAPIServer) createConfigurations(annotations map[string]any) {
 	client := func(service string) map[string]any {
 		return map[string]any{"name": service + ".test", "clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}}}
 	}
-	for _, path := range []string{mutating, validating} {
+	for _, path := range []string{mutatingPath, validatingPath} {
 		a.put(path, map[string]any{
 			"metadata": map[string]any{"name": "hooks", "annotations": annotations},
 			"webhooks": []any{client("svc"), client("other")},
@@ -38,7 +38,7 @@ func (a *api) configure(annotations map[string]any) {
 }
 
 // bundle returns the CA bundle of a webhook, or nil if it has none.
-func (a *api) bundle(path string, i int) []byte {
+func (a *fakeAPIServer) bundle(path string, i int) []byte {
 	client := a.get(path)["webhooks"].([]any)[i].(map[string]any)["clientConfig"].(map[string]any)
 	text, _ := client["caBundle"].(string)
 	out, err := base64.StdEncoding.DecodeString(text)
@@ -56,32 +56,32 @@ func isTrusted(bundle []byte, c *tls.Certificate, now time.Time) bool {
 	return err == nil
 }
 
-func (a *api) mustSync(k *Keeper) {
+func (a *fakeAPIServer) mustSync(k *CertificateKeeper) {
 	a.t.Helper()
 	if err := k.Sync(a.t.Context()); err != nil {
 		a.t.Fatal(err)
 	}
 }
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newTestClock() (*time.Time, clock.PassiveClock) {
-	now := start
+	now := startTime
 	return &now, testclock.FromVariable(&now)
 }
 
 func TestReplicasShareATrustedCertificate(t *testing.T) {
-	a := newAPI(t)
-	a.configure(nil)
+	a := newFakeAPIServer(t)
+	a.createConfigurations(nil)
 	_, now := newTestClock()
-	one, two := a.keeper(now), a.keeper(now)
+	one, two := a.newKeeper(now), a.newKeeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
 	if !bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
 		t.Error("two replicas serve two certificates")
 	}
-	for _, path := range []string{mutating, validating} {
-		if !isTrusted(a.bundle(path, 0), one.Certificate(), start) {
+	for _, path := range []string{mutatingPath, validatingPath} {
+		if !isTrusted(a.bundle(path, 0), one.Certificate(), startTime) {
 			t.Errorf("%s does not trust it", path)
 		}
 		if len(a.bundle(path, 1)) > 0 {
@@ -100,19 +100,19 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 
 // Certificates are replaced before they expire, and the API server always trusts the certificate of each replica.
 func TestRotationLeavesNoGap(t *testing.T) {
-	a := newAPI(t)
-	a.configure(nil)
+	a := newFakeAPIServer(t)
+	a.createConfigurations(nil)
 	at, now := newTestClock()
-	replicas := []*Keeper{a.keeper(now), a.keeper(now)}
+	replicas := []*CertificateKeeper{a.newKeeper(now), a.newKeeper(now)}
 	for _, k := range replicas {
 		a.mustSync(k)
 	}
 	first := replicas[0].Certificate()
 	for day := range 3 * 365 {
-		*at = start.Add(time.Duration(day) * 24 * time.Hour)
+		*at = startTime.Add(time.Duration(day) * 24 * time.Hour)
 		a.mustSync(replicas[day%2])
 		for i, k := range replicas {
-			if !isTrusted(a.bundle(mutating, 0), k.Certificate(), *at) {
+			if !isTrusted(a.bundle(mutatingPath, 0), k.Certificate(), *at) {
 				t.Fatalf("day %d: replica %d is not trusted", day, i)
 			}
 		}
@@ -120,7 +120,7 @@ func TestRotationLeavesNoGap(t *testing.T) {
 	if replicas[0].Certificate() == first {
 		t.Error("the certificate was never replaced")
 	}
-	if n := len(authorities(a.bundle(mutating, 0))); n > maxAuthorities {
+	if n := len(parseAuthorities(a.bundle(mutatingPath, 0))); n > maxAuthorities {
 		t.Errorf("the bundle has grown to %d CAs", n)
 	}
 }
@@ -128,10 +128,10 @@ func TestRotationLeavesNoGap(t *testing.T) {
 // A deleted Secret, for example after a chart release was deleted, is created again. Replicas that still serve the
 // previous certificate remain trusted.
 func TestADeletedSecretLeavesNoGap(t *testing.T) {
-	a := newAPI(t)
-	a.configure(nil)
+	a := newFakeAPIServer(t)
+	a.createConfigurations(nil)
 	_, now := newTestClock()
-	one, two := a.keeper(now), a.keeper(now)
+	one, two := a.newKeeper(now), a.newKeeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
 	a.remove(secretPath)
@@ -139,8 +139,8 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	if bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
 		t.Fatal("the certificate is the same without its Secret")
 	}
-	for _, k := range []*Keeper{one, two} {
-		if !isTrusted(a.bundle(mutating, 0), k.Certificate(), start) {
+	for _, k := range []*CertificateKeeper{one, two} {
+		if !isTrusted(a.bundle(mutatingPath, 0), k.Certificate(), startTime) {
 			t.Error("a replica is not trusted")
 		}
 	}
@@ -156,11 +156,11 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 
 // If two replicas create a certificate at the same time, only one is stored, and both replicas use it.
 func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
-	a := newAPI(t)
-	a.configure(nil)
+	a := newFakeAPIServer(t)
+	a.createConfigurations(nil)
 	_, now := newTestClock()
-	slow, fast := a.keeper(now), a.keeper(now)
-	a.before = func() { a.mustSync(fast) }
+	slow, fast := a.newKeeper(now), a.newKeeper(now)
+	a.beforeWrite = func() { a.mustSync(fast) }
 	err := slow.Sync(t.Context())
 	if err == nil {
 		t.Log("no conflict was met")
@@ -169,55 +169,55 @@ func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
 		// a certificate that is not trusted until the next Sync.
 		a.mustSync(slow)
 	}
-	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !isTrusted(a.bundle(validating, 0), slow.Certificate(), start) {
+	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !isTrusted(a.bundle(validatingPath, 0), slow.Certificate(), startTime) {
 		t.Error("the slower replica serves something else")
 	}
 }
 
 func TestACertificateIsServedWithoutRights(t *testing.T) {
 	for name, forbidden := range map[string]string{"no right to the Secret": "/secrets", "no rights": "/"} {
-		a := newAPI(t)
-		a.configure(nil)
-		a.forbidden = forbidden
+		a := newFakeAPIServer(t)
+		a.createConfigurations(nil)
+		a.forbiddenPath = forbidden
 		at, now := newTestClock()
-		k := a.keeper(now)
+		k := a.newKeeper(now)
 		a.mustSync(k)
-		if k.Certificate() == nil || a.get(secretPath) != nil || len(a.bundle(mutating, 0)) > 0 {
+		if k.Certificate() == nil || a.get(secretPath) != nil || len(a.bundle(mutatingPath, 0)) > 0 {
 			t.Errorf("%s: there is no certificate, or something was written", name)
 		}
 		was := k.Certificate()
-		*at = at.Add(durations.Lifetime*2/3 + time.Hour)
+		*at = at.Add(durations.CertificateLifetime*2/3 + time.Hour)
 		a.mustSync(k)
 		if k.Certificate() == was {
 			t.Errorf("%s: it is never replaced", name)
 		}
 	}
-	a := newAPI(t)
-	a.configure(nil)
-	a.forbidden = "webhookconfigurations"
+	a := newFakeAPIServer(t)
+	a.createConfigurations(nil)
+	a.forbiddenPath = "webhookconfigurations"
 	_, now := newTestClock()
-	k := a.keeper(now)
+	k := a.newKeeper(now)
 	a.mustSync(k)
-	if !isTrusted([]byte(secretData(t, a, "ca.crt")), k.Certificate(), start) {
+	if !isTrusted([]byte(secretData(t, a, "ca.crt")), k.Certificate(), startTime) {
 		t.Error("no right to the configurations: what is served is not what the Secret holds")
 	}
 }
 
 func TestACertificateIsServedWithoutTheAPIServer(t *testing.T) {
 	_, now := newTestClock()
-	a := newAPI(t)
-	k := a.keeper(now)
+	a := newFakeAPIServer(t)
+	k := a.newKeeper(now)
 	a.url = "http://127.0.0.1:1" // no server listens there
-	k.Secrets, k.Hooks = a.core().Secrets("ns"), a.hooks()
+	k.Secrets, k.Hooks = a.coreClient().Secrets("ns"), a.hooksClient()
 	if err := k.Sync(t.Context()); err == nil || k.Certificate() == nil {
 		t.Errorf("error %v, certificate %v", err, k.Certificate())
 	}
 }
 
 func TestResourcesOfOtherOwnersAreNotChanged(t *testing.T) {
-	a := newAPI(t)
-	a.configure(map[string]any{certManagerAnnotation: "ns/cert"})
-	id, err := newIdentity([]string{"another.name"}, nil, start)
+	a := newFakeAPIServer(t)
+	a.createConfigurations(map[string]any{certManagerAnnotation: "ns/cert"})
+	id, err := newIdentity([]string{"another.name"}, nil, startTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestResourcesOfOtherOwnersAreNotChanged(t *testing.T) {
 	})
 	version := a.version
 	_, now := newTestClock()
-	k := a.keeper(now)
+	k := a.newKeeper(now)
 	a.mustSync(k)
 	want, err := id.parse()
 	if err != nil {
@@ -242,7 +242,7 @@ func TestResourcesOfOtherOwnersAreNotChanged(t *testing.T) {
 	}
 }
 
-func secretData(t *testing.T, a *api, key string) string {
+func secretData(t *testing.T, a *fakeAPIServer, key string) string {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(a.get(secretPath)["data"].(map[string]any)[key].(string))
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 // limits has the limits of the resources that callers can use.
 type limits struct {
 	connections int
-	bytes       int           // total size of all bodies that are being read or reviewed
-	read        time.Duration // time to read a request with its body
+	bodyBytes   int           // total size of all bodies that are being read or reviewed
+	readTimeout time.Duration // time to read a request with its body
 }
 
 // defaultLimits are far above the needs of API servers: each has one connection, sends without delay, and waits ten seconds
 // for the answer.
-var defaultLimits = limits{connections: 512, bytes: 32 << 20, read: durations.Answer}
+var defaultLimits = limits{connections: 512, bodyBytes: 32 << 20, readTimeout: durations.AnswerTimeout}
 
 // The limits of a single connection or request, in bytes.
 const (
@@ -35,9 +35,9 @@ const (
 
 // bodyLimiter reads the body of each request within the capacity before it calls the handler.
 type bodyLimiter struct {
-	mux      *http.ServeMux
-	capacity *capacity
-	read     time.Duration
+	mux         *http.ServeMux
+	capacity    *capacity
+	readTimeout time.Duration
 }
 
 // errTooManyRequests is the error for a request whose reservation was refused or revoked.
@@ -101,7 +101,7 @@ func (b *bodyLimiter) readAll(req *http.Request, r *reservation) ([]byte, error)
 
 // reserve reserves n bytes for a body. If mayWait is set, it waits until they are available.
 func (b *bodyLimiter) reserve(req *http.Request, r *reservation, n int, mayWait bool) error {
-	timer := time.NewTimer(b.read)
+	timer := time.NewTimer(b.readTimeout)
 	defer timer.Stop()
 	for {
 		ok, wait := b.capacity.reserve(r, n)

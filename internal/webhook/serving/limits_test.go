@@ -24,20 +24,20 @@ const (
 
 // caller calls a server from an IP address.
 type caller struct {
-	t       *testing.T
-	from    string
-	address string
-	config  *tls.Config
+	t             *testing.T
+	sourceAddress string
+	address       string
+	config        *tls.Config
 }
 
 func (c caller) dial() (net.Conn, error) {
-	d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: testTimeout}, Config: c.config}
+	d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.sourceAddress)}, Timeout: testTimeout}, Config: c.config}
 	return d.DialContext(c.t.Context(), "tcp", c.address)
 }
 
 // post sends a review as the API server does, with the given HTTP version.
 func (c caller) post(version int, body []byte) (*http.Response, error) {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: testTimeout}
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.sourceAddress)}, Timeout: testTimeout}
 	transport := &http.Transport{TLSClientConfig: c.config.Clone(), DialContext: dialer.DialContext, ForceAttemptHTTP2: version == 2, DisableKeepAlives: true}
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "https://"+c.address, bytes.NewReader(body))
 	if err != nil {
@@ -51,13 +51,13 @@ func (c caller) post(version int, body []byte) (*http.Response, error) {
 	return res, err
 }
 
-// startLimited starts a server with limits, and returns two callers for it.
-func startLimited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, good, bad caller) {
+// startLimitedServer starts a server with limits, and returns two callers for it.
+func startLimitedServer(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, good, bad caller) {
 	t.Helper()
 	dir := t.TempDir()
 	id := writeCertificate(t, dir)
-	a := newAPI(t)
-	address, s := serve(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{}), limits: most}, handle)
+	a := newFakeAPIServer(t)
+	address, s := startServerWithHandler(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Keeper: a.newKeeper(clock.RealClock{}), limits: most}, handle)
 	config := &tls.Config{RootCAs: certPool(id.CA), ServerName: dnsName}
 	return s, caller{t, apiServer, address, config}, caller{t, attacker, address, config}
 }
@@ -72,15 +72,15 @@ func acceptBody(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// inUse returns the used part of the capacity.
-func (c *capacity) inUse() int {
+// usedCapacity returns the used part of the capacity.
+func (c *capacity) usedCapacity() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
 }
 
-// eventually waits until a condition is true, and fails the test after testTimeout.
-func eventually(t *testing.T, what string, is func() bool) {
+// awaitCondition waits until a condition is true, and fails the test after testTimeout.
+func awaitCondition(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -93,7 +93,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // served.
 func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	const most = 1 << 20
-	s, good, bad := startLimited(t, limits{connections: 512, bytes: most, read: time.Hour}, acceptBody)
+	s, good, bad := startLimitedServer(t, limits{connections: 512, bodyBytes: most, readTimeout: time.Hour}, acceptBody)
 	for range 60 {
 		conn, err := bad.dial()
 		if err != nil {
@@ -105,7 +105,7 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 			_, _ = conn.Write(make([]byte, 200<<10)) // blocks when the server stops reading
 		}()
 	}
-	eventually(t, "the attacker fills nothing", func() bool { return s.bytes.inUse() > most/2 })
+	awaitCondition(t, "the attacker fills nothing", func() bool { return s.bytes.usedCapacity() > most/2 })
 	for version := 1; version <= 2; version++ {
 		for range 5 {
 			res, err := good.post(version, make([]byte, 300<<10))
@@ -114,14 +114,15 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 			}
 		}
 	}
-	if n := s.bytes.inUse(); n > most {
+	if n := s.bytes.usedCapacity(); n > most {
 		t.Errorf("%d bytes are held", n)
 	}
 }
 
 // A body that is not sent in time is not read further, and its reserved memory is released.
 func TestASlowBodyIsCancelled(t *testing.T) {
-	s, good, bad := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: 100 * time.Millisecond}, acceptBody)
+	const brief = 100 * time.Millisecond
+	s, good, bad := startLimitedServer(t, limits{connections: 512, bodyBytes: 1 << 20, readTimeout: brief}, acceptBody)
 	conn, err := bad.dial()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestASlowBodyIsCancelled(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, conn); err != nil && !isClosed(err) {
+	if _, err := io.Copy(io.Discard, conn); err != nil && !isConnectionClosed(err) {
 		t.Errorf("the connection stays: %v", err)
 	}
 	body, end := io.Pipe() // never ends
@@ -145,15 +146,15 @@ func TestASlowBodyIsCancelled(t *testing.T) {
 		t.Error("HTTP/2: a body that does not end is answered")
 	}
 	two.CloseIdleConnections()
-	eventually(t, "bytes are held", func() bool { return s.bytes.inUse() == 0 })
-	eventually(t, "a connection is held", func() bool { return s.connections.inUse() == 0 })
+	awaitCondition(t, "bytes are held", func() bool { return s.bytes.usedCapacity() == 0 })
+	awaitCondition(t, "a connection is held", func() bool { return s.connections.usedCapacity() == 0 })
 	if res, err := good.post(2, nil); err != nil || res.StatusCode != http.StatusNoContent {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
 
-// isClosed reports whether the other side has closed or reset a connection.
-func isClosed(err error) bool {
+// isConnectionClosed reports whether the other side has closed or reset a connection.
+func isConnectionClosed(err error) bool {
 	var timeout interface{ Timeout() bool }
 	te, ok := err.(interface{ Timeout() bool })
 	timeout = te
@@ -162,13 +163,13 @@ func isClosed(err error) bool {
 
 // A client address that opens too many connections loses only its own connections.
 func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
-	s, good, bad := startLimited(t, limits{connections: 8, bytes: 1 << 20, read: time.Hour}, acceptBody)
+	s, good, bad := startLimitedServer(t, limits{connections: 8, bodyBytes: 1 << 20, readTimeout: time.Hour}, acceptBody)
 	for range 50 {
 		if conn, err := bad.dial(); err == nil {
 			defer conn.Close()
 		}
 	}
-	eventually(t, "the attacker has no connections", func() bool { return s.connections.inUse() == 8 })
+	awaitCondition(t, "the attacker has no connections", func() bool { return s.connections.usedCapacity() == 8 })
 	for range 3 {
 		if res, err := good.post(2, nil); err != nil || res.StatusCode != http.StatusNoContent {
 			t.Fatalf("%+v, %v", res, err)
@@ -181,7 +182,7 @@ func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
 
 // Many large requests of the API server are answered one after another within the memory limit.
 func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
-	s, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: time.Hour}, acceptBody)
+	s, good, _ := startLimitedServer(t, limits{connections: 512, bodyBytes: 1 << 20, readTimeout: time.Hour}, acceptBody)
 	var wg sync.WaitGroup
 	var answered atomic.Int32
 	for i := range 16 {
@@ -194,16 +195,16 @@ func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if answered.Load() != 16 || s.bytes.inUse() != 0 {
-		t.Errorf("%d of 16 answered, %d bytes held", answered.Load(), s.bytes.inUse())
+	if answered.Load() != 16 || s.bytes.usedCapacity() != 0 {
+		t.Errorf("%d of 16 answered, %d bytes held", answered.Load(), s.bytes.usedCapacity())
 	}
 }
 
 // A request whose review takes longer than the read deadline is still answered.
 func TestTheReadDeadlineDoesNotEndAnAnswer(t *testing.T) {
-	const read = 50 * time.Millisecond
-	_, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: read}, func(w http.ResponseWriter, req *http.Request) {
-		time.Sleep(4 * read)
+	const brief = 50 * time.Millisecond
+	_, good, _ := startLimitedServer(t, limits{connections: 512, bodyBytes: 1 << 20, readTimeout: brief}, func(w http.ResponseWriter, req *http.Request) {
+		time.Sleep(4 * brief)
 		if req.Context().Err() != nil {
 			w.WriteHeader(http.StatusTeapot)
 			return

@@ -12,7 +12,7 @@ import (
 
 // If one verb of the webhook roles is missing, the log or an error names it, and a certificate is still served.
 func TestWithoutVerb(t *testing.T) {
-	for _, role := range rights.Kubernetes {
+	for _, role := range rights.KubernetesRoles {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {
 			continue
 		}
@@ -20,11 +20,11 @@ func TestWithoutVerb(t *testing.T) {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
 					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
-						a := newAPI(t)
+						a := newFakeAPIServer(t)
 						a.deniedVerb = resource + " " + verb
-						a.configure(nil)
+						a.createConfigurations(nil)
 						at, now := newTestClock()
-						k := a.keeper(now)
+						k := a.newKeeper(now)
 						var reported strings.Builder
 						k.Log = funcr.New(func(_, args string) { reported.WriteString(args) }, funcr.Options{})
 						note := func(err error) {
@@ -33,11 +33,11 @@ func TestWithoutVerb(t *testing.T) {
 							}
 						}
 						for month := range 24 { // the certificate is renewed in this time
-							*at = start.Add(time.Duration(month) * 30 * 24 * time.Hour)
+							*at = startTime.Add(time.Duration(month) * 30 * 24 * time.Hour)
 							note(k.Sync(t.Context()))
 						}
 						for range 2 {
-							_, err := WorkerNumbers{a.core().ConfigMaps(WorkerNamespace), 131072, constantRandom(7)}.Claim(t.Context())
+							_, err := WorkerNumbers{a.coreClient().ConfigMaps(WorkerNamespace), 131072, constantRandom(7)}.Claim(t.Context())
 							note(err)
 						}
 						if !a.deniedVerbUsed {

@@ -35,9 +35,9 @@ type Options struct {
 	CertDir, CertFile, KeyFile string
 	// ClientCA is a file with the CA of client certificates; "" requires no client certificate.
 	ClientCA string
-	// Own creates a certificate if there are no files.
-	Own *Keeper
-	Log logr.Logger
+	// Keeper creates a certificate if there are no files.
+	Keeper *CertificateKeeper
+	Log    logr.Logger
 
 	limits limits // the zero value means defaultLimits
 }
@@ -46,7 +46,7 @@ type Options struct {
 type Server struct {
 	// Server registers the paths and their metrics. It is not started, because it has no read deadlines.
 	webhook.Server
-	certs   *certificates
+	certs   *certificateSelector
 	log     logr.Logger
 	address string
 	tls     *tls.Config
@@ -61,9 +61,9 @@ func NewServer(o Options) (*Server, error) {
 	if o.CertDir == "" {
 		o.CertDir = filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
 	}
-	certs := &certificates{
-		cert: filepath.Join(o.CertDir, cmp.Or(o.CertFile, "tls.crt")), key: filepath.Join(o.CertDir, cmp.Or(o.KeyFile, "tls.key")),
-		own: o.Own, log: o.Log,
+	certs := &certificateSelector{
+		certFile: filepath.Join(o.CertDir, cmp.Or(o.CertFile, "tls.crt")), keyFile: filepath.Join(o.CertDir, cmp.Or(o.KeyFile, "tls.key")),
+		keeper: o.Keeper, log: o.Log,
 	}
 	var clientCAs *x509.CertPool
 	if o.ClientCA != "" {
@@ -93,7 +93,7 @@ func NewServer(o Options) (*Server, error) {
 	limits := cmp.Or(o.limits, defaultLimits)
 	return &Server{
 		Server: webhook.NewServer(webhook.Options{}), certs: certs, log: o.Log, address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), tls: config,
-		limits: limits, connections: capacity{total: limits.connections}, bytes: capacity{total: limits.bytes},
+		limits: limits, connections: capacity{total: limits.connections}, bytes: capacity{total: limits.bodyBytes},
 	}, nil
 }
 
@@ -118,11 +118,11 @@ func (s *Server) serve(ctx context.Context) error {
 		return err
 	}
 	server := &http.Server{
-		Handler:     &bodyLimiter{mux: s.WebhookMux(), capacity: &s.bytes, read: s.limits.read},
+		Handler:     &bodyLimiter{mux: s.WebhookMux(), capacity: &s.bytes, readTimeout: s.limits.readTimeout},
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadTimeout: s.limits.read, WriteTimeout: durations.Request, IdleTimeout: durations.Listing, MaxHeaderBytes: maxHeaderSize,
+		ReadTimeout: s.limits.readTimeout, WriteTimeout: durations.RequestTimeout, IdleTimeout: durations.ListingTimeout, MaxHeaderBytes: maxHeaderSize,
 		HTTP2:    &http.HTTP2Config{MaxReceiveBufferPerConnection: receiveWindow, MaxReceiveBufferPerStream: receiveWindow},
-		ErrorLog: log.New(debugLog{s.log}, "", 0),
+		ErrorLog: log.New(debugLogWriter{s.log}, "", 0),
 	}
 	drained := make(chan struct{})
 	go func() {
@@ -143,11 +143,11 @@ func (s *Server) serve(ctx context.Context) error {
 	return nil
 }
 
-// debugLog logs the errors of connections at debug level, because any client can cause them and could fill the log.
-type debugLog struct{ logr.Logger }
+// debugLogWriter logs the errors of connections at debug level, because any client can cause them and could fill the log.
+type debugLogWriter struct{ logr.Logger }
 
 // Write implements io.Writer.
-func (l debugLog) Write(line []byte) (int, error) {
+func (l debugLogWriter) Write(line []byte) (int, error) {
 	l.V(1).Info("webhook connection failed", "err", string(bytes.TrimSpace(line)))
 	return len(line), nil
 }
@@ -167,47 +167,47 @@ func (s *Server) StartedChecker() healthz.Checker {
 	}
 }
 
-// certificates selects the certificate to serve: the certificate in the files if they exist, otherwise the certificate of
-// the Keeper.
-type certificates struct {
-	cert, key string
-	own       *Keeper
-	log       logr.Logger
-	files     atomic.Pointer[certwatcher.CertWatcher]
+// certificateSelector selects the certificate to serve: the certificate in the files if they exist, otherwise the
+// certificate of the CertificateKeeper.
+type certificateSelector struct {
+	certFile, keyFile string
+	keeper            *CertificateKeeper
+	log               logr.Logger
+	files             atomic.Pointer[certwatcher.CertWatcher]
 }
 
 // getCertificate implements tls.Config.GetCertificate.
-func (c *certificates) getCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificateSelector) getCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if w := c.files.Load(); w != nil {
 		return w.GetCertificate(hello)
 	}
-	if own := c.own.Certificate(); own != nil {
+	if own := c.keeper.Certificate(); own != nil {
 		return own, nil
 	}
 	return nil, errors.New("there is no certificate yet")
 }
 
 // renew renews the certificate until the context ends.
-func (c *certificates) renew(ctx context.Context) {
+func (c *certificateSelector) renew(ctx context.Context) {
 	var nextSync time.Time
 	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
 		w, err := c.readFiles()
-		switch now := c.own.Clock.Now(); {
+		switch now := c.keeper.Clock.Now(); {
 		case err == nil:
 			c.files.Store(w)
-			c.watch(ctx, w)
+			c.watchFiles(ctx, w)
 			return
 		case !errors.Is(err, fs.ErrNotExist):
 			// The CA bundle belongs to the owner of the files, so Sync is not called.
 			c.log.Error(err, "failed to load webhook certificate files")
-			if err := c.own.serveUnshared(); err != nil {
+			if err := c.keeper.serveUnsharedCertificate(); err != nil {
 				c.log.Error(err, "failed to create webhook certificate")
 			}
 		case !now.Before(nextSync):
 			nextSync = now.Add(durations.LongInterval)
-			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
+			if err := c.keeper.Sync(ctx); err != nil && ctx.Err() == nil {
 				c.log.Error(err, "failed to check webhook certificate")
 				nextSync = now
 			}
@@ -220,9 +220,9 @@ func (c *certificates) renew(ctx context.Context) {
 	}
 }
 
-// watch reloads the files until the context ends. The CA bundle belongs to the owner of the files, but the match
+// watchFiles reloads the files until the context ends. The CA bundle belongs to the owner of the files, but the match
 // conditions still need the user of the controller.
-func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
+func (c *certificateSelector) watchFiles(ctx context.Context, w *certwatcher.CertWatcher) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -233,7 +233,7 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 	tick := time.NewTicker(durations.LongInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if err := c.own.ExemptController(ctx); err != nil && ctx.Err() == nil {
+		if err := c.keeper.ExemptController(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error(err, "failed to update webhook match conditions")
 		}
 		select {
@@ -245,11 +245,11 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 }
 
 // readFiles returns a watcher of the files; fs.ErrNotExist if one does not exist.
-func (c *certificates) readFiles() (*certwatcher.CertWatcher, error) {
-	for _, f := range []string{c.cert, c.key} {
+func (c *certificateSelector) readFiles() (*certwatcher.CertWatcher, error) {
+	for _, f := range []string{c.certFile, c.keyFile} {
 		if _, err := os.Stat(f); err != nil {
 			return nil, err
 		}
 	}
-	return certwatcher.New(c.cert, c.key)
+	return certwatcher.New(c.certFile, c.keyFile)
 }

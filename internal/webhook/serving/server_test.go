@@ -30,12 +30,12 @@ func freePort(t *testing.T) int {
 // startServer starts a server with one path and waits until it is ready.
 func startServer(t *testing.T, o Options) (address string) {
 	t.Helper()
-	address, _ = serve(t, o, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	address, _ = startServerWithHandler(t, o, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return address
 }
 
-// serve starts a server with a handler and waits until it is ready.
-func serve(t *testing.T, o Options, handle http.HandlerFunc) (address string, s *Server) {
+// startServerWithHandler starts a server with a handler and waits until it is ready.
+func startServerWithHandler(t *testing.T, o Options, handle http.HandlerFunc) (address string, s *Server) {
 	t.Helper()
 	o.Host, o.Port, o.Log = "127.0.0.1", freePort(t), logr.Discard()
 	s, err := NewServer(o)
@@ -83,20 +83,20 @@ func certPool(pem []byte) *x509.CertPool {
 }
 
 func TestServesItsOwnCertificate(t *testing.T) {
-	a := newAPI(t)
-	a.configure(nil)
-	address := startServer(t, Options{CertDir: t.TempDir(), Own: a.keeper(clock.RealClock{})})
-	res, err := callServer(t, address, &tls.Config{RootCAs: certPool(a.bundle(mutating, 0)), ServerName: dnsName})
+	a := newFakeAPIServer(t)
+	a.createConfigurations(nil)
+	address := startServer(t, Options{CertDir: t.TempDir(), Keeper: a.newKeeper(clock.RealClock{})})
+	res, err := callServer(t, address, &tls.Config{RootCAs: certPool(a.bundle(mutatingPath, 0)), ServerName: dnsName})
 	if err != nil || res.ProtoMajor != 2 || res.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if _, err := callServer(t, address, &tls.Config{RootCAs: certPool(a.bundle(mutating, 0)), ServerName: dnsName, MaxVersion: tls.VersionTLS11}); err == nil {
+	if _, err := callServer(t, address, &tls.Config{RootCAs: certPool(a.bundle(mutatingPath, 0)), ServerName: dnsName, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("an old version of TLS is accepted")
 	}
 }
 
 // writeCertificate writes a certificate that is valid now, and its key, to the files of the server.
-func writeCertificate(t *testing.T, dir string) identity {
+func writeCertificate(t *testing.T, dir string) servingIdentity {
 	t.Helper()
 	id, err := newIdentity([]string{dnsName}, nil, time.Now())
 	if err != nil {
@@ -117,8 +117,8 @@ func writeCertificate(t *testing.T, dir string) identity {
 func TestChangedCertificateFilesAreReloaded(t *testing.T) {
 	dir := t.TempDir()
 	first := writeCertificate(t, dir)
-	a := newAPI(t)
-	address := startServer(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{})})
+	a := newFakeAPIServer(t)
+	address := startServer(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Keeper: a.newKeeper(clock.RealClock{})})
 	if _, err := callServer(t, address, &tls.Config{RootCAs: certPool(first.CA), ServerName: dnsName}); err != nil {
 		t.Error(err)
 	}
@@ -149,8 +149,8 @@ func TestCallersNeedACertificateIfAClientCAIsSet(t *testing.T) {
 	if err := os.WriteFile(ca, caller.CA, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := newAPI(t)
-	address := startServer(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(clock.RealClock{})})
+	a := newFakeAPIServer(t)
+	address := startServer(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Keeper: a.newKeeper(clock.RealClock{})})
 	cert, err := caller.parse()
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestCallersNeedACertificateIfAClientCAIsSet(t *testing.T) {
 		t.Error("a caller without a certificate is served")
 	}
 	for name, path := range map[string]string{"missing": filepath.Join(dir, "nothing"), "not a certificate": filepath.Join(dir, "k.pem")} {
-		if _, err := NewServer(Options{CertDir: dir, ClientCA: path, Own: a.keeper(clock.RealClock{})}); err == nil {
+		if _, err := NewServer(Options{CertDir: dir, ClientCA: path, Keeper: a.newKeeper(clock.RealClock{})}); err == nil {
 			t.Errorf("a CA file that is %s is accepted", name)
 		}
 	}

@@ -16,33 +16,33 @@ import (
 // The ConfigMap with the next worker number of a cluster.
 const (
 	WorkerNamespace = "kube-system"
-	workerMap       = "quic-server-id-worker-tracker"
+	workerConfigMap = "quic-server-id-worker-tracker"
 	workerKey       = "nextWorkerId"
 )
 
 // WorkerNumbers assigns worker numbers from a ConfigMap of the cluster. It implements webhook.WorkerNumbers.
 type WorkerNumbers struct {
-	Maps   corev1client.ConfigMapInterface
-	Limit  int
-	Random webhook.Random
+	ConfigMaps corev1client.ConfigMapInterface
+	Limit      int
+	Random     webhook.Random
 }
 
 // Claim returns a worker number below Limit that no other process has, and writes the next number into the ConfigMap. The
 // first number of a cluster is random.
 func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
-	maps, limit := w.Maps, w.Limit
+	maps, limit := w.ConfigMaps, w.Limit
 	for range 10 {
-		have, err := maps.Get(ctx, workerMap, metav1.GetOptions{})
+		have, err := maps.Get(ctx, workerConfigMap, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if missing {
-			have = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: workerMap}}
+			have = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: workerConfigMap}}
 		} else if err != nil {
 			return 0, err
 		}
 		n := w.Random.IntN(limit)
 		if text, ok := have.Data[workerKey]; ok {
 			if n, err = strconv.Atoi(text); err != nil || n < 0 || n >= limit {
-				return 0, fmt.Errorf("%s of ConfigMap %s/%s is %q, not a number below %d", workerKey, WorkerNamespace, workerMap, text, limit)
+				return 0, fmt.Errorf("%s of ConfigMap %s/%s is %q, not a number below %d", workerKey, WorkerNamespace, workerConfigMap, text, limit)
 			}
 		}
 		next := have.DeepCopy()
@@ -62,5 +62,5 @@ func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("ConfigMap %s/%s was changed by another client during each attempt", WorkerNamespace, workerMap)
+	return 0, fmt.Errorf("ConfigMap %s/%s was changed by another client during each attempt", WorkerNamespace, workerConfigMap)
 }

@@ -13,8 +13,8 @@ type constantRandom int
 func (a constantRandom) IntN(int) int { return int(a) }
 
 func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
-	a := newAPI(t)
-	maps := a.core().ConfigMaps(WorkerNamespace)
+	a := newFakeAPIServer(t)
+	maps := a.coreClient().ConfigMaps(WorkerNamespace)
 	claim := func() uint32 {
 		t.Helper()
 		n, err := WorkerNumbers{maps, 131072, constantRandom(131070)}.Claim(t.Context())
@@ -31,7 +31,7 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	}
 	// Another process claims a number between the read and the write of this claim.
 	var other uint32
-	a.before = func() { other = claim() }
+	a.beforeWrite = func() { other = claim() }
 	if n := claim(); n == other || n != 2 {
 		t.Errorf("claimed %d after another claimed %d", n, other)
 	}

@@ -44,12 +44,12 @@ func run(ctx context.Context) int {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: KUBECONFIG, then ~/.kube/config)")
 	flags.StringVar(&o.Context, "context", "", "context of the cluster in the kubeconfig")
 	flags.StringVar(&o.Region, "region", "", "region of the cluster")
-	flags.StringVar(&parts, "parts", "", "parts to run, separated by commas: "+strings.Join(acceptance.Names(), ", ")+" (default: all)")
+	flags.StringVar(&parts, "parts", "", "parts to run, separated by commas: "+strings.Join(acceptance.PartNames(), ", ")+" (default: all)")
 	flags.StringVar(&o.Dir, "dir", filepath.Join(bin, "acceptance"), "directory for states, reports and recordings")
 	flags.StringVar(&o.Controller, "controller", filepath.Join(bin, "fulcrum"), "path of the controller")
 	flags.StringVar(&o.Image, "image", "", "image of the pods, the echo server of Gateway API or a copy (default: registry.k8s.io/gateway-api/echo-basic)")
 	flags.StringVar(&o.Resolver, "resolver", "", "HOST:PORT of the DNS server to ask for load balancers (default: the system's)")
-	flags.BoolVar(&o.Yes, "yes", false, "do not ask for confirmation before resources are created")
+	flags.BoolVar(&o.AssumeYes, "yes", false, "do not ask for confirmation before resources are created")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitPassed

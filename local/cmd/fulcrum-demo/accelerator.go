@@ -32,7 +32,7 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 		return err
 	}
 	d.report("%s has a load balancer of its own: %s", otherRegion, d.secondRegion.DNSName)
-	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examples), "accelerator"))
+	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examplesDir), "accelerator"))
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 		what, url string
 		check     func(scenario.Reply) error
 	}{
-		{"Ingress", "https://shop.example.com/", fromApp("shop")},
-		{"Gateway", "http://" + storeHost + "/cart", redirectTo("https://" + storeHost + ":443/cart")},
+		{"Ingress", "https://shop.example.com/", checkAnsweredByApp("shop")},
+		{"Gateway", "http://" + storeHost + "/cart", checkRedirectTo("https://" + storeHost + ":443/cart")},
 	} {
 		if err := a.awaitAnswer(ctx, e.what, e.url, e.check); err != nil {
 			return err
@@ -86,12 +86,12 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 // acceleratorDemo is the demo with the DNS name of the accelerator.
 type acceleratorDemo struct {
 	*demo
-	name string
+	acceleratorHostname string
 }
 
 // awaitAnswer sends requests to the accelerator until a response passes check.
 func (d acceleratorDemo) awaitAnswer(ctx context.Context, what, url string, check func(scenario.Reply) error) error {
-	client := d.world.HTTPClient(d.name)
+	client := d.world.HTTPClient(d.acceleratorHostname)
 	began := time.Now()
 	return await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, client, url, nil)
@@ -122,13 +122,13 @@ func (d acceleratorDemo) failOver(ctx context.Context) error {
 		return err
 	}
 	d.report("no pod is left behind the Gateway")
-	if err := d.awaitAnswer(ctx, "other region", url, fromApp(otherApp)); err != nil {
+	if err := d.awaitAnswer(ctx, "other region", url, checkAnsweredByApp(otherApp)); err != nil {
 		return err
 	}
 	if err := scale(func(n int) int { return n }); err != nil {
 		return err
 	}
-	return d.awaitAnswer(ctx, "back", url, redirectTo("https://"+storeHost+":443/cart"))
+	return d.awaitAnswer(ctx, "back", url, checkRedirectTo("https://"+storeHost+":443/cart"))
 }
 
 // addresses returns the static addresses in the status.

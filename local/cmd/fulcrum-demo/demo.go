@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// namespace is the namespace of the objects of examples/shop.
-const namespace = "shop"
+// shopNamespace is the namespace of the objects of examples/shop.
+const shopNamespace = "shop"
 
 // Deadlines. They are long, for busy machines.
 const (
@@ -31,17 +31,17 @@ const (
 )
 
 type demo struct {
-	local, controller, examples string
-	keep                        bool
-	out                         io.Writer
+	localBinary, controller, examplesDir string
+	keepWorld                            bool
+	out                                  io.Writer
 
-	world    *world.World
-	scenario *scenario.Scenario
-	objects  []*unstructured.Unstructured
-	applier  *manifest.Applier
-	before   inspect.Inventory
-	hostname string
-	client   *http.Client
+	world            *world.World
+	scenario         *scenario.Scenario
+	objects          []*unstructured.Unstructured
+	applier          *manifest.Applier
+	initialInventory inspect.Inventory
+	hostname         string
+	client           *http.Client
 
 	secondRegion *secondregion.Region
 }
@@ -61,14 +61,14 @@ func (d *demo) run(ctx context.Context) (err error) {
 		title string
 		run   func(context.Context) error
 	}{
-		{"Start a world: Kubernetes, an AWS, Fulcrum", d.start},
-		{"Apply two applications behind one IngressGroup", d.apply},
+		{"Start a world: Kubernetes, an AWS, Fulcrum", d.startWorld},
+		{"Apply two applications behind one IngressGroup", d.applyShop},
 		{"Send requests through the load balancer", d.requestShop},
 		{"Publish a TCP, a UDP and a TLS application with Services", d.applyStreams},
 		{"Publish HTTP, gRPC and TCP applications with Gateways", d.applyGateways},
 		{"Reach them over an accelerator, and fail over to another region", d.applyAccelerator},
-		{"Scale the storefront from 2 to 3 pods", d.scale},
-		{"Delete everything", d.remove},
+		{"Scale the storefront from 2 to 3 pods", d.scaleShop},
+		{"Delete everything", d.cleanUp},
 	} {
 		fmt.Fprintf(d.out, "\n%s\n", step.title)
 		if err := step.run(ctx); err != nil {
@@ -84,12 +84,12 @@ func (d *demo) report(format string, args ...any) {
 	fmt.Fprintf(d.out, "  ✓ "+format+"\n", args...)
 }
 
-func (d *demo) start(ctx context.Context) error {
+func (d *demo) startWorld(ctx context.Context) error {
 	w, err := world.Start(ctx, world.Options{
-		Binary:     d.local,
-		Keep:       d.keep,
+		Binary:     d.localBinary,
+		KeepState:  d.keepWorld,
 		GatewayAPI: "standard",
-		Progress:   func(s world.Step) { d.report("%s (%.1f s)", s.Name, s.Took.Seconds()) },
+		Progress:   func(s world.Step) { d.report("%s (%.1f s)", s.Name, s.Duration.Seconds()) },
 	})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (d *demo) start(ctx context.Context) error {
 	if d.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
 		return err
 	}
-	if d.before, err = d.scenario.Inspector.Inventory(ctx); err != nil {
+	if d.initialInventory, err = d.scenario.Inspector.Inventory(ctx); err != nil {
 		return err
 	}
 	if err := w.StartController(d.controller, "--import-tls-secrets=gateway", "--feature-gates=GlobalAcceleratorController=true"); err != nil {
@@ -109,7 +109,7 @@ func (d *demo) start(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, limitController)
 	defer cancel()
-	if err := w.ControllerReady(limit); err != nil {
+	if err := w.AwaitControllerReady(limit); err != nil {
 		return err
 	}
 	d.report("Fulcrum is ready")
@@ -121,9 +121,9 @@ func (d *demo) start(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) apply(ctx context.Context) error {
+func (d *demo) applyShop(ctx context.Context) error {
 	var err error
-	if d.objects, err = manifest.Load(d.examples); err != nil {
+	if d.objects, err = manifest.Load(d.examplesDir); err != nil {
 		return err
 	}
 	if err := d.applier.Apply(ctx, d.objects); err != nil {
@@ -136,7 +136,7 @@ func (d *demo) apply(ctx context.Context) error {
 	err = await.Success(ctx, limitConverge, func(ctx context.Context) error {
 		hosts := map[string]bool{}
 		for _, ingress := range []string{"shop", "api"} {
-			if d.hostname, err = d.scenario.Hostname(ctx, namespace, ingress); err != nil {
+			if d.hostname, err = d.scenario.Hostname(ctx, shopNamespace, ingress); err != nil {
 				return err
 			}
 			hosts[d.hostname] = true
@@ -154,7 +154,7 @@ func (d *demo) apply(ctx context.Context) error {
 	// The targets of api are instances: all nodes.
 	for service, want := range map[string]int{"shop": 2, "api": len(d.world.Layout().Nodes)} {
 		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
-			return d.scenario.CheckHealthyTargets(ctx, namespace, service, want)
+			return d.scenario.CheckHealthyTargets(ctx, shopNamespace, service, want)
 		}); err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (d *demo) apply(ctx context.Context) error {
 
 func (d *demo) showTargets(ctx context.Context, services ...string) error {
 	for _, service := range services {
-		targets, err := d.scenario.Targets(ctx, namespace, service)
+		targets, err := d.scenario.Targets(ctx, shopNamespace, service)
 		if err != nil {
 			return err
 		}
@@ -177,17 +177,17 @@ func (d *demo) showTargets(ctx context.Context, services ...string) error {
 	return nil
 }
 
-func (d *demo) scale(ctx context.Context) error {
-	old, err := d.scenario.ReadyPods(ctx, namespace, "app=shop", 2)
+func (d *demo) scaleShop(ctx context.Context) error {
+	old, err := d.scenario.ReadyPods(ctx, shopNamespace, "app=shop", 2)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := d.scenario.Scale(ctx, namespace, "shop", 3); err != nil {
+	if err := d.scenario.Scale(ctx, shopNamespace, "shop", 3); err != nil {
 		return err
 	}
 	if err := await.Success(ctx, limitConverge, func(ctx context.Context) error {
-		return d.scenario.CheckHealthyTargets(ctx, namespace, "shop", 3)
+		return d.scenario.CheckHealthyTargets(ctx, shopNamespace, "shop", 3)
 	}); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (d *demo) scale(ctx context.Context) error {
 	})
 }
 
-func (d *demo) remove(ctx context.Context) error {
+func (d *demo) cleanUp(ctx context.Context) error {
 	began := time.Now()
 	if err := d.applier.Delete(ctx, d.objects); err != nil {
 		return err
@@ -233,23 +233,23 @@ func (d *demo) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if left := now.Minus(d.before); len(left) > 0 {
+		if left := now.Minus(d.initialInventory); len(left) > 0 {
 			return fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
 		}
-		if lost := d.before.Minus(now); len(lost) > 0 {
+		if lost := d.initialInventory.Minus(now); len(lost) > 0 {
 			return fmt.Errorf("missing in AWS, although it existed before: %s", strings.Join(lost, "; "))
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	d.report("AWS has the same resources as before: %s", strings.Join(d.before, ", "))
+	d.report("AWS has the same resources as before: %s", strings.Join(d.initialInventory, ", "))
 	return nil
 }
 
 // showLog prints the last lines of the controller's log.
 func (d *demo) showLog() {
-	if d.world.Started(world.RoleController) {
+	if d.world.HasStarted(world.RoleController) {
 		fmt.Fprintf(d.out, "\nthe end of the controller's log:\n%s\n", d.world.LogTail(world.RoleController, 30))
 	}
 }

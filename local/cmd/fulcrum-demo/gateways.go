@@ -30,7 +30,7 @@ const (
 
 // applyGateways publishes applications with two Gateways and sends requests to each.
 func (d *demo) applyGateways(ctx context.Context) error {
-	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examples), "gateway"))
+	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examplesDir), "gateway"))
 	if err != nil {
 		return err
 	}
@@ -136,14 +136,14 @@ func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
 // requestGRPC calls a method of the gRPC service with a route, and one of a service without a route.
 func (d *demo) requestGRPC(ctx context.Context, hostname string) error {
 	const method = "/store.Catalog/List"
-	st, pod, err := d.scenario.Call(ctx, hostname, catalogHost, method)
+	st, pod, err := d.scenario.CallGRPC(ctx, hostname, catalogHost, method)
 	switch {
 	case err != nil:
 		return err
 	case st.Code() != codes.OK || pod == nil:
 		return fmt.Errorf("call %s: %w", method, st.Err())
 	}
-	if other, p, err := d.scenario.Call(ctx, hostname, catalogHost, "/store.Admin/Drop"); err != nil {
+	if other, p, err := d.scenario.CallGRPC(ctx, hostname, catalogHost, "/store.Admin/Drop"); err != nil {
 		return err
 	} else if p != nil || other.Code() == codes.OK {
 		return errors.New("a service without a route was answered")

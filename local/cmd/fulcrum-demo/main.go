@@ -34,21 +34,21 @@ func run(ctx context.Context) error {
 	}
 	siblingPath := func(name string) string { return filepath.Join(filepath.Dir(self), name) }
 	var d demo
-	flag.StringVar(&d.local, "local", siblingPath("fulcrum-local"), "path of fulcrum-local")
+	flag.StringVar(&d.localBinary, "local", siblingPath("fulcrum-local"), "path of fulcrum-local")
 	flag.StringVar(&d.controller, "controller", siblingPath("fulcrum"), "path of the controller")
-	flag.StringVar(&d.examples, "examples", "", "directory of the example (default: examples/shop of the source tree)")
-	flag.BoolVar(&d.keep, "keep", false, "leave the state directory with its logs when done")
+	flag.StringVar(&d.examplesDir, "examples", "", "directory of the example (default: examples/shop of the source tree)")
+	flag.BoolVar(&d.keepWorld, "keep", false, "leave the state directory with its logs when done")
 	flag.Parse()
-	d.examples = cmp.Or(d.examples, findUp(filepath.Dir(self), filepath.Join("examples", "shop")))
-	if d.examples == "" {
+	d.examplesDir = cmp.Or(d.examplesDir, findInParents(filepath.Dir(self), filepath.Join("examples", "shop")))
+	if d.examplesDir == "" {
 		return errors.New("examples/shop is not above this program; name it with --examples")
 	}
 	d.out = os.Stdout
 	return d.run(ctx)
 }
 
-// findUp returns a path in a directory or the nearest directory above in which it exists, or an empty string.
-func findUp(dir, path string) string {
+// findInParents returns a path in a directory or the nearest directory above in which it exists, or an empty string.
+func findInParents(dir, path string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
 			return filepath.Join(dir, path)

@@ -15,8 +15,8 @@ type expectation struct {
 	check     func(scenario.Reply) error
 }
 
-// fromApp returns a check that a pod of an app has responded.
-func fromApp(app string) func(scenario.Reply) error {
+// checkAnsweredByApp returns a check that a pod of an app has responded.
+func checkAnsweredByApp(app string) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != 200 || r.Pod == nil || r.Pod.App != app {
 			return fmt.Errorf("want 200 from a pod of %s", app)
@@ -25,7 +25,7 @@ func fromApp(app string) func(scenario.Reply) error {
 	}
 }
 
-func redirectTo(to string) func(scenario.Reply) error {
+func checkRedirectTo(to string) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != 301 || r.Header.Get("Location") != to {
 			return fmt.Errorf("want 301 to %s", to)
@@ -34,7 +34,7 @@ func redirectTo(to string) func(scenario.Reply) error {
 	}
 }
 
-func statusFromBalancer(want int) func(scenario.Reply) error {
+func checkLoadBalancerStatus(want int) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != want || r.Pod != nil {
 			return fmt.Errorf("want %d from the load balancer itself", want)
@@ -45,11 +45,11 @@ func statusFromBalancer(want int) func(scenario.Reply) error {
 
 func (d *demo) requestShop(ctx context.Context) error {
 	for _, e := range []expectation{
-		{"http://shop.example.com/cart?item=1", "redirect to HTTPS", redirectTo("https://shop.example.com:443/cart?item=1")},
-		{"https://shop.example.com/", "default path", fromApp("shop")},
-		{"https://shop.example.com/api/orders", "path route", fromApp("api")},
-		{"https://api.example.com/orders", "host route", fromApp("api")},
-		{"https://other.example.com/", "no rule", statusFromBalancer(404)},
+		{"http://shop.example.com/cart?item=1", "redirect to HTTPS", checkRedirectTo("https://shop.example.com:443/cart?item=1")},
+		{"https://shop.example.com/", "default path", checkAnsweredByApp("shop")},
+		{"https://shop.example.com/api/orders", "path route", checkAnsweredByApp("api")},
+		{"https://api.example.com/orders", "host route", checkAnsweredByApp("api")},
+		{"https://other.example.com/", "no rule", checkLoadBalancerStatus(404)},
 	} {
 		r, err := scenario.Get(ctx, d.client, e.url, nil)
 		if err != nil {
@@ -65,7 +65,7 @@ func (d *demo) requestShop(ctx context.Context) error {
 
 // requestBothPods sends requests until each pod of the storefront has responded.
 func (d *demo) requestBothPods(ctx context.Context) error {
-	pods, err := d.scenario.ReadyPods(ctx, namespace, "app=shop", 2)
+	pods, err := d.scenario.ReadyPods(ctx, shopNamespace, "app=shop", 2)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (d *demo) requestBothPods(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := fromApp("shop")(r); err != nil {
+			if err := checkAnsweredByApp("shop")(r); err != nil {
 				return fmt.Errorf("%s: %w", r, err)
 			}
 			count[r.Pod.Pod]++

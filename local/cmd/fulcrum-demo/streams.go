@@ -36,7 +36,7 @@ func (d *demo) streams() []stream {
 
 // applyStreams publishes three applications with Services and sends requests to each.
 func (d *demo) applyStreams(ctx context.Context) error {
-	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examples), "streams"))
+	objects, err := manifest.Load(filepath.Join(filepath.Dir(d.examplesDir), "streams"))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (d *demo) requestUDP(ctx context.Context, hostname string) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		r, err := scenario.Datagram(ctx, conn, "who is there?")
+		r, err := scenario.SendDatagram(ctx, conn, "who is there?")
 		conn.Close()
 		if err != nil {
 			return "", err

@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// sources are the names of the files by the signing name of the service.
-var sources = map[string]string{
+// modelFileNames are the names of the files by the signing name of the service.
+var modelFileNames = map[string]string{
 	"acm": "acm", "ec2": "ec2", "elasticloadbalancing": "elbv2", "globalaccelerator": "globalaccelerator", "iam": "iam",
 	"route53": "route53", "shield": "shield", "sts": "sts", "tagging": "resourcegroupstaggingapi",
 	"waf-regional": "waf-regional", "wafv2": "wafv2",
@@ -34,14 +34,14 @@ func main() {
 		log.Fatal("the directory of the models is missing: pass it as argument")
 	}
 	for name, operations := range emulator.New(emulator.Options{}).Operations() {
-		if err := write(*from, flag.Arg(0), name, operations); err != nil {
+		if err := writeModel(*from, flag.Arg(0), name, operations); err != nil {
 			log.Fatalf("%s: %v", name, err)
 		}
 	}
 }
 
-func write(from, to, name string, operations []string) error {
-	file := sources[name]
+func writeModel(from, to, name string, operations []string) error {
+	file := modelFileNames[name]
 	if file == "" {
 		return fmt.Errorf("unknown service: add its file to sources")
 	}
@@ -60,7 +60,7 @@ func write(from, to, name string, operations []string) error {
 	if err := m.reduce(operations); err != nil {
 		return err
 	}
-	return os.WriteFile(out, m.text(), 0o600)
+	return os.WriteFile(out, m.encode(), 0o600)
 }
 
 // model is the reduced form. Its members are those that package awsmodel reads.
@@ -140,18 +140,18 @@ func (m *model) reduce(operations []string) error {
 	return nil
 }
 
-// text returns the model as JSON with one operation or shape on each line, so that diffs are readable.
-func (m *model) text() []byte {
+// encode returns the model as JSON with one operation or shape on each line, so that diffs are readable.
+func (m *model) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n\"service\": %q, \"protocol\": %q,\n\"operations\": {", m.Service, m.Protocol)
-	lines(&b, m.Operations)
+	writeLines(&b, m.Operations)
 	b.WriteString("\n},\n\"shapes\": {")
-	lines(&b, m.Shapes)
+	writeLines(&b, m.Shapes)
 	b.WriteString("\n}\n}\n")
 	return b.Bytes()
 }
 
-func lines[V any](b *bytes.Buffer, all map[string]V) {
+func writeLines[V any](b *bytes.Buffer, all map[string]V) {
 	comma := ""
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		e := &bytes.Buffer{}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// original is the format in which AWS publishes its models.
-type original struct {
+// originalModel is the format in which AWS publishes its models.
+type originalModel struct {
 	Metadata   struct{ Protocol string }
 	Operations map[string]struct {
 		HTTP   struct{ Method, RequestURI string }
@@ -50,7 +50,7 @@ func readOriginal(path string) (model, error) {
 	if err != nil {
 		return model{}, err
 	}
-	var o original
+	var o originalModel
 	if err := json.Unmarshal(text, &o); err != nil {
 		return model{}, err
 	}
@@ -77,18 +77,18 @@ func readOriginal(path string) (model, error) {
 			s.Members = map[string]member{}
 		}
 		for name, y := range x.Members {
-			s.Members[name] = *y.reduced()
+			s.Members[name] = *y.toMember()
 		}
-		s.Item, s.Key = x.Member.reduced(), x.Key.reduced()
+		s.Item, s.Key = x.Member.toMember(), x.Key.toMember()
 		if x.Value != nil {
-			s.Item = x.Value.reduced()
+			s.Item = x.Value.toMember()
 		}
 		m.Shapes[name] = s
 	}
 	return m, nil
 }
 
-func (m *originalMember) reduced() *member {
+func (m *originalMember) toMember() *member {
 	if m == nil {
 		return nil
 	}

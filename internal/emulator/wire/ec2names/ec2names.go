@@ -17,20 +17,20 @@ import (
 //go:generate go run ./gen
 
 //go:embed names.txt
-var text string
+var namesText string
 
-// key is a member of a type in one direction.
-type key struct {
+// memberKey is a member of a type in one direction.
+type memberKey struct {
 	direction   string
 	typ, member string
 }
 
-var table = sync.OnceValue(func() map[key]string {
-	m := map[key]string{}
-	for line := range strings.Lines(text) {
+var nameTable = sync.OnceValue(func() map[memberKey]string {
+	m := map[memberKey]string{}
+	for line := range strings.Lines(namesText) {
 		f := strings.Fields(line)
 		if len(f) == 4 {
-			m[key{f[0], f[1], f[2]}] = f[3]
+			m[memberKey{f[0], f[1], f[2]}] = f[3]
 		}
 	}
 	return m
@@ -38,7 +38,7 @@ var table = sync.OnceValue(func() map[key]string {
 
 // Request returns the name of a member in a request.
 func Request(typ, member string) string {
-	if name, ok := table()[key{"request", typ, member}]; ok {
+	if name, ok := nameTable()[memberKey{"request", typ, member}]; ok {
 		return name
 	}
 	return member
@@ -46,7 +46,7 @@ func Request(typ, member string) string {
 
 // Response returns the name of a member in a response.
 func Response(typ, member string) string {
-	if name, ok := table()[key{"response", typ, member}]; ok {
+	if name, ok := nameTable()[memberKey{"response", typ, member}]; ok {
 		return name
 	}
 	return lowerFirst(member)
@@ -59,12 +59,12 @@ func lowerFirst(s string) string {
 }
 
 var (
-	serializeFunc   = regexp.MustCompile(`^func awsEc2query_serialize(?:Op)?Document\w+\(v \*(?:types\.)?(\w+), `)
-	deserializeFunc = regexp.MustCompile(`^func awsEc2query_deserialize(?:Op)?Document\w+\(v \*\*(?:types\.)?(\w+), `)
-	requestMember   = regexp.MustCompile(`if (?:len\()?v\.(\w+)\)? `)
-	requestName     = regexp.MustCompile(`object\.(?:Flat)?Key\("([^"]+)"\)`)
-	responseName    = regexp.MustCompile(`EqualFold\("([^"]+)", t\.Name\.Local`)
-	responseMember  = regexp.MustCompile(`\bsv\.(\w+)\b`)
+	serializeFuncPattern   = regexp.MustCompile(`^func awsEc2query_serialize(?:Op)?Document\w+\(v \*(?:types\.)?(\w+), `)
+	deserializeFuncPattern = regexp.MustCompile(`^func awsEc2query_deserialize(?:Op)?Document\w+\(v \*\*(?:types\.)?(\w+), `)
+	requestMemberPattern   = regexp.MustCompile(`if (?:len\()?v\.(\w+)\)? `)
+	requestNamePattern     = regexp.MustCompile(`object\.(?:Flat)?Key\("([^"]+)"\)`)
+	responseNamePattern    = regexp.MustCompile(`EqualFold\("([^"]+)", t\.Name\.Local`)
+	responseMemberPattern  = regexp.MustCompile(`\bsv\.(\w+)\b`)
 )
 
 // Extract reads the SDK's serializers.go and deserializers.go and returns the
@@ -73,17 +73,17 @@ func Extract(serializers, deserializers io.Reader) (string, error) {
 	var lines []string
 	var typ, member, name string
 	err := eachLine(serializers, func(line string) {
-		if m := serializeFunc.FindStringSubmatch(line); m != nil {
+		if m := serializeFuncPattern.FindStringSubmatch(line); m != nil {
 			typ, member = m[1], ""
 			return
 		}
 		if strings.HasPrefix(line, "func ") {
 			typ = ""
 		}
-		if m := requestMember.FindStringSubmatch(line); m != nil {
+		if m := requestMemberPattern.FindStringSubmatch(line); m != nil {
 			member = m[1]
 		}
-		m := requestName.FindStringSubmatch(line)
+		m := requestNamePattern.FindStringSubmatch(line)
 		if m != nil && typ != "" && member != "" && m[1] != member {
 			lines = append(lines, fmt.Sprintf("request %s %s %s", typ, member, m[1]))
 		}
@@ -93,17 +93,17 @@ func Extract(serializers, deserializers io.Reader) (string, error) {
 	}
 	typ = ""
 	err = eachLine(deserializers, func(line string) {
-		if m := deserializeFunc.FindStringSubmatch(line); m != nil {
+		if m := deserializeFuncPattern.FindStringSubmatch(line); m != nil {
 			typ, name = m[1], ""
 			return
 		}
 		if strings.HasPrefix(line, "func ") {
 			typ = ""
 		}
-		if m := responseName.FindStringSubmatch(line); m != nil {
+		if m := responseNamePattern.FindStringSubmatch(line); m != nil {
 			name = m[1]
 		}
-		m := responseMember.FindStringSubmatch(line)
+		m := responseMemberPattern.FindStringSubmatch(line)
 		if m != nil && typ != "" && name != "" {
 			if name != lowerFirst(m[1]) {
 				lines = append(lines, fmt.Sprintf("response %s %s %s", typ, m[1], name))

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire/ec2names"
 )
 
-func TestNames(t *testing.T) {
+func TestNamesOnTheWire(t *testing.T) {
 	for _, c := range []struct{ request, response, typ, member string }{
 		{"Filter", "filters", "DescribeSubnetsInput", "Filters"},
 		{"Subnets", "subnetSet", "DescribeSubnetsOutput", "Subnets"},

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// addresses checks spec.ipAddresses. Only IPv4 addresses of the account (BYOIP) can be used.
-func addresses(s Subject) (out []Violation) {
+// invalidAddresses checks spec.ipAddresses. Only IPv4 addresses of the account (BYOIP) can be used.
+func invalidAddresses(s Subject) (out []Violation) {
 	for k, text := range s.Spec.IPAddresses {
 		wrong := ""
 		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
@@ -22,8 +22,8 @@ func addresses(s Subject) (out []Violation) {
 		}
 		if wrong != "" {
 			out = append(out, Violation{
-				Check: IPAddresses, Field: fmt.Sprintf("spec.ipAddresses[%d]", k), Value: text, key: text,
-				Message: fmt.Sprintf("%q %s", finding.Cut(text), wrong), Fix: "give addresses of ranges that were brought to AWS, such as 198.51.100.10",
+				Check: IPAddresses, Field: fmt.Sprintf("spec.ipAddresses[%d]", k), Value: text, identity: text,
+				Message: fmt.Sprintf("%q %s", finding.TruncateValue(text), wrong), Fix: "give addresses of ranges that were brought to AWS, such as 198.51.100.10",
 			})
 		}
 		if k == maxAddresses {
@@ -36,9 +36,10 @@ func addresses(s Subject) (out []Violation) {
 // maxAddresses is the maximum number of addresses in the schema. Further ones are not checked.
 const maxAddresses = 2
 
-// Changes returns violations for changes of fields that cannot be changed: addresses take effect only when the accelerator
-// is created. Naming the addresses that the accelerator has, or removing addresses that had no effect, is no violation.
-func Changes(was, now *aga.GlobalAccelerator) []Violation {
+// ImmutableFieldChanges returns violations for changes of fields that cannot be changed: addresses take effect only when the
+// accelerator is created. Naming the addresses that the accelerator has, or removing addresses that had no effect, is no
+// violation.
+func ImmutableFieldChanges(was, now *aga.GlobalAccelerator) []Violation {
 	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
 		return nil
 	}
@@ -55,8 +56,8 @@ func Changes(was, now *aga.GlobalAccelerator) []Violation {
 	}
 	value := strings.Join(now.Spec.IPAddresses, ", ")
 	return []Violation{{
-		Check: ImmutableFields, Field: "spec.ipAddresses", Value: value, key: value,
-		Message: fmt.Sprintf("the addresses of an accelerator that exists cannot be changed to %q", finding.Cut(value)),
+		Check: ImmutableFields, Field: "spec.ipAddresses", Value: value, identity: value,
+		Message: fmt.Sprintf("the addresses of an accelerator that exists cannot be changed to %q", finding.TruncateValue(value)),
 		Fix:     "restore the field, or create another GlobalAccelerator with these addresses",
 	}}
 }
@@ -75,7 +76,7 @@ func regionOf(endpointID string) string {
 	return ""
 }
 
-func endpointRegions(s Subject) (out []Violation) {
+func wrongEndpointRegions(s Subject) (out []Violation) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		want := cmp.Or(group.Region, s.Region)
 		for k, e := range group.Endpoints {
@@ -84,8 +85,8 @@ func endpointRegions(s Subject) (out []Violation) {
 				continue
 			}
 			out = append(out, Violation{
-				Check: EndpointRegions, Field: fmt.Sprintf("%s.endpoints[%d].endpointID", groupPath(i, j), k), Value: e.EndpointID, key: want + " " + e.EndpointID,
-				Message: fmt.Sprintf("%q is in region %q, and the endpoint group is for region %q", finding.Truncate(e.EndpointID, maxARN), finding.Cut(have), finding.Cut(want)),
+				Check: EndpointRegions, Field: fmt.Sprintf("%s.endpoints[%d].endpointID", groupPath(i, j), k), Value: e.EndpointID, identity: want + " " + e.EndpointID,
+				Message: fmt.Sprintf("%q is in region %q, and the endpoint group is for region %q", finding.Truncate(e.EndpointID, maxARNLength), finding.TruncateValue(have), finding.TruncateValue(want)),
 				Fix:     "move it to an endpoint group of its region",
 			})
 		}
@@ -93,5 +94,5 @@ func endpointRegions(s Subject) (out []Violation) {
 	return out
 }
 
-// maxARN is the maximum length of an ARN in messages.
-const maxARN = 255
+// maxARNLength is the maximum length of an ARN in messages.
+const maxARNLength = 255

@@ -8,44 +8,44 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// span is a range of ports with its position in the spec.
-type span struct {
+// portSpan is a range of ports with its position in the spec.
+type portSpan struct {
 	from, to        int32
 	listener, index int
 }
 
-func (s span) field() string {
+func (s portSpan) field() string {
 	return fmt.Sprintf("%s.portRanges[%d]", listenerPath(s.listener), s.index)
 }
 
-func (s span) String() string {
+func (s portSpan) String() string {
 	if s.from == s.to {
 		return fmt.Sprint(s.from)
 	}
 	return fmt.Sprintf("%d-%d", s.from, s.to)
 }
 
-// spans are ranges sorted by their first ports.
-type spans struct {
-	sorted []span
+// portSpans are ranges sorted by their first ports.
+type portSpans struct {
+	sorted []portSpan
 	// widest has, for each index in sorted, the range with the greatest last port up to that index.
-	widest []span
+	widest []portSpan
 }
 
-// spansOf returns the ranges of the listeners for which counts is true.
-func spansOf(s Subject, counts func(aga.Listener) bool) spans {
-	var out spans
+// portSpansOf returns the ranges of the listeners for which counts is true.
+func portSpansOf(s Subject, counts func(aga.Listener) bool) portSpans {
+	var out portSpans
 	for i, l := range s.Spec.Listeners {
 		if !counts(l) {
 			continue
 		}
 		for k, r := range l.PortRanges {
 			if r.FromPort <= r.ToPort {
-				out.sorted = append(out.sorted, span{r.FromPort, r.ToPort, i, k})
+				out.sorted = append(out.sorted, portSpan{r.FromPort, r.ToPort, i, k})
 			}
 		}
 	}
-	slices.SortStableFunc(out.sorted, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(out.sorted, func(a, b portSpan) int { return cmp.Compare(a.from, b.from) })
 	out.widest = slices.Clone(out.sorted)
 	for i := 1; i < len(out.widest); i++ {
 		if out.widest[i-1].to >= out.widest[i].to {
@@ -55,33 +55,33 @@ func spansOf(s Subject, counts func(aga.Listener) bool) spans {
 	return out
 }
 
-// containing returns a port range that contains a port.
-func (s spans) containing(port int32) (span, bool) {
-	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r span, p int32) int {
+// spanContaining returns a port range that contains a port.
+func (s portSpans) spanContaining(port int32) (portSpan, bool) {
+	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r portSpan, p int32) int {
 		if r.from <= p {
 			return -1
 		}
 		return 1
 	})
 	if n == 0 || s.widest[n-1].to < port {
-		return span{}, false
+		return portSpan{}, false
 	}
 	return s.widest[n-1], true
 }
 
-// overlapping returns pairs of overlapping ranges: one pair for each range that overlaps another range, in the order of
+// overlappingPairs returns pairs of overlapping ranges: one pair for each range that overlaps another range, in the order of
 // the spec.
-func (s spans) overlapping() [][2]span {
-	var out [][2]span
+func (s portSpans) overlappingPairs() [][2]portSpan {
+	var out [][2]portSpan
 	for i, r := range s.sorted {
 		switch {
 		case i > 0 && s.widest[i-1].to >= r.from:
-			out = append(out, [2]span{r, s.widest[i-1]})
+			out = append(out, [2]portSpan{r, s.widest[i-1]})
 		case i+1 < len(s.sorted) && s.sorted[i+1].from <= r.to:
-			out = append(out, [2]span{r, s.sorted[i+1]})
+			out = append(out, [2]portSpan{r, s.sorted[i+1]})
 		}
 	}
-	slices.SortFunc(out, func(a, b [2]span) int {
+	slices.SortFunc(out, func(a, b [2]portSpan) int {
 		return cmp.Or(cmp.Compare(a[0].listener, b[0].listener), cmp.Compare(a[0].index, b[0].index))
 	})
 	return out
@@ -91,10 +91,10 @@ func (s spans) overlapping() [][2]span {
 // it from their endpoint and are not checked.
 func overlappingPortRanges(s Subject) (out []Violation) {
 	for _, protocol := range []aga.Protocol{aga.ProtocolTCP, aga.ProtocolUDP} {
-		for _, pair := range spansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlapping() {
+		for _, pair := range portSpansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlappingPairs() {
 			r, other := pair[0], pair[1]
 			out = append(out, Violation{
-				Check: OverlappingPortRanges, Field: r.field(), Value: r.String(), key: string(protocol) + " " + r.String(),
+				Check: OverlappingPortRanges, Field: r.field(), Value: r.String(), identity: string(protocol) + " " + r.String(),
 				Message: fmt.Sprintf("%s ports %q overlap %s ports %q of %s", protocol, r, protocol, other, other.field()),
 				Fix:     "a port of a protocol can be in one range only; change one of them",
 			})
@@ -125,7 +125,7 @@ func duplicateOverrides(s Subject) (out []Violation) {
 				return
 			}
 			out = append(out, Violation{
-				Check: DuplicateOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), key: fmt.Sprintf("%s %d", name, port),
+				Check: DuplicateOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), identity: fmt.Sprintf("%s %d", name, port),
 				Message: fmt.Sprintf("%s %q is already used by portOverrides[%d]", name, fmt.Sprint(port), at), Fix: "remove one of them",
 			})
 		}
@@ -137,15 +137,15 @@ func duplicateOverrides(s Subject) (out []Violation) {
 	return out
 }
 
-// portOverrides finds overrides that do not match the ports of listeners. Listeners without port ranges take the ports
+// invalidPortOverrides finds overrides that do not match the ports of listeners. Listeners without port ranges take the ports
 // from their endpoint and are not checked.
-func portOverrides(s Subject) (out []Violation) {
-	all := spansOf(s, func(aga.Listener) bool { return true })
+func invalidPortOverrides(s Subject) (out []Violation) {
+	all := portSpansOf(s, func(aga.Listener) bool { return true })
 	type use struct{ listener, group, index int }
 	used := map[int32]use{} // by endpoint port
 	add := func(i, j, k int, name string, port int32, message, fix string) {
 		out = append(out, Violation{
-			Check: PortOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), key: fmt.Sprintf("%s %d", name, port), Advice: true,
+			Check: PortOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), identity: fmt.Sprintf("%s %d", name, port), IsAdvice: true,
 			Message: fmt.Sprintf("%s %q %s", name, fmt.Sprint(port), message), Fix: fix,
 		})
 	}
@@ -154,7 +154,7 @@ func portOverrides(s Subject) (out []Violation) {
 		if len(ranges) > 0 && !slices.ContainsFunc(ranges[:min(len(ranges), MaxPortRanges)], func(r aga.PortRange) bool { return r.FromPort <= o.ListenerPort && o.ListenerPort <= r.ToPort }) {
 			add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "give a port of the listener")
 		}
-		if r, in := all.containing(o.EndpointPort); in {
+		if r, in := all.spanContaining(o.EndpointPort); in {
 			add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have it", "give another port")
 		}
 		first, again := used[o.EndpointPort]

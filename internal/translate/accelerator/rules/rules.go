@@ -34,12 +34,12 @@ type Violation struct {
 	Field, Value string
 	// Message describes what is wrong, with the value, and Fix what to do.
 	Message, Fix string
-	// Advice reports whether admission does not deny the object, because more must be known to decide, such as the ports
+	// IsAdvice reports whether admission does not deny the object, because more must be known to decide, such as the ports
 	// of an endpoint or quotas that AWS has raised.
-	Advice bool
+	IsAdvice bool
 
-	// key identifies the violation regardless of its position in the object.
-	key string
+	// identity identifies the violation regardless of its position in the object.
+	identity string
 }
 
 // Text returns the violation as one line.
@@ -64,30 +64,30 @@ const (
 	MaxOverrides      = 10
 )
 
-// Find returns all violations, in the order of the checks and of the spec.
-func Find(s Subject) []Violation {
+// FindViolations returns all violations, in the order of the checks and of the spec.
+func FindViolations(s Subject) []Violation {
 	var out []Violation
 	for _, check := range []func(Subject) []Violation{
-		duplicateEndpoints, overlappingPortRanges, duplicateRegions, duplicateOverrides, addresses, endpointRegions, portOverrides, exceededQuotas,
+		duplicateEndpoints, overlappingPortRanges, duplicateRegions, duplicateOverrides, invalidAddresses, wrongEndpointRegions, invalidPortOverrides, exceededQuotas,
 	} {
 		out = append(out, check(s)...)
 	}
 	return out
 }
 
-// Added returns the violations in now that are not in was, regardless of their position in the object.
-func Added(was, now []Violation) []Violation {
+// NewViolations returns the violations in now that are not in was, regardless of their position in the object.
+func NewViolations(was, now []Violation) []Violation {
 	type kind struct {
 		check Check
 		key   string
 	}
 	had := map[kind]int{}
 	for _, v := range was {
-		had[kind{v.Check, v.key}]++
+		had[kind{v.Check, v.identity}]++
 	}
 	var out []Violation
 	for _, v := range now {
-		k := kind{v.Check, v.key}
+		k := kind{v.Check, v.identity}
 		if had[k]--; had[k] < 0 {
 			out = append(out, v)
 		}
@@ -128,8 +128,8 @@ func duplicateEndpoints(s Subject) (out []Violation) {
 				continue
 			}
 			out = append(out, Violation{
-				Check: DuplicateEndpoints, Field: fmt.Sprintf("%s.endpoints[%d]", groupPath(i, j), k), Value: key, key: key,
-				Message: fmt.Sprintf("endpoint %q of listener %d, endpoint group %d is the same as endpoints[%d]", finding.Cut(key), i, j, at),
+				Check: DuplicateEndpoints, Field: fmt.Sprintf("%s.endpoints[%d]", groupPath(i, j), k), Value: key, identity: key,
+				Message: fmt.Sprintf("endpoint %q of listener %d, endpoint group %d is the same as endpoints[%d]", finding.TruncateValue(key), i, j, at),
 				Fix:     "remove one of them",
 			})
 		}
@@ -147,12 +147,12 @@ func duplicateRegions(s Subject) (out []Violation) {
 				first[region] = j
 				continue
 			}
-			name := fmt.Sprintf("region %q", finding.Cut(region))
+			name := fmt.Sprintf("region %q", finding.TruncateValue(region))
 			if group.Region == "" {
 				name = "the region of the cluster"
 			}
 			out = append(out, Violation{
-				Check: DuplicateRegions, Field: groupPath(i, j) + ".region", Value: region, key: region,
+				Check: DuplicateRegions, Field: groupPath(i, j) + ".region", Value: region, identity: region,
 				Message: fmt.Sprintf("%s already has an endpoint group of the listener, endpointGroups[%d]", name, at),
 				Fix:     "move the endpoints there, or give another region",
 			})
@@ -165,7 +165,7 @@ func exceededQuotas(s Subject) (out []Violation) {
 	over := func(field, what string, have, most int, raised string) {
 		if have > most {
 			out = append(out, Violation{
-				Check: Quotas, Field: field, Value: fmt.Sprint(have), Advice: true, key: what,
+				Check: Quotas, Field: field, Value: fmt.Sprint(have), IsAdvice: true, identity: what,
 				Message: fmt.Sprintf("%d %s, and AWS allows %d%s", have, what, most, raised), Fix: "resources beyond the quota are held; remove some, or request a higher quota if AWS can raise it",
 			})
 		}

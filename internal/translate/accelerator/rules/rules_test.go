@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-func specOf(t *testing.T, doc string) *aga.GlobalAcceleratorSpec {
+func parseSpec(t *testing.T, doc string) *aga.GlobalAcceleratorSpec {
 	t.Helper()
 	var out aga.GlobalAcceleratorSpec
 	if err := yaml.UnmarshalStrict([]byte(doc), &out); err != nil {
@@ -22,17 +22,17 @@ func specOf(t *testing.T, doc string) *aga.GlobalAcceleratorSpec {
 	return &out
 }
 
-func find(t *testing.T, doc string) []rules.Violation {
+func findViolations(t *testing.T, doc string) []rules.Violation {
 	t.Helper()
-	return rules.Find(rules.Subject{Spec: specOf(t, doc), Namespace: "shop", Region: "eu-west-1"})
+	return rules.FindViolations(rules.Subject{Spec: parseSpec(t, doc), Namespace: "shop", Region: "eu-west-1"})
 }
 
-// lines returns violations as "check field value", with a question mark after advice.
-func lines(all []rules.Violation) []string {
+// violationLines returns violations as "check field value", with a question mark after advice.
+func violationLines(all []rules.Violation) []string {
 	out := []string{}
 	for _, v := range all {
 		line := fmt.Sprintf("%s %s %s", v.Check, v.Field, v.Value)
-		if v.Advice {
+		if v.IsAdvice {
 			line += "?"
 		}
 		out = append(out, line)
@@ -40,8 +40,8 @@ func lines(all []rules.Violation) []string {
 	return out
 }
 
-// listeners returns the YAML of listeners, each given as "PROTOCOL ranges".
-func listeners(list ...string) string {
+// listenersYAML returns the YAML of listeners, each given as "PROTOCOL ranges".
+func listenersYAML(list ...string) string {
 	var b strings.Builder
 	b.WriteString("listeners:\n")
 	for _, l := range list {
@@ -61,7 +61,7 @@ func listeners(list ...string) string {
 	return b.String()
 }
 
-const groups = "listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: %s}]"
+const endpointGroupsFormat = "listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: %s}]"
 
 func TestViolations(t *testing.T) {
 	const e = "spec.listeners[0].endpointGroups[0].endpoints"
@@ -70,53 +70,53 @@ func TestViolations(t *testing.T) {
 		want []string
 	}{
 		"nothing":          {"{}", nil},
-		"different spans":  {listeners("TCP 80-442", "TCP 443-500"), nil},
-		"different protos": {listeners("TCP 80-80", "UDP 80-80"), nil},
-		"overlap": {listeners("TCP 80-443", "UDP 80-80", "TCP 443-500"), []string{
+		"different spans":  {listenersYAML("TCP 80-442", "TCP 443-500"), nil},
+		"different protos": {listenersYAML("TCP 80-80", "UDP 80-80"), nil},
+		"overlap": {listenersYAML("TCP 80-443", "UDP 80-80", "TCP 443-500"), []string{
 			"checkForOverlappingPortRanges spec.listeners[0].portRanges[0] 80-443", "checkForOverlappingPortRanges spec.listeners[2].portRanges[0] 443-500"}},
-		"overlap in a listener": {listeners("UDP 53-53 53-60"), []string{
+		"overlap in a listener": {listenersYAML("UDP 53-53 53-60"), []string{
 			"checkForOverlappingPortRanges spec.listeners[0].portRanges[0] 53", "checkForOverlappingPortRanges spec.listeners[0].portRanges[1] 53-60"}},
-		"overlap with discovery": {listeners("- 80-443", "TCP 80-80", "TCP"), nil},
-		"within a wide one": {listeners("TCP 1-65535 80-80 90-90"), []string{
+		"overlap with discovery": {listenersYAML("- 80-443", "TCP 80-80", "TCP"), nil},
+		"within a wide one": {listenersYAML("TCP 1-65535 80-80 90-90"), []string{
 			"checkForOverlappingPortRanges spec.listeners[0].portRanges[0] 1-65535", "checkForOverlappingPortRanges spec.listeners[0].portRanges[1] 80",
 			"checkForOverlappingPortRanges spec.listeners[0].portRanges[2] 90"}},
-		"one endpoint twice": {fmt.Sprintf(groups, "[{endpoints: [{type: Service, name: api}, {type: Service, name: api, namespace: shop, weight: 1}]}]"),
+		"one endpoint twice": {fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: Service, name: api}, {type: Service, name: api, namespace: shop, weight: 1}]}]"),
 			[]string{"checkForDuplicateEndpoints " + e + "[1] Service/shop/api"}},
-		"an empty namespace": {fmt.Sprintf(groups, `[{endpoints: [{type: Ingress, name: a, namespace: ""}, {type: Ingress, name: a}, {type: Ingress, name: a, namespace: b}]}]`),
+		"an empty namespace": {fmt.Sprintf(endpointGroupsFormat, `[{endpoints: [{type: Ingress, name: a, namespace: ""}, {type: Ingress, name: a}, {type: Ingress, name: a, namespace: b}]}]`),
 			[]string{"checkForDuplicateEndpoints " + e + "[1] Ingress/shop/a"}},
-		"one id thrice": {fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: i-1}, {type: EndpointID, endpointID: i-1}, {type: EndpointID, endpointID: i-1}]}]"),
+		"one id thrice": {fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: EndpointID, endpointID: i-1}, {type: EndpointID, endpointID: i-1}, {type: EndpointID, endpointID: i-1}]}]"),
 			[]string{"checkForDuplicateEndpoints " + e + "[1] EndpointID/i-1", "checkForDuplicateEndpoints " + e + "[2] EndpointID/i-1"}},
-		"names of other types": {fmt.Sprintf(groups, "[{endpoints: [{type: Service, name: a}, {type: Ingress, name: a}, {type: Gateway, name: a}]}]"), nil},
-		"in two groups":        {fmt.Sprintf(groups, "[{endpoints: [{type: Service, name: a}]}, {region: us-east-1, endpoints: [{type: Service, name: a}]}]"), nil},
-		"a region twice":       {fmt.Sprintf(groups, "[{region: eu-west-1}, {}]"), []string{"checkForDuplicateRegions spec.listeners[0].endpointGroups[1].region eu-west-1"}},
+		"names of other types": {fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: Service, name: a}, {type: Ingress, name: a}, {type: Gateway, name: a}]}]"), nil},
+		"in two groups":        {fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: Service, name: a}]}, {region: us-east-1, endpoints: [{type: Service, name: a}]}]"), nil},
+		"a region twice":       {fmt.Sprintf(endpointGroupsFormat, "[{region: eu-west-1}, {}]"), []string{"checkForDuplicateRegions spec.listeners[0].endpointGroups[1].region eu-west-1"}},
 		"a region in two listeners": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 1}], endpointGroups: [{}]}, {protocol: TCP, portRanges: [{fromPort: 2, toPort: 2}], endpointGroups: [{}]}]",
 			nil},
 		"addresses":        {"ipAddresses: [198.51.100.10, 198.51.100.11]", nil},
 		"wrong addresses":  {`ipAddresses: ["2001:db8::1", 198.51.100.300]`, []string{"checkIPAddresses spec.ipAddresses[0] 2001:db8::1", "checkIPAddresses spec.ipAddresses[1] 198.51.100.300"}},
 		"an address twice": {"ipAddresses: [198.51.100.10, 198.51.100.10]", []string{"checkIPAddresses spec.ipAddresses[1] 198.51.100.10"}},
-		"another region": {fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}, {type: EndpointID, endpointID: i-1}]}]"),
+		"another region": {fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}, {type: EndpointID, endpointID: i-1}]}]"),
 			[]string{"checkEndpointRegions " + e + "[0].endpointID arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1"}},
-		"the region of its group": {fmt.Sprintf(groups, "[{region: us-east-1, endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}, {type: EndpointID, endpointID: eipalloc-1}]}]"),
+		"the region of its group": {fmt.Sprintf(endpointGroupsFormat, "[{region: us-east-1, endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}, {type: EndpointID, endpointID: eipalloc-1}]}]"),
 			nil},
-		"overrides": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
-		"an override twice": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}, {listenerPort: 80, endpointPort: 8080}]}]"), []string{
+		"overrides": {fmt.Sprintf(endpointGroupsFormat, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
+		"an override twice": {fmt.Sprintf(endpointGroupsFormat, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}, {listenerPort: 80, endpointPort: 8080}]}]"), []string{
 			"checkForDuplicateOverrides spec.listeners[0].endpointGroups[0].portOverrides[1].listenerPort 80", "checkForDuplicateOverrides spec.listeners[0].endpointGroups[0].portOverrides[1].endpointPort 8080"}},
-		"not of the listener": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]"),
+		"not of the listener": {fmt.Sprintf(endpointGroupsFormat, "[{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]"),
 			[]string{"checkPortOverrides spec.listeners[0].endpointGroups[0].portOverrides[0].listenerPort 443?"}},
 		"ports to be discovered": {"listeners: [{endpointGroups: [{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]}]", nil},
 		"a port of another listener": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]}, {protocol: UDP, portRanges: [{fromPort: 8000, toPort: 8999}]}]",
 			[]string{"checkPortOverrides spec.listeners[0].endpointGroups[0].portOverrides[0].endpointPort 8080?"}},
 		"an endpoint port of two listeners": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]}, {protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}], endpointGroups: [{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]}]",
 			[]string{"checkPortOverrides spec.listeners[1].endpointGroups[0].portOverrides[0].endpointPort 8080?"}},
-		"an endpoint port of two groups": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}, {region: us-east-1, portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
-		"many endpoints": {fmt.Sprintf(groups, "[{endpoints: ["+strings.Join(numberedTexts("{type: Service, name: s%d}", 11), ", ")+"]}]"),
+		"an endpoint port of two groups": {fmt.Sprintf(endpointGroupsFormat, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}, {region: us-east-1, portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
+		"many endpoints": {fmt.Sprintf(endpointGroupsFormat, "[{endpoints: ["+strings.Join(numberedTexts("{type: Service, name: s%d}", 11), ", ")+"]}]"),
 			[]string{"checkQuotas spec.listeners[0].endpointGroups[0].endpoints 11?"}},
-		"many listeners": {listeners(numberedTexts("TCP %[1]d-%[1]d", 11)...), []string{"checkQuotas spec.listeners 11?"}},
-		"many groups":    {fmt.Sprintf(groups, "["+strings.Join(numberedTexts("{region: r%d}", 43), ", ")+"]"), []string{"checkQuotas spec.listeners 43?"}},
+		"many listeners": {listenersYAML(numberedTexts("TCP %[1]d-%[1]d", 11)...), []string{"checkQuotas spec.listeners 11?"}},
+		"many groups":    {fmt.Sprintf(endpointGroupsFormat, "["+strings.Join(numberedTexts("{region: r%d}", 43), ", ")+"]"), []string{"checkQuotas spec.listeners 43?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := find(t, c.spec)
-			if d := cmp.Diff(append([]string{}, c.want...), lines(got)); d != "" {
+			got := findViolations(t, c.spec)
+			if d := cmp.Diff(append([]string{}, c.want...), violationLines(got)); d != "" {
 				t.Error(d)
 			}
 			for _, v := range got {
@@ -137,9 +137,9 @@ func numberedTexts(format string, n int) (out []string) {
 
 // If the region of the cluster is unknown, no violation about regions is reported.
 func TestUnknownRegionsAreNotReported(t *testing.T) {
-	spec := specOf(t, fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
-	if got := rules.Find(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
-		t.Error(lines(got))
+	spec := parseSpec(t, fmt.Sprintf(endpointGroupsFormat, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
+	if got := rules.FindViolations(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
+		t.Error(violationLines(got))
 	}
 }
 
@@ -150,20 +150,20 @@ func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 		for _, n := range names {
 			all = append(all, fmt.Sprintf("{type: Service, name: %[1]s}, {type: Service, name: %[1]s}", n))
 		}
-		return fmt.Sprintf(groups, "[{endpoints: ["+strings.Join(all, ", ")+"]}]")
+		return fmt.Sprintf(endpointGroupsFormat, "[{endpoints: ["+strings.Join(all, ", ")+"]}]")
 	}
 	for name, c := range map[string]struct{ was, now, want string }{
 		"the same":                       {twice("a"), twice("a"), ""},
 		"one more":                       {twice("a"), twice("b", "a"), "Service/shop/b"},
 		"one less":                       {twice("a", "b"), twice("b"), ""},
 		"a third time":                   {twice("a"), twice("a", "a"), "Service/shop/a,Service/shop/a"},
-		"ranges that overlapped":         {listeners("TCP 10-100", "TCP 20-30", "TCP 25-28"), listeners("TCP 20-30", "TCP 25-28"), ""},
-		"a listener in front":            {listeners("TCP 10-100", "TCP 20-30"), listeners("UDP 1-1", "TCP 10-100", "TCP 20-30"), ""},
-		"a range that did not overlap":   {listeners("TCP 10-100", "TCP 20-30", "TCP 200-201"), listeners("TCP 10-100", "TCP 20-30", "TCP 200-201 201-201"), "200-201,201"},
-		"another overlap of a bad range": {listeners("TCP 10-100", "TCP 20-30"), listeners("TCP 10-100", "TCP 20-30", "TCP 90-110"), "90-110"},
+		"ranges that overlapped":         {listenersYAML("TCP 10-100", "TCP 20-30", "TCP 25-28"), listenersYAML("TCP 20-30", "TCP 25-28"), ""},
+		"a listener in front":            {listenersYAML("TCP 10-100", "TCP 20-30"), listenersYAML("UDP 1-1", "TCP 10-100", "TCP 20-30"), ""},
+		"a range that did not overlap":   {listenersYAML("TCP 10-100", "TCP 20-30", "TCP 200-201"), listenersYAML("TCP 10-100", "TCP 20-30", "TCP 200-201 201-201"), "200-201,201"},
+		"another overlap of a bad range": {listenersYAML("TCP 10-100", "TCP 20-30"), listenersYAML("TCP 10-100", "TCP 20-30", "TCP 90-110"), "90-110"},
 	} {
 		var got []string
-		for _, v := range rules.Added(find(t, c.was), find(t, c.now)) {
+		for _, v := range rules.NewViolations(findViolations(t, c.was), findViolations(t, c.now)) {
 			got = append(got, v.Value)
 		}
 		if s := strings.Join(got, ","); s != c.want {
@@ -226,7 +226,7 @@ func TestAddedOverlapsAreExact(t *testing.T) {
 			for _, x := range all {
 				out = append(out, fmt.Sprintf("%s %d-%d", map[bool]string{true: "UDP", false: "TCP"}[x.udp], x.from, x.to))
 			}
-			return listeners(out...)
+			return listenersYAML(out...)
 		}
 		count2 := func(all []rules.Violation) (n int) {
 			for _, v := range all {
@@ -236,11 +236,11 @@ func TestAddedOverlapsAreExact(t *testing.T) {
 			}
 			return n
 		}
-		before, after := find(t, doc(was)), find(t, doc(now))
+		before, after := findViolations(t, doc(was)), findViolations(t, doc(now))
 		if got := count2(after) > 0; got != any {
 			t.Fatalf("seed %d: overlap %t, want %t\n%s", seed, got, any, doc(now))
 		}
-		if got := count2(rules.Added(before, after)) > 0; got != want {
+		if got := count2(rules.NewViolations(before, after)) > 0; got != want {
 			t.Fatalf("seed %d: added %t, want %t\n%s\n%s", seed, got, want, doc(was), doc(now))
 		}
 	}
@@ -272,9 +272,9 @@ func TestAddressesOfAnAcceleratorCannotChange(t *testing.T) {
 		"what never took effect":   {arn, []string{"198.51.100.9"}, nil, false},
 		"corrected to what it has": {arn, []string{"198.51.100.9"}, has[:1], false},
 	} {
-		got := rules.Changes(object(c.arn, has, c.was...), object("", nil, c.now...))
+		got := rules.ImmutableFieldChanges(object(c.arn, has, c.was...), object("", nil, c.now...))
 		if len(got) > 0 != c.denied || c.denied && (got[0].Field != "spec.ipAddresses" || got[0].Check != rules.ImmutableFields) {
-			t.Errorf("%s: %v", name, lines(got))
+			t.Errorf("%s: %v", name, violationLines(got))
 		}
 	}
 }
@@ -292,6 +292,6 @@ func BenchmarkFindInTheLargestObject(b *testing.B) {
 		spec.Listeners = append(spec.Listeners, l)
 	}
 	for b.Loop() {
-		rules.Find(rules.Subject{Spec: spec, Namespace: "shop", Region: "eu-west-1"})
+		rules.FindViolations(rules.Subject{Spec: spec, Namespace: "shop", Region: "eu-west-1"})
 	}
 }

@@ -14,9 +14,9 @@ import (
 // maxMessage is the maximum length of the message of a condition, in bytes; the API server accepts 32768.
 const maxMessage = 32700
 
-// condition returns a condition. Unprintable characters in the message, which may come from values of users, are
+// newCondition returns a condition. Unprintable characters in the message, which may come from values of users, are
 // replaced.
-func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
+func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
 	message = finding.Printable(message)
 	if len(message) > maxMessage {
 		message = message[:maxMessage] + "..."

@@ -16,16 +16,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// OfGateway returns the patch for the status of the Gateway.
-func (r *Status) OfGateway() cluster.Patch {
-	conditions := []metav1.Condition{r.accepted()}
-	if c, known := r.programmed(); known {
+// GatewayPatch returns the patch for the status of the Gateway.
+func (r *Status) GatewayPatch() cluster.Patch {
+	conditions := []metav1.Condition{r.acceptedCondition()}
+	if c, known := r.programmedCondition(); known {
 		conditions = append(conditions, c)
 	}
 	name := strings.ToLower(r.Outcome.DNSNames[model.LoadBalancerID])
-	sets := r.attachedSets()
-	blocked := r.Blocked()
-	return cluster.StatusEdit{Ref: cluster.RefTo(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
+	sets := r.countAttachedSets()
+	blocked := r.IsBlocked()
+	return cluster.StatusEdit{Ref: cluster.RefFromFinding(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.Gateway).Status
 		fields := map[string]any{}
 		if next := mergeConditions(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
@@ -50,26 +50,26 @@ func (r *Status) OfGateway() cluster.Patch {
 	}}
 }
 
-// accepted returns the condition Accepted of the Gateway.
-func (r *Status) accepted() metav1.Condition {
+// acceptedCondition returns the condition Accepted of the Gateway.
+func (r *Status) acceptedCondition() metav1.Condition {
 	const of = gwv1.GatewayConditionAccepted
 	generation := r.Gateway.Generation
 	for _, x := range r.found[r.ref()] {
 		if blocksGateway(x) {
-			return condition(of, metav1.ConditionFalse, gatewayReason(x.Reason), x.Text(), generation)
+			return newCondition(of, metav1.ConditionFalse, gatewayReason(x.Reason), x.Text(), generation)
 		}
 	}
 	if i := slices.IndexFunc(r.Gateway.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
-		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonUnsupportedAddress, fmt.Sprintf(
+		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonUnsupportedAddress, fmt.Sprintf(
 			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at those; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
-			finding.Cut(r.Gateway.Spec.Addresses[i].Value)), generation)
+			finding.TruncateValue(r.Gateway.Spec.Addresses[i].Value)), generation)
 	}
 	advice := ""
 	for _, x := range r.found[r.ref()] {
 		switch {
 		case x.Reason != finding.GatewayFieldIgnored:
 		case x.Severity == finding.Error: // TLS of clients or backends is not verified as the user configured
-			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), generation)
+			return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), generation)
 		default:
 			advice = x.Text()
 		}
@@ -87,43 +87,43 @@ func (r *Status) accepted() metav1.Condition {
 	}
 	switch {
 	case valid == 0 && wrong == "":
-		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, "the Gateway has no listeners; its load balancer serves no traffic; add a listener", generation)
+		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, "the Gateway has no listeners; its load balancer serves no traffic; add a listener", generation)
 	case valid == 0:
-		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, wrong, generation)
+		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, wrong, generation)
 	case wrong != "":
-		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonListenersNotValid, wrong, generation)
+		return newCondition(of, metav1.ConditionTrue, gwv1.GatewayReasonListenersNotValid, wrong, generation)
 	}
-	return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, advice, generation)
+	return newCondition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, advice, generation)
 }
 
-// programmed returns the condition Programmed of the Gateway. If it is True, its message is the ARN of the load balancer,
-// which Gateways in front of this one read. It returns false, so that the condition stays unchanged, if the state of the load
-// balancer is not known.
-func (r *Status) programmed() (metav1.Condition, bool) {
+// programmedCondition returns the condition Programmed of the Gateway. If it is True, its message is the ARN of the load
+// balancer, which Gateways in front of this one read. It returns false, so that the condition stays unchanged, if the state
+// of the load balancer is not known.
+func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.liveLoadBalancer()
 	unserved := listenerReport{r}.nothingServedReason()
 	switch {
 	case unserved.Reason != "":
-		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
-	case live && r.Blocked() && r.isProgrammed():
+		return newCondition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
+	case live && r.IsBlocked() && r.isProgrammed():
 		return metav1.Condition{}, false // the load balancer serves an earlier generation, which the condition shows
 	case live && lb.Active:
-		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
+		return newCondition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
 	case live:
-		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; its state is checked again", r.Gateway.Generation), true
-	case r.isProgrammed() && (r.Outcome.Err != nil || r.Blocked()):
+		return newCondition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; its state is checked again", r.Gateway.Generation), true
+	case r.isProgrammed() && (r.Outcome.Err != nil || r.IsBlocked()):
 		return metav1.Condition{}, false
 	}
 	for _, x := range r.found[r.ref()] {
 		if x.Severity == finding.Error && x.Reason != finding.GatewayFieldIgnored {
-			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.Gateway.Generation), true
+			return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.Gateway.Generation), true
 		}
 	}
 	if r.Outcome.Stack.DryRun {
-		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+naming.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
+		return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+naming.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
 	}
-	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not created yet", r.Gateway.Generation), true
+	return newCondition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not created yet", r.Gateway.Generation), true
 }
 
 // isProgrammed reports whether the status of the Gateway shows a load balancer.
@@ -136,11 +136,11 @@ func (r *Status) isProgrammed() bool {
 // BecomesProgrammed reports whether the load balancer is active, but the status does not show it yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
-	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""
+	return live && lb.Active && !r.IsBlocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""
 }
 
-// attachedSets returns the number of ListenerSets with a valid listener; nil if ListenerSets are not read.
-func (r *Status) attachedSets() *int32 {
+// countAttachedSets returns the number of ListenerSets with a valid listener; nil if ListenerSets are not read.
+func (r *Status) countAttachedSets() *int32 {
 	if !r.ListenerSets {
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 // listenerResult has the problems of a listener by condition. A zero Problem means that there is none.
 type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// stopped is the reason why a listener cannot be served although it is accepted and its references are valid.
-	stopped attach.Problem
+	// stopProblem is the reason why a listener cannot be served although it is accepted and its references are valid.
+	stopProblem attach.Problem
 	// valid reports whether the listener is served, although references may be missing.
 	valid bool
 	// attached is the number of routes that are attached and accepted.
@@ -28,7 +28,7 @@ type listenerResult struct {
 
 // problem returns the message of the first problem of a listener, "" if there is none.
 func (v listenerResult) problem() string {
-	return firstProblem(v.accepted, v.resolved, v.stopped).Message
+	return firstProblem(v.accepted, v.resolved, v.stopProblem).Message
 }
 
 // evaluateListeners sets the result of each listener.
@@ -37,9 +37,9 @@ func (r *Status) evaluateListeners() {
 	for i, route := range r.Attached.Routes {
 		counted := map[int]bool{}
 		for _, p := range route.Parents {
-			for k, port := range r.portsOf(p) {
+			for k, port := range r.attachedPorts(p) {
 				a := p.Attachments[k]
-				if !counted[a.Listener] && r.resultOn(i, []int32{port}).accepted.Reason == "" {
+				if !counted[a.Listener] && r.resultOnPorts(i, []int32{port}).accepted.Reason == "" {
 					counted[a.Listener] = true
 					r.listeners[a.Listener].attached++
 				}
@@ -52,8 +52,8 @@ func (r *Status) evaluateListeners() {
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
 			v.accepted = attach.Problem{} // this is a problem of condition ResolvedRefs
 		}
-		stops := listenerReport{r}.sortFindings(l, v)
-		v.valid = l.Valid() && !stops
+		stops := listenerReport{r}.applyFindings(l, v)
+		v.valid = l.IsValid() && !stops
 		if v.programmed.Reason == "" {
 			v.programmed = listenerReport{r}.notProgrammedReason(l, v)
 		}
@@ -63,9 +63,9 @@ func (r *Status) evaluateListeners() {
 // listenerReport makes the status of listeners.
 type listenerReport struct{ *Status }
 
-// sortFindings adds the findings on a listener to the problems of its conditions, and reports whether they prevent
+// applyFindings adds the findings on a listener to the problems of its conditions, and reports whether they prevent
 // serving the listener.
-func (r listenerReport) sortFindings(l *attach.Listener, v *listenerResult) (stops bool) {
+func (r listenerReport) applyFindings(l *attach.Listener, v *listenerResult) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
 		rest, here := strings.CutPrefix(x.Field, field)
@@ -82,7 +82,7 @@ func (r listenerReport) sortFindings(l *attach.Listener, v *listenerResult) (sto
 		}
 		if x.Blocks >= finding.BlocksListener {
 			stops = true
-			v.stopped = firstProblem(v.stopped, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
+			v.stopProblem = firstProblem(v.stopProblem, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 			v.programmed = firstProblem(v.programmed, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 		}
 	}
@@ -122,7 +122,7 @@ func (r listenerReport) refusesConnections(port int32) bool {
 func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResult) attach.Problem {
 	lb, live := r.liveLoadBalancer()
 	switch {
-	case !l.Valid():
+	case !l.IsValid():
 		return attach.Problem{Reason: l.Problem.Reason, Message: "Listener is not accepted."}
 	case !v.valid:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
@@ -153,7 +153,7 @@ func (r listenerReport) firstError(port int32) string {
 			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see the details of the object
 				return "see the status of " + ref.String()
 			default:
-				return x.Located()
+				return x.TextWithField()
 			}
 		}
 	}
@@ -208,28 +208,28 @@ func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatu
 func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) []metav1.Condition {
 	generation := r.generationOf(l.Parent)
 	out := []metav1.Condition{
-		condition(gwv1.ListenerConditionConflicted, metav1.ConditionFalse, gwv1.ListenerReasonNoConflicts, "Listener has no conflict.", generation),
-		condition(gwv1.ListenerConditionAccepted, metav1.ConditionTrue, gwv1.ListenerReasonAccepted, "Listener is accepted.", generation),
-		condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionTrue, gwv1.ListenerReasonResolvedRefs, "Listener has all refs resolved.", generation),
-		condition(gwv1.ListenerConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerReasonProgrammed, "Listener is programmed.", generation),
+		newCondition(gwv1.ListenerConditionConflicted, metav1.ConditionFalse, gwv1.ListenerReasonNoConflicts, "Listener has no conflict.", generation),
+		newCondition(gwv1.ListenerConditionAccepted, metav1.ConditionTrue, gwv1.ListenerReasonAccepted, "Listener is accepted.", generation),
+		newCondition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionTrue, gwv1.ListenerReasonResolvedRefs, "Listener has all refs resolved.", generation),
+		newCondition(gwv1.ListenerConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerReasonProgrammed, "Listener is programmed.", generation),
 	}
 	if !r.Imports && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 {
 		out[2].Message = "Secrets of certificateRefs are not read, because --import-tls-secrets does not name \"gateway\"; certificates are found in ACM."
 	}
 	if p := v.accepted; p.Reason != "" {
 		if p.Reason == string(gwv1.ListenerReasonHostnameConflict) || p.Reason == string(gwv1.ListenerReasonProtocolConflict) {
-			out[0] = condition(gwv1.ListenerConditionConflicted, metav1.ConditionTrue, p.Reason, p.Message, generation)
+			out[0] = newCondition(gwv1.ListenerConditionConflicted, metav1.ConditionTrue, p.Reason, p.Message, generation)
 		}
-		out[1] = condition(gwv1.ListenerConditionAccepted, metav1.ConditionFalse, p.Reason, p.Message, generation)
+		out[1] = newCondition(gwv1.ListenerConditionAccepted, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
 	if p := v.resolved; p.Reason != "" {
-		out[2] = condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
+		out[2] = newCondition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
 	if _, live := r.liveLoadBalancer(); live && len(r.Attached.RoutesOnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
 		out[3].Message = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", l.Spec.Port)
 	}
 	if p := v.programmed; p.Reason != "" {
-		out[3] = condition(gwv1.ListenerConditionProgrammed, metav1.ConditionFalse, p.Reason, p.Message, generation)
+		out[3] = newCondition(gwv1.ListenerConditionProgrammed, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
 	return out
 }

@@ -51,26 +51,28 @@ type Status struct {
 }
 
 // RouteAndSetEdits returns the patches for the status of routes and ListenerSets.
-func (r *Status) RouteAndSetEdits() []cluster.Patch { return append(r.routeEdits(), r.setEdits()...) }
+func (r *Status) RouteAndSetEdits() []cluster.Patch {
+	return append(r.routeEdits(), r.listenerSetEdits()...)
+}
 
 func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
 
 // liveLoadBalancer returns the load balancer of the Gateway; false if there is none, or if it is not known.
-func (r *Status) liveLoadBalancer() (engine.Live, bool) {
-	lb, ok := r.Outcome.Live[model.LoadBalancerID]
+func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
+	lb, ok := r.Outcome.LiveLoadBalancers[model.LoadBalancerID]
 	return lb, ok
 }
 
 // blocksGateway reports whether a finding holds the whole Gateway, not only a listener.
 func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
 
-// Blocked reports whether the Gateway is held as a whole, because its desired state cannot be determined.
-func (r *Status) Blocked() bool {
+// IsBlocked reports whether the Gateway is held as a whole, because its desired state cannot be determined.
+func (r *Status) IsBlocked() bool {
 	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
 }
 
-// Refused reports whether the condition Accepted of the Gateway is False.
-func (r *Status) Refused() bool {
+// IsRefused reports whether the condition Accepted of the Gateway is False.
+func (r *Status) IsRefused() bool {
 	return meta.IsStatusConditionFalse(r.Gateway.Status.Conditions, string(gwv1.GatewayConditionAccepted))
 }
 
@@ -90,10 +92,10 @@ func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) 
 			out = append(out, e)
 		}
 	}
-	lb, live := o.Live[model.LoadBalancerID]
-	done := o.Changed && (o.Done || len(o.Failed) > 0) || programmed
+	lb, live := o.LiveLoadBalancers[model.LoadBalancerID]
+	done := o.Changed && (o.Done || len(o.FailedSteps) > 0) || programmed
 	if done && live && lb.Active && !faulty && !o.Stack.Held.Everything && slices.ContainsFunc(o.Stack.Members, func(m model.Member) bool { return m.Ref == ref }) {
-		out = append(out, cluster.Event{Ref: cluster.RefTo(ref), Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
+		out = append(out, cluster.Event{Ref: cluster.RefFromFinding(ref), Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
 	}
 	return out
 }

@@ -29,13 +29,13 @@ type routeResult struct {
 	advice string
 }
 
-// resultOn returns the problems of a route on listeners of the ports. A problem on some ports is only advice if the
+// resultOnPorts returns the problems of a route on listeners of the ports. A problem on some ports is only advice if the
 // route is served on another port.
-func (r *Status) resultOn(i int, ports []int32) routeResult {
+func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
 	found := r.found[ownership.RefOf(route)]
 	served := slices.ContainsFunc(ports, func(port int32) bool {
-		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionOf(x).effect == onAccepted })
+		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionRowOf(x).effect == setsAcceptedFalse })
 	})
 	var all finding.List
 	adviceOfPorts := ""
@@ -44,8 +44,8 @@ func (r *Status) resultOn(i int, ports []int32) routeResult {
 		case x.Port == 0:
 			all = append(all, x)
 		case !slices.Contains(ports, x.Port):
-		case served && conditionOf(x).effect == onAccepted:
-			adviceOfPorts = cmp.Or(adviceOfPorts, x.Located())
+		case served && conditionRowOf(x).effect == setsAcceptedFalse:
+			adviceOfPorts = cmp.Or(adviceOfPorts, x.TextWithField())
 		default:
 			all = append(all, x)
 		}
@@ -58,8 +58,8 @@ func (r *Status) resultOn(i int, ports []int32) routeResult {
 	return out
 }
 
-// portsOf returns the ports of the listeners to which a parentRef attaches a route.
-func (r *Status) portsOf(p attach.Parent) (out []int32) {
+// attachedPorts returns the ports of the listeners to which a parentRef attaches a route.
+func (r *Status) attachedPorts(p attach.RouteParent) (out []int32) {
 	for _, a := range p.Attachments {
 		out = append(out, int32(r.Attached.Listeners[a.Listener].Spec.Port))
 	}
@@ -82,7 +82,7 @@ func ruleCount(route cluster.Object) int {
 func (v *routeResult) acceptPartially(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
-		if conditionOf(x).effect != onAccepted {
+		if conditionRowOf(x).effect != setsAcceptedFalse {
 			continue
 		}
 		var n int
@@ -105,33 +105,33 @@ func (v *routeResult) acceptPartially(found finding.List, rules int) {
 func routeResultOf(found finding.List) routeResult {
 	var out routeResult
 	for _, x := range found {
-		row := conditionOf(x)
+		row := conditionRowOf(x)
 		switch {
-		case row.effect == onAccepted && out.accepted.Reason == "":
-			out.accepted = attach.Problem{Reason: row.reason, Message: x.Located()}
-		case row.effect == onResolvedRefs && out.resolved.Reason == "":
-			out.resolved = attach.Problem{Reason: row.reason, Message: x.Located()}
-		case row.effect == asAdvice && out.advice == "":
-			out.advice = x.Located()
+		case row.effect == setsAcceptedFalse && out.accepted.Reason == "":
+			out.accepted = attach.Problem{Reason: row.reason, Message: x.TextWithField()}
+		case row.effect == setsResolvedRefsFalse && out.resolved.Reason == "":
+			out.resolved = attach.Problem{Reason: row.reason, Message: x.TextWithField()}
+		case row.effect == addsAdvice && out.advice == "":
+			out.advice = x.TextWithField()
 		}
 	}
 	return out
 }
 
 // routeConditions returns the conditions of a route for one of its parents.
-func routeConditions(route attach.Route, p attach.Parent, verdict routeResult) []metav1.Condition {
+func routeConditions(route attach.Route, p attach.RouteParent, verdict routeResult) []metav1.Condition {
 	generation := route.Object.GetGeneration()
-	accepted := condition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
+	accepted := newCondition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
 	if bad := firstProblem(p.Problem, verdict.accepted); bad.Reason != "" {
-		accepted = condition(gwv1.RouteConditionAccepted, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
+		accepted = newCondition(gwv1.RouteConditionAccepted, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
 	}
-	resolved := condition(gwv1.RouteConditionResolvedRefs, metav1.ConditionTrue, gwv1.RouteReasonResolvedRefs, "", generation)
+	resolved := newCondition(gwv1.RouteConditionResolvedRefs, metav1.ConditionTrue, gwv1.RouteReasonResolvedRefs, "", generation)
 	if bad := verdict.resolved; bad.Reason != "" {
-		resolved = condition(gwv1.RouteConditionResolvedRefs, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
+		resolved = newCondition(gwv1.RouteConditionResolvedRefs, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
 	}
 	out := []metav1.Condition{resolved, accepted}
 	if bad := verdict.partial; bad.Reason != "" && accepted.Status == metav1.ConditionTrue {
-		out = append(out, condition(gwv1.RouteConditionPartiallyInvalid, metav1.ConditionTrue, bad.Reason, bad.Message, generation))
+		out = append(out, newCondition(gwv1.RouteConditionPartiallyInvalid, metav1.ConditionTrue, bad.Reason, bad.Message, generation))
 	}
 	return out
 }
@@ -171,7 +171,7 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 // parentRefs that routes do not have any more.
 func (r *Status) routeEdits() []cluster.Patch {
 	// The Gateway may have had another class of this controller before, and a ListenerSet another Gateway.
-	own := ownEntries{gatewayconfig.Controllers, map[cluster.Ref]bool{cluster.RefOf(r.Gateway): true}}
+	own := entrySelector{gatewayconfig.Controllers, map[cluster.Ref]bool{cluster.RefOf(r.Gateway): true}}
 	for _, s := range r.Attached.Sets {
 		own.parents[cluster.RefOf(s.Object)] = true
 	}
@@ -179,13 +179,13 @@ func (r *Status) routeEdits() []cluster.Patch {
 	attached := map[cluster.Ref]bool{}
 	for i, route := range r.Attached.Routes {
 		attached[cluster.RefOf(route.Object)] = true
-		out = append(out, own.edit(route.Object, r.entries(i)))
+		out = append(out, own.editPatch(route.Object, r.routeEntries(i)))
 	}
-	return sortedEdits(append(out, own.removals(r.View, attached)...))
+	return sortedEdits(append(out, own.removalPatches(r.View, attached)...))
 }
 
-// entries returns the status entries of a route for the Gateway and its ListenerSets, one for each different parentRef.
-func (r *Status) entries(i int) []gwv1.RouteParentStatus {
+// routeEntries returns the status entries of a route for the Gateway and its ListenerSets, one for each different parentRef.
+func (r *Status) routeEntries(i int) []gwv1.RouteParentStatus {
 	route := r.Attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
 	var out []gwv1.RouteParentStatus
@@ -197,7 +197,7 @@ func (r *Status) entries(i int) []gwv1.RouteParentStatus {
 		}
 		named[key] = true
 		out = append(out, gwv1.RouteParentStatus{
-			ParentRef: refs[p.Index], ControllerName: r.Controller, Conditions: routeConditions(route, p, r.resultOn(i, r.portsOf(p))),
+			ParentRef: refs[p.Index], ControllerName: r.Controller, Conditions: routeConditions(route, p, r.resultOnPorts(i, r.attachedPorts(p))),
 		})
 	}
 	return out
@@ -212,29 +212,29 @@ func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	return all
 }
 
-// ownEntries selects entries in the status of routes: those that some controllers wrote for some parents.
-type ownEntries struct {
+// entrySelector selects entries in the status of routes: those that some controllers wrote for some parents.
+type entrySelector struct {
 	controllers []gwv1.GatewayController
 	parents     map[cluster.Ref]bool
 }
 
-// removals returns patches that remove the entries from the status of all routes except some.
-func (own ownEntries) removals(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
+// removalPatches returns patches that remove the entries from the status of all routes except some.
+func (own entrySelector) removalPatches(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
 	var out []cluster.Patch
 	for parent := range own.parents {
 		for _, obj := range cluster.RoutesOf(v, parent) {
 			if ref := cluster.RefOf(obj); !except[ref] {
 				except[ref] = true
-				out = append(out, own.edit(obj, nil))
+				out = append(out, own.editPatch(obj, nil))
 			}
 		}
 	}
 	return out
 }
 
-// edit returns a patch that replaces the entries in the status of a route with the desired entries. Other entries stay
+// editPatch returns a patch that replaces the entries in the status of a route with the desired entries. Other entries stay
 // unchanged.
-func (own ownEntries) edit(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
+func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
 		_, have := cluster.RouteParents(obj)
@@ -275,19 +275,19 @@ func (own ownEntries) edit(route cluster.Object, want []gwv1.RouteParentStatus) 
 	}}
 }
 
-// Remove returns patches that remove the entries of previous controller names from the status of the routes of a
+// RemovalPatches returns patches that remove the entries of previous controller names from the status of the routes of a
 // Gateway and of its ListenerSets. If the Gateway is no longer served at all, the status of its ListenerSets is reset
 // to the initial status.
-func Remove(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
-	own := ownEntries{previous, map[cluster.Ref]bool{gateway: true}}
+func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
+	own := entrySelector{previous, map[cluster.Ref]bool{gateway: true}}
 	var out []cluster.Patch
 	for _, s := range cluster.List[*gwv1.ListenerSet](v, cluster.Query{
-		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gateway.Namespace + "/" + gateway.Name,
+		Kind: cluster.KindListenerSet, Index: cluster.ListenerSetByGateway, Value: gateway.Namespace + "/" + gateway.Name,
 	}) {
 		own.parents[cluster.RefOf(s)] = true
 		if unserved {
-			out = append(out, resetSet(s))
+			out = append(out, resetSetPatch(s))
 		}
 	}
-	return sortedEdits(append(out, own.removals(v, map[cluster.Ref]bool{})...))
+	return sortedEdits(append(out, own.removalPatches(v, map[cluster.Ref]bool{})...))
 }

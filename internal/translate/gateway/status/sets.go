@@ -11,22 +11,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// setEdits returns the patches for the status of the ListenerSets of the Gateway.
-func (r *Status) setEdits() []cluster.Patch {
+// listenerSetEdits returns the patches for the status of the ListenerSets of the Gateway.
+func (r *Status) listenerSetEdits() []cluster.Patch {
 	var out []cluster.Patch
 	for _, s := range r.Attached.Sets {
-		conditions := r.setConditions(s)
+		conditions := r.listenerSetConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
 			entries = listenerReport{r}.listenerEntries(ownership.RefOf(s.Object))
 		}
-		out = append(out, setEdit(s.Object, conditions, entries))
+		out = append(out, listenerSetEdit(s.Object, conditions, entries))
 	}
 	return out
 }
 
-// setEdit returns a patch for the conditions and listeners in the status of a ListenerSet.
-func setEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
+// listenerSetEdit returns a patch for the conditions and listeners in the status of a ListenerSet.
+func listenerSetEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
 	return cluster.StatusEdit{Ref: cluster.RefOf(set), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.ListenerSet).Status
 		fields := map[string]any{}
@@ -51,42 +51,42 @@ func setEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv
 	}}
 }
 
-func (r *Status) setConditions(s attach.Set) []metav1.Condition {
+func (r *Status) listenerSetConditions(s attach.ListenerSet) []metav1.Condition {
 	generation := s.Object.Generation
 	both := func(status metav1.ConditionStatus, reason gwv1.ListenerSetConditionReason, message string) []metav1.Condition {
 		return []metav1.Condition{
-			condition(gwv1.ListenerSetConditionAccepted, status, reason, message, generation),
-			condition(gwv1.ListenerSetConditionProgrammed, status, reason, message, generation),
+			newCondition(gwv1.ListenerSetConditionAccepted, status, reason, message, generation),
+			newCondition(gwv1.ListenerSetConditionProgrammed, status, reason, message, generation),
 		}
 	}
 	if !s.Accepted {
-		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowed)
+		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowedMessage)
 	}
-	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAccepted)
+	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAcceptedMessage)
 	valid, all := r.countListeners(ownership.RefOf(s.Object))
 	lb, live := r.liveLoadBalancer()
 	ready := live && lb.Active || !live && r.isProgrammed() && r.Outcome.Err != nil
 	switch {
 	case valid == 0:
-		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
+		out[0] = newCondition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalidMessage, generation)
 	case valid < all:
-		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionTrue, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
+		out[0] = newCondition(gwv1.ListenerSetConditionAccepted, metav1.ConditionTrue, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalidMessage, generation)
 	}
 	switch {
 	case !ready:
-		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonPending, attach.SetNotProgrammed, generation)
+		out[1] = newCondition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonPending, attach.SetNotProgrammedMessage, generation)
 	case valid == 0:
-		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetNothingToServe, generation)
+		out[1] = newCondition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetNothingToServeMessage, generation)
 	default:
-		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerSetReasonProgrammed, attach.SetProgrammed, generation)
+		out[1] = newCondition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerSetReasonProgrammed, attach.SetProgrammedMessage, generation)
 	}
 	return out
 }
 
-// resetSet returns a patch that resets the status of a ListenerSet to the initial status, because its Gateway is no
+// resetSetPatch returns a patch that resets the status of a ListenerSet to the initial status, because its Gateway is no
 // longer served.
-func resetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
-	edit := setEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
+func resetSetPatch(set *gwv1.ListenerSet) cluster.StatusEdit {
+	edit := listenerSetEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
 	inner := edit.Edit
 	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
 		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {

@@ -11,9 +11,9 @@ type conditionEffect int
 
 // The values of conditionEffect.
 const (
-	onAccepted     conditionEffect = iota // condition Accepted is False
-	onResolvedRefs                        // condition ResolvedRefs is False
-	asAdvice                              // message of condition Accepted, which stays True
+	setsAcceptedFalse     conditionEffect = iota // condition Accepted is False
+	setsResolvedRefsFalse                        // condition ResolvedRefs is False
+	addsAdvice                                   // message of condition Accepted, which stays True
 )
 
 // conditionRow is the effect of a finding on a condition, with the reason of the condition.
@@ -24,11 +24,11 @@ type conditionRow struct {
 
 // Rows of conditionTable.
 var (
-	unsupportedValue = conditionRow{onAccepted, string(gwv1.RouteReasonUnsupportedValue)}
-	incompatible     = conditionRow{onAccepted, string(gwv1.RouteReasonIncompatibleFilters)}
-	backendNotFound  = conditionRow{onResolvedRefs, string(gwv1.RouteReasonBackendNotFound)}
-	notPermitted     = conditionRow{onResolvedRefs, string(gwv1.RouteReasonRefNotPermitted)}
-	advice           = conditionRow{asAdvice, ""}
+	unsupportedValue = conditionRow{setsAcceptedFalse, string(gwv1.RouteReasonUnsupportedValue)}
+	incompatible     = conditionRow{setsAcceptedFalse, string(gwv1.RouteReasonIncompatibleFilters)}
+	backendNotFound  = conditionRow{setsResolvedRefsFalse, string(gwv1.RouteReasonBackendNotFound)}
+	notPermitted     = conditionRow{setsResolvedRefsFalse, string(gwv1.RouteReasonRefNotPermitted)}
+	advice           = conditionRow{addsAdvice, ""}
 )
 
 // conditionTable has the condition for each reason of a finding on a route or a listener.
@@ -36,10 +36,10 @@ var conditionTable = map[finding.Reason]conditionRow{
 	finding.BackendNotFound:          backendNotFound,
 	finding.BackendPortNotFound:      backendNotFound,
 	finding.TargetGroupNotFound:      backendNotFound,
-	finding.BackendKindUnknown:       {onResolvedRefs, string(gwv1.RouteReasonInvalidKind)},
-	finding.BackendUnsupported:       {onResolvedRefs, string(gwv1.RouteReasonInvalidKind)},
+	finding.BackendKindUnknown:       {setsResolvedRefsFalse, string(gwv1.RouteReasonInvalidKind)},
+	finding.BackendUnsupported:       {setsResolvedRefsFalse, string(gwv1.RouteReasonInvalidKind)},
 	finding.ReferenceNotPermitted:    notPermitted,
-	finding.RouteNotAdmitted:         {onAccepted, string(gwv1.RouteReasonNotAllowedByListeners)},
+	finding.RouteNotAdmitted:         {setsAcceptedFalse, string(gwv1.RouteReasonNotAllowedByListeners)},
 	finding.TargetGroupNotOwned:      notPermitted,
 	finding.TargetGroupShared:        notPermitted,
 	finding.BackendTypeUnsupported:   unsupportedValue,
@@ -83,10 +83,10 @@ var listenerReasons = map[finding.Reason]string{
 	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
-// conditionOf returns the effect of a finding on the conditions of a route or a listener. An error that is not in the
+// conditionRowOf returns the effect of a finding on the conditions of a route or a listener. An error that is not in the
 // table sets Accepted to False with the reason of the error, because AWS refused the change and references are not the
 // cause.
-func conditionOf(x finding.Finding) conditionRow {
+func conditionRowOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
 	switch {
 	case x.Reason == finding.ParametersInvalid && x.Severity != finding.Error:
@@ -96,7 +96,7 @@ func conditionOf(x finding.Finding) conditionRow {
 	case x.Severity != finding.Error:
 		return advice
 	}
-	return conditionRow{onAccepted, string(x.Reason)}
+	return conditionRow{setsAcceptedFalse, string(x.Reason)}
 }
 
 // gatewayReason returns the reason of condition Accepted of a Gateway that a finding blocks.

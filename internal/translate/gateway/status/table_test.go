@@ -94,16 +94,16 @@ func TestConditionsOfFindings(t *testing.T) {
 		of       conditionEffect
 		want     string
 	}{
-		{finding.RouteValueUnsupported, finding.Error, onAccepted, "UnsupportedValue"},
-		{finding.RouteFiltersIncompatible, finding.Error, onAccepted, "IncompatibleFilters"},
-		{finding.BackendKindUnknown, finding.Error, onResolvedRefs, "InvalidKind"},
-		{finding.ReferenceNotPermitted, finding.Error, onResolvedRefs, "RefNotPermitted"},
-		{finding.BackendPortNotFound, finding.Error, onResolvedRefs, "BackendNotFound"},
-		{finding.QuotaReached, finding.Error, onAccepted, "QuotaReached"},
-		{finding.QuotaReached, finding.Warning, asAdvice, ""},
-		{finding.RouteFieldIgnored, finding.Warning, asAdvice, ""},
+		{finding.RouteValueUnsupported, finding.Error, setsAcceptedFalse, "UnsupportedValue"},
+		{finding.RouteFiltersIncompatible, finding.Error, setsAcceptedFalse, "IncompatibleFilters"},
+		{finding.BackendKindUnknown, finding.Error, setsResolvedRefsFalse, "InvalidKind"},
+		{finding.ReferenceNotPermitted, finding.Error, setsResolvedRefsFalse, "RefNotPermitted"},
+		{finding.BackendPortNotFound, finding.Error, setsResolvedRefsFalse, "BackendNotFound"},
+		{finding.QuotaReached, finding.Error, setsAcceptedFalse, "QuotaReached"},
+		{finding.QuotaReached, finding.Warning, addsAdvice, ""},
+		{finding.RouteFieldIgnored, finding.Warning, addsAdvice, ""},
 	} {
-		if got := conditionOf(finding.Finding{Reason: c.reason, Severity: c.severity}); got != (conditionRow{c.of, c.want}) {
+		if got := conditionRowOf(finding.Finding{Reason: c.reason, Severity: c.severity}); got != (conditionRow{c.of, c.want}) {
 			t.Errorf("%s %s: %v", c.severity, c.reason, got)
 		}
 	}
