@@ -266,10 +266,10 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 		"all is granted": {[][]byte{rights.Policy("aws"), rights.OptionalPolicy()},
 			[]string{"53 of 53 actions that change AWS are allowed in a simulation of the policies of arn:aws:iam::"}, 22},
 		"one is missing": {[][]byte{rights.PolicyWithout("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
-			[]string{"warning permissions  a simulation of its policies denies elasticloadbalancing:ModifyRule to arn:aws:iam::", "which is needed to change listener rules; grant it to the role",
+			[]string{"warning permissions  arn:aws:iam::", "may not call elasticloadbalancing:ModifyRule in a simulation of its policies; it is needed to change listener rules; grant it to the role",
 				"52 of 53 actions that change AWS are allowed"}, 22},
 		"one is missing with the tag of the cluster": {[][]byte{rights.PolicyWithout("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
-			[]string{"denies elasticloadbalancing:AddTags to arn:aws:iam::", "needed to change tags of load balancers and target groups"}, 22},
+			[]string{"may not call elasticloadbalancing:AddTags in a simulation of its policies", "needed to change tags of load balancers and target groups"}, 22},
 		"simulation is not granted": {[][]byte{rights.Policy("aws")},
 			[]string{"53 actions change AWS and were not simulated: ", "; grant iam:SimulatePrincipalPolicy to the caller, so that doctor can simulate them"}, 1},
 	} {

@@ -74,7 +74,7 @@ func newRootCommand(env output.Environment) *cobra.Command {
 	}
 	if isNamed(env.Program, kubectlPlugin) {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fulcrum"}
-		root.Long = "kubectl fulcrum shows what the controller Fulcrum does for Kubernetes objects, would do, and why. It changes nothing."
+		root.Long = "kubectl fulcrum shows what the Fulcrum controller does in AWS for Kubernetes objects, what it would change, and why. It changes nothing."
 		root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	} else {
 		cfg.AddFlags(root.Flags())

@@ -68,7 +68,7 @@ type Index string
 
 // The indexes.
 const (
-	// ByFinalizer: each finalizer of a stack that an object has. The kinds with this index are those of Roots.
+	// ByFinalizer: each finalizer of a stack that an object has. The kinds with this index are those of RootKinds.
 	ByFinalizer Index = "finalizer"
 	// IngressByGroupName: value of the group.name annotation.
 	IngressByGroupName Index = "group"

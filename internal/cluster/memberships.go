@@ -287,7 +287,7 @@ func parseObjectText(text string) (Ref, bool) {
 	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(rootKinds, Kind(kind))
 }
 
-// rootKinds are the kinds of Roots, computed once because each event reads them.
+// rootKinds is the result of RootKinds, computed once because each event reads it.
 var rootKinds = RootKinds()
 
 // setMembership sets the state of a finalizer of an object. The caller holds the lock.

@@ -40,7 +40,7 @@ func (r *ReducedSource) List(q Query) ([]Object, error) {
 	return out, err
 }
 
-// Installed implements Installer.
+// Installed implements InstalledChecker.
 func (r *ReducedSource) Installed(kind Kind) bool { return isInstalled(r.Source, kind) }
 
 // Reduce returns the reduced copy of an object, nil for a finished pod. It does not change its argument.

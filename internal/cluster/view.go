@@ -95,7 +95,7 @@ func NewView(src Source) *View {
 	return &View{source: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
 }
 
-// WithMemberships sets the memberships that Left and FinalizersLeftBy read, and returns the view.
+// WithMemberships sets the memberships that ObjectsThatLeft and FinalizersLeftBy read, and returns the view.
 func (v *View) WithMemberships(m *Memberships) *View {
 	v.memberships = m
 	return v

@@ -43,7 +43,7 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	return gone
 }
 
-// Persist stores urgent changes (cluster.Memberships.Urgent) before the run of a stack goes on. After a failed write it leaves
+// Persist stores urgent changes (cluster.Memberships.HasUrgentChange) before the run of a stack goes on. After a failed write it leaves
 // them to Start.
 func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)

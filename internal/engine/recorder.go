@@ -16,8 +16,8 @@ type Recorder interface {
 	RecordView(id model.StackID, v *cluster.View)
 	// RecordPlan is called with each plan once all questions of it are answered.
 	RecordPlan(d Draft)
-	// RecordPhase is called with the duration of each phase of a run, and within Applying of each step. The phase of a step is
-	// "claim", "release", or its kind of resource.
+	// RecordPhase is called with the duration of each phase of a run, and within ApplyPhase of each step. The phase of a
+	// step is "claim", "release", or its kind of resource.
 	RecordPhase(kind model.Kind, phase string, took time.Duration)
 	// RecordStep is called for each step that was called. s has an Err if the step failed.
 	RecordStep(id model.StackID, r plan.StepResult, s FailedStep)

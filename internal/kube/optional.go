@@ -25,7 +25,7 @@ func (s *Source) AddOptionalKinds(kinds []cluster.Kind) {
 	}
 }
 
-// Installed implements cluster.Installer.
+// Installed implements cluster.InstalledChecker.
 func (s *Source) Installed(kind cluster.Kind) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -64,8 +64,8 @@ func (k Kind) ObjectKind() string { return cmp.Or(kindProperties[k].object, stri
 // ControllerName returns the name of the controller for stacks of the kind in metrics and logs.
 func (k Kind) ControllerName() string { return kindProperties[k].controller }
 
-// ConsumerName returns the name of the controller in the metric of top consumers. For Gateways it differs from Controller,
-// because dashboards for older controllers use these names.
+// ConsumerName returns the name of the controller in the metric of top consumers. For Gateways it differs from
+// ControllerName, because dashboards for older controllers use these names.
 func (k Kind) ConsumerName() string { return kindProperties[k].consumer }
 
 // LogKey returns the key of a stack in logs, which tools search for.

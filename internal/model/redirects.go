@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// redirectIndex are the redirects before a rule, indexed by the hosts and paths that they cover.
+// redirectIndex has the redirects before a rule, indexed by the hosts and paths that they cover.
 type redirectIndex struct {
 	shadowing Shadowing
 	byValue   map[coveredHostAndPath][]Rule

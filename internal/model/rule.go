@@ -294,7 +294,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
 // HashFor returns a hash of the secret for a use, such as the ARN of a rule, to detect a changed secret. A
-// secret has different marks for different uses. The mark of an empty secret is empty.
+// secret has different hashes for different uses. The hash of an empty secret is empty.
 func (s Secret) HashFor(use string) string {
 	if s == "" {
 		return ""

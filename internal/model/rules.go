@@ -45,8 +45,8 @@ func OptimizeRules(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// RestoreCoveredRules adds the rules again that Optimize left out because of a redirect that is held now, and so does not
-// answer their requests.
+// RestoreCoveredRules adds the rules again that OptimizeRules left out because of a redirect that is held now, and so does
+// not answer their requests.
 func (l *Listener) RestoreCoveredRules() {
 	if l.Covered == nil {
 		return

@@ -165,8 +165,8 @@ func randomRule(r *rand.Rand, name string) model.Rule {
 	return newRule(name, forwardToWeb, cs...)
 }
 
-// checkSameOutcome checks that every request is answered by the same rule before and after Optimize. Redirects of a
-// request to itself are not compared, because Optimize removes them.
+// checkSameOutcome checks that every request is answered by the same rule before and after OptimizeRules. Redirects of a
+// request to itself are not compared, because OptimizeRules removes them.
 func checkSameOutcome(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	l := model.Listener{Port: 80}

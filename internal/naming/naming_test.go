@@ -75,7 +75,7 @@ func TestTags(t *testing.T) {
 	}
 	for key := range want {
 		if got, want := naming.IsReservedTag(key), key != "team"; got != want {
-			t.Errorf("ReservedTag(%s) = %v", key, got)
+			t.Errorf("IsReservedTag(%s) = %v", key, got)
 		}
 	}
 	wantBackend := map[string]string{"elbv2.k8s.aws/cluster": "c", "elbv2.k8s.aws/resource": "backend-sg", "team": "a"}

@@ -13,7 +13,7 @@ const (
 // RecordedAccelerator is what the accelerator ARN in the status of a GlobalAccelerator refers to.
 type RecordedAccelerator string
 
-// The values of Recorded.
+// The values of RecordedAccelerator.
 const (
 	RecordedOwn     RecordedAccelerator = "own"     // the accelerator has all tags of the stack
 	RecordedForeign RecordedAccelerator = "foreign" // the accelerator lacks a tag of the stack

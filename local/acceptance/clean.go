@@ -69,7 +69,7 @@ var servedKinds = []schema.GroupVersionResource{
 var (
 	gatewaysResource       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
 	gatewayClassesResource = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
-	// bindingsResource are deleted only by the controller.
+	// bindingsResource is the resource of the bindings, which only the controller deletes.
 	bindingsResource = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 )
 

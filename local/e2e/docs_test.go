@@ -158,7 +158,7 @@ func TestEachDocumentedCommandIsRun(t *testing.T) {
 			why := testedElsewhereIndex(page, command)
 			used[why] = true
 			if !slices.Contains(orderedPages, page) && slices.Contains(otherCommandsOf(page), command) == (why >= 0) {
-				t.Errorf("%s: %q has to be in tried or in documentedElsewhere, and not in both", page, command)
+				t.Errorf("%s: %q has to be in tried or in commandsTestedElsewhere, and not in both", page, command)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ type Subnet struct {
 type Node struct {
 	Name     string     `json:"name"`
 	Zone     string     `json:"zone"`
-	Subnet   int        `json:"subnet"` // index in Private
+	Subnet   int        `json:"subnet"` // index in PrivateSubnets
 	Address  netip.Addr `json:"address"`
 	Instance string     `json:"instance"`
 	// ENI is the instance's ENI. The addresses of pods are its secondary addresses.

@@ -50,7 +50,7 @@ func countObjects(files []file) (n int) {
 	return n
 }
 
-// customKindSet are the kinds of an API server that are not built into Kubernetes.
+// customKindSet has the kinds of an API server that are not built into Kubernetes.
 type customKindSet map[schema.GroupVersionKind]bool
 
 // customKinds returns the kinds that the CRDs among the objects define, and two built-in kinds for which client-go

@@ -101,7 +101,7 @@ func (o Options) withDefaults() (Options, error) {
 	for _, role := range []string{RoleEtcd, RoleAPIServer} {
 		if p := o.assetPath(role); p != "" {
 			if _, err := os.Stat(p); err != nil {
-				return o, fmt.Errorf("world: KUBEBUILDER_ASSETS, or Options.Assets, is a directory without %s: %w", role, err)
+				return o, fmt.Errorf("world: KUBEBUILDER_ASSETS, or Options.AssetsDir, is a directory without %s: %w", role, err)
 			}
 		}
 	}

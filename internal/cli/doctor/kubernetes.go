@@ -228,7 +228,7 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 		err := d.api.Get(ctx, client.ObjectKey{Name: name}, configuration.obj)
 		switch {
 		case apierrors.IsNotFound(err):
-			d.addResult(area, resultWarning, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so that only the controller checks the objects of users", configuration.kind, name)
+			d.addResult(area, resultWarning, "apply config/webhook/manifests.yaml to use the webhooks, or set --webhook-name-prefix to the value that the controller uses", "%s %q does not exist; objects are checked only by the controller, after they are stored", configuration.kind, name)
 		case err != nil:
 			d.addFailure(area, err, "grant the right to read webhook configurations")
 		}

@@ -42,7 +42,7 @@ func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, tab
 					granted[a] = true
 				case checks.PermissionRefused:
 					if !refused[a] {
-						d.addResult(area, resultWarning, "grant it to the role, see "+policyOf(s), "a simulation of its policies denies %s to %s, which is needed to %s", a, caller.ARN, why[a])
+						d.addResult(area, resultWarning, "grant it to the role, see "+policyOf(s), "%s may not call %s in a simulation of its policies; it is needed to %s", caller.ARN, a, why[a])
 					}
 					refused[a] = true
 				}

@@ -114,7 +114,7 @@ type (
 		// TargetGroups are the target groups of the actions: ids of those of the stack, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
-	// WriteTargetGroup is a target group with its targets.
+	// TargetGroup is a target group with its targets.
 	TargetGroup struct {
 		comparison
 		ID       string           `json:"id"`

@@ -191,7 +191,7 @@ func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.
 	return made, sdk.NewError(failure.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
 }
 
-// lookupOwnedID returns the id of a resource as lookup does, and the result of checkOwned for it.
+// lookupOwnedID returns the id of a resource as lookupID does, and the result of checkOwned for it.
 func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
 	if id, err = lookupID(known, a); err != nil {
 		return "", made, err

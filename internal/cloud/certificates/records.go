@@ -107,7 +107,7 @@ func (c *Zones) deniedFault() *observed.Fault {
 
 // wasRecentlyCreated reports whether a record was created or found to exist recently.
 func (c *Zones) wasRecentlyCreated(name, value string) (made bool) {
-	// A user may have removed the record since, so it is created again after durations.Stable.
+	// A user may have removed the record since, so it is created again after durations.RarelyChangedAge.
 	c.WithLock(func() { made = c.IsYounger(c.recordsCreatedAt[recordKey{name, value}], durations.RarelyChangedAge) })
 	return made
 }

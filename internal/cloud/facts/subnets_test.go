@@ -11,7 +11,7 @@ func TestGlobMatchesWildcards(t *testing.T) {
 		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"A", "a", false},
 	} {
 		if got := matchesGlob(c.pattern, c.text); got != c.want {
-			t.Errorf("glob(%q, %q) is %v", c.pattern, c.text, got)
+			t.Errorf("matchesGlob(%q, %q) is %v", c.pattern, c.text, got)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type keys struct {
 // stackKind returns the kind of key by which stacks of a kind are found.
 func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
-// entriesOfStack returns the keys of a resource by its tags.
+// keysOfStack returns the keys of a resource by its tags.
 func (v *keys) keysOfStack(tags map[string]string) (out []Key) {
 	if !naming.BelongsToCluster(v.Cluster, tags) {
 		return nil

@@ -28,9 +28,9 @@ type Targets struct {
 	inv *inventory.Inventory
 
 	cache.Guard
-	descriptions map[string]describedTargetGroup // by Groups.key
-	health       map[string]observed.Health      // by Groups.key
-	recentWrites map[string]ownWrites            // by Groups.key
+	descriptions map[string]describedTargetGroup // by TargetGroups.key
+	health       map[string]observed.Health      // by TargetGroups.key
+	recentWrites map[string]ownWrites            // by TargetGroups.key
 	albTargets   map[string]albTargetsEntry      // by ARN of the target group
 	owners       map[string]targetGroupOwner     // of target groups that are not in the inventory, by ARN
 	roles        map[bindings.Account]roleClient

@@ -36,7 +36,7 @@ type listenerView struct {
 	rules     []ruleView // the default rule last
 	// forward is the action of a listener of a Network Load Balancer, in place of rules.
 	forward Forward
-	// targetTLSConfig is the highest version of TLS towards targets of a Network Load
+	// maxTargetTLSVersion is the highest version of TLS towards targets of a Network Load
 	// Balancer.
 	maxTargetTLSVersion uint16
 }

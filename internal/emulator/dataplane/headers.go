@@ -34,7 +34,7 @@ func (x *exchange) setForwardedHeaders(out, in http.Header) {
 	out.Set(headerTrace, traceID(in.Get(headerTrace), x.startTime, newTraceSuffix()))
 }
 
-// forwardedForMode returns the value of X-Forwarded-For for a processing mode: append,
+// forwardedFor returns the value of X-Forwarded-For for a processing mode: append,
 // preserve or remove.
 func forwardedFor(mode string, withPort bool, existing []string, client netip.AddrPort) string {
 	before := strings.Join(existing, ", ")

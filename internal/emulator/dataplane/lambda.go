@@ -16,7 +16,7 @@ import (
 // maxLambdaBody is the maximum size of a request or response body of a function in bytes.
 const maxLambdaBody = 1 << 20
 
-// newLambdaEvent is the event with which functions receive a request.
+// lambdaEvent is the event with which functions receive a request.
 type lambdaEvent struct {
 	RequestContext struct {
 		ELB struct {

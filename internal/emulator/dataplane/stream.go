@@ -101,7 +101,7 @@ func withPortOfOpenSocket(want netip.AddrPort, open bool, other func() netip.Add
 	return want
 }
 
-// listenUDP binds an address for datagrams, as listen does for connections.
+// listenUDP binds an address for datagrams, as listenTCP does for connections.
 func listenUDP(at netip.AddrPort, offset uint16) (*net.UDPConn, error) {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {

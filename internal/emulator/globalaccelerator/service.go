@@ -111,7 +111,7 @@ type endpointGroupPath struct {
 	endpointGroup *store.EndpointGroup
 }
 
-// createEndpointGroup finds an endpoint group by its ARN.
+// findEndpointGroup finds an endpoint group by its ARN.
 func (s *Service) findEndpointGroup(c *store.Call, arn *string) (endpointGroupPath, error) {
 	if err := firstError(checkPresent("EndpointGroupArn", arn != nil), checkShortText("EndpointGroupArn", arn)); err != nil {
 		return endpointGroupPath{}, err

@@ -23,7 +23,7 @@ func TestPatternsMatchTexts(t *testing.T) {
 		{"", "x", false},
 	} {
 		if got := matchesPattern(c.pattern, c.s); got != c.want {
-			t.Errorf("like(%q, %q) = %v", c.pattern, c.s, got)
+			t.Errorf("matchesPattern(%q, %q) = %v", c.pattern, c.s, got)
 		}
 	}
 }

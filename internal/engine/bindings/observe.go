@@ -64,7 +64,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	}), v.Err()
 }
 
-// gateConditionText returns the type of the readiness gate of a binding.
+// gateOf returns the type of the readiness gate of a binding.
 func gateOf(key Key) corev1.PodConditionType {
 	return targets.GateType(key.Name)
 }

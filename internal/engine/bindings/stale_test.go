@@ -28,7 +28,7 @@ func (b staleStore) Confirm(obj cluster.Object) error {
 	return nil
 }
 
-// CacheOnly implements cluster.Asker.
+// CacheOnly implements cluster.LookupSource.
 func (b staleStore) CacheOnly() cluster.Source { return b.Memory }
 
 // newStaleHarness returns a harness with a staleStore.

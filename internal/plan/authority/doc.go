@@ -5,7 +5,7 @@
 //
 // Frontends determine which rights a member has lost (Withdrawn of each frontend). They read classes, listeners and
 // grants for this, but no routes and no configurations, so that an object that cannot be translated keeps no right.
-// They are asked only if a plan retains a live part that is not desired (plan.Plan.Retains): the rights of all other
+// They are asked only if a plan retains a live part that is not desired (plan.Plan.HasRetainedParts): the rights of all other
 // parts have just been checked by the translation.
 //
 // If a rule for a wildcard host is held and receives requests for the hostname of another listener, it is retained, and

@@ -37,7 +37,7 @@ func (p *planner) planDeletion() {
 		p.findings.Add(finding.Finding{
 			Object: targets.BindingRef(p.StoredBinding), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
-			Fix:     "to end the traffic, delete the object that sends it, or its backend",
+			Fix:     "to end the traffic, delete the Ingress, Service or route that forwards to the target group, or remove the backend from it",
 		})
 		p.addStep(NoteDeletedInUse, "")
 		p.addStep(p.events(p.findings, ""), "")

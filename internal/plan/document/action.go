@@ -83,7 +83,7 @@ type claimSpec struct {
 	Values []string `json:"values"`
 }
 
-// actionSpecs describes actions.
+// actionSpecs returns the descriptions of actions.
 func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	out := make([]actionSpec, 0, len(as))
 	for _, a := range as {
@@ -92,7 +92,7 @@ func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	return out
 }
 
-// actionOf describes an action.
+// actionOf returns the description of an action.
 func (d *Describer) actionOf(a model.Action) actionSpec {
 	switch a := a.(type) {
 	case model.Forward:

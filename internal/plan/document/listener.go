@@ -108,7 +108,7 @@ func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	}
 }
 
-// certificateSpecs describes certificates in the order of the desired state, the default first.
+// certificateSpecs returns the descriptions of certificates in the order of the desired state, the default first.
 func (d *Describer) certificateSpecs(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {
@@ -123,7 +123,7 @@ func (d *Describer) certificateSpecs(first string, more []string) []certificateS
 	return out
 }
 
-// mutualAuthOf describes mutual authentication with the defaults of AWS for unset fields.
+// mutualAuthOf returns the description of mutual authentication with the defaults of AWS for unset fields.
 func mutualAuthOf(m *model.MutualAuth) *mutualAuthSpec {
 	if m == nil {
 		return nil

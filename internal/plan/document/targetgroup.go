@@ -131,7 +131,7 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
 }
 
-// networkingRuleOf describes a networking rule of a binding.
+// networkingRuleOf returns the description of a networking rule of a binding.
 func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
 	for _, p := range r.From {

@@ -47,11 +47,11 @@ type Steps struct {
 	stepIDs       map[plan.StepID]bool
 	questionKeys  map[string]bool          // keys of questions
 	waitKeys      map[string]bool          // keys of waits
-	waitTimes     map[string]time.Duration // see plan.Memory.Waited
+	waitTimes     map[string]time.Duration // see plan.Memory.WaitedTimes
 	TrailingSteps []plan.Step              // steps that wait and on which no other step depends
 }
 
-// NewSteps returns the empty plan of a stack. waited is plan.Memory.Waited.
+// NewSteps returns the empty plan of a stack. waited is plan.Memory.WaitedTimes.
 func NewSteps(of model.StackID, waited map[string]time.Duration) *Steps {
 	return &Steps{
 		Plan:    plan.Plan{Stack: of},

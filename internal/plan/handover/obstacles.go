@@ -40,7 +40,7 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
 	case from.IsEmpty() && !from.Held.Everything:
-		add("correct the name, or remove the annotation for a load balancer of its own", "it has no object that is served")
+		add("correct the name in fulcrum.dev/adopt, or remove the annotation to get a new load balancer", "no object of that name is served by this controller")
 		return out
 	case shared:
 		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")

@@ -339,7 +339,7 @@ func (l *patternLists) rulesWithPrefix(text string) candidateList {
 	return candidateList{rules: l.flatRules[l.listStarts[begin]:l.listStarts[end]], sorted: end-begin < 2}
 }
 
-// candidateList are rules that may overlap with another one. If sorted is set they are ascending.
+// candidateList has rules that may overlap with another one. If sorted is set they are ascending.
 type candidateList struct {
 	rules  []int32
 	sorted bool

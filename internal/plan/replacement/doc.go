@@ -4,7 +4,7 @@
 // The new load balancer is created in addition to the live one. The live one is then a previous load balancer, which
 // serves until clients have the name of the new one. If a stack has several load balancers, the one that is as desired
 // is kept, and all others are previous ones; therefore an edit during a replacement needs no special case. Target
-// groups belong to the load balancer that forwards to them. plan.Plan.Shown is the load balancer whose name the status
+// groups belong to the load balancer that forwards to them. plan.Plan.ShownARNs is the load balancer whose name the status
 // shows, and two tags in AWS record the progress. If there is an obstacle, the live load balancer is retained, as if
 // its scheme were desired. docs/replacement.md describes all steps.
 package replacement

@@ -261,7 +261,7 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 		p.Findings.Add(finding.Finding{
 			Object: p.Want.Members[0].Ref, Reason: finding.ReplacedWithGap, Severity: finding.Warning,
 			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before the new one is created, and requests fail in between", lb.Conflict),
-			Fix:     "to replace a load balancer without an interruption, change or remove that setting in the same edit",
+			Fix:     "to avoid the interruption, also change or remove that setting, in the same edit as the setting that needs the replacement",
 		})
 	}
 	if old == nil || len(p.Want.Members) == 0 {

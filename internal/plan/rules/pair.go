@@ -55,7 +55,7 @@ func (ro *Rollout) pairRules() *ruleSet {
 	return s
 }
 
-// affectedMembersOf returns the member to which a rule belongs. The changes of one member wait for each other; those of
+// memberOf returns the member to which a rule belongs. The changes of one member wait for each other; those of
 // different members do not. During a handover all live rules belong to other objects than the desired ones, so that
 // all changes wait for each other.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {

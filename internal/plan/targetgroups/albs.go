@@ -57,7 +57,7 @@ func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan
 		ID: plan.NewStepID("deregister", a, fmt.Sprint(t.Port)), Address: a, Verb: plan.Delete,
 		Do:      plan.DeregisterALB{Group: plan.Address{Kind: plan.TargetGroup, ID: group}, ARN: t.ID, Port: t.Port},
 		Changes: []plan.Change{{Path: "target", From: fmt.Sprintf("%s:%d", t.ID, t.Port)}},
-		Why:     "nothing leads to it this way any more", After: after, Blames: at.Members(),
+		Why:     "no member forwards to this ALB through the target group any more", After: after, Blames: at.Members(),
 	})
 	at.DetachSteps[key] = id
 	return id

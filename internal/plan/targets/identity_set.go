@@ -19,7 +19,7 @@ type IdentitySet struct {
 	lastAddedTargets []*observed.Target
 }
 
-// maxAddedParts bounds IdentitySet.added.
+// maxAddedParts bounds IdentitySet.addedParts.
 const maxAddedParts = 64
 
 // identityParts is an identity in canonical form, whose parts are not joined, to save memory.

@@ -116,7 +116,7 @@ var victimObjects = map[string][]cluster.Ref{
 	"pay/gate":  {{Kind: cluster.KindGateway, Namespace: "pay", Name: "gate"}},
 }
 
-// apiGroupOfKind are the API groups of the kinds in a ReferenceGrant.
+// apiGroupOfKind has the API groups of the kinds in a ReferenceGrant.
 var apiGroupOfKind = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
 
 // acceleratorWorld is the cluster of these victims and the attacker.

@@ -121,7 +121,7 @@ func (w attackerDocuments) randomAccelerator() string {
 		w.randomAcceleratorName(), w.pickText("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
 }
 
-// attackerIngressDoc returns an Ingress of the attacker, of this or another controller, or one that joins the victims'
+// randomIngress returns an Ingress of the attacker, of this or another controller, or one that joins the victims'
 // IngressGroup.
 func (w attackerDocuments) randomIngress() string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1

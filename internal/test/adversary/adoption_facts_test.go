@@ -74,7 +74,7 @@ func (w *adoptionWorld) readSettings(name string) map[string]string {
 	return out
 }
 
-// statusObjectsByName are the Ingresses and the Service whose status shows a load balancer.
+// statusObjectsByName has the Ingresses and the Service whose status shows a load balancer.
 var statusObjectsByName = map[string][]cluster.Ref{
 	"shared": {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
 	"edge":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "front"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "post"}},

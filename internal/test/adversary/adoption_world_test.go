@@ -24,7 +24,7 @@ type adoptionBaseline struct {
 	calls             int
 }
 
-// expectedStates is what must hold for a load balancer.
+// expectedStates has what must hold for a load balancer.
 type expectedStates struct {
 	// states are the allowed states: the last one is that of the last act, the others are those since a state was
 	// last confirmed.

@@ -236,8 +236,8 @@ func (j *comparison) findRecreatedResources(now time.Time, got facts) []string {
 	return out
 }
 
-// findDisallowedTargets allows any state between two epochs: no target that none of them has, and every target that all of
-// them have.
+// findDisallowedTargets lists the targets that are not allowed. It allows any state between two epochs: no target that none
+// of them has, and every target that all of them have.
 func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}

@@ -112,7 +112,7 @@ func TestOtherControllerTakesOverDuringAdoption(t *testing.T) {
 	t.Log(seen)
 }
 
-// checkTakeoverAt lets the other controller take over at a moment, and returns the state at that moment.
+// checkTakeoverAt lets the other controller take over at a moment, checks the outcome, and returns the state at that moment.
 func (a *adoption) checkTakeoverAt(m moment, docs *desiredStates, w reconcileOrder) handover.State {
 	a.t.Helper()
 	s := a.restoreMoment(m, docs)

@@ -10,7 +10,7 @@ import (
 // Authority cases for rules that forward to no target group of the stack: redirects, fixed responses and target
 // groups by ARN. Such rules have no target group whose tags identify the owner.
 
-// answerFunc returns the answer to a request, or nil if the request is refused.
+// answerFunc returns a function that returns the answer to a request, or nil if the request is refused.
 func answerFunc(port int32, host, path string) func(r *Harness) []string {
 	return func(r *Harness) []string {
 		switch got := answerTo(r, port, host, path); got {

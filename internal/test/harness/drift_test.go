@@ -84,7 +84,7 @@ func (s externalActor) targetGroup(service string) string {
 	return ""
 }
 
-// createSecurityGroup returns the security group whose name contains the given text.
+// securityGroup returns the security group whose name contains the given text.
 func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
 	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
 	s.must(err)

@@ -98,7 +98,7 @@ func (f *fleet) isRolledOut() bool {
 	return len(f.remainingPods()) == f.size && !slices.ContainsFunc(f.remainingPods(), func(m *fleetPod) bool { return m.version != f.version || m.readySince.IsZero() })
 }
 
-// rollOneStep is one step of a rolling update, with at most one surge pod and none unavailable.
+// rollOneStep makes one step of a rolling update, with at most one surge pod and none unavailable.
 func (f *fleet) rollOneStep() {
 	alive := f.remainingPods()
 	available := 0

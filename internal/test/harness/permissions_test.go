@@ -77,7 +77,7 @@ func (p *permissionRun) deleteIngressAndSettle() {
 	p.applyAndSettle()
 }
 
-// otherAccountPolicy are the permissions that docs/permissions.md requires for the role of another account.
+// otherAccountPolicy has the permissions that docs/permissions.md requires for the role of another account.
 const otherAccountPolicy = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": ["elasticloadbalancing:DescribeTargetGroups",
 	"elasticloadbalancing:DescribeTargetHealth", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DeregisterTargets"]}]}`
 

@@ -109,12 +109,12 @@ func (serviceALBFrontend) Report(v *cluster.View, o engine.Outcome) []cluster.Pa
 	return report.Patches(v, o, serviceALBFrontend{})
 }
 
-// Status implements report.Kind.
+// Status implements report.StatusReporter.
 func (serviceALBFrontend) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
 }
 
-// Shows implements report.Kind.
+// ShowsLoadBalancer implements report.StatusReporter.
 func (serviceALBFrontend) ShowsLoadBalancer(v *cluster.View, m model.Member) bool {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Snapshot is a copy of AWS and the cluster. Another harness can start with it: see Options.From.
+// Snapshot is a copy of AWS and the cluster. Another harness can start with it: see Options.InitialState.
 type Snapshot struct {
 	AWS     []byte // state of all accounts and regions
 	Objects []cluster.Object

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// chooseFrontendPort is a port of the frontend NLB, the port of the ALB to which it forwards, and the members with this
+// frontendPort is a port of the frontend NLB, the port of the ALB to which it forwards, and the members with this
 // mapping.
 type frontendPort struct {
 	number, target int32

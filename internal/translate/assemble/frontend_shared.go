@@ -12,7 +12,7 @@ import (
 
 // Members of several namespaces can share a frontend NLB and the ports of the ALB to which it forwards. The live value of a
 // setting stays unless each namespace that uses the frontend NLB sets that setting: one namespace alone does not change it
-// for the others. Different values are resolved as for other settings (members.Agree).
+// for the others. Different values are resolved as for other settings (members.MergeSetting).
 
 // requireAllNamespaces returns get without the values that would change the live value for a namespace that does not set
 // the setting. Such values are reported. affects reports whether a value changes anything for a member that does not set

@@ -42,12 +42,12 @@ type TargetGroups struct {
 // requestedTargetGroup is a target group that a rule uses; group is nil if it could not be built.
 type requestedTargetGroup struct {
 	key TargetGroupKey
-	// handle is used in actions instead of the ID until Finish chooses the IDs.
+	// handle is used in actions instead of the ID until AddToStack chooses the IDs.
 	handle string
 	group  *model.TargetGroup
 }
 
-// Request returns the handle of a target group, which is used in actions instead of the ID until Finish is called. The
+// Request returns the handle of a target group, which is used in actions instead of the ID until AddToStack is called. The
 // first call with a key builds the target group. build returns nil and reports the reason if the target group is not
 // valid; it is then called again for each further rule that uses the target group, so that each rule gets the finding.
 func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGroup) (handle string, ok bool) {

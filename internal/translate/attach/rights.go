@@ -25,7 +25,7 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	owner := table.owningHost(host)
 	for i := range e.out.Listeners {
 		l := &e.out.Listeners[i]
-		// Live rules of a duplicate of a listener without hostname are held, see Listener.Duplicate.
+		// Live rules of a duplicate of a listener without hostname are held, see Listener.IsDuplicate.
 		if (l.IsValid() || l.IsDuplicate && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.listenerAdmits(i, namespace, kind) {
 			return true
 		}

@@ -21,7 +21,7 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
 }
 
-// readRuleConfig has the settings of a rule that a ListenerRuleConfiguration sets.
+// ruleConfig has the settings of a rule that a ListenerRuleConfiguration sets.
 type ruleConfig struct {
 	name string
 	// authentication is the action before the final one; authenticationHeld reports whether its Secret cannot be read.

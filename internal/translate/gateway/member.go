@@ -111,7 +111,7 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 			Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}
 		if l.movedAway {
-			l.deletionGuard.Message = "the class assigns the Gateway to another controller, but the configuration enables deletion protection; the load balancer stays, and no route is served"
+			l.deletionGuard.Message = "the GatewayClass belongs to another controller, but the configuration enables deletion protection; the load balancer stays, and no route is served"
 			l.deletionGuard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
 		}
 	}
@@ -126,13 +126,13 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	return ownership.MassRemoval(v, gw, gatewaysOfSameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// gatewaysOfSameClass has the Gateways with the same class as a Gateway. It implements ownership.Class.
+// gatewaysOfSameClass has the Gateways with the same class as a Gateway. It implements ownership.ControllerSelector.
 type gatewaysOfSameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway
 }
 
-// Objects implements ownership.Class.
+// Objects implements ownership.ControllerSelector.
 func (c gatewaysOfSameClass) Objects() []cluster.Object {
 	var out []cluster.Object
 	for _, o := range cluster.List[*gwv1.Gateway](c.view, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: string(c.gateway.Spec.GatewayClassName)}) {
@@ -141,12 +141,12 @@ func (c gatewaysOfSameClass) Objects() []cluster.Object {
 	return out
 }
 
-// EditedByUser implements ownership.Class.
+// EditedByUser implements ownership.ControllerSelector.
 func (c gatewaysOfSameClass) EditedByUser(o cluster.Object) bool {
 	return changedControllerByEdit(c.view, o.(*gwv1.Gateway))
 }
 
-// SelectsOtherController implements ownership.Class.
+// SelectsOtherController implements ownership.ControllerSelector.
 func (c gatewaysOfSameClass) SelectsOtherController(o cluster.Object) bool {
 	_, ours := gatewayconfig.StackKind(c.view, o.(*gwv1.Gateway))
 	return !ours

@@ -82,7 +82,7 @@ func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
 		Object: gw, Field: classField, Reason: finding.GatewayClassInvalid,
-		Message: "the class assigns the Gateway to another controller", Fix: "restore the class, or name another one",
+		Message: "the GatewayClass belongs to another controller", Fix: "restore the GatewayClass, or set spec.gatewayClassName to a class of this controller",
 	}
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {

@@ -17,7 +17,7 @@ import (
 // authBuilder builds actions that authenticate users.
 type authBuilder struct{ *translation }
 
-// authActions builds the actions before the final action on an HTTPS listener: none, one for authentication, or one
+// authActions returns the actions before the final action on an HTTPS listener: none, one for authentication, or one
 // for a token check. service is the backend; its annotations have precedence over those of the Ingress.
 func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth

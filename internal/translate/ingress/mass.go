@@ -20,25 +20,26 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 		ownership.ClassTexts{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
-// ingressesOfSameClass has the Ingresses that name the class of an Ingress in the same field. It implements ownership.Class.
+// ingressesOfSameClass has the Ingresses that name the class of an Ingress in the same field. It implements
+// ownership.ControllerSelector.
 type ingressesOfSameClass struct {
 	frontend *Frontend
 	view     *cluster.View
 	ingress  *networkingv1.Ingress
 }
 
-// EditedByUser implements ownership.Class.
+// EditedByUser implements ownership.ControllerSelector.
 func (c ingressesOfSameClass) EditedByUser(o cluster.Object) bool {
 	return c.frontend.changedControllerByEdit(c.view, o.(*networkingv1.Ingress))
 }
 
-// SelectsOtherController implements ownership.Class.
+// SelectsOtherController implements ownership.ControllerSelector.
 func (c ingressesOfSameClass) SelectsOtherController(o cluster.Object) bool {
 	of := c.frontend.classify(c.view, o.(*networkingv1.Ingress))
 	return of.fault == nil && !of.managed
 }
 
-// Objects implements ownership.Class.
+// Objects implements ownership.ControllerSelector.
 func (c ingressesOfSameClass) Objects() []cluster.Object {
 	v, ing := c.view, c.ingress
 	name := ""

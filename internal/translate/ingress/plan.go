@@ -29,7 +29,7 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 			want = text
 		}
 		if annotatedPlan(v, m.Ref) != want {
-			out = append(out, cluster.Annotation{Ref: cluster.RefFromFinding(m.Ref), Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
+			out = append(out, cluster.Annotation{Ref: cluster.RefFromFinding(m.Ref), Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the IngressGroup")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {

@@ -15,10 +15,11 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(report.Patches(v, o, ingressStatusReporter{}), f.planPatches(v, o)...)
 }
 
-// ingressStatusReporter implements report.Kind for Ingresses.
+// ingressStatusReporter implements report.StatusReporter for Ingresses.
 type ingressStatusReporter struct{}
 
-// Status implements report.Kind. The status has the load balancer with its ports, and its frontend NLB without ports.
+// Status implements report.StatusReporter. The status has the load balancer with its ports, and its frontend NLB without
+// ports.
 func (ingressStatusReporter) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {
@@ -31,7 +32,7 @@ func (ingressStatusReporter) Status(_ *cluster.View, _ model.Member, n report.Sh
 	return networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: entries}}
 }
 
-// ShowsLoadBalancer implements report.Kind.
+// ShowsLoadBalancer implements report.StatusReporter.
 func (ingressStatusReporter) ShowsLoadBalancer(v *cluster.View, m model.Member) bool {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(ing.Status.LoadBalancer.Ingress) > 0

@@ -53,7 +53,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class requires",
 		}
 		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.movedAway }) {
-			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the class gives the Ingress to another controller", "restore the class, or name another one"
+			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the IngressClass belongs to another controller", "restore the IngressClass, or set spec.ingressClassName to a class of this controller"
 		}
 		out.Rules[arn] = w
 	}

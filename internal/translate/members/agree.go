@@ -49,13 +49,13 @@ func MergeSetting[T any](t *Translation, members []*Member, what string, get fun
 	return mergeMemberValues(t, members, t.guestsAmong(members), what, get, same, current)
 }
 
-// MergeSettingOfAll does the same as Agree, but treats the values of guests like those of other members.
+// MergeSettingOfAll does the same as MergeSetting, but treats the values of guests like those of other members.
 func MergeSettingOfAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	return mergeMemberValues(t, members, false, what, get, same, current)
 }
 
-// mergeMemberValues implements Agree for the members that set the value or may set it. guests reports whether some of the
-// members that share the setting are guests.
+// mergeMemberValues implements MergeSetting for the members that set the value or may set it. guests reports whether some of
+// the members that share the setting are guests.
 func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	var asks []memberValue[T]
 	var unavailable *memberValue[T]

@@ -9,7 +9,7 @@ import (
 )
 
 // CompareAge orders members by creation time, the oldest first, and then by name. It determines which member gets a port,
-// a host or capacity for its rules first. It does not determine whose setting has precedence: see Agree.
+// a host or capacity for its rules first. It does not determine whose setting has precedence: see MergeSetting.
 func CompareAge(a, b *Member) int { return cmp.Or(a.Created.Compare(b.Created), a.Ref.Compare(b.Ref)) }
 
 // classDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The

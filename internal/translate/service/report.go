@@ -17,11 +17,12 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return report.Patches(v, o, serviceStatusReporter{o.Stack})
 }
 
-// serviceStatusReporter implements report.Kind for the Services of a stack.
+// serviceStatusReporter implements report.StatusReporter for the Services of a stack.
 type serviceStatusReporter struct{ stack model.Stack }
 
-// Status implements report.Kind. The status has the load balancer with the ports of the Service that have a listener. It is
-// nil if the type of the Service is not LoadBalancer, because the API server removes the status of other types.
+// Status implements report.StatusReporter. The status has the load balancer with the ports of the Service that have a
+// listener. It is nil if the type of the Service is not LoadBalancer, because the API server removes the status of other
+// types.
 func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -62,7 +63,7 @@ func acceptsProtocol(listener, sent model.BaseProtocol) bool {
 	return false // a port with another protocol has a fault and no listener of its own
 }
 
-// ShowsLoadBalancer implements report.Kind.
+// ShowsLoadBalancer implements report.StatusReporter.
 func (serviceStatusReporter) ShowsLoadBalancer(v *cluster.View, m model.Member) bool {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0

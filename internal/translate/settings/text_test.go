@@ -52,26 +52,26 @@ func TestList(t *testing.T) {
 func TestScalarParsersAcceptOnlyValidText(t *testing.T) {
 	for _, good := range []string{"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"} {
 		if _, err := ParseBool(good); err != nil {
-			t.Errorf("Bool(%q): %v", good, err)
+			t.Errorf("ParseBool(%q): %v", good, err)
 		}
 	}
 	for _, bad := range []string{"", "yes", " true", "TrUe"} {
 		if _, err := ParseBool(bad); err == nil {
-			t.Errorf("Bool(%q) is accepted", bad)
+			t.Errorf("ParseBool(%q) is accepted", bad)
 		}
 	}
 	for raw, want := range map[string]int32{"0": 0, "-5": -5, "+7": 7, "2147483647": 2147483647} {
 		if got, err := ParseInt(raw); err != nil || got != want {
-			t.Errorf("Int(%q) = %d, %v", raw, got, err)
+			t.Errorf("ParseInt(%q) = %d, %v", raw, got, err)
 		}
 	}
 	for _, bad := range []string{"", " 1", "1.0", "2147483648", "0x10", "1e3"} {
 		if _, err := ParseInt(bad); err == nil {
-			t.Errorf("Int(%q) is accepted", bad)
+			t.Errorf("ParseInt(%q) is accepted", bad)
 		}
 	}
 	if got, err := ParseInt64("99999999999"); err != nil || got != 99999999999 {
-		t.Errorf("Int64 = %d, %v", got, err)
+		t.Errorf("ParseInt64 = %d, %v", got, err)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestCIDRsAreCanonical(t *testing.T) {
 	}
 	for _, bad := range []string{"10.0.0.0", "10.0.0.0/33", "x"} {
 		if _, err := ParseCIDRs(bad); err == nil {
-			t.Errorf("CIDRs(%q) is accepted", bad)
+			t.Errorf("ParseCIDRs(%q) is accepted", bad)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// invalidAddresses checks spec.ipAddresses. Only IPv4 addresses of the account (BYOIP) can be used.
+// invalidAddresses finds the entries of spec.ipAddresses that are not valid. Only IPv4 addresses of the account (BYOIP) can
+// be used.
 func invalidAddresses(s Subject) (out []Violation) {
 	for k, text := range s.Spec.IPAddresses {
 		wrong := ""

@@ -172,7 +172,7 @@ func TestAddedReturnsOnlyNewViolations(t *testing.T) {
 	}
 }
 
-// For random ranges, Added returns no overlap exactly if each pair of overlapping ranges also existed in the old
+// For random ranges, NewViolations returns no overlap exactly if each pair of overlapping ranges also existed in the old
 // object.
 func TestAddedOverlapsAreExact(t *testing.T) {
 	type r struct {
