@@ -40,7 +40,7 @@ func diff(r *resolution) {
 		d.planRetained()
 	case outcomeRemoved:
 		d.tearDown()
-	case outcomeOfPath:
+	case outcomeServed:
 		d.converge()
 		memberMoves{r}.recordArrivals()
 		memberMoves{r}.reportDeletionProtection()
@@ -149,7 +149,7 @@ func (d *stepPlanner) recordShownState() {
 			d.Plan.Ports = append(d.Plan.Ports, l.Port)
 		}
 	}
-	if live := d.Have.LiveLoadBalancer(model.LoadBalancerID); live != nil || d.outcome == outcomeOfPath && !d.Want.Held.Creation {
+	if live := d.Have.LiveLoadBalancer(model.LoadBalancerID); live != nil || d.outcome == outcomeServed && !d.Want.Held.Creation {
 		d.Plan.LoadBalancers = append(d.Plan.LoadBalancers, d.lb.Address())
 	}
 	if d.showsFrontend() {

@@ -53,7 +53,7 @@ type outcome int
 
 const (
 	outcomeUnchanged outcome = iota // live resources are neither changed nor deleted
-	outcomeOfPath                   // the stack has a load balancer
+	outcomeServed                   // the stack has a load balancer
 	outcomeRetained                 // no member is accepted, but resources of held members are retained
 	outcomeRemoved                  // everything is deleted
 )
@@ -131,7 +131,7 @@ func (r *resolution) decideOutcome(original model.Stack) {
 		r.outcome = outcomeRemoved
 		r.markForDeletion()
 	default:
-		r.outcome = outcomeOfPath
+		r.outcome = outcomeServed
 		reportScheme(r.Draft, original)
 		r.certificates.Resolve()
 		r.makeOpenChoices()
