@@ -95,7 +95,7 @@ func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	return okResponse, nil
 }
 
-// adminState serves the path "state": GET exports the state, PUT restores an exported one.
+// adminState serves the path "state": GET exports the state, PUT restores an exported state.
 func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -144,8 +144,8 @@ func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 	}, nil
 }
 
-// adminFaults serves the path "faults": GET lists the rules, POST adds one (the JSON form of
-// fault.Rule), DELETE removes all faults and limits.
+// adminFaults serves the path "faults": GET lists the fault rules, POST adds a fault rule (the JSON form of fault.Rule),
+// DELETE removes all faults and limits.
 func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
@@ -164,9 +164,9 @@ func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	return nil, errMethodNotSupported
 }
 
-// adminLimits serves the path "limits": GET shows the token buckets, PUT installs others:
-// {"name": "documented" | "documented-2025" | "off", "factor": 1} or {"buckets": […]}. With
-// {…, "otherClient": 0.5}, another client uses half of each.
+// adminLimits serves the path "limits": GET shows the token buckets, PUT installs others: {"name": "documented" |
+// "documented-2025" | "off", "factor": 1} or {"buckets": […]}. With {…, "otherClient": 0.5}, another client uses half of the
+// tokens in each bucket.
 func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
@@ -204,7 +204,7 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	return okResponse, nil
 }
 
-// advancer is a clock that can be advanced.
+// advancer is a clock whose time the admin API can change, such as store.ManualClock.
 type advancer interface{ Advance(time.Duration) }
 
 // adminClock serves the path "clock": GET shows the time, POST {"advance": "30s"} advances a manual

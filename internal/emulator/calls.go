@@ -29,8 +29,8 @@ type Entry struct {
 	Code, Message string `json:",omitempty"`
 	// Own is set if AWS does not have this error: the emulator does not support the request.
 	Own bool `json:"-"`
-	// Fault is the injected fault: throttled, error, reset, lost, stale or abandoned, or "no such host" for a call to a host
-	// that does not exist.
+	// Fault is the injected fault: throttled, error, reset, hung, lost, stale, distorted or abandoned, or "no such host" for
+	// a call to a host that does not exist.
 	Fault string `json:",omitempty"`
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	Observe func(Exchange)
 }
 
-// Exchange has the request and the answer of a call as sent over HTTP.
+// Exchange contains the request and the answer of a call as sent over HTTP.
 type Exchange struct {
 	Entry
 	Request wire.Request
@@ -91,7 +91,7 @@ func (em *Emulator) Calls() *Calls { return em.calls }
 // IMDS returns the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
 
-// AnswerType returns the type of the answers to an operation, nil if there is no such operation.
+// AnswerType returns the output type of an operation, or nil if there is no such operation.
 func (em *Emulator) AnswerType(service, operation string) reflect.Type {
 	for _, s := range em.services {
 		if s.name == service {
@@ -136,7 +136,8 @@ func (em *Emulator) recordDecision(v authz.Decision) {
 	}
 }
 
-// Reset removes state, calls and faults. It does not change clock and configuration.
+// Reset removes the state, the call log, all faults and the instance metadata. It does not change the clock and the
+// configuration.
 func (em *Emulator) Reset() {
 	em.store.Lock()
 	em.store.Reset()

@@ -66,8 +66,8 @@ type savedStore struct {
 	services []*service
 }
 
-// stateAt returns the state of a duration ago, or nil if the state has not changed since. The caller holds the lock
-// of the current state.
+// stateAt returns the state as it was a duration ago, or nil if the state has not changed since then. The caller holds the
+// lock of the current state.
 func (em *Emulator) stateAt(ago time.Duration) *savedStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()

@@ -120,8 +120,8 @@ func credentialScope(authorization string) signatureScope {
 	return signatureScope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
-// isReachable reports whether the partition has a host: a name below the partition's suffix, or a host outside
-// AWS's domains, which is an address of the emulator.
+// isReachable reports whether the partition has the service and the host of a request. The host is a name below the
+// partition's suffix, or a host outside AWS's domains, which is an address of the emulator.
 func (em *Emulator) isReachable(host string, r request) bool {
 	aws := em.store.AWSPartition()
 	host, _, _ = strings.Cut(host, ":")
@@ -140,7 +140,7 @@ func (em *Emulator) isReachable(host string, r request) bool {
 	return !strings.Contains(host, ".amazonaws.") || strings.HasSuffix(host, "."+aws.Suffix)
 }
 
-// acceleratorHosts has the host names of Global Accelerator.
+// acceleratorHosts lists the host names of Global Accelerator.
 var acceleratorHosts = []string{
 	"globalaccelerator.us-west-2.amazonaws.com", "globalaccelerator.amazonaws.com", "globalaccelerator-fips.us-west-2.amazonaws.com", "globalaccelerator.us-west-2.api.aws",
 }
@@ -194,7 +194,7 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 	return "", store.Errorf(store.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
-// unknownOperationError rejects an operation with the error of the protocol.
+// unknownOperationError returns the error of the protocol for an operation that does not exist.
 func unknownOperationError(s *service, operation string) *store.Error {
 	if s.targetPrefix != "" {
 		return store.Errorf(store.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)

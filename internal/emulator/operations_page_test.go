@@ -225,7 +225,7 @@ Beside each error text the source of the emulator says where it is known from. O
 	}
 }
 
-// packageOfText returns the package of the emulator that has a text.
+// packageOfText returns the package of the emulator whose source contains a text.
 func packageOfText(e errorText) string {
 	if e.pkg == "." {
 		return "emulator"

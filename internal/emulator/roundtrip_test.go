@@ -30,9 +30,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// TestEveryOperationRoundTrips sends every member of every operation through the SDK and the codecs of the
-// emulator, in both directions. The codecs must decode the same structure that the SDK sent, and the SDK must
-// return the same structure that the codecs encoded.
+// TestEveryOperationRoundTrips checks, with every member of every operation, that the codecs of the emulator decode the
+// structure that the SDK has sent, and that the SDK returns the structure that the codecs have encoded.
 func TestEveryOperationRoundTrips(t *testing.T) {
 	for _, s := range services(store.New(store.Options{})) {
 		names := make([]string, 0, len(s.operations))

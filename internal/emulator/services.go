@@ -20,12 +20,12 @@ import (
 type service struct {
 	// name is the signing name, which identifies the service of calls, also in logs.
 	name string
-	// version is the parameter Version of the form protocols, and the first segment of
-	// paths in the REST protocol. target is the prefix of X-Amz-Target in the JSON protocol.
+	// version is the parameter Version of the form protocols, and the first segment of paths in the REST protocol.
+	// targetPrefix is the prefix of X-Amz-Target in the JSON protocol.
 	version, targetPrefix string
 	codec                 wire.Codec
 	operations            map[string]wire.Operation
-	// unsignedOperations has the operations that need no signature.
+	// unsignedOperations lists the operations that need no signature.
 	unsignedOperations map[string]bool
 }
 

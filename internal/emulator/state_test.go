@@ -54,7 +54,7 @@ func selfSignedCertificate(t *testing.T, domain string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
 }
 
-// stackIDs has the IDs and ARNs of an ALB and of all resources that it uses.
+// stackIDs contains the IDs and ARNs of an ALB and of all resources that it uses.
 type stackIDs struct{ vpc, securityGroup, loadBalancer, listener, rule, targetGroup, certificate string }
 
 // buildStack creates a load balancer with a listener, a rule and a target group in a new VPC, with the SDK.

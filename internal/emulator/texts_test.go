@@ -78,7 +78,7 @@ func (x *errorTextReader) readFiles(files []*ast.File) {
 		}
 		ast.Inspect(f, x.recordConst)
 	}
-	// A maker may call another maker that is declared later.
+	// An error function may call another error function that is declared later.
 	for range 2 {
 		for _, f := range files {
 			ast.Inspect(f, x.recordErrorFunc)
@@ -145,7 +145,7 @@ func (x *errorTextReader) addErrorFunc(name string, typ *ast.FuncType, body *ast
 	x.errorFuncs[name] = m
 }
 
-// recordText records the text in a call of a maker, and reports errors that are created without a source.
+// recordText records the text in a call of an error function, and reports errors that are created without a source.
 func (x *errorTextReader) recordText(pkgName string, n ast.Node) bool {
 	if lit, ok := n.(*ast.CompositeLit); ok {
 		if typ := x.qualifiedName(lit.Type); typ == "store.Error" || pkgName == "store" && typ == "Error" && len(lit.Elts) > 0 && filepath.Base(x.fileName(lit)) != "error.go" {

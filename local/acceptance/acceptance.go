@@ -34,7 +34,7 @@ type Options struct {
 	// accident.
 	Context string
 	Region  string
-	// Parts has the names of the parts to run; PartNames returns the valid ones. Default: all.
+	// Parts lists the names of the parts to run; PartNames returns the valid names. Default: all.
 	Parts []string
 	// Dir is the directory for runs. Each run has a subdirectory with its state, logs, report and recording.
 	Dir string
@@ -62,10 +62,10 @@ var ErrDeclined = errors.New("the run was not confirmed with \"yes\"; nothing wa
 
 const defaultImage = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
 
-// run is a run in progress.
+// run is a run of the acceptance test that is in progress.
 type run struct {
 	Options
-	dir       string // of this run
+	dir       string // directory of this run
 	state     state
 	kube      kubernetes.Interface
 	dynamic   dynamic.Interface
@@ -120,7 +120,7 @@ func Run(ctx context.Context, o Options) error {
 	return r.report()
 }
 
-// begin starts the proxy, checks account and network, and asks the user for confirmation. After an error the proxy
+// begin starts the proxy, checks the account and the network, and asks the user for confirmation. After an error the proxy
 // is stopped.
 func (r *run) begin(ctx context.Context, resumed bool) (err error) {
 	if r.proxy, err = startProxy(ctx, r); err != nil {
@@ -135,7 +135,8 @@ func (r *run) begin(ctx context.Context, resumed bool) (err error) {
 	return err
 }
 
-// testAndClean prepares, runs the parts and removes everything. After an error the run can be continued.
+// testAndClean prepares the cluster, runs the parts, and removes all objects and resources of the run. After an error the
+// run can be continued.
 func (r *run) testAndClean(ctx context.Context) error {
 	if !r.state.Tested {
 		if err := r.prepare(ctx); err != nil {
@@ -173,8 +174,8 @@ func (r *run) connect() error {
 	return err
 }
 
-// newRunName returns a name for a run, which is also its cluster name, namespace and class. It has no digits, so that
-// the redaction does not take it for an ID of AWS.
+// newRunName returns a name for a run, which is also the name of its cluster, namespace, ingress class and GatewayClass. It
+// has no digits, so that the redaction does not mistake it for an AWS ID.
 func newRunName() string {
 	letters := make([]byte, 6)
 	rand.Read(letters)

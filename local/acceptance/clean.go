@@ -32,9 +32,9 @@ func (r *run) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The controller should have removed these; the report lists them.
+	// The controller should have removed these resources. The report lists them.
 	for _, x := range left {
-		if !slices.Contains(r.state.Leftovers, x.name) { // an interrupted removal may have recorded it
+		if !slices.Contains(r.state.Leftovers, x.name) { // an interrupted call of clean may have recorded it
 			r.state.Leftovers = append(r.state.Leftovers, x.name)
 		}
 		r.printf("  left by the controller, and removed now: %s", x.name)
@@ -69,7 +69,7 @@ var servedKinds = []schema.GroupVersionResource{
 var (
 	gatewaysResource       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
 	gatewayClassesResource = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
-	// bindingsResource is the resource of the bindings, which only the controller deletes.
+	// bindingsResource is the resource of TargetGroupBindings, which only the controller deletes.
 	bindingsResource = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 )
 

@@ -29,7 +29,7 @@ var runPermissions = []string{
 	"acm:ListCertificates", "acm:ListTagsForCertificate", "acm:DeleteCertificate",
 }
 
-// confirm prints what the run will create, its cost and the rights that it needs, and asks the user to confirm.
+// confirm prints what the run will create, its cost and the permissions that it needs, and asks the user to confirm.
 func (r *run) confirm(resumed bool) error {
 	parts := partsNamed(r.Parts)
 	maxLoadBalancers := 0

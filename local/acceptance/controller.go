@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
-// runTag is the tag with the run's name on all resources of the controller in AWS.
+// runTag is the key of the tag with the name of the run, on all AWS resources that the controller creates.
 const runTag = "fulcrum.dev/acceptance"
 
 // controller is the process of the controller, with the addresses of its health probes and metrics.
@@ -29,7 +29,7 @@ type controller struct {
 }
 
 // startController starts Fulcrum for the run's namespace and waits until it is ready. The controller has the user's
-// rights in the cluster, and calls AWS through the proxy.
+// permissions in the cluster, and calls AWS through the proxy.
 func (r *run) startController(ctx context.Context) error {
 	kubeconfig, c := r.filePath("kubeconfig"), &r.controller
 	err := writeKubeconfig(r.config, r.Context, kubeconfig)
@@ -152,11 +152,9 @@ func freePort() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Deadline and interval of until. AWS takes 2 to 5 minutes to create a load balancer, and as long again until its DNS
-// name resolves.
 const (
-	// Deadline and interval of awaitSuccess. AWS takes 2 to 5 minutes to create a load balancer, and as long again until its
-	// DNS name resolves.
+	// awaitLimit and awaitInterval are the deadline and the interval of awaitSuccess. AWS takes 2 to 5 minutes to create a
+	// load balancer, and as long again until its DNS name resolves.
 	awaitLimit    = 15 * time.Minute
 	awaitInterval = time.Second
 )
@@ -192,5 +190,5 @@ func (r *run) awaitSuccess(ctx context.Context, what string, check func(context.
 	}
 }
 
-// errInterrupted reports that the user has interrupted the run, which can be continued.
+// errInterrupted is the error with which the user interrupts a run, which can be continued.
 var errInterrupted = errors.New("interrupted")

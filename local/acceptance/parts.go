@@ -72,7 +72,7 @@ func (r *run) runParts(ctx context.Context) error {
 	return nil
 }
 
-// maxTries is how often a part is run that fails while AWS is unreachable.
+// maxTries is the maximum number of attempts at a part that fails while AWS is unreachable.
 const maxTries = 3
 
 // runPart runs a part. If it fails while AWS is unreachable, it waits for AWS and repeats the part.

@@ -257,7 +257,7 @@ func (p *proxy) recordedCalls() []recording.Call {
 	return append([]recording.Call(nil), p.calls...)
 }
 
-// isFailing reports whether the last call got no answer from AWS.
+// isFailing reports whether the last call that was not canceled got no answer from AWS.
 func (p *proxy) isFailing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,5 +274,5 @@ func (p *proxy) checkReachable() error {
 	return fmt.Errorf("%w for %s: %w", errUnreachable, maxOutage, cmp.Or(p.lastError, errors.New("no answer")))
 }
 
-// errUnreachable interrupts a run, which can be continued.
+// errUnreachable is the error with which an outage of AWS interrupts a run, which can be continued.
 var errUnreachable = errors.New("AWS cannot be reached")

@@ -26,12 +26,12 @@ type site struct {
 	kubernetes string // version of Kubernetes
 	// publicSubnets are the subnets of the run: public subnets in different zones, at most three.
 	publicSubnets []string
-	// securityGroups are the security groups to tag. If an instance has several, this is the one with the tag of a
-	// cluster.
+	// securityGroups are the security groups of the nodes that get the tag of the run's cluster. Of an instance with several
+	// security groups, it has only the one with the tag of a cluster.
 	securityGroups []string
 }
 
-// readSite reads account and network of the run, and returns an error if they are not usable.
+// readSite reads the account and the network of the run, and returns an error if the run cannot use them.
 func (r *run) readSite(ctx context.Context) error {
 	r.proxy.setPart("look")
 	version, err := r.kube.Discovery().ServerVersion()

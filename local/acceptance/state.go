@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/child"
 )
 
-// state is the stored state of a run, with which it can be continued. It is written before the resources in it are
+// state is the stored state of a run, with which it can be continued. It is written before the resources that it lists are
 // created.
 type state struct {
 	Run       string    `json:"run"`

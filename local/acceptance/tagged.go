@@ -102,7 +102,7 @@ func (t taggedResources) listRemaining(ctx context.Context) ([]leftover, error) 
 func (t taggedResources) listCertificates(ctx context.Context) ([]leftover, error) {
 	api := acm.NewFromConfig(t.config)
 	var out []leftover
-	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()} // by default, ACM lists those with RSA keys
+	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()} // by default, ACM lists only certificates with RSA keys of 1,024 or 2,048 bits
 	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{Includes: all})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

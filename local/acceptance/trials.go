@@ -304,7 +304,7 @@ func (r *trial) testReplacement(ctx context.Context) error {
 	return err
 }
 
-// storedStateSecrets are the Secrets in which a controller stores state for the next one.
+// storedStateSecrets are the Secrets in which a controller stores state for the controller that runs after it.
 var storedStateSecrets = []string{kube.CheckpointsName, kube.MembershipsName}
 
 func (r *trial) testTakeOver(ctx context.Context) error {
@@ -352,7 +352,7 @@ func (r *trial) testTakeOver(ctx context.Context) error {
 	return nil
 }
 
-// noChangesPeriod is how long a controller must make no changes in AWS to count as finished.
+// noChangesPeriod is how long a controller must make no changes in AWS until awaitNoChanges returns.
 const noChangesPeriod = 15 * time.Second
 
 // awaitNoChanges waits until the controller has not changed AWS for noChangesPeriod.

@@ -83,7 +83,7 @@ func (a *agent) run(ctx context.Context) error {
 			return fmt.Errorf("list %v: %w", kind, context.Cause(ctx))
 		}
 	}
-	// Addresses in use are reserved before others are allocated.
+	// Reserve the addresses in use before other addresses are allocated.
 	if err := a.reserveUsedAddresses(); err != nil {
 		return err
 	}

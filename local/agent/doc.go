@@ -14,8 +14,8 @@
 //
 // # Termination
 //
-// A pod that is being deleted serves while its preStop hook runs: the longest of its containers' hooks of the form
-// sleep, or exec of `sleep N`. Without such a hook it serves until its termination grace period is over, like a
-// program that ignores SIGTERM; with sigterm: exit it finishes its current requests and ends. It never serves longer
-// than the grace period.
+// A pod that is being deleted responds to requests while its preStop hook runs: the longest of its containers' hooks of the
+// form sleep, or exec of `sleep N`. Without such a hook it responds until its termination grace period is over, like a
+// program that ignores SIGTERM; with sigterm: exit it finishes its current requests and ends. It never responds after the
+// grace period.
 package agent

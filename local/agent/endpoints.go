@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// endpoints returns the addresses to dial for a node port: the ready endpoints, with externalTrafficPolicy Local only
-// those on the node. If none is ready, it returns those that are terminating but serving.
+// endpoints returns the addresses to dial for a node port: those of the ready endpoints, or with externalTrafficPolicy Local
+// those of the ready endpoints on the node. If none is ready, it returns those that are terminating but serving.
 func (a *agent) endpoints(key nodePortKey) []string {
 	s, err := a.services.Services(key.service.Namespace).Get(key.service.Name)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/images"
 )
 
-// startImage runs the program of the first container that has an image of package images, instead of the echo
-// server. It reports whether the pod has such a container.
+// startImage runs the program of the first container that has an image of package images, instead of the echo server. It
+// reports whether the pod has a container with such an image.
 func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (bool, error) {
 	if c.program != nil {
 		return true, nil

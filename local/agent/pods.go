@@ -32,7 +32,7 @@ const (
 	annotationSigterm = "local.fulcrum/sigterm"
 )
 
-// container has the address of one pod and its server, or the program of its image.
+// container is the emulation of one pod: its address, and its server or the program of its image.
 type container struct {
 	uid             types.UID
 	node            string

@@ -20,7 +20,7 @@ import (
 )
 
 // proxy serves the node ports. One goroutine opens and closes ports; each new connection is forwarded to one of the
-// endpoints that are ready.
+// addresses that agent.endpoints returns.
 type proxy struct {
 	agent        *agent
 	syncRequests chan struct{}
@@ -153,8 +153,8 @@ func (p *proxy) listen(key nodePortKey) (io.Closer, error) {
 	return l, nil
 }
 
-// forward copies data between a connection and a ready endpoint. As with kube-proxy, the connection stays open when
-// the node port closes or the endpoint is not ready any more.
+// forward copies data between a connection and an endpoint. As with kube-proxy, the connection stays open when the node port
+// closes or the endpoint is no longer ready.
 func (p *proxy) forward(c *net.TCPConn, key nodePortKey) {
 	defer c.Close()
 	endpoints := p.agent.endpoints(key)

@@ -28,20 +28,20 @@ func Config(endpoint, region string) aws.Config {
 	}
 }
 
-// serviceIDs are the IDs, in the flag --aws-api-endpoints, of the services that the controller calls.
+// serviceIDs are the IDs of the services that the controller calls, as in the flag --aws-api-endpoints.
 var serviceIDs = []string{
 	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "IAM",
 	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
 }
 
-// Endpoints returns the flag of the controller that sets the URL of all services.
+// Endpoints returns the flag of the controller that makes url the endpoint of all services.
 func Endpoints(url string) string {
 	return "--aws-api-endpoints=" + strings.Join(serviceIDs, "="+url+",") + "=" + url
 }
 
-// Environment returns environment variables that set the URL of all services except STS. Unlike flags, other users of
-// the machine cannot see them. STS keeps its endpoint because programs that log in to an EKS cluster sign a URL of
-// STS.
+// Environment returns environment variables that set the URL of all services except STS. Other users of the machine cannot
+// read environment variables, but can read flags. The endpoint of STS does not change, because programs that log in to an
+// EKS cluster sign a URL of STS.
 func Environment(url string) []string {
 	var out []string
 	for _, s := range serviceIDs {

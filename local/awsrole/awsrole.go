@@ -1,4 +1,4 @@
-// Package awsrole has the command that runs the AWS of a local world: the emulator of the parent module, and a data
+// Package awsrole implements the command that runs the AWS of a local world: the emulator of the parent module, and a data
 // plane in which load balancers listen on this machine.
 package awsrole
 
@@ -89,7 +89,7 @@ func (f flags) run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	// Calls that are being served finish first, so that the saved state includes them.
+	// Wait until calls in progress have finished, so that the saved state includes them.
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	if err := srv.Shutdown(limit); err != nil {
@@ -98,7 +98,7 @@ func (f flags) run(ctx context.Context) error {
 	return f.saveState(em)
 }
 
-// loadState restores the state that an earlier process of the same world saved.
+// loadState restores the state that an earlier process of the same local world has saved.
 func (f flags) loadState(em *emulator.Emulator) error {
 	if f.stateFile == "" {
 		return nil

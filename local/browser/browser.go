@@ -51,7 +51,7 @@ func Open(t testing.TB) *Tab {
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(end)
 	tab := &Tab{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil { // the browser ends with the context of the first call
+	if err := chromedp.Do(ctx); err != nil { // the browser ends when the context of the first call ends
 		t.Fatal(err)
 	}
 	messages := chromedp.Console(ctx)
@@ -60,7 +60,7 @@ func Open(t testing.TB) *Tab {
 			if err != nil {
 				return
 			}
-			if m.IsException() || m.Type == chromedp.ConsoleError { // such as violations of a content security policy
+			if m.IsException() || m.Type == chromedp.ConsoleError { // an error such as a violation of a content security policy
 				tab.addFault(m.String())
 			}
 		}

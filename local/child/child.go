@@ -1,4 +1,4 @@
-// Package child starts processes that end when the process that started them ends, even if that is killed.
+// Package child starts processes that end when the process that started them ends, even if that process is killed.
 package child
 
 import (
@@ -51,7 +51,7 @@ func NewLauncher() *Launcher {
 func (l *Launcher) Close() { l.once.Do(func() { close(l.jobs) }) }
 
 // Start runs a program in its own process group and writes its output to logs/NAME.log in the state directory, which must
-// have the directories logs and PIDs.
+// have the directories logs and PIDsDir.
 func (l *Launcher) Start(name, stateDir, path string, args, env []string) (*Process, error) {
 	p := &Process{
 		name:    name,

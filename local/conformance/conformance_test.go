@@ -28,12 +28,12 @@ import (
 // Environment variables with which `make conformance` selects what runs. The flags of the suite, such as -run-test,
 // work too.
 const (
-	controllerVariable = "FULCRUM_CONFORMANCE_CONTROLLER" // controller name of the class
+	controllerVariable = "FULCRUM_CONFORMANCE_CONTROLLER" // controller name of the GatewayClass
 	profilesVariable   = "FULCRUM_CONFORMANCE_PROFILES"   // names, separated by commas
 	reportVariable     = "FULCRUM_CONFORMANCE_REPORT"     // file for the report
 )
 
-// The controller names of classes: anyController chooses the type of load balancer for each Gateway, albController
+// The controller names of GatewayClasses: anyController chooses the type of load balancer for each Gateway, albController
 // creates Application Load Balancers.
 const (
 	anyController = "gateway.fulcrum.dev/aws"
@@ -140,8 +140,8 @@ func startController(t *testing.T, w *world.World) {
 	})
 }
 
-// defaultConfiguration is the default configuration of all load balancers of the class. The UDP servers of the suite do
-// not respond to any health check that AWS supports, so they get traffic only because the target groups fail open.
+// defaultConfiguration is the default configuration of all load balancers of the GatewayClass. The UDP servers of the suite
+// do not respond to any health check that AWS supports, so they get traffic only because the target groups fail open.
 // Traffic must be cross-zone because the suite has only one pod of each server.
 const defaultConfiguration = `
 apiVersion: gateway.k8s.aws/v1

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// unsupportedByAWS has the tests of core features that no controller can pass on AWS, with the reason.
-// docs/conformance.md links to the AWS documentation.
+// unsupportedByAWS lists the tests of core features that no controller can pass on AWS, with the reason. docs/conformance.md
+// links to the AWS documentation.
 var unsupportedByAWS = map[string]string{
 	"HTTPRouteRequestHeaderModifier":            "an Application Load Balancer does not add, set or remove request headers by route",
 	"GatewaySecretReferenceGrantAllInNamespace": noDomainReason,
@@ -15,8 +15,8 @@ var unsupportedByAWS = map[string]string{
 
 const noDomainReason = "the certificate of the test is for no domain name, and AWS refuses such certificates"
 
-// unsupportedByALBClasses has further tests that classes of the controller gateway.k8s.aws/alb cannot pass, with
-// the reason. For these classes, Fulcrum creates the same rules as earlier controllers, so that a takeover does not
+// unsupportedByALBClasses lists further tests that GatewayClasses of the controller gateway.k8s.aws/alb cannot pass, with
+// the reason. For these GatewayClasses, Fulcrum creates the same rules as earlier controllers, so that a takeover does not
 // change them.
 var unsupportedByALBClasses = map[string]string{
 	"HTTPRouteHostnameIntersection": portInHostReason,

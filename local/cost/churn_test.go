@@ -140,7 +140,7 @@ func newChurnCluster(t *testing.T, w *world.World, of clusterShape) *churnCluste
 	return h
 }
 
-// baseManifest has the namespace and the classes.
+// baseManifest contains the namespace, its service account and the IngressClass.
 const baseManifest = `
 apiVersion: v1
 kind: Namespace
@@ -170,7 +170,7 @@ spec: {ports: [{port: 80, targetPort: 8080}]}
 	return text
 }
 
-// ingressManifests returns n Ingresses. Each refers to the next Services, as many as given by each.
+// ingressManifests returns n Ingresses. Each Ingress refers to the next Services in order; each is the number of Services.
 func ingressManifests(n, each int) string {
 	text := ""
 	for i := range n {

@@ -21,7 +21,7 @@ import (
 
 func toUID(uid string) k8stypes.UID { return k8stypes.UID(uid) }
 
-// usage has the CPU time and the memory of the controller.
+// usage is the CPU time and the memory of the controller.
 type usage struct {
 	cpu      float64 // seconds of CPU time
 	resident float64 // bytes
@@ -99,7 +99,7 @@ func (h *churnCluster) awaitNoCalls(t *testing.T) {
 	}
 }
 
-// countCalls returns the number of calls to AWS since the log was cleared.
+// countCalls returns the number of calls to AWS since the call log was cleared.
 func (h *churnCluster) countCalls(t *testing.T) int {
 	t.Helper()
 	var log struct{ Total int }

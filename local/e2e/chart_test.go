@@ -158,7 +158,8 @@ func (r *helmRelease) runHelm(what string, objects []*unstructured.Unstructured)
 	return out
 }
 
-// writeChart writes a chart that renders to the objects with any values, with or without our definitions.
+// writeChart writes a chart that renders to the objects with any values. If definitions is true, the chart also contains the
+// CRDs of our chart.
 func (r *helmRelease) writeChart(objects []*unstructured.Unstructured, definitions bool) string {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "aws-load-balancer-controller")

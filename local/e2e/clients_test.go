@@ -97,7 +97,7 @@ func newClient(at *cachedName, address string, keep bool) (loadClient, error) {
 	return newConnectionClient{c}, nil
 }
 
-// clientBase has the fields that all clients share.
+// clientBase contains the fields that all clients share.
 type clientBase struct {
 	target  *cachedName
 	url     *url.URL

@@ -46,7 +46,7 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startSharingAWS starts a local world that uses the AWS of the stage.
+// startSharingAWS starts a local world that uses the AWS of this cluster.
 func (s *scriptCluster) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*scriptCluster, error) {
 	w, err := world.Start(s.ctx, world.Options{
 		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), Processors: 1,

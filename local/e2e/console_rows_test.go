@@ -94,8 +94,8 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	checkFitsPhone(t, tab)
 }
 
-// TestConsolePageSearchesForNamespaceAndName checks that a search can combine namespace and name, that the list
-// says so if nothing matches, and that orphans are found.
+// TestConsolePageSearchesForNamespaceAndName checks that a search can combine namespace and name, that the list reports when
+// nothing matches, and that orphans are found.
 func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-old-gone/0123456789abcdef"}}}}
 	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for it of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}

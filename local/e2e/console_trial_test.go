@@ -130,7 +130,7 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 	tab.Do(chromedp.Navigate(page + "#/trouble"))
 	for _, fault := range []struct {
 		name  string
-		shown []string // with the way to fix it
+		shown []string // texts that the page must contain, with the way to fix the fault
 	}{
 		{"missing Service", []string{"Service default/orders does not exist", "create the Service or correct its name"}},
 		{"refused certificate", []string{"Ingress default/secure", "00000000-1111-2222-3333-444444444444"}},

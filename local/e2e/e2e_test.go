@@ -49,7 +49,7 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// scriptCluster has the local world, the controller and the state of a script.
+// scriptCluster contains the local world, the controller and the state of a script.
 type scriptCluster struct {
 	*scenario.Scenario
 	ctx              context.Context

@@ -32,7 +32,7 @@ metadata: {name: %[1]s, namespace: default}
 spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `
 
-// TestClusterWithoutGatewayAPI has the tests of a local world that starts without the CRDs of Gateway API.
+// TestClusterWithoutGatewayAPI runs the tests that need a local world that starts without the CRDs of Gateway API.
 func TestClusterWithoutGatewayAPI(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -75,14 +75,14 @@ spec:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
 `
 
-// withoutWebhooks disables the webhooks, which this test does not need.
+// withoutWebhooks disables the webhooks, which TestKilledBetweenCalls does not need.
 const withoutWebhooks = "--webhooks=off"
 
 // killTestEdit is killTestIngress with one more path, and thus one more target group.
 const killTestEdit = killTestIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
 
-// killPoints has the operations after which the controller is killed.
+// killPoints lists the operations after which the controller is killed.
 type killPoints struct{ creating, replacing, undoing, deleting string }
 
 // TestKilledBetweenCalls kills the controller (SIGKILL) while it creates an Ingress, while it applies an edit, and
@@ -91,7 +91,7 @@ type killPoints struct{ creating, replacing, undoing, deleting string }
 // controller. Every run ends in the same state.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
-	// The controller waits after each restart, so two test groups run in parallel.
+	// The controller waits after each restart, so two subtests run in parallel.
 	for name, points := range map[string][]killPoints{
 		"first": {
 			{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
@@ -204,13 +204,13 @@ func (k *killTest) checkAPIServerRestart(before, after inspect.Inventory) {
 	})
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.awaitServed()
-	// If a binding is deleted before it was claimed, its rules remain for a minute.
+	// If a TargetGroupBinding is deleted before it was claimed, its rules remain for a minute.
 	worldtest.Eventually(k.t, defaultLimit, func(ctx context.Context) error { return k.scenario.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killTestIngress)
 	k.awaitDeletedWithin(defaultLimit)
 }
 
-// killTest has the steps and checks of TestKilledBetweenCalls.
+// killTest implements the steps and checks of TestKilledBetweenCalls.
 type killTest struct {
 	t          *testing.T
 	w          *world.World

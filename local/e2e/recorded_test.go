@@ -31,9 +31,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// recordedCases are cases that the other controller has served. internal/test/takeover takes over each case; here, all
-// are in one cluster with a real API server. They cover every kind of object and of target. The first case requests
-// a node port, so it comes before the API server can give the port to another Service.
+// recordedCases are cases that the other controller has served. The tests in internal/test/takeover take over each case
+// alone; here, all cases are in one cluster with a real API server. They cover every kind of object and of target. The first
+// case requests a node port, so it comes before the API server can give the port to another Service.
 var recordedCases = []string{
 	"service-traffic-local",
 	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",

@@ -141,7 +141,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.SplitSeq(string(log), "\n") {
-		// The controller may not read the Secret of an Ingress, and reports that once.
+		// The controller is not allowed to read the Secret of an Ingress, and logs that once.
 		if strings.Contains(line, "forbidden") && !strings.Contains(line, "secret may not be read") {
 			t.Error(line)
 		}

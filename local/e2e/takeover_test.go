@@ -111,7 +111,7 @@ func followTakeOverPage(t *testing.T, s *scriptCluster, sh *shell, runs int) {
 	ours, err := manifest.Load(filepath.Join(goldenDir, "default.yaml"))
 	sh.requireNoError(err)
 	r := &helmRelease{shell: sh, applier: applier, name: "default", valuesFile: "theirs.yaml"}
-	// The class of the recorded cases already exists.
+	// The IngressClass of the recorded cases already exists.
 	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
 	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
 	sh.requireNoError(os.WriteFile(filepath.Join(sh.dir, r.valuesFile), []byte(values), 0o600))

@@ -76,7 +76,7 @@ cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, versio
 	return earlierVersion{chart: filepath.Join(dir, "charts/fulcrum"), definitions: filepath.Join(dir, "config/crd"), program: filepath.Join(dir, "fulcrum.built")}
 }
 
-// upgradeValues are the values of the release. The class of the recorded cases already exists.
+// upgradeValues are the values of the release. The IngressClass of the recorded cases already exists.
 const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
 
 func checkUpgrade(t *testing.T, from earlierVersion) {

@@ -14,7 +14,7 @@ import (
 type Identity struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
-	// Service is the name of the first Service by name that selects the pod, or empty.
+	// Service is the name of the Service that selects the pod, the first by name if there are several, or empty.
 	Service string            `json:"service,omitempty"`
 	App     string            `json:"app,omitempty"`
 	Node    string            `json:"node"`

@@ -1,5 +1,5 @@
-// Package echo has the server that runs in every pod of a local world. It responds to each request with its
-// identity and the request. It does not use Kubernetes; its identity is configured.
+// Package echo implements the server that runs in every pod of a local world. It responds to each request with its identity
+// and the request. It does not use Kubernetes; its identity is configured.
 //
 // # Answers
 //

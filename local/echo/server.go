@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// Config has the identity and the behaviour of a server. It calls the functions for each connection or request, so
-// that changes take effect immediately.
+// Config determines the identity and the behaviour of a server. The server calls the functions for each connection or
+// request, so that changes take effect immediately.
 type Config struct {
 	// Address is the address of the pod in the VPC; the server listens on its
 	// loopback mirror.
@@ -39,7 +39,8 @@ type Server struct {
 	http2      *http.Server
 	grpcServer *grpc.Server
 	tls        *tls.Config
-	// These are the listeners of http1, http2 and rpc. Each gets the connections of all ports with its protocol.
+	// These are the listeners of http1, http2 and grpcServer. Each gets the connections of all ports with the protocol of
+	// its server.
 	http1Conns, http2Conns, grpcConns *connListener
 
 	mu        sync.Mutex

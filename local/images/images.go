@@ -120,7 +120,7 @@ func (p *Program) track(c io.Closer) (untrack func()) {
 	}
 }
 
-// port returns the port in an environment variable, or unset if the variable is empty.
+// port returns the port in an environment variable, or the value of unset if the variable is empty.
 func (c Config) port(name string, unset int) (int, error) {
 	text := c.Env[name]
 	if text == "" {

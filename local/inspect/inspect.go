@@ -93,7 +93,8 @@ func (in *Inspector) targetGroups(ctx context.Context) (Inventory, error) {
 	return out, nil
 }
 
-// certificates lists the certificates in ACM. By default, ACM omits certificates with keys of most kinds.
+// certificates lists the certificates in ACM. By default, ACM lists only certificates with RSA keys of 1,024 or 2,048 bits,
+// so all key types are requested.
 func (in *Inspector) certificates(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()}

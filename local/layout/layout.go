@@ -1,4 +1,4 @@
-// Package layout has the addresses, subnets and nodes of a local world, and their IDs in AWS. Package vpc and the
+// Package layout describes the addresses, subnets and nodes of a local world, with their IDs in AWS. Package vpc and the
 // agent create them.
 package layout
 
@@ -13,7 +13,7 @@ import (
 type Layout struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
-	// AWS is the endpoint of the emulator. It is empty in a world without AWS, where the IDs are placeholders.
+	// AWS is the endpoint of the emulator. It is empty in a local world without AWS, where the IDs are placeholders.
 	AWS               string       `json:"aws,omitempty"`
 	VPC               string       `json:"vpc"`
 	CIDR              netip.Prefix `json:"cidr"`

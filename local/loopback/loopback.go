@@ -23,7 +23,7 @@ func Addr(a netip.Addr) netip.Addr { return dataplane.Loopback(a) }
 // Prefix returns the loopback range for a range of a VPC.
 func Prefix(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(Addr(p.Addr()), p.Bits()) }
 
-// Port returns the port on this machine for a port of a pod. It differs, by offset, only for ports below 1024 that
+// Port returns the port on this machine for a port of a pod. It differs, by lowPortOffset, only for ports below 1024 that
 // this user may not open.
 func Port(port int) int {
 	if port >= 1024 || canOpenLowPorts() {

@@ -109,8 +109,8 @@ func (a *Applier) Get(ctx context.Context, u *unstructured.Unstructured) (*unstr
 	return resource.Get(ctx, u.GetName(), metav1.GetOptions{})
 }
 
-// resource returns the client for an object's kind. For an unknown kind it repeats the discovery, since its CRD may
-// be new.
+// resource returns the client for an object's kind. If the kind is unknown, it repeats the discovery, because the CRD of the
+// kind may be new.
 func (a *Applier) resource(u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := u.GroupVersionKind()
 	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

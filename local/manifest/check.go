@@ -50,7 +50,7 @@ func countObjects(files []file) (n int) {
 	return n
 }
 
-// customKindSet has the kinds of an API server that are not built into Kubernetes.
+// customKindSet is the set of kinds of an API server that are not built into Kubernetes.
 type customKindSet map[schema.GroupVersionKind]bool
 
 // customKinds returns the kinds that the CRDs among the objects define, and two built-in kinds for which client-go
@@ -92,7 +92,7 @@ func (k customKindSet) checkKind(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// apiVersionsOf returns the API versions that have a kind of this name.
+// apiVersionsOf returns the API versions in the set that have a kind of this name.
 func (k customKindSet) apiVersionsOf(kind string) []string {
 	var out []string
 	for gvk := range k {

@@ -1,4 +1,4 @@
-// Package scenario has queries that demos and end-to-end tests make in a local world: the host name of an Ingress,
+// Package scenario implements queries that demos and end-to-end tests make in a local world: the host name of an Ingress,
 // the healthy targets, the pod that responded.
 package scenario
 
@@ -147,7 +147,7 @@ type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
-	// Certificate has the DNS names of the server's certificate; it is empty without TLS.
+	// Certificate lists the DNS names of the server's certificate; it is empty without TLS.
 	Certificate string
 	// Pod is the response of a pod, or nil if no pod responded.
 	Pod *echo.Answer

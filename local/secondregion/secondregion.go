@@ -30,7 +30,7 @@ const (
 	activeLimit = time.Minute
 )
 
-// Region is a region with a load balancer that serves HTTP on port 80.
+// Region is a region with a load balancer that has an HTTP listener on port 80.
 type Region struct {
 	// ARN and DNSName identify the load balancer.
 	ARN, DNSName string
@@ -62,7 +62,7 @@ func Start(ctx context.Context, w *world.World, region, app string) (*Region, er
 	return r, nil
 }
 
-// address returns an address of the VPC, by its /24 and its last byte.
+// address returns the address of the VPC with these third and last bytes.
 func (r *Region) address(third, last byte) netip.Addr {
 	a := r.cidr.Addr().As4()
 	return netip.AddrFrom4([4]byte{a[0], a[1], a[2] + third, last})

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// printAccess prints shell commands with which to use a local world. fulcrum is the path of Fulcrum, self is the
-// path of this program, and number is the number of the local world that runs AWS.
+// printAccess prints shell commands for the use of a local world. fulcrum is the path of Fulcrum, self is the path of this
+// program, and number is the number of the local world that runs AWS.
 func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string) {
 	fmt.Fprintf(out, "\n%s", w.ExportCommands())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")

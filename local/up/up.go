@@ -1,4 +1,4 @@
-// Package up has the command that starts a local world, prints how to use it and reports changes in it, until it is
+// Package up implements the command that starts a local world, prints how to use it and reports changes in it, until it is
 // interrupted. The roles of the local world are subcommands of the same program.
 package up
 

@@ -24,7 +24,7 @@ import (
 // upProcess is a process of `fulcrum-local up` with its output.
 type upProcess struct {
 	t                 *testing.T
-	baseDir, stateDir string // of all local worlds, and the state directory of this one
+	baseDir, stateDir string // the directory of all local worlds, and the state directory of this local world
 	cmd               *exec.Cmd
 
 	mu  sync.Mutex

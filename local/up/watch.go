@@ -9,14 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// controller is the controller that a world runs.
+// controller describes the controller that up starts in a local world.
 type controller struct {
 	path    string // empty: none
 	args    []string
 	restart bool // start it again when it ends
 }
 
-// watcher prints changes of load balancers and ends of processes in a world.
+// watcher prints changes of load balancers and ends of processes in a local world.
 type watcher struct {
 	out        io.Writer
 	w          *world.World
@@ -33,7 +33,7 @@ func newWatcher(out io.Writer, w *world.World, c controller) *watcher {
 	return &watcher{out: out, w: w, controller: c, printedLines: map[string]string{}, reportedEnds: map[string]bool{}, controllerStarted: time.Now()}
 }
 
-// run checks the world each second until ctx ends.
+// run checks the local world each second until ctx ends.
 func (x *watcher) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -113,7 +113,7 @@ const (
 	stableRunTime = time.Minute
 )
 
-// backOff doubles the wait while a controller ends soon after its start.
+// backOff doubles the wait before a restart as long as the controller ends soon after its start.
 type backOff struct{ lastWait time.Duration }
 
 // nextWait returns the wait before the next start. ranFor is how long the controller ran.

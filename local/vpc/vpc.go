@@ -112,8 +112,8 @@ func (s *setup) createSubnets(ctx context.Context) error {
 	return nil
 }
 
-// createInternetGateway adds a route to the internet for the public subnets. The private subnets keep the main route
-// table of the VPC.
+// createInternetGateway creates an internet gateway and a route table with a route to it for the public subnets. The private
+// subnets use the main route table of the VPC.
 func (s *setup) createInternetGateway(ctx context.Context) error {
 	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: tagSpecs(types.ResourceTypeInternetGateway, nameTag(s.layout.Cluster)),

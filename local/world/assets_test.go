@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// prebuiltPrograms returns a directory with the programs etcd and kube-apiserver, which note that they were started.
+// prebuiltPrograms returns a directory with the programs etcd and kube-apiserver, which record that they were started.
 func prebuiltPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func testPrebuiltProgramsAreUsed(t *testing.T, w *world.World, dir string) {
 	}
 }
 
-// TestIncompletePrebuiltProgramsAreAnError checks that a world does not start with a directory that lacks a program.
+// TestIncompletePrebuiltProgramsAreAnError checks that a local world does not start with a directory that lacks a program.
 func TestIncompletePrebuiltProgramsAreAnError(t *testing.T) {
 	dir := prebuiltPrograms(t)
 	if err := os.Remove(filepath.Join(dir, world.RoleAPIServer)); err != nil {

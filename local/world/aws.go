@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/vpc"
 )
 
-// awsHealthPath is a path of the emulator that responds as soon as the emulator serves.
+// awsHealthPath is a path of the emulator that responds as soon as the emulator accepts requests.
 const awsHealthPath = "/_fulcrum/clock"
 
 // AWSEndpoint returns the URL of the emulator, for all services and, below /_fulcrum/, for its admin API. It is

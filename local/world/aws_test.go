@@ -56,7 +56,7 @@ func testAWSAgreesWithCluster(t *testing.T, w *world.World) {
 		t.Errorf("ACM lists %d certificates, want 2", len(certs.CertificateSummaryList))
 	}
 
-	// secondary returns the addresses that AWS has for pods.
+	// secondary returns the secondary addresses of the ENIs in AWS, which are the addresses of pods.
 	secondary := func(ctx context.Context) ([]string, error) {
 		var out []string
 		for _, n := range w.Layout().Nodes {

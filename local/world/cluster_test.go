@@ -246,7 +246,7 @@ spec:
 	ready(corev1.ConditionFalse, "ReadinessGatesNotReady")
 }
 
-// clusterTest has the steps and checks of these tests.
+// clusterTest implements the steps and checks that the tests of a cluster share.
 type clusterTest struct {
 	t *testing.T
 	w *world.World

@@ -33,8 +33,8 @@ func (w *World) ControllerArgs() []string {
 	}
 }
 
-// WebhookPort returns the port on which the controller serves webhooks. It listens on all addresses, so each local
-// world has its own port.
+// WebhookPort returns the port on which the controller serves webhooks. The controller listens on all addresses of this
+// machine, so each local world has its own port.
 func (w *World) WebhookPort() int { return portWebhook + w.slot.number }
 
 // controllerEnv returns environment variables with AWS credentials, and with values that keep the SDK from finding

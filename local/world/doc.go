@@ -7,13 +7,12 @@
 //
 // # Addresses
 //
-// A world owns a number N, reserved by a lock file. Its VPC is 10.N.0.0/16,
-// reachable on the host as 127.N.0.0/16 (see package loopback). The control plane
-// listens on 127.N.255.1, an address that no subnet covers.
+// A local world has a number N, which a lock file reserves. Its VPC is 10.N.0.0/16, reachable on the host as 127.N.0.0/16
+// (see package loopback). The control plane listens on 127.N.255.1, an address that no subnet covers.
 //
 // # End of processes
 //
-// Child processes end with the process that started the world, also when that process is killed. The kernel then
-// releases the lock file of the world. The next world that starts finds state directories without a held lock and
-// removes them, with their remaining processes.
+// Child processes end with the process that started the local world, even if that process is killed. The kernel then
+// releases the lock file of the local world. The next local world that starts finds state directories whose lock is free,
+// and removes them and their remaining processes.
 package world

@@ -31,7 +31,7 @@ type LoadBalancer struct {
 	Rules                             []Rule // by port, in order of precedence
 }
 
-// Rule has the conditions of a listener rule.
+// Rule describes the conditions and the action of a listener rule.
 type Rule struct {
 	Port         int
 	Hosts, Paths []string // wildcard patterns as in AWS
@@ -161,7 +161,7 @@ func (w *World) shiftedEndpoint(ctx context.Context, node netip.Addr, port strin
 	return "", false
 }
 
-// lookupAttempts is how often a name is resolved at most. A busy machine may drop datagrams.
+// lookupAttempts is the maximum number of attempts to resolve a name, because a busy machine may drop datagrams.
 const lookupAttempts = 3
 
 // Lookup resolves a name with the resolver of the local world.

@@ -21,10 +21,10 @@ type Options struct {
 	AssetsDir string
 	// Cluster is the cluster's name in tags. Default: local.
 	Cluster string
-	// Region is the region of the emulated AWS, and sets its partition. Default: us-west-2.
+	// Region is the region of the emulated AWS, and determines its partition. Default: us-west-2.
 	Region string
 	// Processors is how many processors each role of Kubernetes may use, unlike RoleAWS and RoleAgent, which serve the
-	// traffic. Where several worlds run at a time, one is enough, and an idle API server then takes less CPU time.
+	// traffic. One is enough where several local worlds run at a time, and reduces the CPU time of an idle API server.
 	// Default: all.
 	Processors int
 	// Nodes is the number of nodes, spread over three zones. Default: 3.
@@ -38,8 +38,9 @@ type Options struct {
 	// AdminController gives the controller all permissions in the cluster and in AWS, for controllers other than
 	// Fulcrum. Default: the permissions in config/rbac and config/iam.
 	AdminController bool
-	// PropagationDelay is the delay until load balancers apply changes that AWS has accepted: new listeners, rules,
-	// target groups and targets. Removals apply immediately, so that the delay hides no fault. Default: none.
+	// PropagationDelay is the delay until load balancers apply changes that AWS has accepted: new listeners, rules, target
+	// groups and targets. Removals of load balancers, target groups and targets apply immediately, so that the delay hides
+	// no fault. Default: none.
 	PropagationDelay time.Duration
 	// ActiveImmediately makes new load balancers active when they are created, for tests that create many. Default:
 	// they become active after a second.
@@ -47,8 +48,8 @@ type Options struct {
 	// WithoutTraffic disables the listeners of load balancers and the health checks, so that all targets are healthy.
 	// It is for measurements with many load balancers. Default: load balancers serve traffic.
 	WithoutTraffic bool
-	// Domains get one certificate each in ACM, valid for the domain and all
-	// its direct subdomains. Default: example.com and app.test.
+	// Domains are domains that get one certificate each in ACM, valid for the domain and all its direct subdomains. Default:
+	// example.com and app.test.
 	Domains []string
 	// GatewayAPI is the channel of the CRDs of Gateway API that the cluster has,
 	// "standard" or "experimental". Default: none.
@@ -60,7 +61,7 @@ type Options struct {
 	// temporary files.
 	BaseDir string
 	// KeepState keeps the state directory, with the logs, when the local world ends. The next local world with the same
-	// Base removes it.
+	// BaseDir removes it.
 	KeepState bool
 	// Timeout is how long Start may take. Default: StartTimeout.
 	Timeout time.Duration

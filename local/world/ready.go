@@ -45,8 +45,8 @@ func (w *World) waitFor(ctx context.Context, what string, ready readyCondition, 
 	}
 }
 
-// readinessCondition returns the condition under which a role serves. For other roles, Start waits until it observes their
-// effects.
+// readinessCondition returns the condition that is met when a role is ready, and false for a role without such a condition.
+// For those roles, Start waits until it observes their effects.
 func (w *World) readinessCondition(role string) (readyCondition, bool) {
 	switch role {
 	case RoleEtcd:

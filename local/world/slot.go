@@ -29,8 +29,8 @@ type slot struct {
 	number int
 	dir    string
 	lock   *os.File
-	// claimListener is an open port on the slot's control address. The lock file separates worlds with the same base
-	// directory; claim separates those with different ones.
+	// claimListener is an open port on the slot's control address. The lock file prevents two local worlds with the same
+	// base directory from using the slot; claimListener prevents that for local worlds with different base directories.
 	claimListener net.Listener
 }
 
@@ -86,7 +86,7 @@ func (s *slot) takeAddresses() bool {
 	return l.Close() == nil
 }
 
-// release frees the number. It does not remove the state directory.
+// release frees the number for other local worlds. It does not remove the state directory.
 func (s *slot) release() {
 	if s.claimListener != nil {
 		s.claimListener.Close()

@@ -46,10 +46,10 @@ type World struct {
 	closed    bool
 }
 
-// Start starts a local world and returns when the local world can be used: the API server serves, the nodes are
-// ready, and the manifests are applied. It starts no controller. Faults in the manifests are reported before any
-// process is started. If Start returns an error, or ctx ends before it returns, it removes everything that it has
-// started. A started local world runs until Close, even if ctx ends.
+// Start starts a local world and returns when the local world can be used: the API server is ready, the nodes are ready, and
+// the manifests are applied. It starts no controller. Faults in the manifests are reported before any process is started. If
+// Start returns an error, or ctx ends before it returns, it removes everything that it has started. A started local world
+// runs until Close, even if ctx ends.
 func Start(ctx context.Context, opts Options) (*World, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -216,7 +216,8 @@ func (w *World) reportStep(name string) {
 	w.opts.Progress(Step{Name: name, Duration: time.Since(w.startedAt)})
 }
 
-// StartRole starts a role that is not running and waits until it serves.
+// StartRole starts a role that is not running, and waits until the role is ready if readinessCondition returns a condition
+// for it.
 func (w *World) StartRole(ctx context.Context, role string) error {
 	args, env := w.roleCommand(role)
 	if len(args) == 1 {
@@ -337,7 +338,7 @@ func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.restConfig)
 // KubeClient returns a client of the API server.
 func (w *World) KubeClient() kubernetes.Interface { return w.kube }
 
-// Layout returns the addresses, subnets, nodes and IDs of the local world in AWS.
+// Layout returns the addresses, subnets and nodes of the local world, and their IDs in AWS.
 func (w *World) Layout() layout.Layout { return w.layout }
 
 // Number returns the number of the local world: its VPC is 10.Number.0.0/16.

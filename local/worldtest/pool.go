@@ -102,7 +102,8 @@ func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, e
 	return l, nil
 }
 
-// reserve marks a local world as used and returns it. If all are in use, it adds one, which the caller starts.
+// reserve marks an unused local world with this options key as used and returns it. If all of them are in use, it adds a
+// local world, which the caller must start.
 func (p *Pool) reserve(kind string) (*PooledWorld, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,8 +190,8 @@ func (l *PooledWorld) Close() error {
 	return l.World.Close()
 }
 
-// Clean deletes the objects of the test. It returns an error if objects or resources remain that the controller
-// should have removed.
+// Clean kills the controller of the test and deletes the objects of the test. It returns an error if objects or resources
+// remain that the controller should have removed, or if AWS has denied a call of the controller.
 func (l *PooledWorld) Clean(ctx context.Context) error {
 	for _, role := range world.Roles() {
 		if role != world.RoleController && !l.IsAlive(role) {
@@ -262,7 +263,7 @@ func (l *PooledWorld) checkControllerCleanup(ctx context.Context) (map[string]ob
 }
 
 // restoreObjects deletes the objects that were added to the cluster and waits until the cluster has the same objects as in
-// field objectsBefore. now has the current objects. Only kinds that differ are polled.
+// field objectsBefore. now has the current objects. Only kinds of objects that differ are polled.
 func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object) error {
 	before := l.objectsBefore
 	return await.Success(ctx, cleanLimit, func(ctx context.Context) error {
@@ -310,7 +311,7 @@ func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object,
 	return nil
 }
 
-// clearEmulatorList clears a list of the emulator.
+// clearEmulatorList clears a list of the emulator with its admin API.
 func (l *PooledWorld) clearEmulatorList(ctx context.Context, list string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.AWSEndpoint()+"/_fulcrum/"+list, nil)
 	if err != nil {

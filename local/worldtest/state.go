@@ -135,7 +135,7 @@ func (k *kubernetesState) delete(ctx context.Context, o object, before map[strin
 	return err
 }
 
-// deleteEvents deletes all Events, since the next test may use the same names of objects.
+// deleteEvents deletes all Events in the namespaces in before, because the next test may use the same names of objects.
 func (k *kubernetesState) deleteEvents(ctx context.Context, before map[string]object) error {
 	var errs []error
 	for _, o := range before {
@@ -156,7 +156,7 @@ func (k *kubernetesState) allObjects(ctx context.Context) (map[string]object, er
 }
 
 // objectDifference returns the objects that were added, removed or changed, and an error that lists them, or nil. Webhook
-// configurations come first, since their webhooks could reject the deletion of other objects.
+// configurations come first, because their webhooks could reject the deletion of other objects.
 func objectDifference(before, now map[string]object) (objects []object, err error) {
 	var texts []string
 	for name, o := range now {

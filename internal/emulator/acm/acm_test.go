@@ -37,7 +37,7 @@ type harness struct {
 	clock  *store.ManualClock
 	client *acm.Client
 	cfg    aws.Config
-	zone   string // created by validate
+	zone   string // created by createValidationRecords
 }
 
 func newHarness(t *testing.T) *harness {
@@ -314,7 +314,8 @@ func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
 	}
 }
 
-// signCertificate creates a certificate that the issuer by signs, and its key. If by is nil, the certificate is self-signed.
+// signCertificate creates a certificate for key, which issuerKey, the key of the certificate by, signs. It returns the
+// certificate, also as PEM. If by is nil, the certificate is self-signed.
 func (r *harness) signCertificate(by *x509.Certificate, issuerKey, key crypto.Signer, edit func(*x509.Certificate)) (*x509.Certificate, []byte) {
 	r.t.Helper()
 	now := r.clock.Now()
@@ -413,8 +414,8 @@ func TestReimportReplacesCertificate(t *testing.T) {
 			}
 		}
 		if c.want == "" {
-			// The original certificate may not replace a certificate that can do more, so the next case needs a new
-			// one.
+			// The original certificate cannot replace a certificate with more key usages, so the next case needs a new
+			// certificate.
 			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: encodePKCS8(t, key)}))(t).CertificateArn
 		}
 	}

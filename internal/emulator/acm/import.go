@@ -24,8 +24,8 @@ const (
 	maxChainBytes       = 2097152
 )
 
-// ImportCertificate imports a certificate with its key, as a new certificate or as a replacement of an imported
-// certificate.
+// ImportCertificate imports a certificate with its private key, either as a new certificate or in place of a certificate
+// that was imported earlier.
 func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
 	p := c.Partition
 	if err := checkImport(in); err != nil {
@@ -68,7 +68,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	return &acm.ImportCertificateOutput{CertificateArn: new(parsed.ARN)}, nil
 }
 
-// countImport counts an import against the quota of the last 365 days. AWS does not document whether an import that
+// countImport counts an import against the quota of imports within 365 days. AWS does not document whether an import that
 // replaces a certificate counts; here it does.
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
@@ -80,7 +80,7 @@ func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	return nil
 }
 
-// checkImport checks lengths, and that each certificate of the chain has signed the previous certificate.
+// checkImport checks the lengths of the values, and that each certificate of the chain has signed the previous certificate.
 func checkImport(in *acm.ImportCertificateInput) error {
 	for _, x := range []struct {
 		name  string
@@ -116,7 +116,8 @@ func checkImport(in *acm.ImportCertificateInput) error {
 	return nil
 }
 
-// parseCertificates returns the certificates of a PEM text; other reports whether the text contains anything else.
+// parseCertificates returns the certificates in a PEM text. other reports whether the text contains anything other than
+// certificates.
 func parseCertificates(text []byte) (out []*x509.Certificate, other bool) {
 	for {
 		block, after := pem.Decode(text)
@@ -163,7 +164,8 @@ func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput
 
 var (
 	extendedKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 37}
-	// clientAuthUsage may be removed, as public authorities do not issue it any more.
+	// clientAuthUsage is the extended key usage for TLS clients. A new import may omit it, because public certificate
+	// authorities no longer issue it.
 	clientAuthUsage = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}
 )
 

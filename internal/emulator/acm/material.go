@@ -74,8 +74,8 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	return "", errors.New("the type of the key is not supported")
 }
 
-// GenerateContent generates the key and the content of a requested certificate, unless it has them.
-// RSA keys take long to generate, so this is done only when the content is needed.
+// GenerateContent generates the key and the PEM blocks of a requested certificate, unless they exist already. Callers call
+// it only when they need the PEM blocks, because generating an RSA key is slow.
 func GenerateContent(c *store.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxNamesInSummary is how many names of a certificate the list shows.
+// maxNamesInSummary is the maximum number of names of each certificate in a response of ListCertificates.
 const maxNamesInSummary = 100
 
-// ListCertificates lists certificates. Without key types in the request it lists only
-// those with short RSA keys, which is AWS's default.
+// ListCertificates lists certificates. Without key types in the request, it lists only certificates with RSA keys of 1,024
+// or 2,048 bits, as AWS does.
 func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
 	p := c.Partition
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
@@ -88,13 +88,13 @@ func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificate
 	return &acm.DescribeCertificateOutput{Certificate: &d}, nil
 }
 
-// describeCertificate returns the form in which AWS describes a certificate.
+// describeCertificate returns a certificate in the form of a response of DescribeCertificate.
 func describeCertificate(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateDetail {
 	status := p.CertificateStatus(cert, now)
 	d := types.CertificateDetail{
 		CertificateArn: new(cert.ARN), DomainName: new(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
 		Type: cert.Type, Status: status, InUseBy: p.LoadBalancersUsingCertificate(cert.ARN),
-		// The description has a hyphen where the enumeration has an underscore.
+		// DescribeCertificate returns RSA-2048, but the value of the enumeration is RSA_2048.
 		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
 		Options:      cert.Options,
 		CreatedAt:    optionalTime(cert.Created), ImportedAt: optionalTime(cert.Imported),

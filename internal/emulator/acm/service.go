@@ -98,9 +98,8 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 	return store.Shuffle(s.store, out)
 }
 
-// nextPage returns the page of a list of certificates that follows the token, and the token of
-// the next page. The list is ordered by ARN, or by time of creation; a token is the encoded ARN
-// of the last certificate of a page.
+// nextPage returns the page after the token in a list of certificates, and the token of the next page. The list is ordered
+// by ARN, or by time of creation; a token is the encoded ARN of the last certificate of a page.
 func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
 		return nil, nil, validationError(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)

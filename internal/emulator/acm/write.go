@@ -24,7 +24,7 @@ var (
 	tokenPattern  = regexp.MustCompile(`^\w{1,32}$`)
 )
 
-// checkQuota returns an error if the account has as many certificates as its quota.
+// checkQuota returns an error if the account has reached its quota of certificates.
 func (s *Service) checkQuota(p *store.Partition) error {
 	if quota := s.store.Quota(quotaCertificates, 2500); len(p.ACM.Certificates) >= quota {
 		return store.Errorf(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
@@ -81,7 +81,7 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 	return &acm.RequestCertificateOutput{CertificateArn: new(cert.ARN)}, nil
 }
 
-// requestedNames returns the names of a request, the domain name first.
+// requestedNames returns the domain names in a request, the main domain name first.
 func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, error) {
 	var names []string
 	for _, n := range append([]string{store.Value(in.DomainName)}, in.SubjectAlternativeNames...) {
@@ -98,8 +98,8 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 	return names, nil
 }
 
-// findEarlierRequest returns the certificate that was requested with the same token and names within tokenLifetime, nil if
-// there is none.
+// findEarlierRequest returns the certificate that was requested with the same token, names and private CA within
+// tokenLifetime, or nil if there is none.
 func findEarlierRequest(p *store.Partition, want *store.Certificate, now time.Time) *store.Certificate {
 	if want.Token == "" {
 		return nil

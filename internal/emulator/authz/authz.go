@@ -19,7 +19,7 @@ type UsedPermission struct {
 
 // Decision is the result of Decide: whether a call is allowed, and why.
 type Decision struct {
-	// Permissions has the permissions that allowed the call. It is empty for a caller without policies.
+	// Permissions lists the permissions that allowed the call. It is empty for a caller without policies.
 	Permissions []UsedPermission
 	// Denial is the error for a caller who lacks a permission, nil if the call is allowed.
 	Denial *store.Error
@@ -46,7 +46,7 @@ func Decide(c *store.Call, in any) Decision {
 	return v
 }
 
-// unrestrictedOperations has the operations that need no permission.
+// unrestrictedOperations lists the operations that need no permission.
 var unrestrictedOperations = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
 
 // actionPrefixes maps signing names of services to their prefixes in IAM actions, where the two differ.
@@ -73,7 +73,8 @@ func RequiredPermissions(c *store.Call, in any) []iam.Request {
 	return append(out, call.dependentActions(tags)...)
 }
 
-// conditionKeys returns the condition keys of a resource, without those of the request.
+// conditionKeys returns the values of the condition keys that do not depend on the input: the region, and the tags of the
+// resource.
 func (c call) conditionKeys(arn string) map[string]string {
 	keys := map[string]string{"aws:RequestedRegion": c.Region}
 	for k, v := range c.resourceTags(arn) {
@@ -97,7 +98,7 @@ func DeniedError(c *store.Call, r iam.Request, explicit, dependent bool) *store.
 	return AccessDeniedError(c.Service, c.Caller.ARN, r.Action, resource, because)
 }
 
-// AccessDeniedError returns the error of a service for a user who is not allowed an action.
+// AccessDeniedError returns the error with which a service denies an action to a user.
 func AccessDeniedError(service, user, action, resource, because string) *store.Error {
 	code, status, before := "AccessDeniedException", 400, ""
 	switch service {

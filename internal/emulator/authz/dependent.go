@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// dependentActions returns the permissions that a call needs in addition to the permission for its action, since the
-// service performs further actions with the caller's permissions: Elastic Load Balancing reads the caller's network.
-// Where AWS does not document which call needs which permission, the list follows public reports of denials:
+// dependentActions returns the permissions that a call needs in addition to the permission for its action, because the
+// service performs further actions with the caller's permissions. For example, Elastic Load Balancing reads the caller's
+// VPC. Where AWS does not document which call needs which permission, the list follows public reports of denials:
 //
 //   - ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the service-linked role, of
 //     CreateLoadBalancer: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576
@@ -43,7 +43,7 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	case "globalaccelerator:CreateAccelerator":
 		return append(c.tagPermission("globalaccelerator:TagResource", tags, c.newAcceleratorARN()), c.serviceLinkedRolePermission(store.LinkedServiceAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
 	case "globalaccelerator:AddEndpoints":
-		// These conditions are in the API reference of the operation.
+		// The API reference of AddEndpoints documents that the call also needs this permission.
 		arn := c.stringMember("EndpointGroupArn")
 		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.conditionKeys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
@@ -56,7 +56,7 @@ func (c call) dependentActions(tags map[string]string) []iam.Request {
 	return nil
 }
 
-// tagPermission returns the permission to tag the resource that a call creates, none if the call has no tags.
+// tagPermission returns the permission to tag the resource that a call creates, or none if the call has no tags.
 func (c call) tagPermission(action string, tags map[string]string, arn string) []iam.Request {
 	if len(tags) == 0 {
 		return nil

@@ -60,7 +60,7 @@ func (c call) hasMember(member string) bool {
 	return f.IsValid() && !f.IsZero()
 }
 
-// requestTags returns the condition keys of the tags that the request names.
+// requestTags returns the condition keys of the tags in the request.
 func (c call) requestTags() map[string]string {
 	out := map[string]string{}
 	note := func(tags []call) {
@@ -78,7 +78,7 @@ func (c call) requestTags() map[string]string {
 	return out
 }
 
-// arnMembers has the members of inputs that contain the ARN of a resource of the call.
+// arnMembers lists the input members that contain the ARN of a resource of the call.
 var arnMembers = []string{
 	"LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn", "TrustStoreArn", "CertificateArn", "ResourceArn", "WebACLArn", "RoleArn",
 	"AcceleratorArn", "EndpointGroupArn",
@@ -188,8 +188,8 @@ func (c call) resourceTags(arn string) map[string]string {
 	return tags
 }
 
-// isMissing reports whether the resource of an ARN does not exist. It returns false for kinds whose tags are not
-// used in conditions of policies.
+// isMissing reports whether the resource of an ARN does not exist. It returns false for types of resources that findTags
+// does not look up, because no condition of a policy uses their tags.
 func isMissing(p *store.Partition, arn string) bool {
 	if strings.Contains(arn, placeholderID) {
 		return false
@@ -198,7 +198,8 @@ func isMissing(p *store.Partition, arn string) bool {
 	return !exists
 }
 
-// findTags returns the tags of a resource, and whether it exists. Resources of other kinds count as existing.
+// findTags returns the tags of a resource, and whether the resource exists. It assumes that resources of all types that it
+// does not look up exist.
 func findTags(p *store.Partition, arn string) (tags map[string]string, exists bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {

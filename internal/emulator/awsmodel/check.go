@@ -65,7 +65,7 @@ func (c *Checker) recordDeviation(d deviation, service, operation, value string)
 	}
 }
 
-// reportFunc is called with a deviation: the member, its value and the rule.
+// reportFunc is called with a deviation: the member, its value and the violated rule.
 type reportFunc func(member, value, rule string)
 
 // deviation identifies a deviation, which is reported once.
@@ -104,7 +104,7 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	}
 	request := func(r reportFunc) { s.checkRequest(op, x, r) }
 	answer := func(r reportFunc) { s.checkAnswer(op, x, r) }
-	if s.protocol != protocolREST { // with REST, members are in paths and headers too, which the digests leave out
+	if s.protocol != protocolREST { // with REST, members are in paths and headers too, which are not in the digests
 		uncachedRequest, uncachedAnswer := request, answer
 		request = func(r reportFunc) { checkedMessages.checkOnce(checkedMessages.requestDigest(x), r, uncachedRequest) }
 		answer = func(r reportFunc) { checkedMessages.checkOnce(checkedMessages.answerDigest(x), r, uncachedAnswer) }
@@ -118,7 +118,7 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	}
 }
 
-// isRejected reports whether a request was refused.
+// isRejected reports whether a request was refused or got no response.
 func isRejected(x emulator.Exchange) bool { return x.Answer.Status < 200 || x.Answer.Status >= 300 }
 
 // withoutNumbers returns a path without the numbers of list items.

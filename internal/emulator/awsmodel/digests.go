@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// digestCache has digests of messages without deviations. Nine of ten messages are repetitions, in the same test or
-// another test, and checking a message takes as long as the rest of the call in the emulator. Each digest has a
-// fixed slot; a later digest with the same slot replaces it.
+// digestCache caches the digests of messages without deviations. Nine of ten messages are repetitions, in the same test or
+// another test, and checking a message takes as long as the rest of the call in the emulator. Each digest has a fixed slot;
+// a later digest with the same slot replaces it.
 type digestCache struct {
 	seed  maphash.Seed
 	slots [1 << 17]atomic.Uint64

@@ -7,6 +7,6 @@
 // (https://github.com/aws/api-models-aws, in the format of SDKs before Smithy), without documentation and reduced to
 // the operations that the emulator has. Package gen writes them.
 //
-// The models are incomplete: AWS accepts some values that its model does not list, and rejects some values that its
-// model allows. Table exceptions has the accepted deviations, with reasons.
+// The models are incomplete: AWS accepts some values that its model does not list, and rejects some values that its model
+// allows. The table exceptions lists the accepted deviations, with reasons.
 package awsmodel

@@ -24,14 +24,14 @@ type Exception struct {
 	Member             string // the path of the member without the numbers of list items
 	Value              string // a prefix of the value
 	Rule               string // a prefix of the rule
-	Reason             string // why AWS does it
+	Reason             string // why AWS deviates
 }
 
 const reasonManyAttributes = "an ALB has 22 attributes and AWS returns all of them"
 
-// reasonImportedName allows any names in imported certificates: the documentation requires "the fully qualified domain
-// name (FQDN) or IP address", but the operation has no error for an invalid name. Names in requests for new
-// certificates are checked.
+// reasonImportedName is the reason why any name in an imported certificate is accepted: the documentation requires "the
+// fully qualified domain name (FQDN) or IP address", but the operation has no error for an invalid name. Names in requests
+// for new certificates are checked.
 const reasonImportedName = "ImportCertificate accepts any name in a certificate, such as an IP address or *.local, and ListCertificates and DescribeCertificate return it unchanged"
 
 var exceptions = []Exception{

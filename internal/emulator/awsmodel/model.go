@@ -15,7 +15,7 @@ import (
 //go:embed models/*.json
 var modelFiles embed.FS
 
-// Protocols of AWS.
+// Protocols of AWS services.
 const (
 	protocolQuery = "query"
 	protocolEC2   = "ec2"
@@ -38,7 +38,7 @@ type operation struct {
 	errors map[string]bool
 }
 
-// shape is a type of a service.
+// shape is a data type in the model of a service.
 type shape struct {
 	name, kind     string
 	requestMembers map[string]*member // by name in requests

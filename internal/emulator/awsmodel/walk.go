@@ -35,7 +35,7 @@ func (w *messageChecker) reportInvalid(value, format string, args ...any) {
 	}
 }
 
-// checkChild compares a value below the current value.
+// checkChild compares a member or an item of the current value with its shape.
 func (w *messageChecker) checkChild(name string, s *shape, n *node) {
 	w.path = append(w.path, name)
 	w.checkValue(s, n)
@@ -59,7 +59,8 @@ func (w *messageChecker) checkValue(s *shape, n *node) {
 	}
 }
 
-// checkKind reports whether a value has the wanted type in JSON; values of other protocols have any type.
+// checkKind reports whether a value has the wanted JSON type; if not, it also reports a deviation. It accepts every value of
+// the other protocols, whose values have no type.
 func (w *messageChecker) checkKind(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true

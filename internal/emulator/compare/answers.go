@@ -18,10 +18,10 @@ var identifierPattern = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*
 	`|\b[a-z]{1,10}-(?:[0-9a-f]{17}|[0-9a-f]{8})\b` +
 	`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// volatileMembers has the members whose values differ in each answer.
+// volatileMembers lists the members whose values differ in each answer.
 var volatileMembers = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
 
-// stateMembers has the members that change over time without a call.
+// stateMembers lists the members that change over time without a call.
 var stateMembers = []string{"State", "TargetHealth", "Status", "status", "state"}
 
 // comparison compares the recorded answer to a call with the answer of the emulator.
@@ -63,7 +63,7 @@ func (x *comparison) compareNodes(path []string, aws, emulated *recording.Node) 
 		x.compareLeaf(path, aws.Text, emulated.Text)
 		return
 	}
-	// Single values come first, as their ids are needed to match the items of lists.
+	// Compare single values first, because their ids are needed to match the items of lists.
 	var lists []string
 	for _, name := range memberNames(aws, emulated) {
 		if isList(aws, name) || isList(emulated, name) {
@@ -102,7 +102,7 @@ func memberNames(a, b *recording.Node) []string {
 	return out
 }
 
-// isList reports whether the elements with a name are items of a list.
+// isList reports whether the children of n with a name are items of a list.
 func isList(n *recording.Node, name string) bool {
 	return name == "member" || name == "item" || len(childrenWithName(n, name)) > 1
 }
@@ -118,8 +118,8 @@ func childrenWithName(n *recording.Node, name string) []*recording.Node {
 	return out
 }
 
-// compareLeaf compares two values. If both are ids of the same kind, the emulator's id replaces the recorded id in later
-// calls.
+// compareLeaf compares two values. If both are ids of the same type of resource, the emulator's id replaces the recorded id
+// in later calls.
 func (x *comparison) compareLeaf(path []string, aws, emulated string) {
 	if aws == emulated || x.replaceIDs(aws) == emulated || recording.IsReplacement(aws) || areBothTimes(path, aws, emulated) {
 		return
@@ -155,7 +155,8 @@ func areBothTimes(path []string, aws, emulated string) bool {
 	return false
 }
 
-// idKind returns the kind of an id that AWS chose, empty for other values.
+// idKind returns the type of an id that AWS chose, which is equal for ids of the same type of resource, or an empty text for
+// other values.
 func idKind(value string) string {
 	if identifierPattern.FindString(value) != value {
 		return ""
@@ -316,8 +317,8 @@ func (x *comparison) existedBeforeRun(a *recording.Node) bool {
 	return has && !ours
 }
 
-// isExpected reports whether AWS's answer should have an item of the emulator: the item belongs to the recorded run,
-// or is a setting and not a resource.
+// isExpected reports whether AWS's answer should contain an item of the emulator's answer: the item belongs to the recorded
+// run, or is a setting and not a resource.
 func (x *comparison) isExpected(e *recording.Node) bool {
 	if x.call.IsMutating() || len(e.Children) == 0 {
 		return true

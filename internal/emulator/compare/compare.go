@@ -90,7 +90,7 @@ func createdNames(r *recording.Recording) []string {
 		if !strings.HasPrefix(c.Operation, "Create") {
 			continue
 		}
-		// play returns an error for a body that cannot be read.
+		// The error is ignored here, because replayCall returns an error for a body that cannot be read.
 		_, _ = recording.EachText(c.Body, func(name, value string) string {
 			if (strings.HasSuffix(name, "Name") || strings.HasSuffix(name, "GroupName")) && len(value) > 5 {
 				out = append(out, value)
@@ -107,7 +107,8 @@ type player struct {
 	createdNames []string          // names of the resources that the recorded run created
 	ids          map[string]string // the emulator's id for each id of the recording
 	result       *Result
-	// unorderedCalls are the indexes of calls for which AWS may have carried out another call before or after them.
+	// unorderedCalls has the indexes of the calls that unorderedReads returns: AWS may have carried out a change before or
+	// after them.
 	unorderedCalls map[int]bool
 }
 
@@ -205,7 +206,7 @@ func (p *player) readsUnknownResource(c recording.Call) bool {
 		return false
 	}
 	unknown := false
-	// body returns an error for a body that cannot be read.
+	// The error is ignored here, because requestBody returns an error for a body that cannot be read.
 	_, _ = recording.EachText(c.Body, func(_, value string) string {
 		unknown = unknown || idKind(value) != "" && p.ids[value] == ""
 		return value

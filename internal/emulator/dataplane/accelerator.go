@@ -18,7 +18,7 @@ const maxAcceleratorPorts = 200
 // errNoEndpoint is the error of a flow for which no endpoint can be reached.
 var errNoEndpoint = errors.New("no endpoint can be reached")
 
-// anycastListenAddress is a port of a static address that an accelerator listens on.
+// anycastListenAddress is a static address with a port and a protocol on which an accelerator listens.
 type anycastListenAddress struct {
 	at  netip.AddrPort // in the emulated network
 	udp bool
@@ -232,7 +232,7 @@ func (e *anycastSocket) connect(ctx context.Context, from forwardedClient) (net.
 	return nil, nil, errNoEndpoint
 }
 
-// connectInstance connects to an address of the network: the address of an instance, or the address behind an
+// connectInstance connects to an address of the emulated network: the address of an instance, or the address behind an
 // elastic IP.
 func (e *anycastSocket) connectInstance(ctx context.Context, network string, view *anycastView, from forwardedClient, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
@@ -253,7 +253,8 @@ func (e *anycastSocket) connectInstance(ctx context.Context, network string, vie
 	return conn, func() {}, err
 }
 
-// withoutClientIP returns the handover for an endpoint without client IP preservation, which sees the static address.
+// withoutClientIP returns the client that an endpoint without client IP preservation sees: the static address with the
+// client's port.
 func (e *anycastSocket) withoutClientIP(from forwardedClient) forwardedClient {
 	return forwardedClient{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }

@@ -11,7 +11,7 @@ import (
 // maxFailoverGroups is the number of other endpoint groups that are tried for a flow.
 const maxFailoverGroups = 3
 
-// anycastFlow has the properties of a flow on which the choice of its endpoint depends.
+// anycastFlow describes a flow by the properties on which the choice of its endpoint depends.
 type anycastFlow struct {
 	client      netip.AddrPort // in the emulated network
 	destination netip.AddrPort // static address and port
@@ -22,7 +22,7 @@ type anycastFlow struct {
 type anycastChoice struct {
 	endpointGroup EndpointGroup
 	endpoint      AcceleratorEndpoint
-	port          uint16 // of the endpoint
+	port          uint16 // port of the endpoint
 }
 
 // chooseEndpoint picks the endpoint of a flow; it returns false if the listener has no endpoint. The result only depends on

@@ -111,8 +111,8 @@ func TestFlowsAreDistributedByDialAndWeight(t *testing.T) {
 	}
 }
 
-// TestTrafficDialsOfTwoRegions has clients near two regions whose endpoint groups have a traffic dial of 50. Half
-// of the flows of each client range go to the nearest region, the others to the other region.
+// TestTrafficDialsOfTwoRegions checks that, if the endpoint groups of two regions have a traffic dial of 50, half of the
+// flows of each client range go to the nearest region and half to the other region.
 func TestTrafficDialsOfTwoRegions(t *testing.T) {
 	d := Distances{Ranges: []ClientRange{
 		{netip.MustParsePrefix("198.51.100.0/24"), []string{"west"}}, {netip.MustParsePrefix("203.0.113.0/24"), []string{"east", "west"}},

@@ -97,7 +97,8 @@ type tgAttributes struct {
 	minHealthyPercent int // per cent, 0: off
 	multiValueHeaders bool
 
-	// The following are for target groups of Network Load Balancers, whose stickiness is always by source address.
+	// The following attributes are for target groups of Network Load Balancers, whose stickiness is always by source
+	// address.
 	dnsMinHealthy        int
 	dnsMinHealthyPercent int // per cent, 0: off
 	preserveClientIP     bool
@@ -135,7 +136,7 @@ func parseTGAttributes(of string, tg TargetGroup) (tgAttributes, []error) {
 	return attr, a.errs
 }
 
-// listenerAttributes are the headers that a listener adds or renames.
+// listenerAttributes are the attributes of a listener that affect traffic.
 type listenerAttributes struct {
 	hideServerHeader bool
 	// responseHeaders maps header names to the values that are put into responses.

@@ -30,7 +30,7 @@ const (
 	maxLoginDuration = 15 * time.Minute
 )
 
-// loginSettings has the settings that OIDC and Cognito share.
+// loginSettings contains the settings that OIDC and Cognito share.
 type loginSettings struct {
 	issuer, authorizeURL, tokenURL, userInfoURL string
 	clientID, clientSecret                      string
@@ -75,8 +75,8 @@ func loginSettingsOf(a Authenticator) (loginSettings, bool) {
 	return l, true
 }
 
-// sealPurpose returns a text that is sealed with sessions and states. It binds them to the load balancer and the client
-// id.
+// sealPurpose returns the purpose for which cookieCipher seals sessions or login states, so that they are valid only for one
+// load balancer and client ID.
 func (l loginSettings) sealPurpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorizeURL, l.clientID, l.sessionCookie}, "\n")
 }
@@ -88,7 +88,8 @@ type loginState struct {
 	IssuedAt time.Time `json:"t"`
 }
 
-// authenticate reports whether the request is authenticated. If not, it has sent a response.
+// authenticate reports whether the request may continue: it is authenticated, or the action for requests without a session
+// is Allow. Otherwise it has sent a response.
 func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if j, ok := a.(JWTValidation); ok {
 		return x.validateToken(j)
@@ -145,8 +146,8 @@ func newNonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// finishLogin answers the request with which the provider redirects the user back. It applies to listeners whose
-// rules have logins.
+// finishLogin answers the request with which the provider redirects the user back. It returns false for all other requests,
+// and if no rule of the listener has a login.
 func (x *exchange) finishLogin() (answered bool) {
 	if x.path != callbackPath {
 		return false

@@ -61,7 +61,7 @@ func (x *exchange) readSession(l loginSettings) (session, bool) {
 func (x *exchange) writeSession(l loginSettings, s session) {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // claims were marshalled before
+		panic(err) // the claims are valid JSON
 	}
 	sealed := x.plane.cookieCipher.seal(l.sealPurpose("session", x.route.lb.arn), raw)
 	for i := 0; sealed != ""; i++ {
@@ -74,7 +74,8 @@ func (x *exchange) writeSession(l loginSettings, s session) {
 	}
 }
 
-// addClaimHeaders adds the headers about the user for the target.
+// addClaimHeaders adds the headers that identify the user to the target. After an error it has sent a response and returns
+// false.
 func (x *exchange) addClaimHeaders(l loginSettings, s session) (pass bool) {
 	token, err := x.plane.signer.sign(map[string]any{
 		"typ": "JWT", "alg": "ES256", "iss": l.issuer, "client": l.clientID,

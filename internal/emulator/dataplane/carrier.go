@@ -18,13 +18,13 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// nodeTransport has the connections of a load balancer node to the targets of a target group.
+// nodeTransport manages the connections of a load balancer node to the targets of a target group.
 type nodeTransport struct {
 	idleTimeout time.Duration // the idle timeout of the connections
 	*http.Transport
 }
 
-// nodeTransport returns the node's connections. It replaces them when the idle timeout has changed.
+// nodeTransport returns the transport of a node, or a new one if the idle timeout has changed.
 func (g *targetGroup) nodeTransport(p *Plane, node netip.Addr, v *targetGroupView, idle time.Duration) *nodeTransport {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +59,7 @@ func (g *targetGroup) nodeTransport(p *Plane, node netip.Addr, v *targetGroupVie
 	return c
 }
 
-// closeNodeTransports closes idle connections and removes the carriers.
+// closeNodeTransports closes the idle connections to targets and removes the transports.
 func (g *targetGroup) closeNodeTransports() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,7 +12,7 @@ func chooseTargetGroup(groups []WeightedTargetGroup) string {
 	return targetGroupAt(groups, rand.IntN)
 }
 
-// targetGroupAt returns the target group at a position in the sum of weights, which draw returns.
+// targetGroupAt returns the target group at a position in the sum of weights. draw returns the position.
 func targetGroupAt(groups []WeightedTargetGroup, draw func(sum int) int) string {
 	if len(groups) == 1 {
 		return groups[0].ARN

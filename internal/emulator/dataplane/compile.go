@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// route has the configuration with which a node handles a request. It is immutable and replaced as a whole.
+// route contains the configuration with which a node handles a request. It is immutable; a change of the configuration
+// replaces it.
 type route struct {
 	lb           *lbView
 	listener     *listenerView
@@ -36,8 +37,7 @@ type listenerView struct {
 	rules     []ruleView // the default rule last
 	// forward is the action of a listener of a Network Load Balancer, in place of rules.
 	forward Forward
-	// maxTargetTLSVersion is the highest version of TLS towards targets of a Network Load
-	// Balancer.
+	// maxTargetTLSVersion is the highest version of TLS towards targets of a Network Load Balancer.
 	maxTargetTLSVersion uint16
 }
 
@@ -92,8 +92,8 @@ func (n Node) addresses(network bool) []netip.Addr {
 	return []netip.Addr{n.Address}
 }
 
-// compileListener prepares a listener of an Application Load Balancer. It returns nil if
-// the listener cannot be served. Rules that do not compile are omitted.
+// compileListener prepares a listener of an Application Load Balancer. It returns nil if the configuration of the listener
+// is invalid. Rules that do not compile are omitted.
 func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Config has all load balancers and accelerators that the data plane serves. Slices may be in any order; the data
-// plane does not store or modify them after Apply has returned.
+// Config contains all load balancers and accelerators whose traffic the data plane forwards. Slices may be in any order; the
+// data plane does not store or modify them after Apply has returned.
 type Config struct {
 	LoadBalancers []LoadBalancer
 	TargetGroups  []TargetGroup
@@ -23,7 +23,7 @@ type LoadBalancer struct {
 	// IsNetwork is set for a Network Load Balancer, otherwise it is an Application Load Balancer. The listeners of a Network
 	// Load Balancer only use DefaultRule, whose action must be a Forward.
 	IsNetwork bool
-	// Nodes holds one node per enabled Availability Zone.
+	// Nodes has one node for each enabled Availability Zone.
 	Nodes []Node
 	// Attributes are load balancer attributes by their AWS keys, such as "idle_timeout.timeout_seconds". Absent
 	// keys have AWS's defaults; keys that do not affect traffic are ignored.
@@ -42,7 +42,7 @@ type Node struct {
 	IPv6 netip.Addr
 }
 
-// Protocol of a listener, a target group or a health check.
+// Protocol is the protocol of a listener, a target group or a health check.
 type Protocol string
 
 // Protocols of an Application Load Balancer.
@@ -98,10 +98,10 @@ type Listener struct {
 // Certificate is a server certificate with its private key.
 type Certificate struct {
 	ARN string
-	// TLS is the key pair, chain included, leaf first.
+	// TLS is the key pair with the certificate chain, the leaf certificate first.
 	TLS tls.Certificate
-	// Domains are the server names (SNI) for which the certificate is chosen. A leading "*." matches one label. If
-	// empty, they are read from the leaf.
+	// Domains are the server names (SNI) for which the certificate is chosen. A leading "*." matches one label. If empty,
+	// they are read from the leaf certificate.
 	Domains []string
 }
 
@@ -119,7 +119,7 @@ const (
 // MutualTLS is the client authentication of an HTTPS listener.
 type MutualTLS struct {
 	Mode MutualTLSMode
-	// CABundle is the trust store's content in PEM. Used by Verify only.
+	// CABundle is the trust store's content in PEM. It is used only in mode Verify.
 	CABundle []byte
 	// RevocationLists are certificate revocation lists, PEM or DER.
 	RevocationLists [][]byte

@@ -38,7 +38,7 @@ type AcceleratorListener struct {
 	// UDP is set for a UDP listener; otherwise the protocol is TCP.
 	UDP   bool
 	Ports []PortRange
-	// ClientAffinity keeps all flows of a client address together.
+	// ClientAffinity makes all flows of a client address go to the same endpoint.
 	ClientAffinity bool
 	EndpointGroups []EndpointGroup // at most one for each region
 }

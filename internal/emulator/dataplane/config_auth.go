@@ -62,7 +62,7 @@ type Claim struct {
 	Name string
 	// Format is "single-string", "string-array" or "space-separated-values".
 	Format string
-	// Values has the required values. The token must have one of them (single-string) or all.
+	// Values lists the required values. The token must have one of them (single-string) or all.
 	Values []string
 }
 

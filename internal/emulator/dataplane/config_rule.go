@@ -11,7 +11,7 @@ type Rule struct {
 	ARN        string
 	Priority   int
 	Conditions []Condition
-	// Authenticators has the authentications that a request passes, in order, before Action. Usually it has at most one
+	// Authenticators lists the authentications that a request must pass, in order, before Action. Usually it has at most one
 	// element.
 	Authenticators []Authenticator
 	Action         Action
@@ -76,8 +76,8 @@ type Forward struct {
 	StickinessDuration time.Duration
 }
 
-// WeightedTargetGroup has the ARN and the weight of a target group. The share of a target group is its weight divided by
-// the sum of weights; with weight 0 it gets no requests. With a single target group the weight has no meaning.
+// WeightedTargetGroup contains the ARN and the weight of a target group. The share of a target group is its weight divided
+// by the sum of weights; with weight 0 it gets no requests. With a single target group the weight has no meaning.
 type WeightedTargetGroup struct {
 	ARN    string
 	Weight int

@@ -31,8 +31,8 @@ type TargetGroup struct {
 	Targets     []Target
 }
 
-// HealthCheck has the settings of health checks. Durations are in real time; a control plane with a scaled clock
-// must scale them.
+// HealthCheck contains the settings of health checks. Durations are in real time; a control plane with a scaled clock must
+// scale them.
 type HealthCheck struct {
 	// Disabled makes all targets healthy without health checks.
 	Disabled bool
@@ -50,11 +50,11 @@ type HealthCheck struct {
 	HealthyThreshold, UnhealthyThreshold int
 }
 
-// TargetState of a target.
+// TargetState is the state of a target.
 type TargetState string
 
-// States of a target. StateUnused is a target that gets neither traffic nor
-// checks, for example because its zone is not enabled.
+// States of a target. A target in StateUnused gets neither traffic nor health checks, for example because its zone is not
+// enabled.
 const (
 	StateInitial   TargetState = "initial"
 	StateHealthy   TargetState = "healthy"
@@ -70,7 +70,7 @@ type Target struct {
 	// Address and Port receive the traffic.
 	Address netip.Addr
 	Port    uint16
-	// Nodes replaces Address and Zone of an Application Load Balancer.
+	// Nodes lists the nodes of a target that is an Application Load Balancer, whose Address and Zone are not used.
 	Nodes []Node
 	// QUICServerID, such as "0x0123456789abcdef", is the part of connection IDs that selects the target. It is used
 	// only with QUIC.

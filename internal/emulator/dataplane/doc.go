@@ -12,8 +12,8 @@
 // addresses; proxy protocol headers precede each datagram.
 //
 // In front of load balancers there may be accelerators. Their static addresses are loopback addresses too, and a flow's
-// endpoint is a pure function of the flow and the configuration. The data plane keeps in memory which client each
-// connection from an accelerator to a load balancer has.
+// endpoint is a pure function of the flow and the configuration. The data plane stores in memory the client of each
+// connection from an accelerator to a load balancer.
 //
 // QUIC packets are forwarded by the server ID in their connection ID. A packet without a
 // known server ID, such as the first of a connection, is forwarded by the flow hash.

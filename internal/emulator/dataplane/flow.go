@@ -25,7 +25,7 @@ type flow struct {
 	startTime     time.Time
 }
 
-// flowHashInput has the input of the hash that selects a target. For stickiness by source address it has only the source
+// flowHashInput is the input of the hash that selects a target. For stickiness by source address it has only the source
 // address and the target group.
 type flowHashInput struct {
 	source      netip.Addr

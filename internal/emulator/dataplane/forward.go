@@ -91,7 +91,7 @@ func (x *exchange) supportsProtocolVersion(version ProtocolVersion) bool {
 	}
 }
 
-// prepareTargetRequest sets the request to the target.
+// prepareTargetRequest sets the URL and the headers of the request to the target.
 func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGroupView, t *target, host, target string) {
 	out := pr.Out
 	out.URL = targetURL(strings.ToLower(string(v.cfg.Protocol)), t.addr.String(), target)
@@ -99,7 +99,7 @@ func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGrou
 	if host == x.r.Host && !x.route.lb.attr.preserveHost {
 		out.Host = targetHost(host, x.route.listener.port)
 	}
-	// The proxy has removed headers that only the first proxy may set.
+	// httputil.ReverseProxy has removed these headers, but a load balancer forwards them.
 	if f := pr.In.Header["Forwarded"]; f != nil {
 		out.Header["Forwarded"] = f
 	}

@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// forwardedClients has the clients of the connections and flows of datagrams that accelerators forward to load balancers of
-// the same data plane. The accelerator chooses the source port, so it can add the entry before it sends the first
-// packet.
+// forwardedClients stores the clients of the connections and flows of datagrams that accelerators forward to load balancers
+// of the same data plane. The accelerator chooses the source port, so it can add the entry before it sends the first packet.
 type forwardedClients struct {
 	nextPort atomic.Uint32
-	clients  sync.Map // from source address (netip.AddrPort) to handover
+	clients  sync.Map // forwardedClient by source address (netip.AddrPort)
 }
 
-// forwardedClient has the client of a connection from an accelerator.
+// forwardedClient is the client of a connection or flow that an accelerator forwards.
 type forwardedClient struct {
 	peer   netip.AddrPort // on this machine
 	client netip.AddrPort // in the emulated network
@@ -56,7 +55,7 @@ func (h *forwardedClients) dial(ctx context.Context, network string, from netip.
 	return nil, nil, err
 }
 
-// withPeer returns the handover with a default for a missing peer.
+// withPeer returns the client with at as its peer, unless it already has a peer.
 func (o forwardedClient) withPeer(at netip.AddrPort) forwardedClient {
 	if !o.peer.IsValid() {
 		o.peer = at
@@ -64,7 +63,8 @@ func (o forwardedClient) withPeer(at netip.AddrPort) forwardedClient {
 	return o
 }
 
-// clientOf returns the client of a connection from a peer on this machine.
+// clientOf returns the client of a connection from a peer on this machine. If the peer is an accelerator, it returns the
+// client of the forwarded connection.
 func (p *Plane) clientOf(peer netip.AddrPort) forwardedClient {
 	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
 	if o, ok := p.forwardedClients.clients.Load(peer); ok {

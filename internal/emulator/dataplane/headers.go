@@ -34,8 +34,7 @@ func (x *exchange) setForwardedHeaders(out, in http.Header) {
 	out.Set(headerTrace, traceID(in.Get(headerTrace), x.startTime, newTraceSuffix()))
 }
 
-// forwardedFor returns the value of X-Forwarded-For for a processing mode: append,
-// preserve or remove.
+// forwardedFor returns the value of X-Forwarded-For for a processing mode: append, preserve or remove.
 func forwardedFor(mode string, withPort bool, existing []string, client netip.AddrPort) string {
 	before := strings.Join(existing, ", ")
 	switch mode {

@@ -44,8 +44,8 @@ func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	return h
 }
 
-// superviseChecks starts and stops health checkers: one for each target in service, for the target groups to which
-// an action refers.
+// superviseChecks starts and stops health checkers: one for each target in service, of the target groups to which an action
+// refers.
 func (p *Plane) superviseChecks(cfg Config) {
 	from := checkSources(cfg)
 	for arn, g := range p.targetGroups {
@@ -64,21 +64,21 @@ func (p *Plane) superviseChecks(cfg Config) {
 	}
 }
 
-// checkSource is the node that probes the targets of a target group.
+// checkSource is the node or the accelerator that probes the targets of a target group.
 type checkSource struct {
-	node netip.AddrPort // a node with the port of a listener
-	// isNetwork is set for a Network Load Balancer.
+	node netip.AddrPort // address of the node with the port of a listener, or of the accelerator
+	// isNetwork is set for a Network Load Balancer or an accelerator.
 	isNetwork bool
 }
 
-// checkSources maps each target group that is in use to the node that probes its
-// targets.
+// checkSources maps each target group that is in use to the node or the accelerator that probes its targets.
 func checkSources(cfg Config) map[string]checkSource {
 	from := map[string]checkSource{}
 	for _, a := range cfg.Accelerators {
 		for _, l := range a.Listeners {
 			for _, g := range l.EndpointGroups {
-				// This is the health check of the endpoint group, for endpoints other than load balancers.
+				// An endpoint group has a target group with its ARN, for health checks of endpoints other than load
+				// balancers.
 				from[g.ARN] = checkSource{a.sourceAddress(), true}
 			}
 		}
@@ -117,7 +117,7 @@ func (p *Plane) startChecker(g *targetGroup, t *target, source checkSource) {
 	p.goroutines.Go(c.run)
 }
 
-// stopChecker ends the health checker. A later checker of the target starts without a result.
+// stopChecker stops the health checker. A later checker of the target starts without a result.
 func (t *target) stopChecker() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +177,8 @@ func (c *checker) run() {
 	}
 }
 
-// initialProbeFactor is the factor by which a Network Load Balancer probes a target without a result more often,
-// because many of its components probe independently.
+// initialProbeFactor is the factor by which Network Load Balancers and accelerators probe a target without a result more
+// often, because many of their components probe independently.
 const initialProbeFactor = 10
 
 // withJitter returns the interval shortened by a random duration of up to a tenth, which spreads probes over time.
@@ -186,8 +186,8 @@ func withJitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
-// recordResult counts a result and reports the health when it changes. One success is enough for a target without an
-// earlier result, except on a Network Load Balancer.
+// recordResult counts a result, and publishes the health when the state or its reason changes. One success is enough for a
+// target without an earlier result, except on a Network Load Balancer or an accelerator.
 func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	state := c.state
 	if out == (probeResult{}) {
@@ -213,7 +213,7 @@ func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	c.publishHealth(state, out)
 }
 
-// publishHealth sets and reports the health unless the checker was stopped meanwhile.
+// publishHealth sets the health of the target and reports it, unless the checker has been stopped.
 func (c *checker) publishHealth(state TargetState, out probeResult) {
 	t := c.target
 	t.mu.Lock()

@@ -105,7 +105,7 @@ type jwk struct {
 	Y         string `json:"y"`
 }
 
-// publicKey returns the public key. It returns false for kinds of keys that load balancers do not use.
+// publicKey returns the public key. It returns false for types of keys that load balancers do not support.
 func (k jwk) publicKey() (any, bool) {
 	switch k.Type {
 	case "RSA":

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/glob"
 )
 
-// RequestFacts has the parts of a request that conditions of rules compare.
+// RequestFacts contains the parts of a request that conditions of rules compare.
 type RequestFacts struct {
 	// Host is the Host header as sent, with or without a port.
 	Host string
@@ -26,7 +26,7 @@ type RequestFacts struct {
 	Source netip.Addr
 }
 
-// Matcher has the compiled conditions of a rule.
+// Matcher matches requests against the compiled conditions of a rule.
 type Matcher struct{ tests []func(RequestFacts) bool }
 
 // Match reports whether all conditions are true. It returns true if there are no conditions.
@@ -66,7 +66,7 @@ func compileCondition(c Condition) (func(RequestFacts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
 		matches, err := compilePatterns(c.Values, c.Regexes, ignoreCase)
-		// The host includes the port if the client sends one: reports show conditions that match only without a
+		// The host includes the port if the client sends one: public reports contain conditions that match only without a
 		// port, and regular expressions that must contain the port.
 		return func(f RequestFacts) bool { return matches(f.Host) }, err
 	case PathPattern:

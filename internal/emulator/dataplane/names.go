@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// dnsNameView has the nodes and target groups that determine the addresses of a DNS name. It is immutable.
+// dnsNameView contains the nodes and the target groups that determine to which addresses a DNS name resolves. It is
+// immutable.
 type dnsNameView struct {
 	nodes []nodeAddresses
 	// isZonal is set for the DNS name of a single node.
 	isZonal bool
-	// targetGroups are the target groups that a Network Load Balancer forwards to.
+	// targetGroups are the target groups to which a Network Load Balancer forwards.
 	targetGroups []*targetGroup
 	crossZone    bool
 }

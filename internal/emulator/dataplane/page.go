@@ -9,7 +9,7 @@ import (
 // serverHeaderValue is the Server header of AWS's load balancers.
 const serverHeaderValue = "awselb/2.0"
 
-// statusTexts has the reason phrases in pages that differ from the phrases of net/http.
+// statusTexts contains the reason phrases in pages that differ from the phrases of net/http.
 var statusTexts = map[int]string{
 	http.StatusServiceUnavailable: "Service Temporarily Unavailable",
 	http.StatusGatewayTimeout:     "Gateway Time-out",

@@ -24,8 +24,8 @@ func (r *route) admits(p *Plane, client netip.Addr, udp bool) bool {
 	return p.opt.IsPermitted(Packet{Source: client, Destination: r.address, UDP: udp})
 }
 
-// discardUntilClosed reads from a connection that is not permitted, without an answer, until the client closes it. Only the
-// kernel could prevent the connection itself.
+// discardUntilClosed reads from a connection that is not permitted, without an answer, until the client closes it. The
+// connection exists, because only the kernel could drop its first packet.
 func (p *Plane) discardUntilClosed(conn net.Conn) {
 	stop := context.AfterFunc(p.lifetime, func() { _ = conn.Close() })
 	defer stop()
@@ -33,11 +33,11 @@ func (p *Plane) discardUntilClosed(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// packetSource has the source addresses of packets to a target.
+// packetSource contains the source addresses of packets to a target.
 type packetSource struct {
 	node netip.Addr
-	// client is the client's address in the emulated network, and local its address on
-	// this machine. Both are invalid if the target sees the node's address.
+	// client is the client's address in the emulated network, and localClient its address on this machine. Both are invalid
+	// if the target sees the node's address.
 	client, localClient netip.Addr
 }
 

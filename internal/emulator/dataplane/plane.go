@@ -22,15 +22,14 @@ type Options struct {
 	ReportHealth func(HealthResult)
 	// LogAccess receives an entry for each finished request. It must not block.
 	LogAccess func(AccessEntry)
-	// BindAddress returns the local address of a listener on a VPC address. The default keeps
-	// the port and uses Loopback of the address. Port 0 takes a free port, which
-	// Endpoints returns.
+	// BindAddress returns the local address of a listener on a VPC address. The default keeps the port and uses Loopback of
+	// the address. With port 0 the listener uses a free port, which Endpoints returns.
 	BindAddress func(netip.AddrPort) netip.AddrPort
 	// DialAddress returns the local address of a target. The default keeps the port and uses
 	// Loopback of the address.
 	DialAddress func(netip.AddrPort) netip.AddrPort
-	// ClientAddress returns the address that conditions and headers see for a TCP peer. The
-	// default is the peer's address.
+	// ClientAddress returns the client address for a TCP peer, which is used in conditions and headers. The default is the
+	// peer's address.
 	ClientAddress func(netip.Addr) netip.Addr
 	// IsPermitted reports whether packets pass between two addresses of the emulated network: from a client to a listener
 	// and from a node to a target. It emulates security groups. Other packets are dropped, not rejected. By default
@@ -53,8 +52,7 @@ type Options struct {
 	// IdentityClient is the client for identity providers and JWKS documents. The default verifies certificates and has a
 	// timeout of 10 s.
 	IdentityClient *http.Client
-	// Log receives messages for the operator of the emulator. Default: nothing is
-	// logged.
+	// Log receives messages for the operator of the emulator. By default nothing is logged.
 	Log *slog.Logger
 }
 
@@ -136,9 +134,9 @@ func New(opt Options) *Plane {
 	}
 }
 
-// Apply makes the data plane serve a configuration. Applying the same configuration again changes nothing.
-// Connections and requests that the change does not affect continue. Parts that cannot be served (a port in use, an
-// invalid attribute) are omitted and listed in the error, and all other parts are served; a later Apply tries again.
+// Apply makes the data plane serve a configuration. Applying the same configuration again changes nothing. Connections and
+// requests that the change does not affect continue. Parts that cannot be served (a port in use, an invalid attribute) are
+// omitted and listed in the error, and all other parts are applied. A later Apply tries the omitted parts again.
 func (p *Plane) Apply(cfg Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,7 +215,7 @@ func (r *route) endpoint(at, real netip.AddrPort) Endpoint {
 	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, NodeAddress: at, LocalAddress: real}
 }
 
-// socketKey is a listener on a node's address, for connections or for datagrams.
+// socketKey identifies a socket by the address of a node and the port of a listener, for connections or for datagrams.
 type socketKey struct {
 	at  netip.AddrPort
 	udp bool

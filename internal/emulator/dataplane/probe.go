@@ -61,7 +61,7 @@ func (c *checker) probe(v *targetGroupView) probeResult {
 	switch {
 	case err == nil && v.matcher.has(code):
 		return probeResult{}
-	case c.source.isNetwork: // a Network Load Balancer reports no details
+	case c.source.isNetwork: // Network Load Balancers and accelerators report no details
 		return probeResult{"Target.FailedHealthChecks", "Health checks failed"}
 	case err == nil:
 		return probeResult{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
@@ -130,7 +130,7 @@ func (c *checker) requestStatus(ctx context.Context, v *targetGroupView) (int, e
 	defer tr.CloseIdleConnections()
 	method, body := http.MethodGet, io.Reader(nil)
 	if version == GRPC {
-		// This is an empty message: not compressed, length 0.
+		// The body is an empty gRPC message: not compressed, length 0.
 		method, body = http.MethodPost, bytes.NewReader(make([]byte, 5))
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.ToLower(string(h.Protocol))+"://"+at.String()+h.Path, body)

@@ -30,7 +30,7 @@ func (s *cookieCipher) seal(purpose string, text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose)))
 }
 
-// open decrypts a text. It returns false if the text was not sealed by these secrets for the purpose.
+// open decrypts a text. It returns false if the text was not sealed by this cipher for this purpose.
 func (s *cookieCipher) open(purpose, sealed string) ([]byte, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {

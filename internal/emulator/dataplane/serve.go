@@ -19,7 +19,7 @@ type AccessEntry struct {
 	Target                       netip.AddrPort
 	Client                       netip.AddrPort
 	Method, Host, URI            string
-	// Status is the status that was sent to the client, or 460 if it closed the connection before.
+	// Status is the status that was sent to the client, or 460 if the client closed the connection before it got a response.
 	Status int
 	Took   time.Duration
 }
@@ -175,8 +175,8 @@ func (x *exchange) dropInvalidHeaders() {
 	}
 }
 
-// limitConnection makes the server close the connection after this request
-// if it is too old or was used for too many requests.
+// limitConnection makes the server close the connection after this request if the connection is too old or was used for too
+// many requests.
 func (x *exchange) limitConnection() {
 	c, ok := x.r.Context().Value(clientConnKey{}).(*clientConn)
 	if !ok {

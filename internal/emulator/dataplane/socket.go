@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// listenerSocket is the open socket of one listener on one node. The socket stays open as long as the listener
-// exists. Requests use the current route. The settings of connections (TLS, timeouts) belong to a generation of the
-// server, which is replaced when one of them changes.
+// listenerSocket is the open socket of one listener on one node. The socket stays open as long as the listener exists.
+// Requests use the current route. The protocol and the idle timeout belong to a generation of the server, which is replaced
+// when one of them changes.
 type listenerSocket struct {
 	plane        *Plane
 	localAddress netip.AddrPort
@@ -35,7 +35,7 @@ type serverGeneration struct {
 	srv      *http.Server
 }
 
-// serverKey has the settings that cannot change during the lifetime of a net/http server.
+// serverKey contains the settings that cannot change during the lifetime of a net/http server.
 type serverKey struct {
 	protocol    Protocol
 	idleTimeout time.Duration
@@ -187,7 +187,7 @@ func newChannelListener(addr net.Addr) *channelListener {
 	return &channelListener{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// put passes a connection to the server. It returns false if the feed is closed.
+// put passes a connection to the server. It returns false if the listener is closed.
 func (f *channelListener) put(c net.Conn) bool {
 	select {
 	case <-f.done:

@@ -12,7 +12,7 @@ const defaultSSLPolicy = "ELBSecurityPolicy-2016-08"
 // sslPolicy is the part of a security policy that crypto/tls supports.
 type sslPolicy struct {
 	min, max uint16
-	// suites has the cipher suites for TLS 1.2 and below; nil for policies with only TLS 1.3.
+	// suites lists the cipher suites for TLS 1.2 and below; nil for policies with only TLS 1.3.
 	suites []uint16
 }
 

@@ -29,7 +29,7 @@ type stickySession struct {
 	IssuedAt    time.Time `json:"t"`
 }
 
-// targetGroupChoice is the target group of a request. A sticky choice is sent to the client.
+// targetGroupChoice is the target group of a request. A sticky choice is sent to the client in a cookie.
 type targetGroupChoice struct {
 	arn      string
 	isSticky bool
@@ -49,8 +49,8 @@ func (x *exchange) chooseTargetGroup(to Forward, now time.Time) targetGroupChoic
 	return targetGroupChoice{arn: chooseTargetGroup(to.TargetGroups), isSticky: sticky}
 }
 
-// stickyTarget returns the target in the client's cookie, or nil if no target can take the request. stays reports
-// whether it is the target in the cookie.
+// stickyTarget returns the target in the client's cookie, and true. It returns nil and false if the target group is not
+// sticky, if the cookie is missing or expired, or if the target cannot take the request.
 func (x *exchange) stickyTarget(g *targetGroup, v *targetGroupView, at receivingNode, now time.Time) (t *target, stays bool) {
 	if !v.attr.isSticky {
 		return nil, false

@@ -22,8 +22,8 @@ type networkListener struct {
 	udp *udpSocket
 }
 
-// compileNetworkListener prepares a listener of a Network Load Balancer. It returns nil
-// if the listener cannot be served.
+// compileNetworkListener prepares a listener of a Network Load Balancer. It returns nil if the configuration of the listener
+// is invalid.
 func compileNetworkListener(l Listener, _ lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nodeIPv6 is the IPv6 address of the load balancer node in dual.
+// nodeIPv6 is the IPv6 address of the load balancer node in dualStackConfig.
 var nodeIPv6 = netip.MustParseAddr("2001:db8::5")
 
-// dualStackConfig returns the configuration of network with a dual-stack load balancer.
+// dualStackConfig returns the configuration of nlbConfig with a dual-stack load balancer.
 func dualStackConfig(l Listener, groups ...TargetGroup) Config {
 	cfg := nlbConfig(l, groups...)
 	cfg.LoadBalancers[0].Nodes[0].IPv6 = nodeIPv6

@@ -27,8 +27,8 @@ func (lv *listenerView) setTLS(l Listener) error {
 	withALPN.NextProtos = protocols
 	lv.tls = &tls.Config{
 		MinVersion: policy.min, MaxVersion: policy.max,
-		// Without a common protocol of policy and client, crypto/tls would end the
-		// handshake, so ALPN is left out.
+		// Without a common protocol of policy and client, crypto/tls would end the handshake, so the server does not use
+		// ALPN.
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if slices.ContainsFunc(protocols, func(p string) bool { return slices.Contains(hello.SupportedProtos, p) }) {
 				return withALPN, nil

@@ -43,7 +43,7 @@ func (s *udpSocket) localAddress() netip.AddrPort {
 	return s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 }
 
-// close ends the flows, and with them the socket.
+// close closes the socket and ends its flows.
 func (s *udpSocket) close() {
 	_ = s.conn.Close()
 	s.lifetime.end()
@@ -57,7 +57,7 @@ func (s *udpSocket) forwardDatagrams() {
 	})
 }
 
-// readDatagrams receives datagrams until the socket is closed. take must not keep the packet.
+// readDatagrams receives datagrams until the socket is closed. take must not retain the packet.
 func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	buf := make([]byte, maxDatagramBytes)
 	for {
@@ -72,7 +72,7 @@ func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPo
 	}
 }
 
-// readAnswers receives the datagrams of a connected socket until it is closed. take must not keep the packet.
+// readAnswers receives the datagrams of a connected socket until it is closed. take must not retain the packet.
 func readAnswers(conn net.Conn, take func(packet []byte)) {
 	buf := make([]byte, maxDatagramBytes)
 	for {
@@ -106,7 +106,7 @@ func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 		if f := s.startFlow(udpKey{peer, server}); f != nil {
 			return f
 		}
-		// The ID has no server ID: a client chooses its first connection ID at random.
+		// No target has this server ID: a client chooses its first connection ID at random.
 		if first != nil {
 			return first
 		}

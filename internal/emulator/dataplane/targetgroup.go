@@ -133,10 +133,9 @@ func (p *Plane) applyTargetGroups(cfg Config) []error {
 	return errs
 }
 
-// closeFlows forgets the flows of datagrams to a target group that no listener uses any more, if the target group
-// terminates the flows of deregistered targets. The next datagram of a client starts a new flow. AWS does not
-// document this; without it, a client that never pauses would continue to send to a target without health checks.
-// TCP connections continue.
+// closeFlows removes the flows of datagrams to a target group that no listener uses any more, if the target group terminates
+// the flows of deregistered targets. The next datagram of a client starts a new flow. AWS does not document this; without
+// it, a client that never pauses would continue to send to a target without health checks. TCP connections continue.
 func (p *Plane) closeFlows(g *targetGroup) {
 	v := g.view.Load()
 	if !v.cfg.Protocol.hasDatagrams() || !v.attr.resetDeregistered {

@@ -33,8 +33,8 @@ func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) 
 	}, nil
 }
 
-// freePublicAddress finds a free public address in a range that is reserved for benchmarks, so that it is not used on the
-// internet.
+// freePublicAddress finds a free public address in a range that is reserved for benchmarks, so that no host on the internet
+// has it.
 func freePublicAddress(p *store.Partition) netip.Addr {
 	taken := map[netip.Addr]bool{}
 	for _, a := range p.Addresses {

@@ -142,8 +142,8 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 	return nil
 }
 
-// AssignPrivateIpAddresses adds secondary addresses, either given addresses or a number of free addresses. After an
-// error no address is added.
+// AssignPrivateIpAddresses adds secondary addresses and prefixes: those in the request, or a number of free ones. After an
+// error nothing is added.
 func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)
@@ -221,7 +221,7 @@ func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Err
 	return netip.Prefix{}, store.Errorf(store.Unproven, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 }
 
-// UnassignPrivateIpAddresses removes secondary addresses.
+// UnassignPrivateIpAddresses removes secondary addresses and prefixes.
 func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
 	eni, err := findResource(kindENI, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {

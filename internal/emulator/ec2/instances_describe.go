@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeInstances lists instances in their reservations.
+// DescribeInstances lists instances, grouped by reservation.
 func (s *instances) DescribeInstances(c *store.Call, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInstance, p.Instances,

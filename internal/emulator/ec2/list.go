@@ -17,11 +17,11 @@ import (
 type resourceKind struct {
 	prefix       string // prefix of identifiers, with the hyphen
 	resourceType string // the type in tags and ARNs
-	// codeStem and malformed are the stems of the error codes: code + ".NotFound", malformed + ".Malformed".
+	// codeStem and malformedStem are the stems of the error codes: codeStem + ".NotFound", malformedStem + ".Malformed".
 	codeStem, malformedStem string
 	// displayName is the name in messages, as in "The subnet ID 'x' does not exist".
 	displayName string
-	// minResults and max are the bounds of MaxResults.
+	// minResults and maxResults are the bounds of MaxResults.
 	minResults, maxResults int
 }
 
@@ -58,7 +58,7 @@ func (k resourceKind) checkID(id string) *store.Error {
 	return nil
 }
 
-// findResource returns the resource with an identifier, or an error of its kind.
+// findResource returns the resource with an identifier, or the error of the resource type if there is none.
 func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.displayName, " ", ""))
@@ -73,7 +73,7 @@ func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *st
 	return item, nil
 }
 
-// describeQuery has the parameters that all describe operations have.
+// describeQuery contains the parameters that all describe operations share.
 type describeQuery struct {
 	ids        []string
 	filters    []types.Filter
@@ -162,7 +162,7 @@ func page(w *store.Store, k resourceKind, keys []string, asked *int32, token *st
 	return keys, aws.String(base64.StdEncoding.EncodeToString([]byte(keys[limit-1]))), nil
 }
 
-// resourceTypeOf returns the type of an identifier, as in tags and ARNs.
+// resourceTypeOf returns the resource type for an identifier, as in tags and ARNs.
 func resourceTypeOf(id string) string {
 	prefix := id[:strings.LastIndex(id, "-")+1]
 	for _, k := range kindsByIdentifier {

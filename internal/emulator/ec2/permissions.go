@@ -15,7 +15,7 @@ import (
 // protocolNames maps alternative protocol names to the names that EC2 returns.
 var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": "-1"}
 
-// ruleKey has the parts of a rule that identify it, which are all except its description.
+// ruleKey identifies a rule by all of its parts except the description.
 type ruleKey struct {
 	protocol, from, to string
 	peer               store.Peer
@@ -32,8 +32,7 @@ func formatNumber(n *int32) string {
 	return strconv.Itoa(int(*n))
 }
 
-// readPermissions converts the permissions of a request to rules in canonical
-// form, one for each peer.
+// readPermissions converts the permissions of a request to rules in canonical form, one rule for each peer.
 func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, list []types.IpPermission) ([]store.SecurityGroupRule, *store.Error) {
 	if len(list) == 0 {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
@@ -64,7 +63,7 @@ func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, 
 	return rules, nil
 }
 
-// readProtocol reads protocol and ports.
+// readProtocol reads the protocol and the ports of a permission.
 func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Error) {
 	var r store.SecurityGroupRule
 	protocol := strings.ToLower(aws.ToString(perm.IpProtocol))
@@ -197,8 +196,8 @@ func (s *securityGroups) readSecurityGroupPeer(c *store.Call, g *store.SecurityG
 	return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 }
 
-// describePermissions returns rules as AWS describes them: one permission for each protocol and ports,
-// with all peers.
+// describePermissions returns rules in the form of DescribeSecurityGroups: one permission for each protocol and range of
+// ports, with all peers.
 func (s *securityGroups) describePermissions(rules []store.SecurityGroupRule) []types.IpPermission {
 	byPorts := map[string]*types.IpPermission{}
 	for _, r := range rules {

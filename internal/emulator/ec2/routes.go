@@ -23,7 +23,7 @@ func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGa
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: new(s.describeGateway(c.Partition, g))}, nil
 }
 
-// AttachInternetGateway attaches a gateway to a VPC, which can have one.
+// AttachInternetGateway attaches a gateway to a VPC. A VPC can have only one gateway.
 func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
 	g, err := findResource(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {

@@ -23,11 +23,10 @@ func New(w *store.Store) *Service {
 	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
 }
 
-// core has the state that all resource types share.
+// core gives the operations of all resource types access to the emulator state.
 type core struct{ store *store.Store }
 
-// These types have the operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to
-// instances.
+// These types group the operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to instances.
 type (
 	networks       struct{ *core }
 	instances      struct{ *core }

@@ -120,7 +120,7 @@ func (s *networks) AssociateSubnetCidrBlock(c *store.Call, in *ec2.AssociateSubn
 	}, nil
 }
 
-// ModifySubnetAttribute sets an attribute.
+// ModifySubnetAttribute sets attributes of a subnet.
 func (s *networks) ModifySubnetAttribute(c *store.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
 	sub, err := findResource(kindSubnet, c.Partition.Subnets, in.SubnetId)
 	if err != nil {

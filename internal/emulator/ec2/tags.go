@@ -229,7 +229,7 @@ func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others .
 	return readTags(list)
 }
 
-// tagList returns the tags of a resource as AWS describes them.
+// tagList returns the tags of a resource in the form of the API.
 func (s *core) tagList(p *store.Partition, id string) []types.Tag {
 	tags := p.Tags[id]
 	out := make([]types.Tag, 0, len(tags))

@@ -67,7 +67,7 @@ func addLocalRoute(p *store.Partition, v *store.VPC, block netip.Prefix) {
 	}
 }
 
-// AssociateVpcCidrBlock adds an address block.
+// AssociateVpcCidrBlock adds a CIDR block to a VPC.
 func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
 	v, err := findResource(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {

@@ -16,19 +16,18 @@ var (
 	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
 )
 
-// actionScope has the load balancer, the listener protocol and the rule to which actions belong.
+// actionScope identifies the load balancer, the listener protocol and the rule to which actions belong.
 type actionScope struct {
 	partition *store.Partition
 	lb        *store.LoadBalancer
-	protocol  types.ProtocolEnum // of the listener
-	// replacedRule is the rule whose actions are replaced, nil for a new rule.
-	// The actions may keep its client secret.
+	protocol  types.ProtocolEnum // protocol of the listener
+	// replacedRule is the rule whose actions are replaced, nil for a new rule. The new actions may use its client secret.
 	replacedRule *store.Rule
 	// isDefault is set if these are the default actions of a listener.
 	isDefault bool
 }
 
-// validateActions checks the constraints of the API model on the actions in the member of that name.
+// validateActions checks the constraints of the API model on the actions in the request member with this name.
 func (s *validation) validateActions(member string, actions []types.Action) {
 	for i, a := range actions {
 		at := fmt.Sprintf("%s.%d.member.", member, i+1)
@@ -52,7 +51,8 @@ func (s *validation) validateActions(member string, actions []types.Action) {
 	}
 }
 
-// checkActions checks the actions of a rule or listener and returns them in AWS's form, but with the client secret.
+// checkActions checks the actions of a rule or listener and returns them in the form in which AWS returns them, except that
+// they include the client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
 		return nil, validationError(store.Unproven, "An action must be specified")
@@ -85,7 +85,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 	return out, s.checkForwardTargetGroups(sc, out)
 }
 
-// orderActions returns the actions sorted by their order, which is required if there are several actions.
+// orderActions returns the actions sorted by the member Order, which is required if there are several actions.
 func orderActions(in []types.Action) ([]types.Action, error) {
 	if len(in) == 1 {
 		return in, nil

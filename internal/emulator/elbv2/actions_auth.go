@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Defaults of actions.
+	// Defaults of authentication actions.
 	defaultSessionCookie     = "AWSELBAuthSessionCookie"
 	defaultScope             = "openid"
 	defaultSessionTimeout    = 604800 // seconds, which is also the maximum
@@ -100,7 +100,7 @@ func timeoutOrDefault(t *int64) *int64 {
 	return new(*t)
 }
 
-// existingClientSecret returns the client secret of the rule that is modified.
+// existingClientSecret returns the client secret of the rule whose actions are replaced, or nil if it has none.
 func existingClientSecret(sc actionScope) *string {
 	if sc.replacedRule == nil {
 		return nil

@@ -115,7 +115,8 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	return nil
 }
 
-// checkTargetGroupStickiness checks the target group stickiness of an action. On a network load balancer it has no duration.
+// checkTargetGroupStickiness checks the target group stickiness of an action. On a Network Load Balancer, the stickiness has
+// no duration.
 func checkTargetGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && store.Value(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
@@ -233,8 +234,8 @@ func (s *listeners) checkForwardTargetGroups(sc actionScope, actions []types.Act
 	return s.checkLoadBalancerTargets(st, sc.lb, joining, 0, nil)
 }
 
-// describeActions returns the form in which AWS describes actions: without
-// secrets, target groups in no particular order.
+// describeActions returns actions in the form in which AWS returns them: without secrets, and with target groups in no
+// particular order.
 func (s *listeners) describeActions(in []types.Action) []types.Action {
 	out := make([]types.Action, 0, len(in))
 	for _, a := range in {

@@ -9,8 +9,8 @@ import (
 
 // resourceKind is a kind of resource that an ARN can name.
 type resourceKind struct {
-	name         string // as in AWS's messages
-	code         string // of the error if no resource has the ARN
+	name         string // name of the kind in AWS's messages
+	code         string // error code if no resource has the ARN
 	pattern      *regexp.Regexp
 	missingError func() error // returns the error if no resource has the ARN
 }
@@ -22,7 +22,7 @@ func (k resourceKind) notFoundError(arns ...string) error {
 	return store.Errorf(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
-// The kinds of resources.
+// The kinds of resources that ARNs identify.
 var (
 	kindLoadBalancer = resourceKind{"load balancer", "LoadBalancerNotFound", regexp.MustCompile(arnPrefix + `loadbalancer/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}$`), loadBalancerNotFoundError}
 	kindTargetGroup  = resourceKind{"target group", "TargetGroupNotFound", regexp.MustCompile(arnPrefix + `targetgroup/[A-Za-z0-9-]+/[0-9a-f]{16}$`), targetGroupNotFoundError}
@@ -32,7 +32,7 @@ var (
 )
 
 // findResource returns the resource with an ARN. A malformed ARN, or an ARN of another kind or region, results in a
-// validation error; a valid ARN without a resource in the not-found error of the kind.
+// validation error; a valid ARN of a resource that does not exist results in the not-found error of the kind.
 func findResource[T any](st *store.ELBState, k resourceKind, all map[string]*T, arn string) (*T, error) {
 	if err := k.checkARN(st, arn); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func findResource[T any](st *store.ELBState, k resourceKind, all map[string]*T, 
 	return nil, k.missingError()
 }
 
-// checkARN returns an error unless an ARN has the kind and the region.
+// checkARN returns an error unless an ARN has the form of this kind of resource and is in the region of the state.
 func (k resourceKind) checkARN(st *store.ELBState, arn string) error {
 	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
 		return validationError(store.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
@@ -71,7 +71,7 @@ func findTrustStore(st *store.ELBState, arn *string) (*store.TrustStore, error) 
 	return findResource(st, kindTrustStore, st.TrustStores, store.Value(arn))
 }
 
-// findAll returns the resources with the ARNs in the same order, without duplicates.
+// findAll returns the resources with the ARNs, in the order of the ARNs and without duplicates.
 func findAll[T any](st *store.ELBState, k resourceKind, all map[string]*T, arns []string) ([]*T, error) {
 	var out []*T
 	seen := map[string]bool{}

@@ -37,9 +37,9 @@ func (s *validation) validateAttributes(in []attributeSetting, limit int) {
 	}
 }
 
-// attributeSchema has the attributes of a kind of resource, and the subset that applies to one resource.
+// attributeSchema lists the attributes of a type of resource, and determines the subset that applies to one resource.
 type attributeSchema struct {
-	title       string // as in messages: "Load balancer", "Target group", "Listener"
+	title       string // name of the type of resource at the beginning of messages: "Load balancer", "Target group", "Listener"
 	attributes  []attribute
 	isSupported func(key string) bool
 	// unsupportedError returns the error for a key that exists but does not apply to the resource.

@@ -57,8 +57,8 @@ func isSupportedKey(k acmtypes.KeyAlgorithm) bool {
 	}, k)
 }
 
-// certificateOfRequest returns the certificate in the list of a request, and whether there is one. It returns an error for
-// several certificates.
+// certificateOfRequest returns the ARN of the certificate in a request. given reports whether the request has a certificate.
+// Several certificates are an error.
 func certificateOfRequest(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
@@ -74,7 +74,7 @@ func certificateOfRequest(in []types.Certificate) (arn string, given bool, err e
 	return store.Value(in[0].CertificateArn), true, nil
 }
 
-// AddListenerCertificates adds a certificate to the list for SNI, unless the list has it.
+// AddListenerCertificates adds a certificate to the list for SNI, unless it is already in the list.
 func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
 	var sh validation
 	sh.checkPresent("listenerArn", in.ListenerArn != nil)

@@ -33,12 +33,12 @@ var (
 	valuePattern      = regexp.MustCompile(`^[\x20-\x7e]*$`)
 )
 
-// conditionFields returns the fields in the order of AWS's message.
+// conditionFields returns the condition fields in the order in which AWS's error message lists them.
 func conditionFields() []string {
 	return []string{fieldPath, fieldHost, fieldHeader, fieldMethod, fieldQuery, fieldSource}
 }
 
-// conditionConfigName returns the name of the member with a field's values.
+// conditionConfigName returns the name of the request member with the values of a condition field.
 func conditionConfigName(field string) string {
 	switch field {
 	case fieldHost:
@@ -55,13 +55,12 @@ func conditionConfigName(field string) string {
 	return "SourceIpConfig"
 }
 
-// conditionsBudget counts values and wildcards, whose numbers are limited over all conditions of a rule.
+// conditionsBudget counts values and wildcards, because AWS limits their number in all conditions of a rule together.
 type conditionsBudget struct {
 	valueCount, wildcardCount int
 }
 
-// checkConditions checks the conditions of a rule on an ALB and returns them
-// as AWS describes them.
+// checkConditions checks the conditions of a rule on an ALB and returns them in the form in which AWS returns them.
 func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondition, error) {
 	var sh validation
 	for i, c := range in {
@@ -103,7 +102,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	return out, nil
 }
 
-// checkConditionMembers checks that a condition has the members for its field, and no others.
+// checkConditionMembers checks that a condition has the request members for its field, and no others.
 func checkConditionMembers(c types.RuleCondition, field string) error {
 	configs := map[string]bool{
 		fieldHost: c.HostHeaderConfig != nil, fieldPath: c.PathPatternConfig != nil, fieldHeader: c.HttpHeaderConfig != nil,

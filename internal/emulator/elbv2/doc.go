@@ -1,4 +1,4 @@
-// Package elbv2 has the operations of Elastic Load Balancing v2: load balancers, listeners, rules, target groups,
+// Package elbv2 implements the operations of Elastic Load Balancing v2: load balancers, listeners, rules, target groups,
 // targets, trust stores, tags, capacity reservations and quotas.
 //
 // Operations are methods with the SDK's input and output types. They make AWS's

@@ -18,7 +18,7 @@ const (
 	attrSecondaryIPs       = "secondary_ips.auto_assigned.per_subnet"
 )
 
-// loadBalancerAttributes lists all keys of both types.
+// loadBalancerAttributes lists the attributes of both types of load balancers.
 func loadBalancerAttributes() []attribute {
 	return []attribute{
 		{attrDeletionProtection, "false", checkBoolean},
@@ -52,7 +52,7 @@ func loadBalancerAttributes() []attribute {
 	}
 }
 
-// loadBalancerAttributeSchema returns the attribute schema of a load balancer.
+// loadBalancerAttributeSchema returns the attribute schema with the attributes that the type of a load balancer supports.
 func loadBalancerAttributeSchema(lb *store.LoadBalancer) attributeSchema {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
@@ -86,8 +86,8 @@ func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 	return out
 }
 
-// loadBalancerAttributeList returns the attributes as AWS describes them. Attribute
-// ipv6.deny_all_igw_traffic is left out without IPv6.
+// loadBalancerAttributeList returns the attributes of a load balancer in the form of the API. It omits the attribute
+// ipv6.deny_all_igw_traffic if the load balancer has no IPv6 addresses.
 func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute
 	for _, k := range store.SortedKeys(lb.Attributes) {

@@ -12,7 +12,7 @@ import (
 // maxDecreasesPerDay is the maximum number of decreases of a reservation in a day.
 const maxDecreasesPerDay = 2
 
-// capacityView has the members that both operations return.
+// capacityView contains the members that are returned by both DescribeCapacityReservation and ModifyCapacityReservation.
 type capacityView struct {
 	zones              []types.ZonalCapacityReservationState
 	remainingDecreases *int32
@@ -89,7 +89,7 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 	if most := s.quota(quotaCapacity); int(units) > most {
 		return nil, store.Errorf(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
-	// Not confirmed for AWS, but clients have to handle it.
+	// It is not confirmed that AWS returns this error, but clients have to handle it.
 	if state, _ := lb.State(c.Now); s.store.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
 		return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}

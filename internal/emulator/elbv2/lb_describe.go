@@ -62,7 +62,7 @@ func loadBalancerByName(st *store.ELBState, name string) *store.LoadBalancer {
 	return nil
 }
 
-// describeLoadBalancer returns a load balancer as AWS describes it.
+// describeLoadBalancer returns a load balancer in the form of a response of DescribeLoadBalancers.
 func (s *loadBalancers) describeLoadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{

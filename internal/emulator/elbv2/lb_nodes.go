@@ -70,7 +70,7 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 	return nil
 }
 
-// replaceNodes moves a load balancer to other zones. It keeps nodes whose subnet does not change.
+// replaceNodes moves a load balancer to other zones. Nodes whose subnet does not change remain.
 func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	kept := map[string]store.LoadBalancerZone{}
 	for _, z := range lb.Zones {

@@ -83,8 +83,7 @@ func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	}
 }
 
-// freePrefix returns the first /80 of a subnet's /64 that is not in use, except the first, from which ENIs get their
-// addresses.
+// freePrefix returns the first free /80 of a subnet's /64. It skips the very first /80, from which ENIs get their addresses.
 func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	for n := uint16(1); ; n++ {
 		a := block.Masked().Addr().As16()

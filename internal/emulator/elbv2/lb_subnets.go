@@ -17,8 +17,7 @@ const minFreeAddresses = 8
 
 const zoneTypeAvailability = "availability-zone"
 
-// placement has the subnets and address settings in a request for a new or existing load
-// balancer.
+// placement contains the subnets and the address settings in a request for a new or existing load balancer.
 type placement struct {
 	lb              *store.LoadBalancer
 	subnets         []string
@@ -72,8 +71,8 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	return zones, nil
 }
 
-// checkPlacement checks zones for a load balancer. A zone needs no free addresses if the load balancer already has a
-// node in the same subnet.
+// checkPlacement checks that a load balancer can have nodes in the zones. A zone needs no free addresses if the load
+// balancer already has a node in the same subnet.
 func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc string, zones []store.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {

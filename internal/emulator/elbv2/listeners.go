@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// listenersOf returns the listeners of a load balancer by port.
+// listenersOf returns the listeners of a load balancer, sorted by port.
 func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 	var out []*store.Listener
 	for _, l := range st.Listeners {
@@ -167,7 +167,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
-// recheckRules checks the actions of all rules that are kept when the protocol of the listener changes.
+// recheckRules checks the actions of all rules that remain when the protocol of the listener changes.
 func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *store.Listener, newDefault bool) error {
 	for _, r := range rulesOf(p.ELB, l.ARN) {
 		if r.IsDefault() && newDefault {
@@ -202,7 +202,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 	return &elb.DeleteListenerOutput{}, nil
 }
 
-// DescribeListeners lists the listeners of a load balancer, or by ARN.
+// DescribeListeners lists the listeners of a load balancer, or the listeners with the ARNs in the request.
 func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
 	st := c.Partition.ELB
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
@@ -232,7 +232,7 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 	return out, nil
 }
 
-// describeListener returns a listener as AWS describes it.
+// describeListener returns a listener in the form of a response of DescribeListeners.
 func (s *listeners) describeListener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: new(l.ARN), LoadBalancerArn: new(l.LoadBalancer), Port: new(l.Port), Protocol: l.Protocol,

@@ -21,7 +21,7 @@ func requestHeaderKey(name string) string {
 	return "routing.http.request." + name + ".header_name"
 }
 
-// requestHeaderAttributes returns the headers about TLS that a listener can rename.
+// requestHeaderAttributes returns the attributes with which a listener renames headers about TLS.
 func requestHeaderAttributes() []attribute {
 	var out []attribute
 	for _, n := range []string{
@@ -34,7 +34,7 @@ func requestHeaderAttributes() []attribute {
 	return out
 }
 
-// listenerAttributes lists all keys of all protocols.
+// listenerAttributes lists the attributes of listeners of all protocols.
 func listenerAttributes() []attribute {
 	return append([]attribute{
 		{attrTCPIdle, "350", checkNumberIn(60, 6000)},
@@ -79,7 +79,7 @@ func checkFrameOptions(key, value string) error {
 	return checkOneOf("", "DENY", "SAMEORIGIN")(key, value)
 }
 
-// listenerAttributeSchema returns the attribute schema of a listener.
+// listenerAttributeSchema returns the attribute schema with the attributes that a listener supports.
 func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attributeSchema {
 	return attributeSchema{
 		title:      "Listener",
@@ -100,7 +100,8 @@ func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attribut
 	}
 }
 
-// retainAttributes returns the attributes of a space. Attributes that the resource already has keep their values.
+// retainAttributes returns the attributes that a schema supports, with their initial values. Attributes that the resource
+// already has keep their values.
 func retainAttributes(sp attributeSchema, have map[string]string) map[string]string {
 	out := sp.initialValues()
 	for k := range out {

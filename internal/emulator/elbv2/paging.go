@@ -14,15 +14,15 @@ import (
 // maxPageSize is the maximum and the default size of a page.
 const maxPageSize = 400
 
-// Values of inOrder: an unordered list gets a random order, because AWS does not document an order; it is the same
-// for all pages of a listing. An ordered list keeps its order.
+// Values of the parameter inOrder of page. An unordered list gets a random order, because AWS does not document an order; it
+// is the same for all pages of a listing. An ordered list keeps its order.
 const (
 	unordered = false
 	ordered   = true
 )
 
-// page returns a page of a list and the next marker. key identifies an item. The marker has the order and the last
-// key, so that no other item is repeated or omitted when items are created or deleted between pages.
+// page returns a page of a list and the next marker. key returns the identifier of an item. The marker contains the random
+// order and the last key, so that the creation or deletion of an item between pages does not repeat or omit other items.
 func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh validation
 	sh.checkRange("pageSize", size, 1, maxPageSize)

@@ -20,7 +20,7 @@ func (s *listeners) newRuleARN(p *store.Partition, lb *store.LoadBalancer, l *st
 	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.store.RandomHex(16)))
 }
 
-// rulesOf returns the rules of a listener by priority, the default rule last.
+// rulesOf returns the rules of a listener, sorted by priority, with the default rule last.
 func rulesOf(st *store.ELBState, listener string) []*store.Rule {
 	var out []*store.Rule
 	for _, r := range st.RulesOf(listener) {
@@ -30,7 +30,7 @@ func rulesOf(st *store.ELBState, listener string) []*store.Rule {
 	return out
 }
 
-// rank returns the position of a rule in its listener.
+// rank returns the number by which the rules of a listener are sorted: the priority, with the default rule last.
 func rank(r *store.Rule) int32 {
 	if r.IsDefault() {
 		return maxPriority + 1
@@ -228,7 +228,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 	return out, nil
 }
 
-// DescribeRules lists the rules of a listener in order, or rules by ARN.
+// DescribeRules lists the rules of a listener in the order of priority, or the rules with the ARNs in the request.
 func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := c.Partition.ELB
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
@@ -264,7 +264,7 @@ func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*e
 	return out, nil
 }
 
-// describeRule returns a rule as AWS describes it.
+// describeRule returns a rule in the form of a response of DescribeRules.
 func (s *listeners) describeRule(r *store.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {

@@ -20,10 +20,10 @@ func New(w *store.Store) *Service {
 	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}
 }
 
-// core has the state that all resource types share.
+// core gives the operations of all resource types access to the emulator state.
 type core struct{ store *store.Store }
 
-// These types have the operations by subject. Rules and certificates belong to listeners, targets to target groups.
+// These types group the operations by subject. Rules and certificates belong to listeners, targets to target groups.
 type (
 	loadBalancers struct{ *core }
 	listeners     struct{ *core }

@@ -20,7 +20,7 @@ type validation struct {
 	anyTagCharacters bool
 }
 
-// newValidation returns the checks for a request with tags.
+// newValidation returns a validation for a request with tags.
 func (s *core) newValidation() validation {
 	return validation{anyTagCharacters: s.store.Config.ELB.AnyTagCharacters}
 }

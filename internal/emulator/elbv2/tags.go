@@ -111,7 +111,7 @@ func tagsByARN[T any](all map[string]*T, arn string, tags func(*T) *map[string]s
 	return nil
 }
 
-// tagMaps finds the tags of several resources of one call.
+// tagMaps finds the tags of the resources in one call.
 func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 	if len(arns) > maxARNsPerTagsCall {
 		return nil, validationError(store.Unproven, "Cannot have more than %d resources described", maxARNsPerTagsCall)

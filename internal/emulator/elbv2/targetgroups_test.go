@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// asLambda is one of the functions that change the request of tg to another kind of target group.
+// asLambda changes a request of createTargetGroup to a target group for a Lambda function.
 func asLambda(in *elb.CreateTargetGroupInput) {
 	in.TargetType, in.Protocol, in.Port, in.VpcId = types.TargetTypeEnumLambda, "", nil, nil
 }

@@ -92,7 +92,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 			} else if p.InstanceState(i) != store.InstanceRunning {
 				stopped = append(stopped, t.ID)
 			} else {
-				t.Zone = i.Zone // AWS does not show it, but counts targets by zone
+				t.Zone = i.Zone // AWS does not return the zone, but counts targets by zone
 			}
 		case types.TargetTypeEnumIp:
 			t.ID, t.Zone, err = checkIPTarget(p, g, t.ID, store.Value(d.AvailabilityZone))

@@ -33,7 +33,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if len(in.Targets) == 0 {
 		for _, t := range g.Targets {
 			if t.Terminated {
-				continue // only shown if the request names it
+				continue // returned only if it is in the request
 			}
 			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.describeHealth(c, p, g, t, anomaly))
 		}
@@ -61,7 +61,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-// describeHealth returns the health of a target as AWS describes it.
+// describeHealth returns the health of a target in the form of a response of DescribeTargetHealth.
 func (s *targetGroups) describeHealth(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{

@@ -61,7 +61,7 @@ func registeredCount(g *store.TargetGroup) int {
 	return n
 }
 
-// albTargetCost returns the number of targets with which an ALB as target of an NLB counts against quotas.
+// albTargetCost returns the number of targets by which an ALB that is the target of the NLB lb counts against quotas.
 func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100

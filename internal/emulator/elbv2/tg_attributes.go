@@ -34,7 +34,7 @@ const (
 	crossZoneFromLoadBalancer = "use_load_balancer_configuration"
 )
 
-// targetGroupAttributes lists all keys of all kinds of target groups.
+// targetGroupAttributes lists the attributes of all kinds of target groups.
 func targetGroupAttributes() []attribute {
 	return []attribute{
 		{attrDeregistrationDelay, "300", checkNumberIn(0, 3600)},
@@ -72,7 +72,7 @@ func isUDP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumUdp || p == types.ProtocolEnumTcpUdp
 }
 
-// targetGroupAttributeKeys returns the keys that a target group has.
+// targetGroupAttributeKeys returns the keys of the attributes that a target group supports.
 func targetGroupAttributeKeys(g *store.TargetGroup) []string {
 	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
 	switch {
@@ -92,7 +92,7 @@ func targetGroupAttributeKeys(g *store.TargetGroup) []string {
 	return keys
 }
 
-// targetGroupAttributeSchema returns the attribute schema of a target group.
+// targetGroupAttributeSchema returns the attribute schema with the attributes that a target group supports.
 func targetGroupAttributeSchema(g *store.TargetGroup) attributeSchema {
 	keys := targetGroupAttributeKeys(g)
 	return attributeSchema{

@@ -11,7 +11,7 @@ import (
 
 const trafficPort = "traffic-port"
 
-// healthCheckSettings has the health check members of a create or modify operation; absent members are nil or empty.
+// healthCheckSettings contains the health check members of a create or modify operation; absent members are nil or empty.
 type healthCheckSettings struct {
 	enabled                              *bool
 	protocol                             types.ProtocolEnum

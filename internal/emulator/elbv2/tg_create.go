@@ -165,7 +165,7 @@ func describeWithoutLoadBalancers(g *store.TargetGroup) types.TargetGroup {
 	return out
 }
 
-// describeTargetGroup returns a target group as AWS describes it.
+// describeTargetGroup returns a target group in the form of a response of DescribeTargetGroups.
 func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{

@@ -14,7 +14,7 @@ import (
 
 var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
-// CreateTrustStore creates a trust store. It does not read the bundle.
+// CreateTrustStore creates a trust store. It does not read the bundle of CA certificates.
 func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
 	sh := s.newValidation()
 	sh.checkPresent("name", in.Name != nil)
@@ -51,7 +51,7 @@ func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreIn
 	return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
 }
 
-// ModifyTrustStore replaces the bundle.
+// ModifyTrustStore replaces the bundle of CA certificates.
 func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
 	var sh validation
 	sh.checkPresent("trustStoreArn", in.TrustStoreArn != nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Call has the properties of a call on which its faults may depend. All numbers count from 1 since the emulator was
+// Call describes a call by the properties on which its faults may depend. All numbers count from 1 since the emulator was
 // created, or since the last Reset of the set.
 type Call struct {
 	Service, Operation string
@@ -27,7 +27,7 @@ type Call struct {
 	Time  time.Time
 }
 
-// Action has the faults to inject into a call. The zero value injects none.
+// Action describes the faults to inject into a call. The zero value injects none.
 type Action struct {
 	// Error fails the call before it has any effect.
 	Error *store.Error `json:",omitempty"`
@@ -37,7 +37,7 @@ type Action struct {
 	Latency time.Duration `json:",omitempty"`
 	// Reset closes the connection before the call has any effect.
 	Reset bool `json:",omitempty"`
-	// Hang sends no answer until the caller closes the connection. It has no effect, unless Lose is set too.
+	// Hang sends no answer until the caller closes the connection. The call has no effect, unless Lose is set too.
 	Hang bool `json:",omitempty"`
 	// Deny fails the call with the error of its service for a caller without the permission.
 	Deny bool `json:",omitempty"`
@@ -66,15 +66,15 @@ type Rule struct {
 	Service, Operation string
 	// MutatingOnly skips reads.
 	MutatingOnly bool `json:",omitempty"`
-	// Skip is the number of matching calls without the action at the beginning. Then the action applies to Count
-	// calls, or to all if Count is 0.
+	// Skip is the number of matching calls to which the action does not apply at first. After them, the action applies to
+	// Count calls, or to all calls if Count is 0.
 	Skip, Count int
 	Action      Action
 
 	matchCount int
 }
 
-// Set has the faults of an emulator. It is safe for concurrent use.
+// Set contains the rules, the hook and the limits that determine the faults of an emulator. It is safe for concurrent use.
 type Set struct {
 	mu              sync.Mutex
 	hook            Hook
@@ -115,7 +115,8 @@ func (s *Set) SetHook(h Hook) {
 	s.callNumbers, s.sequence, s.mutation = map[string]int{}, 0, 0
 }
 
-// Add appends a rule. The first matching rule that fails a call applies; latencies of all matching rules add up.
+// Add appends a rule. The actions of matching rules are combined, and their latencies added, up to the first one that fails
+// the call; later rules are ignored.
 func (s *Set) Add(r Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

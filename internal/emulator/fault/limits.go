@@ -37,13 +37,13 @@ type Limits struct {
 
 type bucketKey struct{ account, region, service, name string }
 
-// bucketLevel is the number of tokens in a bucket at a time.
+// bucketLevel is the number of tokens in a bucket at the time updatedAt.
 type bucketLevel struct {
 	tokens    float64
 	updatedAt time.Time
 }
 
-// overLimit takes the tokens of a call. It reports whether a token is missing.
+// overLimit takes a token from each bucket that applies to a call, and reports whether one of these buckets has no token.
 func (s *Set) overLimit(c Call) bool {
 	over, served := false, false
 	for _, b := range s.limits.Buckets {

@@ -15,7 +15,7 @@ const (
 	addressesPerFamily = 2 // addresses of each family
 )
 
-// accelerators has the operations of accelerators.
+// accelerators implements the operations on accelerators.
 type accelerators struct{ *Service }
 
 // CreateAccelerator creates an accelerator with its static addresses.

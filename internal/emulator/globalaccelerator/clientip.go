@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// preservesClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, nil
-// for the default of the endpoint's kind. dual reports whether the accelerator is dual-stack.
+// preservesClientIP reports whether an endpoint has client IP preservation. asked is the value in the request, or nil for
+// the default of the endpoint's resource type. dual reports whether the accelerator is dual-stack.
 func (t endpointResource) preservesClientIP(asked *bool, dual bool) (bool, error) {
 	switch {
 	case t.address != nil:

@@ -1,4 +1,4 @@
-// Package globalaccelerator has the operations of AWS Global Accelerator on standard accelerators, their listeners,
+// Package globalaccelerator implements the operations of AWS Global Accelerator on standard accelerators, their listeners,
 // endpoint groups and endpoints, and on address ranges of accounts (BYOIP). It does not support custom routing,
 // cross-account attachments and flow logs.
 //

@@ -16,8 +16,8 @@ const (
 	maxPortOverrides    = 10
 )
 
-// endpointGroupSettings has the members that creation and update of an endpoint group have in common. Absent members do not
-// change the endpoint group.
+// endpointGroupSettings contains the members that creation and update of an endpoint group have in common. Absent members do
+// not change the endpoint group.
 type endpointGroupSettings struct {
 	endpoints   []types.EndpointConfiguration // nil: absent
 	overrides   []types.PortOverride          // nil: absent
@@ -28,7 +28,7 @@ type endpointGroupSettings struct {
 	checkPath                           *string
 }
 
-// endpointGroups has the operations of endpoint groups.
+// endpointGroups implements the operations on endpoint groups.
 type endpointGroups struct{ *Service }
 
 // CreateEndpointGroup adds an endpoint group to a listener.

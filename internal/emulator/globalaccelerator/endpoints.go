@@ -26,7 +26,7 @@ type endpointResource struct {
 	address   *store.Address
 }
 
-// endpoints has the operations of endpoints.
+// endpoints implements the operations on endpoints.
 type endpoints struct{ *Service }
 
 // findTarget finds the resource of an endpoint in a region.
@@ -57,7 +57,7 @@ func (s endpoints) findTarget(c *store.Call, region, id string) (endpointResourc
 	return t, nil
 }
 
-// quotaName returns the name of the quota for endpoint groups that have only endpoints of this kind.
+// quotaName returns the name of the quota for endpoint groups that have only endpoints of this resource type.
 func (t endpointResource) quotaName() string {
 	switch {
 	case t.instance != nil:
@@ -125,7 +125,7 @@ func (t endpointResource) targetGroups() []*store.TargetGroup {
 	return out
 }
 
-// mergeEndpoints returns the kept endpoints of an endpoint group, with the endpoints of a request added or replaced.
+// mergeEndpoints returns the endpoints in kept with the endpoints of a request added or replaced.
 func (s endpoints) mergeEndpoints(c *store.Call, of endpointGroupPath, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
@@ -176,7 +176,7 @@ func (s endpoints) newEndpoint(c *store.Call, of endpointGroupPath, in types.End
 	return out, err
 }
 
-// checkEndpointCount checks the number of endpoints. The quota depends on the kinds of the endpoints.
+// checkEndpointCount checks the number of endpoints. The quota depends on the resource types of the endpoints.
 func (s endpoints) checkEndpointCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
 	name := ""
 	for _, e := range list {

@@ -15,7 +15,7 @@ const (
 	maxPort        = 65535
 )
 
-// listeners has the operations of listeners.
+// listeners implements the operations on listeners.
 type listeners struct{ *Service }
 
 // CreateListener adds a listener to an accelerator.
@@ -102,7 +102,7 @@ func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 	return nil
 }
 
-// UpdateListener changes ports, protocol or affinity.
+// UpdateListener changes the ports, the protocol or the client affinity of a listener.
 func (s listeners) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*ga.UpdateListenerOutput, error) {
 	a, l, err := s.findListener(c, in.ListenerArn)
 	if err != nil {

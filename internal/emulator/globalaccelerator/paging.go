@@ -15,9 +15,9 @@ const (
 	maxPageSize     = 100
 )
 
-// page returns a page of a list and the next token. of identifies the list, and key an item. Pages follow the order
-// of keys, so that no other item is repeated or omitted when items are created or deleted between pages. Within a
-// page the order is random.
+// page returns a page of a list and the next token. of identifies the list, and key returns the identifier of an item. Pages
+// follow the order of keys, so that the creation or deletion of an item between pages does not repeat or omit other items.
+// Within a page the order is random.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
 	if err := firstError(checkRange("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
 		return nil, nil, err
@@ -62,6 +62,6 @@ func readToken(of, token string) (after string, ok bool) {
 
 func tokenChecksum(of, last string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(of + "\n" + last)) // a hash takes everything
+	_, _ = h.Write([]byte(of + "\n" + last)) // writes to a hash never fail
 	return h.Sum64()
 }

@@ -1,5 +1,5 @@
-// Package iam evaluates IAM policies as AWS documents it: actions and resources with wildcards, conditions on keys
-// of the request, an explicit denial before any permission. Parse returns an error for an element or operator that
+// Package iam evaluates IAM policies as AWS documents it: actions and resources with wildcards, conditions on keys of the
+// request, and an explicit deny that takes precedence over any allow. Parse returns an error for an element or operator that
 // is not supported.
 package iam
 
@@ -25,7 +25,7 @@ type Statement struct {
 	Effect   string
 	Action   Strings
 	Resource Strings
-	// Condition has the values of each condition key, by operator and key.
+	// Condition lists the values of each condition key, by operator and key.
 	Condition map[string]map[string]Strings `json:",omitempty"`
 }
 
@@ -90,7 +90,7 @@ type Request struct {
 	Action string
 	// Resource is an ARN; it is empty for an action without resources, which only "*" matches.
 	Resource string
-	// Keys has the values of condition keys.
+	// Keys maps condition keys to their values in the request.
 	Keys map[string]string
 }
 
@@ -99,7 +99,7 @@ type Decision struct {
 	IsAllowed bool
 	// IsExplicitDeny reports whether a statement denies the request.
 	IsExplicitDeny bool
-	// Sids has the id of the statement that denies the request, or the ids of all statements that allow it.
+	// Sids lists the id of the statement that denies the request, or the ids of all statements that allow it.
 	Sids []string
 }
 

@@ -22,17 +22,18 @@ const (
 
 // Identity is the instance whose metadata is served.
 type Identity struct {
-	// Account and Region of the instance. The account defaults to the default account of the emulator.
+	// Account and Region are the account and the region of the instance. They default to the default account of the emulator
+	// and to defaultRegion.
 	Account, Region string
 	// InstanceID defaults to the first running instance.
 	InstanceID string
 	// Role is the name of the instance profile's role, "" if there is none.
 	Role string
-	// Disabled answers 403 to all requests.
+	// Disabled makes the service answer 403 to all requests.
 	Disabled bool
-	// IMDSv1Only serves only version 1 of the service (IMDSv1), which has no tokens.
+	// IMDSv1Only makes the service support only version 1 of the service (IMDSv1), which has no tokens.
 	IMDSv1Only bool `json:"OneOnly"`
-	// Unreachable drops every request, as for a pod beyond the hop limit.
+	// Unreachable makes the service drop every request, as for a pod beyond the hop limit.
 	Unreachable bool
 }
 
@@ -48,8 +49,7 @@ type Server struct {
 	tokens   map[string]time.Time // expiry by token
 }
 
-// New returns a service for the default account in us-west-2 until SetIdentity is
-// called.
+// New returns a service that serves an instance of the default account in the default region until SetIdentity is called.
 func New(w *store.Store) *Server {
 	s := &Server{store: w}
 	s.Reset()
@@ -63,7 +63,8 @@ func (s *Server) Reset() {
 	s.identity, s.tokens = Identity{Region: s.defaultRegion()}, map[string]time.Time{}
 }
 
-// defaultRegion returns the default region of an instance.
+// defaultRegion returns the region of the instance if SetIdentity sets none: the home region of the AWS partition, but
+// us-west-2 in the partition aws.
 func (s *Server) defaultRegion() string {
 	if aws := s.store.AWSPartition(); aws.Name != "aws" {
 		return aws.Home

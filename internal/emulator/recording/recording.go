@@ -1,4 +1,4 @@
-// Package recording has the format of recordings of runs against AWS: the calls as sent over HTTP, without data that
+// Package recording defines the format of recordings of runs against AWS: the calls as sent over HTTP, without data that
 // identify the account and the cluster. Package compare sends them to the emulator.
 package recording
 
@@ -21,13 +21,13 @@ import (
 // Version is the version of the format. Read rejects files of other versions.
 const Version = 1
 
-// Recording has the calls of one run.
+// Recording contains the calls of one run.
 type Recording struct {
 	Version int `json:"version"`
 	// Run is the part of names and tags that identifies the resources of the run.
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`
-	// Programs has the versions of the programs in the run, by name.
+	// Programs maps the names of the programs in the run to their versions.
 	Programs map[string]string `json:"programs,omitempty"`
 	Region   string            `json:"region"`
 	Account  string            `json:"account"`
@@ -43,7 +43,7 @@ type Site struct {
 	Instances []Instance `json:"instances"`
 }
 
-// Subnet of the VPC. It is public if its route table leads to an internet gateway.
+// Subnet is a subnet of the VPC. It is public if its route table has a route to an internet gateway.
 type Subnet struct {
 	ID     string `json:"id"`
 	CIDR   string `json:"cidr"`

@@ -27,14 +27,14 @@ var (
 	zonePattern          = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-\d[a-z]?$|^[a-z]{3,4}\d-az\d$`)
 )
 
-// harmlessTexts has values that do not identify an account, in addition to values of enumerations.
+// harmlessTexts lists values that do not identify an account, in addition to values of enumerations.
 var harmlessTexts = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
 
 // redactor replaces values that identify an account. Equal values get equal replacements.
 type redactor struct {
 	sentValues   map[string]bool // values of mutating requests, which the run has chosen
 	createdNames []string        // names of the resources that the run created
-	numbers      map[string]int  // by kind and text
+	numbers      map[string]int  // number in the replacement of each text, by kind and text
 	counts       map[string]int  // by kind
 }
 
@@ -176,7 +176,7 @@ const replacementPrefix = "text-"
 
 var replacementPattern = regexp.MustCompile(`^` + replacementPrefix + `\d+$`)
 
-// IsReplacement reports whether a text is a replacement, which shows nothing of the original text.
+// IsReplacement reports whether a text is a replacement, which contains nothing of the original text.
 func IsReplacement(text string) bool { return replacementPattern.MatchString(text) }
 
 func matchesWhole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
@@ -228,7 +228,7 @@ func (x *redactor) replacementFor(prefix, text string) string {
 	return fmt.Sprintf("%s%d", prefix, x.numberOf(prefix, text))
 }
 
-// numberOf returns the number of a text among the texts of a kind. Equal texts have equal numbers.
+// numberOf returns the number in the replacement of a text of a kind. Equal texts of a kind have equal numbers.
 func (x *redactor) numberOf(kind, text string) int {
 	key := kind + "\x00" + text
 	if x.numbers[key] == 0 {

@@ -59,7 +59,7 @@ func invalidChangeBatchError(faults ...string) error {
 	return errorWithStatus(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
-// readChange returns the records of a change, or an error if it is invalid in any zone.
+// readChange returns the records of a change, or an error if the change would be invalid in every zone.
 func readChange(ch types.Change) (store.RecordSet, error) {
 	var out store.RecordSet
 	set := ch.ResourceRecordSet

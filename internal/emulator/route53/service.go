@@ -1,6 +1,5 @@
-// Package route53 has the operations of Route 53 on hosted zones and their
-// records. The service is global: its state is in the home region of the AWS partition,
-// whatever the region of the call.
+// Package route53 implements the operations of Route 53 on hosted zones and their records. The service is global: its state
+// is in the home region of the AWS partition, whatever the region of the call.
 //
 // It supports records with values and aliases. Members for routing policies and health
 // checks are rejected by name.

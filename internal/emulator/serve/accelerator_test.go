@@ -377,8 +377,8 @@ func TestDualStackAcceleratorServesIPv6(t *testing.T) {
 	}
 }
 
-// TestAcceleratorFailsOver checks that an endpoint of another region serves while the nearest region has no healthy
-// endpoint.
+// TestAcceleratorFailsOver checks that an endpoint of another region gets the requests while the nearest region has no
+// healthy endpoint.
 func TestAcceleratorFailsOver(t *testing.T) {
 	r := newAcceleratorHarness(t, serve.Options{}, "TCP")
 	r.createListener(fixedResponseActions("201"))

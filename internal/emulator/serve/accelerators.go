@@ -152,7 +152,7 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	return out
 }
 
-// acceleratorsWithoutRemoved returns the old accelerators without listeners, groups and endpoints that have been
+// acceleratorsWithoutRemoved returns the old accelerators without listeners, endpoint groups and endpoints that have been
 // removed since, with the current health of endpoints.
 func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
 	parts := map[string]bool{} // ARNs

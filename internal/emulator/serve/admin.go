@@ -17,7 +17,7 @@ import (
 // accessLogSize is the number of requests in the access log.
 const accessLogSize = 1000
 
-// accessLog has the last requests.
+// accessLog stores the last requests.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []dataplane.AccessEntry
@@ -53,7 +53,7 @@ type servedLoadBalancer struct {
 	Rules              []servedRule // by port and priority, without default rules
 }
 
-// servedRule has the conditions of a rule and its action.
+// servedRule describes the conditions and the action of a listener rule in the answers of the admin API.
 type servedRule struct {
 	Port         int32
 	Hosts, Paths []string
@@ -65,7 +65,7 @@ type servedRule struct {
 	GRPC   bool
 }
 
-// servedRules returns the rules of a load balancer.
+// servedRules returns the rules of a load balancer except default rules, by port and priority.
 func servedRules(p *store.Partition, arn string) []servedRule {
 	out := []servedRule{}
 	var rules []*store.Rule

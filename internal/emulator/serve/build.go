@@ -15,7 +15,7 @@ import (
 // buildResult is a configuration with the other results of its creation.
 type buildResult struct {
 	config                 dataplane.Config
-	unusedTargetGroups     []dataplane.TargetGroup // target groups that no load balancer uses
+	unusedTargetGroups     []dataplane.TargetGroup // target groups that no active load balancer uses; empty without a propagation delay
 	certificatesWithoutKey []string                // ARNs of certificates that have no key yet
 	errs                   []error                 // reasons for omitted parts of the state
 	builtAt                time.Time               // time of the creation on the emulator's clock
@@ -124,7 +124,8 @@ func (b *builder) convertNodes(lb *store.LoadBalancer) []dataplane.Node {
 	return out
 }
 
-// convertListener converts a listener, and returns false if it cannot be served.
+// convertListener converts a listener. It returns false if the listener is omitted, because its default certificate cannot
+// be converted.
 func (b *builder) convertListener(l *store.Listener) (dataplane.Listener, bool) {
 	out := dataplane.Listener{
 		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: maps.Clone(l.Attributes),

@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// routeRowPattern matches a table row of docs/emulator.md, and example matches a command.
+// routeRowPattern matches a table row of docs/emulator.md, and examplePattern matches a command.
 var (
 	routeRowPattern = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([A-Z]+) \\|")
 	examplePattern  = regexp.MustCompile(`(?m)^curl (?:-o (\S+) )?(?:-X ([A-Z]+) )?"?\$AWS_ENDPOINT_URL(/[^\s"]+)"?(?: -d '(.*)'| --data-binary @(\S+))?$`)

@@ -73,7 +73,7 @@ type ruleDirection func(*store.SecurityGroup) []store.SecurityGroupRule
 func ingressRules(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
 func egressRules(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
 
-// flow has the values that security group rules are compared with: the port of the receiver, and the address and the
+// flow contains the values with which security group rules are compared: the port of the receiver, and the address and the
 // ENIs of the peer.
 type flow struct {
 	port     uint16

@@ -8,9 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// propagation delays additions to the configuration, because the load balancer nodes of AWS apply changes some time
-// after the API has accepted them. Removals apply immediately. This is the worst case for a client that changes
-// routing: the old target is removed, but until the delay has passed, requests are still routed to it.
+// propagation delays changes of the configuration, because the load balancer nodes of AWS apply changes some time after the
+// API has accepted them. Removals of load balancers, nodes, target groups and targets, and of parts of accelerators, apply
+// immediately. Removals of listeners and rules of load balancers are delayed. This is the worst case for a client that
+// changes routing: the old target is removed, but until the delay has passed, requests are still routed to it.
 type propagation struct {
 	delay   time.Duration
 	history []configVersion // oldest first; the nodes use the first version
@@ -41,8 +42,9 @@ func (p *propagation) apply(b buildResult) (dataplane.Config, time.Duration) {
 	return configWithoutRemoved(p.history[0].config, b), wait
 }
 
-// configWithoutRemoved returns an old configuration without resources that have been removed since. It keeps target groups
-// that no listener uses any more.
+// configWithoutRemoved returns an old configuration without the load balancers, nodes, target groups, targets and parts of
+// accelerators that have been removed since. It retains target groups that no listener uses any more, and the listeners and
+// rules of the remaining load balancers.
 func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {

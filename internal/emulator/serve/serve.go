@@ -29,16 +29,16 @@ type Options struct {
 	// EnforceSecurityGroups drops connections that the security groups of
 	// load balancers and targets do not allow.
 	EnforceSecurityGroups bool
-	// PropagationDelay is the delay until nodes of load balancers apply listeners, rules, target groups and
-	// registrations that the API has accepted. Deletions and deregistrations take effect immediately. 0 for no
-	// delay.
+	// PropagationDelay is the delay until nodes of load balancers apply listeners, rules, target groups and registrations
+	// that the API has accepted. Deletions of load balancers and target groups, and deregistrations, take effect
+	// immediately. 0 means no delay.
 	PropagationDelay time.Duration
 	// ReadObject reads objects of S3, which the emulator does not have: bundles
 	// and revocation lists of trust stores. Without it, no client certificate
 	// is accepted in mode verify.
 	ReadObject func(bucket, key, version string) ([]byte, error)
-	// Plane has the options of the data plane. The server sets ReportHealth. It calls LogAccess for each request after it
-	// has logged the request, and IsPermitted only without EnforceSecurityGroups.
+	// Plane contains the options of the data plane. The server sets ReportHealth. It calls LogAccess for each request after
+	// it has logged the request, and IsPermitted only without EnforceSecurityGroups.
 	Plane dataplane.Options
 	// Log receives errors about configuration that cannot be served. Nothing is logged if it is nil.
 	Log *slog.Logger

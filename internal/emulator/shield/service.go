@@ -1,6 +1,5 @@
-// Package shield has the operations of Shield Advanced on protections of load
-// balancers and elastic IPs. The service is global: its state is in the home region of
-// the AWS partition, whatever the region of the call.
+// Package shield implements the operations of Shield Advanced on protections of load balancers and elastic IPs. The service
+// is global: its state is in the home region of the AWS partition, whatever the region of the call.
 package shield
 
 import (

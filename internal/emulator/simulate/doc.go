@@ -1,2 +1,3 @@
-// Package simulate has IAM's operation SimulatePrincipalPolicy, which evaluates the policies that the emulator enforces.
+// Package simulate implements IAM's operation SimulatePrincipalPolicy, which evaluates the policies that the emulator
+// enforces.
 package simulate

@@ -15,7 +15,7 @@ const AcceleratorRegion = "us-west-2"
 // AcceleratorState is the state of Global Accelerator in one account.
 type AcceleratorState struct {
 	Accelerators map[string]*Accelerator // by ARN
-	// Creations has the calls with an idempotency token that created a resource, by operation and token.
+	// Creations contains the calls with an idempotency token that created a resource, by operation and token.
 	Creations map[string]AcceleratorCreation
 	CIDRs     map[string]*AcceleratorCIDR // address ranges of the account (BYOIP), by CIDR
 	// Interfaces are the ENIs of the service, for endpoints with client IP preservation.
@@ -42,14 +42,14 @@ type AcceleratorCreation struct {
 	ARN   string // ARN of the resource
 }
 
-// AcceleratorENI has the region and the subnet of an ENI of Global Accelerator.
+// AcceleratorENI identifies the region and the subnet of an ENI of Global Accelerator.
 type AcceleratorENI struct{ Region, Subnet string }
 
 // AcceleratorCIDR is an address range of an account (BYOIP).
 type AcceleratorCIDR struct {
 	Block      netip.Prefix
 	Ready      time.Time // when provisioning ends
-	Advertised time.Time // when the start of advertising ends, zero if it was not requested
+	Advertised time.Time // when advertising is complete, zero if it was not requested
 	Events     []AcceleratorEvent
 }
 
@@ -142,7 +142,7 @@ type PortOverride struct{ Listener, Endpoint int32 }
 // AcceleratorEndpoint is a load balancer, an instance or an elastic IP behind an accelerator.
 type AcceleratorEndpoint struct {
 	ID string
-	// Weight determines its share of the traffic of the endpoint group.
+	// Weight determines the endpoint's share of the traffic of the endpoint group.
 	Weight int32
 	// PreserveClient is set if the endpoint has client IP preservation.
 	PreserveClient bool
@@ -208,7 +208,7 @@ func (s *AcceleratorState) EachEndpointGroup(visit func(*Accelerator, *Accelerat
 	}
 }
 
-// AcceleratorConfig has the settings of Global Accelerator.
+// AcceleratorConfig configures the emulated Global Accelerator.
 type AcceleratorConfig struct {
 	// DeploymentDelay is the time from the last change until all changes have propagated.
 	DeploymentDelay time.Duration
@@ -230,13 +230,14 @@ type AcceleratorConfig struct {
 	OwnLocal netip.Prefix
 	// Home is the region that is nearest to clients outside of all ranges in Nearest. Other regions follow by name.
 	Home string
-	// Nearest has the regions that are nearest to ranges of clients. The first range that contains a client is used.
+	// Nearest lists the regions that are nearest to ranges of clients. The first range that contains a client is used.
 	Nearest []ClientRange
 }
 
 // AcceleratorZone is a network zone.
 type AcceleratorZone struct {
-	// Public is the range of its static addresses, Local the range of local addresses that replaces it, of the same length.
+	// Public is the range of static addresses in the zone, Local the range of local addresses that replaces it, of the same
+	// length.
 	Public, Local netip.Prefix
 }
 

@@ -13,7 +13,7 @@ type Role struct {
 	ARN string
 	// ExternalID is the external id that callers must send, "" if none is required.
 	ExternalID string
-	// Trusted has the accounts that may assume the role; empty means all.
+	// Trusted lists the accounts that may assume the role. If it is empty, all accounts may.
 	Trusted []string
 	// Policies are the policies of the role's sessions. Nil allows everything.
 	Policies []iam.Policy `json:",omitempty"`

@@ -6,7 +6,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// ACMState has the certificates of one account and region.
+// ACMState contains the certificates of one account and region.
 type ACMState struct {
 	Certificates map[string]*Certificate // by ARN
 	Imports      []time.Time             // times of the imports of the last 365 days
@@ -57,7 +57,7 @@ type Certificate struct {
 
 	Validation acmtypes.ValidationMethod
 	Domains    []acmtypes.DomainValidation
-	// Validated has the time, by domain, when a domain with a validation record becomes validated.
+	// Validated maps each domain with a validation record to the time when it becomes validated.
 	Validated map[string]time.Time
 	Options   *acmtypes.CertificateOptions
 	Token     string // idempotency token of the request

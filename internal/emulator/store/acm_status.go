@@ -9,8 +9,8 @@ import (
 // maxPendingValidation is the maximum time in status PENDING_VALIDATION.
 const maxPendingValidation = 72 * time.Hour
 
-// CertificateStatus returns the status of a certificate at a time: a requested
-// certificate is issued after its validation, and every certificate expires.
+// CertificateStatus returns the status of a certificate at a time: a requested certificate is issued after its validation,
+// or its validation times out, and every certificate expires.
 func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.CertificateStatus {
 	status := c.Status
 	if status == acmtypes.CertificateStatusPendingValidation {

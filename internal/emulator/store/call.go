@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// Call has the properties of a request other than the input of its operation.
+// Call contains the properties of a request other than the input of its operation.
 type Call struct {
 	// Account is the account id of the caller, twelve digits.
 	Account string

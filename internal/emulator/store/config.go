@@ -13,7 +13,7 @@ const (
 	HealthReported HealthPolicy = "reported"
 )
 
-// Config has the settings that can be changed while the emulator runs. Read and write it under the state lock. The
+// Config contains the settings that can be changed while the emulator runs. Read and write it under the state lock. The
 // admin API returns it as JSON with durations in nanoseconds.
 type Config struct {
 	// Quotas overrides default quotas by their name in AWS, such as "rules-per-application-load-balancer". The
@@ -31,7 +31,7 @@ type Config struct {
 	Health HealthPolicy
 	// InitialHealthDelay is the time for which a target stays initial with [HealthAssumed].
 	InitialHealthDelay time.Duration
-	// Delays has the delays of state changes of network resources, 0 for none.
+	// Delays contains the delays of state changes of network resources, 0 for none.
 	Delays Delays
 	// RequireKnownKeys rejects access keys that were not registered with
 	// [Store.AddAccessKey].

@@ -16,7 +16,7 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 
 	region string
-	// rulesByListener has the rules by listener and ARN, nil before the first call of RulesOf.
+	// rulesByListener maps listeners to their rules by ARN. It is nil before the first call of RulesOf.
 	rulesByListener map[string]map[string]*Rule
 }
 
@@ -138,7 +138,7 @@ type CapacityReservation struct {
 	Units        int32 // 0 for no reservation
 	Changed      time.Time
 	Ready        time.Time // when state pending ends
-	DecreasesDay string    // day that Decreases counts, as 2006-01-02
+	DecreasesDay string    // day for which Decreases counts, in the format 2006-01-02
 	Decreases    int32
 }
 
@@ -225,7 +225,7 @@ type TargetGroup struct {
 	Detached     time.Time
 }
 
-// HealthCheck has the health check settings of a target group.
+// HealthCheck contains the health check settings of a target group.
 type HealthCheck struct {
 	Enabled            bool
 	Protocol           elbtypes.ProtocolEnum

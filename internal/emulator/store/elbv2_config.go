@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// ELBConfig has the settings of Elastic Load Balancing.
+// ELBConfig configures the emulated Elastic Load Balancing.
 type ELBConfig struct {
 	// ProvisioningDelay is the time for which a new load balancer stays provisioning.
 	ProvisioningDelay time.Duration
@@ -36,7 +36,7 @@ func defaultELBConfig() ELBConfig {
 	}
 }
 
-// ACMConfig has the settings of Certificate Manager.
+// ACMConfig configures the emulated Certificate Manager.
 type ACMConfig struct {
 	// ValidationDelay is the duration of the validation of a domain by a DNS record or by mail. Negative means that
 	// validations never succeed.
@@ -48,7 +48,7 @@ type ACMConfig struct {
 	AssumeRecords bool
 }
 
-// Route53Config has the settings of Route 53.
+// Route53Config configures the emulated Route 53.
 type Route53Config struct {
 	// SyncDelay is the time for which a change stays PENDING. Records change immediately.
 	SyncDelay time.Duration
@@ -58,7 +58,7 @@ func defaultACMConfig() ACMConfig {
 	return ACMConfig{ValidationDelay: 5 * time.Second, RecordDelay: time.Second}
 }
 
-// WAFConfig has the settings of WAFv2 and WAF Classic.
+// WAFConfig configures the emulated WAFv2 and WAF Classic.
 type WAFConfig struct {
 	// PropagationDelay is the time for which an association of a new load balancer or web ACL fails with
 	// WAFUnavailableEntityException.

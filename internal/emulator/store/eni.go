@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ServiceENIOptions has the properties of the ENI of a service such as Elastic Load Balancing.
+// ServiceENIOptions describes the ENI of a service such as Elastic Load Balancing.
 type ServiceENIOptions struct {
 	Description string
 	// Requester is the requester id of the service, such as amazon-elb.

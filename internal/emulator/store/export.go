@@ -22,7 +22,7 @@ type exportedState struct {
 	Identifiers []byte
 }
 
-// Export returns the whole state as JSON. Equal states have equal JSON.
+// Export returns the state as JSON, without the secrets of access keys. Equal states have equal JSON.
 func (w *Store) Export() ([]byte, error) {
 	stream, err := w.idSource.MarshalBinary()
 	if err != nil {
@@ -36,7 +36,8 @@ func (w *Store) Export() ([]byte, error) {
 	return out, nil
 }
 
-// Restore replaces the state with an exported state. It does not change clock and configuration.
+// Restore replaces the state with an exported state. It does not change the clock, the configuration and the secrets of
+// access keys.
 func (w *Store) Restore(state []byte) error {
 	var in exportedState
 	if err := json.Unmarshal(state, &in); err != nil {

@@ -20,7 +20,7 @@ type Partition struct {
 	CoIPPools         map[string]*CoIPPool
 	// Tags are the tags of EC2 resources, by resource id.
 	Tags map[string]map[string]string
-	// Tokens has the ids of the resources that calls with a client token created, by operation and token, so that a
+	// Tokens maps the operations and client tokens of calls to the ids of the resources that they created, so that a
 	// repeated request does not create another resource.
 	Tokens map[string]string
 	// Zones are sorted by name.
@@ -44,8 +44,8 @@ func newPartition(w *Store, account, region string) *Partition {
 	return p
 }
 
-// init sets the partition's Store, and all nil maps and pointers. A restored state may have nil maps and pointers
-// if it was written by hand.
+// init sets the partition's Store, and initializes all nil maps and pointers. A restored state may have nil maps and
+// pointers if it was written by hand.
 func (p *Partition) init(w *Store) {
 	p.store = w
 	ensureMap(&p.VPCs)

@@ -9,7 +9,7 @@ import (
 // GlobalRegion is the home region of the AWS partition aws, see [AWSPartition.Home].
 const GlobalRegion = "us-east-1"
 
-// Route53State has the hosted zones of an account; see [AWSPartition.Home].
+// Route53State contains the hosted zones of an account. It is in the region [AWSPartition.Home].
 type Route53State struct {
 	Zones   map[string]*HostedZone // by id without "/hostedzone/"
 	Changes map[string]*DNSChange  // by id without "/change/"
@@ -33,7 +33,7 @@ type HostedZone struct {
 	Records     []RecordSet // by name, then type
 }
 
-// RecordSet are the records of one name and type.
+// RecordSet is the set of records with one name and type.
 type RecordSet struct {
 	Name   string // see DNSName
 	Type   string

@@ -4,7 +4,7 @@ package store
 // docs/emulator-operations.md lists the errors without a source. Its generator reads the Go files, so each call of
 // Errorf has its source as a literal argument.
 type Source struct {
-	// Kind is one of the kinds below.
+	// Kind is one of the constants below.
 	Kind string
 	// Ref is the reference: a page, a shape of the model, or a public report.
 	Ref string

@@ -26,8 +26,8 @@ type Options struct {
 	Partition string
 }
 
-// Store is the emulator state. Callers hold the lock, except for Lock, Unlock, WakeWaiters, Generation,
-// Wait and the clock.
+// Store is the emulator state. Callers hold the lock, except for Lock, Unlock, WakeWaiters, Generation, Wait, the clock, and
+// methods that take the lock themselves, such as ReportHealth.
 type Store struct {
 	Clock Clock
 	// Rand is the source of random orders and of other random values that may depend on the number of reads.
@@ -91,7 +91,7 @@ func (w *Store) clear() {
 	w.serviceLinkedRoles = map[string]bool{}
 }
 
-// Reset removes all state except for clock, configuration and seed.
+// Reset removes all state. It does not change the clock, the configuration and the seed.
 func (w *Store) Reset() { w.clear() }
 
 // Lock takes the state lock.

@@ -6,13 +6,13 @@ import (
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 )
 
-// WAFv2State has the web ACLs of WAFv2 and their associations.
+// WAFv2State contains the web ACLs of WAFv2 and their associations.
 type WAFv2State struct {
 	ACLs map[string]*WebACL // by ARN
 	// Associations maps a resource ARN to a web ACL ARN.
 	Associations map[string]string
-	// Changes has the last change of each association, by resource ARN, because reads may still return the previous
-	// web ACL.
+	// Changes contains the last change of each association, by resource ARN, because reads may still return the previous web
+	// ACL.
 	Changes map[string]AssociationChange
 }
 
@@ -36,10 +36,10 @@ type WebACL struct {
 	Tags      map[string]string
 }
 
-// WAFRegionalState has the web ACLs of WAF Classic (regional) and their associations.
+// WAFRegionalState contains the web ACLs of WAF Classic (regional) and their associations.
 type WAFRegionalState struct {
 	ACLs map[string]*ClassicWebACL // by id
-	// Tokens has the unused change tokens.
+	// Tokens contains the unused change tokens.
 	Tokens map[string]bool
 	// Associations maps a resource ARN to a web ACL id.
 	Associations map[string]string

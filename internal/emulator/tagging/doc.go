@@ -1,3 +1,3 @@
-// Package tagging has the operation GetResources of the Resource Groups Tagging API, which lists resources of all
+// Package tagging implements the operation GetResources of the Resource Groups Tagging API, which lists resources of all
 // services by tags. Each service implements store.TagSource.
 package tagging

@@ -1,4 +1,4 @@
-// Package wafregional has the operations of WAF Classic (regional) that associate web ACLs with load balancers, and
+// Package wafregional implements the operations of WAF Classic (regional) that associate web ACLs with load balancers, and
 // that create and list web ACLs. Web ACLs have no rules.
 package wafregional
 

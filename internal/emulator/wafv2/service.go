@@ -1,4 +1,4 @@
-// Package wafv2 has the operations of WAFv2 that associate web ACLs with load balancers, and that create, delete and
+// Package wafv2 implements the operations of WAFv2 that associate web ACLs with load balancers, and that create, delete and
 // list web ACLs of regional scope. It stores rules, but does not evaluate them.
 package wafv2
 

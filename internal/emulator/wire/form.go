@@ -56,7 +56,7 @@ func parseForm(r Request) (*formNode, *store.Error) {
 	return root, nil
 }
 
-// formDialect has the differences between the two form protocols.
+// formDialect describes the differences between the two form protocols.
 type formDialect struct {
 	// names has the names of members in a request.
 	names *wireNames

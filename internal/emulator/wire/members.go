@@ -75,7 +75,7 @@ func firstUnhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declaredParts reports whether the whole member is declared, and whether parts of the member are declared.
+// declaredParts reports whether a whole member is declared, and whether at least parts of it are declared.
 func declaredParts(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Members has the paths of the input members that an operation handles. The path "Filters" includes all parts of the
+// Members lists the paths of the input members that an operation handles. The path "Filters" includes all parts of the
 // member; "Placement.AvailabilityZone" is a member of a structure, or of each structure in a list.
 type Members []string
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Request has the parts of an HTTP request from which codecs read members. Only the REST
-// protocol reads more than the body.
+// Request contains the parts of an HTTP request from which codecs read members. Only the REST protocol reads more than the
+// body.
 type Request struct {
 	Method string
 	// Path is the decoded path.
@@ -21,8 +21,7 @@ type Request struct {
 type Route struct {
 	Operation string
 	Method    string
-	// Path has names of members in braces in place of their values, such as
-	// "/2013-04-01/change/{Id}".
+	// Path contains the names of members in braces in place of their values, such as "/2013-04-01/change/{Id}".
 	Path string
 	// Query maps names of query parameters to members.
 	Query map[string]string

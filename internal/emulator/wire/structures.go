@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// wireNames has the names of members of structures on the wire. It caches the members of each type, because
-// reflection and tables of names take more time than all else in a codec.
+// wireNames determines the names of members of structures on the wire. It caches the members of each type, because
+// reflection and tables of names take more time than the rest of a codec.
 type wireNames struct {
 	memberName func(structure, member string) string
 	cache      sync.Map // reflect.Type to *structure
 }
 
-// structure has the fields of a type that are members of the API.
+// structure lists the fields of a type that are members of the API.
 type structure struct {
 	members []member
 	byName  map[string]int // the index of a field by the name of its member on the wire
@@ -43,5 +43,5 @@ func (n *wireNames) structureOf(t reflect.Type) *structure {
 	return s
 }
 
-// goNames is the naming in which members have their names in Go.
+// goNames gives members on the wire their names in Go.
 var goNames = &wireNames{memberName: func(_, member string) string { return member }}

@@ -21,7 +21,7 @@ type xmlDocument struct {
 	itemName func(list string) string
 }
 
-// constantName returns a function for xmlDocument.itemName with the same name for the items of all lists.
+// constantName returns a function for xmlDocument.itemName that returns the same name for all lists.
 func constantName(item string) func(string) string { return func(string) string { return item } }
 
 func (d *xmlDocument) openElement(name string) {

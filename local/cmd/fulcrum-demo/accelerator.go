@@ -131,7 +131,7 @@ func (d acceleratorDemo) failOver(ctx context.Context) error {
 	return d.awaitAnswer(ctx, "back", url, checkRedirectTo("https://"+storeHost+":443/cart"))
 }
 
-// addresses returns the static addresses in the status.
+// addresses returns the static addresses in the status of the GlobalAccelerator.
 func (d acceleratorDemo) addresses(ctx context.Context) ([]string, error) {
 	o, err := d.scenario.Accelerator(ctx, acceleratorNamespace, acceleratorName)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d acceleratorDemo) addresses(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// setEndpointARN replaces the endpoint IDs of the example with an ARN.
+// setEndpointARN replaces the endpoint IDs in the GlobalAccelerator of the example with an ARN.
 func setEndpointARN(o *unstructured.Unstructured, arn string) error {
 	listeners, _, err := unstructured.NestedSlice(o.Object, "spec", "listeners")
 	if err != nil {

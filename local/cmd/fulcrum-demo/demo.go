@@ -79,7 +79,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// report prints an observation.
+// report prints what a step has observed.
 func (d *demo) report(format string, args ...any) {
 	fmt.Fprintf(d.out, "  ✓ "+format+"\n", args...)
 }

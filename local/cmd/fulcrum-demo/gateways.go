@@ -23,7 +23,7 @@ const (
 	// applications.
 	gatewaysNamespace = "edge"
 	routesNamespace   = "store"
-	// storeHost has no certificate in ACM before the Secret of the Gateway is imported.
+	// storeHost is a host for which ACM has no certificate until the controller imports the Secret of the Gateway.
 	storeHost   = "www.store.test"
 	catalogHost = "catalog.store.test"
 )

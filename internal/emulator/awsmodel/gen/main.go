@@ -108,7 +108,7 @@ func readReduced(path string) (model, error) {
 	return m, json.Unmarshal(text, &m)
 }
 
-// reduce removes all operations but the given ones, and the shapes that only the others need.
+// reduce removes all operations except the given ones, and the shapes that only the removed operations need.
 func (m *model) reduce(operations []string) error {
 	all, shapes := m.Operations, m.Shapes
 	m.Operations, m.Shapes = map[string]operation{}, map[string]shape{}

@@ -1,4 +1,4 @@
-// Package ec2names has the names of EC2's members in requests and responses that differ from their names in Go. The
+// Package ec2names contains the names of EC2's members in requests and responses that differ from their names in Go. The
 // table is generated from the SDK's serializers; run go generate after an upgrade of the SDK.
 package ec2names
 
