@@ -29,7 +29,7 @@ spec:
     - {region: us-east-1, trafficDialPercentage: 0}
 `
 
-// TestAcceleratorsAreRead: a GlobalAccelerator has the defaults of its CRD, and no fields that Reduce removes.
+// TestAcceleratorsAreRead checks that a GlobalAccelerator has the defaults of its CRD, and no fields that Reduce removes.
 func TestAcceleratorsAreRead(t *testing.T) {
 	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
@@ -62,8 +62,8 @@ func TestAcceleratorsAreRead(t *testing.T) {
 	}
 }
 
-// TestTheStatusOfAnAcceleratorIsASubresource: a write to the object does not change the status, and a change of the
-// status does not increment the generation. A change of the status is an event, because another client may have written
+// TestTheStatusOfAnAcceleratorIsASubresource checks that a write to the object does not change the status, and a change of
+// the status does not increment the generation. A change of the status is an event, because another client may have written
 // it.
 func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	m, err := MemoryFromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
@@ -94,8 +94,8 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfOtherControllersAreRead: Reduce retains the load balancer address in the status of a Service,
-// because the load balancer of another controller may be an endpoint of an accelerator.
+// TestLoadBalancersOfOtherControllersAreRead checks that Reduce retains the load balancer address in the status of a
+// Service, because the load balancer of another controller may be an endpoint of an accelerator.
 func TestLoadBalancersOfOtherControllersAreRead(t *testing.T) {
 	shown := func(of corev1.ServiceType) *corev1.Service {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}, Spec: corev1.ServiceSpec{Type: of}}

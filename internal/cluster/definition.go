@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Definition has the properties of the CustomResourceDefinition of a kind.
+// Definition describes the CustomResourceDefinition of a kind.
 type Definition struct {
 	// MissingOrDeleting reports whether the CRD does not exist, or is being deleted together with all objects of the kind.
 	MissingOrDeleting bool
@@ -18,13 +18,13 @@ func (d Definition) DropsSpecField(field string) bool {
 	return d.SpecFields != nil && !slices.Contains(d.SpecFields, field)
 }
 
-// DefinitionSource is a Source that returns the definition of a kind.
+// DefinitionSource is a Source that reads the CustomResourceDefinitions of kinds.
 type DefinitionSource interface {
 	Definition(kind Kind) (Definition, error)
 }
 
-// Definition returns the definition of a kind. It reads the definition from the source each time, because a change of the
-// definition causes no event.
+// Definition returns the CustomResourceDefinition of a kind. It reads it from the source each time, because a change of the
+// CustomResourceDefinition causes no event.
 func (v *View) Definition(kind Kind) Definition {
 	d, ok := v.source.(DefinitionSource)
 	if !ok || v.err != nil {
@@ -52,7 +52,8 @@ func (m *Memory) Definition(kind Kind) (Definition, error) {
 	return m.definitions[kind], nil
 }
 
-// SetDefinition sets the definition of a kind. If the definition is being deleted, it deletes all objects of the kind.
+// SetDefinition sets the CustomResourceDefinition of a kind. If it is being deleted, SetDefinition deletes all objects of
+// the kind.
 func (m *Memory) SetDefinition(kind Kind, d Definition) error {
 	m.mu.Lock()
 	if m.definitions == nil {

@@ -70,7 +70,7 @@ func IndexValues(index Index, obj Object) []string {
 	return gatewayValues(index, obj)
 }
 
-// finalizerValues returns the finalizers of stacks that an object carries.
+// finalizerValues returns the finalizers of stacks that an object has.
 func finalizerValues(obj Object) []string {
 	var of func(finalizer string) bool
 	switch obj.(type) {
@@ -120,7 +120,7 @@ func QualifiedLoadBalancerName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// ingressValues returns the values of an Ingress in its own indexes.
+// ingressValues returns the values of an Ingress in the indexes of Ingresses.
 func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	switch index {
 	case IngressByGroupName:
@@ -136,7 +136,7 @@ func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	return nil
 }
 
-// bindingValues returns the values of a TargetGroupBinding in its indexes.
+// bindingValues returns the values of a TargetGroupBinding in the indexes of TargetGroupBindings.
 func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 	switch index {
 	case BindingByService:
@@ -193,7 +193,7 @@ func readinessGateValues(o *corev1.Pod) []string {
 	return sortedUnique(out)
 }
 
-// addressValues returns the addresses that a pod holds. A finished pod holds none, although its status still lists them. For
+// addressValues returns the addresses that a pod uses. A finished pod uses none, although its status still lists them. For
 // pods in the host network the value has the namespace, because they all share the address of their node.
 func addressValues(o *corev1.Pod) []string {
 	if IsPodFinished(o) {
@@ -231,7 +231,7 @@ func PodAddresses(o *corev1.Pod) []string {
 // CanonicalIP returns the canonical text of an IP address. It returns any other text unchanged.
 func CanonicalIP(s string) string {
 	if !strings.Contains(s, ":") {
-		return s // IPv4 has one way to write an address
+		return s // an IPv4 address has only one text form
 	}
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr.String()

@@ -65,7 +65,7 @@ func gatewayValues(index Index, obj Object) []string {
 }
 
 // adoptedStackValues returns the value of the stack that a Gateway takes over, none if it names none. Without a namespace in
-// the annotation, it is in the namespace of the Gateway.
+// the annotation, the stack is in the namespace of the Gateway.
 func adoptedStackValues(o *gwv1.Gateway) []string {
 	id, err := naming.ParseAdoptAnnotation(o.Namespace, o.Annotations[naming.AdoptAnnotation])
 	if err != nil {
@@ -74,7 +74,7 @@ func adoptedStackValues(o *gwv1.Gateway) []string {
 	return []string{naming.AdoptAnnotationValue(id)}
 }
 
-// gatewayClassValues returns the values of a GatewayClass in its indexes.
+// gatewayClassValues returns the values of a GatewayClass in the indexes of GatewayClasses.
 func gatewayClassValues(index Index, o *gwv1.GatewayClass) []string {
 	switch p := o.Spec.ParametersRef; {
 	case index == GatewayClassByController:
@@ -85,7 +85,7 @@ func gatewayClassValues(index Index, o *gwv1.GatewayClass) []string {
 	return nil
 }
 
-// routeValues returns the values of a route in its indexes.
+// routeValues returns the values of a route in the indexes of routes.
 func routeValues(index Index, obj Object) []string {
 	parents, status := RouteParents(obj)
 	var out []string

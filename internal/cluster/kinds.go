@@ -3,7 +3,7 @@ package cluster
 // Kind is a kind of Kubernetes objects that the controller reads.
 type Kind string
 
-// The kinds.
+// The kinds that the controller reads.
 const (
 	KindIngress            Kind = "Ingress"
 	KindIngressClass       Kind = "IngressClass"
@@ -41,7 +41,7 @@ var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute
 // annotation and never reads it, so a change of its value is ignored.
 const IngressPlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
-// Annotations of a Gateway.
+// Annotations that the controller writes to a Gateway.
 const (
 	// GatewayPlanAnnotation is the annotation with the plan of a Gateway with naming.DryRunAnnotation. The controller never
 	// reads it.
@@ -66,7 +66,7 @@ const LoadBalancerGroupAnnotation = fulcrumAnnotationPrefix + "load-balancer-gro
 // Index is the name of an index, by which objects are listed by a value. IndexValues returns the values of an object.
 type Index string
 
-// The indexes.
+// The indexes, each with the values under which it lists an object.
 const (
 	// ByFinalizer: each finalizer of a stack that an object has. The kinds with this index are those of RootKinds.
 	ByFinalizer Index = "finalizer"
@@ -91,8 +91,8 @@ const (
 	BindingByTargetGroup Index = "targetGroup"
 	// PodByReadinessGate: "namespace/binding" of each readiness gate of a Pod that the controller sets.
 	PodByReadinessGate Index = "gate"
-	// PodByAddress: each address that a Pod holds, in canonical form; "namespace/address" for a Pod in the host network. A
-	// finished Pod holds none.
+	// PodByAddress: each address that a Pod uses, in canonical form; "namespace/address" for a Pod in the host network. A
+	// finished Pod uses none.
 	PodByAddress Index = "address"
 
 	// GatewayByClass: name of the GatewayClass of a Gateway.

@@ -8,18 +8,19 @@ import (
 	"sync"
 )
 
-// Memberships records which finalizers of stacks the objects of root kinds have, and which they had before. `kubectl replace`
-// with a manifest without finalizers removes them, and then nothing in the cluster shows any more that the object has a load
+// Memberships records which finalizers of stacks the objects of root kinds have, and which they had before. `kubectl
+// replace` with a manifest without finalizers removes them. Nothing in the cluster then indicates that the object has a load
 // balancer. An object has left a stack if a writer other than this process removed its finalizer. Memberships is safe for
 // concurrent use.
 type Memberships struct {
 	mu       sync.Mutex
-	byObject map[Ref]map[string]membership // by object and finalizer
+	byObject map[Ref]map[string]membership // state of each finalizer of each object
 	// leftByFinalizer are the objects that have left a stack, by finalizer.
 	leftByFinalizer setsByKey[string, Ref]
 	// changed reports whether Text may differ from the text that was last stored.
 	changed bool
-	// urgentChange reports whether a change must be stored before the process ends, because the cluster does not show it.
+	// urgentChange reports whether a change must be stored before the process ends, because the objects in the cluster do
+	// not contain it.
 	urgentChange bool
 }
 
@@ -34,7 +35,7 @@ const (
 	finalizerReadding                         // this process is adding the finalizer to an object that has left
 )
 
-// NewMemberships returns memberships without objects.
+// NewMemberships returns Memberships that record no object yet.
 func NewMemberships() *Memberships {
 	return &Memberships{byObject: map[Ref]map[string]membership{}, leftByFinalizer: setsByKey[string, Ref]{}}
 }
@@ -116,7 +117,7 @@ func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 	case is == finalizerReadding:
 		m.setMembership(ref, finalizer, finalizerRemovedByOther)
 	}
-	m.urgentChange = m.urgentChange || added && m.changed // the event may have arrived first
+	m.urgentChange = m.urgentChange || added && m.changed // the event of the added finalizer may have arrived before this call
 }
 
 // BeginRelease records that this process is about to remove a finalizer, so that the event is not treated as an edit of
@@ -143,14 +144,14 @@ func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	}
 }
 
-// ObjectsThatLeft returns the objects that have left a stack with the finalizer, in order.
+// ObjectsThatLeft returns the objects that have left the stack with this finalizer, sorted.
 func (m *Memberships) ObjectsThatLeft(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.SortedFunc(m.leftByFinalizer.members(finalizer), compareRefs)
 }
 
-// FinalizersLeftBy returns the finalizers of the stacks that an object has left, in order.
+// FinalizersLeftBy returns the finalizers of the stacks that an object has left, sorted.
 func (m *Memberships) FinalizersLeftBy(ref Ref) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +199,7 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 }
 
 // Text returns the text to be stored, and whether it has changed since it was last stored. The text begins with the objects
-// that have left. It is cut after the last line that fits into one object.
+// that have left a stack. It is cut after the last line that fits into one object.
 func (m *Memberships) Text() (text string, changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,14 +228,14 @@ func (m *Memberships) text() string {
 // maxMembershipsBytes is the maximum length of the text in bytes. The API server accepts 1 MiB for one object.
 const maxMembershipsBytes = 900 << 10
 
-// HasUrgentChange reports whether there is a change to store that the cluster does not show.
+// HasUrgentChange reports whether there is a change to store that the objects in the cluster do not contain.
 func (m *Memberships) HasUrgentChange() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.urgentChange
 }
 
-// RecordStored records that a text was stored.
+// RecordStored records that a result of Text was stored.
 func (m *Memberships) RecordStored(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -277,7 +278,7 @@ func objectText(ref Ref) string {
 	return string(ref.Kind) + ":" + text
 }
 
-// parseObjectText parses the result of objectText; false for a kind that is not a root.
+// parseObjectText parses the result of objectText; false for a kind that is not a root kind.
 func parseObjectText(text string) (Ref, bool) {
 	kind, rest, named := strings.Cut(text, ":")
 	if !named {
@@ -287,7 +288,7 @@ func parseObjectText(text string) (Ref, bool) {
 	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(rootKinds, Kind(kind))
 }
 
-// rootKinds is the result of RootKinds, computed once because each event reads it.
+// rootKinds is the result of RootKinds, computed once because it is read for each event.
 var rootKinds = RootKinds()
 
 // setMembership sets the state of a finalizer of an object. The caller holds the lock.

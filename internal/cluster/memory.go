@@ -58,7 +58,7 @@ func NewMemory(clock clock.PassiveClock) (*Memory, error) {
 	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sortedObjects: map[Kind][]storedObject{}, cachedLists: map[Kind][]Object{}, refsByIndex: setsByKey[indexKey, Ref]{}}, nil
 }
 
-// stoppedClock is a clock that always shows the same time.
+// stoppedClock is a clock that always returns the same time.
 type stoppedClock struct{}
 
 // Now implements clock.PassiveClock.
@@ -120,9 +120,9 @@ func (m *Memory) objectsInNamespace(kind Kind, namespace string) []Object {
 	return out
 }
 
-// Watch calls notify after each change, in the order of the changes. The call is made before the write returns, unless another
-// goroutine is notifying watchers at that time, which then makes it. old is nil for a new object, new for a deleted one.
-// notify may write. stop ends the watch.
+// Watch calls notify after each change, in the order of the changes. The call is made before the write returns, unless
+// another goroutine is notifying watchers at that time: that goroutine then makes the call. old is nil for a new object, new
+// for a deleted one. notify may write. stop ends the watch.
 func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

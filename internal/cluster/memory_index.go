@@ -29,7 +29,7 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	}
 }
 
-// queryCandidates returns the objects that a query may select, in order. The caller holds the lock.
+// queryCandidates returns the objects that a query may select, sorted by namespace and name. The caller holds the lock.
 func (m *Memory) queryCandidates(q Query) []Object {
 	typ, ok := TypeOf(q.Kind)
 	if !ok || !slices.Contains(typ.Indexes, q.Index) {

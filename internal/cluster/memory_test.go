@@ -281,7 +281,8 @@ func TestLastListMatchesList(t *testing.T) {
 	}
 }
 
-// TestPutKeepsManagedFields: objects that are copied from another cluster retain the times of edits in managedFields.
+// TestPutKeepsManagedFields checks that objects that are copied from another cluster retain the times of edits in
+// managedFields.
 func TestPutKeepsManagedFields(t *testing.T) {
 	l, err := LoadYAML([]byte(`apiVersion: v1
 kind: Service

@@ -17,9 +17,9 @@ import (
 // Part is the part of an object that a write changes.
 type Part int
 
-// The parts.
+// The parts of an object.
 const (
-	MainPart   Part = iota // all but the status
+	MainPart   Part = iota // everything except the status
 	StatusPart             // the status subresource
 )
 
@@ -69,7 +69,7 @@ func (m *Memory) Apply(obj Object) error {
 	return err
 }
 
-// Create adds an object, and returns it as it is stored. It fails with AlreadyExists if there is one of that name.
+// Create adds an object, and returns it as it is stored. It fails with AlreadyExists if an object of that name exists.
 func (m *Memory) Create(obj Object) (Object, error) {
 	o := obj.DeepCopyObject().(Object)
 	m.mu.Lock()

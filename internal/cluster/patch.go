@@ -23,7 +23,7 @@ type StatusEdit struct {
 }
 
 // Annotation sets an annotation of an object that only users and other programs read; an empty value removes it. Errors are
-// logged, and the run goes on.
+// logged, and do not end the run.
 type Annotation struct {
 	Ref        Ref
 	Key, Value string
@@ -42,7 +42,8 @@ type Finalizer struct {
 	Remove bool
 }
 
-// Event is an event about an object. A repeated warning is written once, until a normal event about the object shows success.
+// Event is an event about an object. A repeated warning is written once, until a normal event about the object reports
+// success.
 type Event struct {
 	Ref     Ref
 	Warning bool

@@ -23,7 +23,7 @@ const (
 	annotationPrefix       = "alb.ingress.kubernetes.io/"
 	servicePrefix          = "service.beta.kubernetes.io/"
 	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
-	podENIAnnotation       = "vpc.amazonaws.com/pod-eni" // network interfaces of a pod with security groups of its own
+	podENIAnnotation       = "vpc.amazonaws.com/pod-eni" // the network interfaces of a pod that has its own security groups
 	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 )
 

@@ -125,8 +125,8 @@ func withPodCondition(typ corev1.PodConditionType, message string) func(Object) 
 	}
 }
 
-// TestReducedDoesNotModifyItsSource: Reduced returns reduced objects; the objects in the source retain all their
-// fields.
+// TestReducedDoesNotModifyItsSource checks that ReducedSource returns reduced objects; the objects in the source retain all
+// their fields.
 func TestReducedDoesNotModifyItsSource(t *testing.T) {
 	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
@@ -255,7 +255,7 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// TestClassEditedAtOfReducedServices: Reduce retains the managedFields entry with the time at which the class was
+// TestClassEditedAtOfReducedServices checks that Reduce retains the managedFields entry with the time at which the class was
 // edited.
 func TestClassEditedAtOfReducedServices(t *testing.T) {
 	at := func(s int64) *metav1.Time { return &metav1.Time{Time: time.Unix(s, 0)} }

@@ -2,7 +2,7 @@ package cluster
 
 import "iter"
 
-// setsByKey has a set of members for each key. A key without members has no entry.
+// setsByKey maps each key to a set of members. A key without members has no entry.
 type setsByKey[Q, K comparable] map[Q]set[K]
 
 // set is a set with at least one member. Most sets have one member, because for example each pod has one binding that reads it.

@@ -10,11 +10,11 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// StatusOf points to the status of an object; nil for an object of a kind without status.
+// StatusOf returns a pointer to the status of an object; nil for an object of a kind without status.
 func StatusOf(obj Object) any { return pointerTo(obj, "Status") }
 
-// pointerTo points to a field of an object, which has the same name in the Go types of all kinds; nil if the kind does not have
-// the field.
+// pointerTo returns a pointer to a field of an object, which has the same name in the Go types of all kinds; nil if the kind
+// does not have the field.
 func pointerTo(obj Object, field string) any {
 	f := reflect.ValueOf(obj).Elem().FieldByName(field)
 	if !f.IsValid() {
@@ -73,8 +73,8 @@ func StatusHostname(obj Object) string {
 }
 
 // ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove a load balancer from the status of an
-// object whose finalizer is about to be removed. It returns nil if the status must be retained, because DNS records depend on
-// it: the status of an object with another finalizer of a stack shows another load balancer, and a status that this
+// object whose finalizer is about to be removed. It returns nil if the status must be retained, because DNS records depend
+// on it: the status of an object with another finalizer of a stack contains another load balancer, and a status that this
 // controller would not write was written by a controller that has taken over the object.
 func ClearedStatus(obj Object, finalizer string) any {
 	hasLoadBalancer := false

@@ -19,13 +19,13 @@ type Tracker[K comparable] struct {
 	byQuery        setsByKey[Query, K]
 }
 
-// viewReads has the reads of a view.
+// viewReads are the objects and queries that a view has read.
 type viewReads struct {
 	refs    []Ref
 	queries []Query
 }
 
-// NewTracker returns a tracker without consumers.
+// NewTracker returns a Tracker without consumers.
 func NewTracker[K comparable]() *Tracker[K] {
 	return &Tracker[K]{
 		recordingOrder: map[K]uint64{}, reads: map[K]viewReads{},

@@ -28,17 +28,17 @@ type Type struct {
 	Kind       Kind
 	GVK        schema.GroupVersionKind
 	Namespaced bool
-	// Indexes has the indexes by which objects of the kind can be listed.
+	// Indexes are the indexes by which objects of the kind can be listed.
 	Indexes []Index
 	// emptyObject and emptyList are copied by New and NewList.
 	emptyObject Object
 	emptyList   client.ObjectList
 }
 
-// New returns an empty object.
+// New returns an empty object of the kind.
 func (t Type) New() Object { return t.emptyObject.DeepCopyObject().(Object) }
 
-// NewList returns an empty list of objects.
+// NewList returns an empty list of objects of the kind.
 func (t Type) NewList() client.ObjectList { return t.emptyList.DeepCopyObject().(client.ObjectList) }
 
 // Types returns the types of all kinds, in the order of the constants.
@@ -129,7 +129,7 @@ func TypeOf(k Kind) (Type, bool) {
 	return Type{}, false
 }
 
-// kindByType has the kinds by the Go types of their objects.
+// kindByType maps the Go types of objects to their kinds.
 var kindByType = func() map[reflect.Type]Kind {
 	out := map[reflect.Type]Kind{}
 	for _, t := range kindTable {
@@ -155,12 +155,12 @@ func RefFromFinding(r finding.Ref) Ref {
 	return Ref{Kind: Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-// FindingRef returns the reference for findings.
+// FindingRef returns the reference in the form of findings.
 func (r Ref) FindingRef() finding.Ref {
 	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-// String returns "Kind namespace/name".
+// String returns "Kind namespace/name", or "Kind name" for a cluster-scoped object.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return string(r.Kind) + " " + r.Name

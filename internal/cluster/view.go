@@ -42,7 +42,7 @@ type Source interface {
 	List(q Query) ([]Object, error)
 }
 
-// InstalledChecker is a Source that reads kinds which may not be installed. Such a kind has no objects.
+// InstalledChecker is a Source for kinds that need not be installed. A kind that is not installed has no objects.
 type InstalledChecker interface {
 	// Installed reports whether a kind is installed and read.
 	Installed(kind Kind) bool
@@ -86,7 +86,7 @@ type View struct {
 	queries     map[Query]struct{}
 	err         error
 	memberships *Memberships // nil: without memberships
-	// confirmed has the versions of objects that Confirm has found unchanged.
+	// confirmed are the resource versions of the objects that Confirm has found unchanged.
 	confirmed map[Ref]string
 }
 
@@ -131,13 +131,13 @@ func (v *View) SubscribeList(q Query) {
 // for all objects of the kind, and for all Gateways and GatewayClasses.
 func (v *View) Installed(kind Kind) bool { return isInstalled(v.source, kind) }
 
-// isInstalled reports whether a source reads a kind.
+// isInstalled reports whether a source reads a kind; true if the source is no InstalledChecker.
 func isInstalled(src Source, kind Kind) bool {
 	i, ok := src.(InstalledChecker)
 	return !ok || i.Installed(kind)
 }
 
-// ObjectsThatLeft returns the objects that had a finalizer which another client has removed, in order. Only events of these
+// ObjectsThatLeft returns the objects from which another client has removed a finalizer, sorted. Only events of these
 // objects change the result.
 func (v *View) ObjectsThatLeft(finalizer string) []Ref {
 	if v.memberships == nil {
@@ -146,7 +146,7 @@ func (v *View) ObjectsThatLeft(finalizer string) []Ref {
 	return v.memberships.ObjectsThatLeft(finalizer)
 }
 
-// FinalizersLeftBy returns the finalizers of an object that another client has removed, in order.
+// FinalizersLeftBy returns the finalizers that another client has removed from an object, sorted.
 func (v *View) FinalizersLeftBy(ref Ref) []string {
 	if v.memberships == nil {
 		return nil
@@ -158,12 +158,12 @@ func (v *View) FinalizersLeftBy(ref Ref) []string {
 // has an error.
 func (v *View) Err() error { return v.err }
 
-// Refs returns the objects to which the view has subscribed, in order.
+// Refs returns the objects to which the view has subscribed, sorted.
 func (v *View) Refs() []Ref {
 	return slices.SortedFunc(maps.Keys(v.refs), compareRefs)
 }
 
-// Queries returns the queries to which the view has subscribed, in order.
+// Queries returns the queries to which the view has subscribed, sorted.
 func (v *View) Queries() []Query {
 	return slices.SortedFunc(maps.Keys(v.queries), func(a, b Query) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),

@@ -18,7 +18,7 @@ func (v *confirmRecorder) Confirm(obj Object) error {
 	return nil
 }
 
-// TestEachVersionIsConfirmed: a view may read a newer version of an object later, which has to be confirmed again.
+// TestEachVersionIsConfirmed checks that Confirm is called again for a newer version of an object that a view reads later.
 func TestEachVersionIsConfirmed(t *testing.T) {
 	t.Parallel()
 	src := &confirmRecorder{}

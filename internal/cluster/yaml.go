@@ -21,10 +21,10 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// LoadedObjects has the objects of a file.
+// LoadedObjects are the objects of a YAML or JSON stream.
 type LoadedObjects struct {
 	Objects []Object
-	// Skipped has the documents of kinds that translators do not read, as "apiVersion Kind name".
+	// Skipped are the documents of kinds that translators do not read, as "apiVersion Kind name".
 	Skipped []string
 }
 
@@ -86,7 +86,7 @@ func (l *LoadedObjects) addDocument(decode runtime.Decoder, doc []byte) error {
 		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
 	}
 	if string(bytes.TrimSpace(raw)) == "null" {
-		return nil // only comments
+		return nil // the document contains only comments
 	}
 	if head.Kind == "" || head.APIVersion == "" {
 		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
@@ -167,7 +167,7 @@ func fillDefaults(obj Object) {
 	}
 }
 
-// MemoryFromYAML returns a store with the objects of YAML streams. clock is that of NewMemory.
+// MemoryFromYAML returns a store with the objects of YAML streams. clock is passed to NewMemory.
 func MemoryFromYAML(clock clock.PassiveClock, streams ...[]byte) (*Memory, error) {
 	m, err := NewMemory(clock)
 	if err != nil {

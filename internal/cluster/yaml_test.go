@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLoadYAMLOfLists: all objects of a list are read, also if the items of a typed list have no kind. An item that is
-// not an object is an error.
+// TestLoadYAMLOfLists checks that all objects of a list are read, also if the items of a typed list have no kind. An item
+// that is not an object is an error.
 func TestLoadYAMLOfLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: ServiceList\napiVersion: v1\nitems: [{metadata: {name: a}}, {metadata: {name: b, namespace: shop}}]": "Service default/a, Service shop/b",

@@ -7,11 +7,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// servesAccelerators reports whether GlobalAccelerators are served if their CRD is installed: the gate is on, and AWS Global
-// Accelerator exists in the partition of the region.
+// servesAccelerators reports whether GlobalAccelerators are served if their CRD is installed: the feature gate is on, and
+// AWS Global Accelerator exists in the partition of the region.
 func servesAccelerators(c config.Config) bool {
 	return c.Gates.Enabled(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
+
+// stackBackOff is the back-off of stacks after failures. Accelerators have their own, longer back-off, because AWS takes a
+// long time to change them.
+type stackBackOff struct {
+	accelerators, others workqueue.TypedRateLimiter[model.StackID]
+}
+
+func newStackBackOff(c config.Config) stackBackOff {
+	return stackBackOff{
+		accelerators: queue.ExponentialBackOff[model.StackID](durations.AnswerTimeout, c.Workers.AcceleratorMaxBackoff),
+		others:       queue.ExponentialBackOff[model.StackID](durations.FirstDelay, durations.MaxDelay),
+	}
+}
+
+// limiterFor returns the back-off for a stack.
+func (b stackBackOff) limiterFor(id model.StackID) workqueue.TypedRateLimiter[model.StackID] {
+	if id.Kind.HasAccelerator() {
+		return b.accelerators
+	}
+	return b.others
+}
+
+// When implements workqueue.TypedRateLimiter.
+func (b stackBackOff) When(id model.StackID) time.Duration { return b.limiterFor(id).When(id) }
+
+// Forget implements workqueue.TypedRateLimiter.
+func (b stackBackOff) Forget(id model.StackID) { b.limiterFor(id).Forget(id) }
+
+// NumRequeues implements workqueue.TypedRateLimiter.
+func (b stackBackOff) NumRequeues(id model.StackID) int { return b.limiterFor(id).NumRequeues(id) }
 
 // enqueueOrphanAccelerators enqueues the orphaned accelerators. No event enqueues them after a start, although the owner of
 // an endpoint may have withdrawn its consent.
@@ -23,8 +53,8 @@ func enqueueOrphanAccelerators(found []Orphan, enqueue func(model.StackID)) {
 	}
 }
 
-// addParentCategories adds the error categories that other categories imply: a failed step on a kind of resource is also an
-// error of its synthesizer, and a failed plan or apply is also an error of the whole run.
+// addParentCategories adds the error categories that other categories imply: a failed step is also an error of the
+// synthesizer for its kind of resource (synthesizerLabels), and a failed plan or apply is also an error of the whole run.
 func addParentCategories(found map[string]bool, failed []engine.FailedStep) {
 	category := func(phase string) string { return stageOf(model.GlobalAccelerator.ControllerName(), phase) + "_error" }
 	for _, f := range failed {

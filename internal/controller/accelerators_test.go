@@ -16,7 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Accelerators use the maximum back-off of their own flag; stacks of other kinds do not.
+// TestAcceleratorsHaveTheirOwnMaximumBackOff checks that accelerators use the maximum back-off of their own flag; stacks of
+// other kinds do not.
 func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	c := config.Default()
 	c.Workers.AcceleratorMaxBackoff = time.Minute
@@ -39,7 +40,8 @@ func TestAcceleratorsHaveTheirOwnMaximumBackOff(t *testing.T) {
 	}
 }
 
-// The error categories in metrics of accelerators are those that existing dashboards use.
+// TestAcceleratorErrorCategories checks that the error categories in metrics of accelerators are those that existing
+// dashboards use.
 func TestAcceleratorErrorCategories(t *testing.T) {
 	broken := errors.New("broken")
 	step := func(kind plan.ResourceKind, do plan.Action, c failure.Class) engine.FailedStep {
@@ -81,7 +83,8 @@ func TestAcceleratorErrorCategories(t *testing.T) {
 	}
 }
 
-// The orphan search enqueues orphan accelerators, because they have no object that a start lists.
+// TestOrphanAcceleratorsAreEnqueued checks that the orphan search enqueues orphan accelerators, because they have no object
+// that a start lists.
 func TestOrphanAcceleratorsAreEnqueued(t *testing.T) {
 	t.Parallel()
 	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}

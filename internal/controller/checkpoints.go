@@ -19,7 +19,7 @@ type TextStore interface {
 	Write(ctx context.Context, text string) error
 }
 
-// Checkpoints stores the book of stacks for the next process. A failed read costs calls to AWS, and a failed write may delay
+// Checkpoints stores a checkpoint.Book for the next process. A failed read costs calls to AWS, and a failed write may delay
 // the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures, and repeats a failed write
 // with a back-off.
 type Checkpoints struct {

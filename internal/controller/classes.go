@@ -39,12 +39,12 @@ type classReconciler struct {
 	versions *Versions
 
 	mu sync.Mutex
-	// statusCleared has the time at which the status of each ListenerSet was last removed.
+	// statusCleared is when the status of each ListenerSet was last removed.
 	statusCleared map[cluster.Ref]time.Time
 }
 
-// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock is the clock of their
-// conditions. versions has the versions of the Gateway API.
+// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock gives the times of their
+// conditions. versions are the versions of the installed Gateway API.
 func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Line[cluster.Ref]{
@@ -150,8 +150,8 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 	return queue.NextRun{After: wait}, nil
 }
 
-// withoutRepeatedClear leaves out the patch that removes the status of a ListenerSet if that was done within the last
-// period, and returns the time until the patch is due.
+// withoutRepeatedClear leaves out the patch that removes the status of a ListenerSet if that was done less than
+// durations.LongInterval ago, and returns the time until the patch is due.
 func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
 	if ref.Kind != cluster.KindListenerSet {
 		return patches, 0

@@ -370,9 +370,9 @@ func TestSupportedVersion(t *testing.T) {
 	}
 }
 
-// Another controller may write the same conditions into the status of a ListenerSet and restore them after each
-// removal. This controller then removes them only a few times per hour, so that the two do not overwrite each other
-// without end.
+// TestListenerSetStatusIsNotWrittenRepeatedly checks that the controller removes conditions from the status of a ListenerSet
+// only a few times per hour while another controller restores them after each removal, so that the two do not overwrite each
+// other without end.
 func TestListenerSetStatusIsNotWrittenRepeatedly(t *testing.T) {
 	w := newClassHarness(t, "GatewayListenerSet=true")
 	ref := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}

@@ -41,8 +41,8 @@ func (c bindingChecks) Checks() []drift.Check {
 	return out
 }
 
-// ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted, unless this process has not compared it yet:
-// then the difference may be older than its last change.
+// ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted, unless this process has not compared it
+// yet: the difference may then be older than the last change of the stack.
 func (s *stackReconciler) ChangedOutside(id model.StackID) {
 	if s.engine.IsConverged(id) {
 		s.enqueuer.Enqueue(id)

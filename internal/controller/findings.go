@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// findings collects the current findings of all load balancers and bindings. Those of an item are replaced by its next run.
+// findings collects the current findings of all load balancers and bindings. The next run of an item replaces its findings.
 // A finding that several items have, such as an error of a Service that two of them use, counts once.
 type findings struct {
 	mu     sync.Mutex
@@ -41,10 +41,10 @@ func (f *findings) set(item any, found finding.List) {
 	f.byItem[item] = found
 }
 
-// Describe implements the collector.
+// Describe implements prometheus.Collector.
 func (f *findings) Describe(ch chan<- *prometheus.Desc) { ch <- findingsDesc }
 
-// Collect implements the collector.
+// Collect implements prometheus.Collector.
 func (f *findings) Collect(ch chan<- prometheus.Metric) {
 	counts := map[findingLabels]int{}
 	f.mu.Lock()
@@ -63,7 +63,7 @@ func (f *findings) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// findingLabels has the labels of a series.
+// findingLabels are the labels of a series of fulcrum_findings.
 type findingLabels struct {
 	object           finding.Ref
 	reason, severity string
@@ -73,8 +73,8 @@ func (l findingLabels) compare(o findingLabels) int {
 	return cmp.Or(cmp.Compare(l.severity, o.severity), l.object.Compare(o.object), cmp.Compare(l.reason, o.reason))
 }
 
-// limitSeries keeps at most limit series and adds the others up under otherSeriesName. Namespaces take turns, with errors
-// first, so that one with many faulty objects does not hide those of others.
+// limitSeries keeps at most limit series and adds the others up under otherSeriesName. Each namespace in turn gets one
+// series, errors first, so that a namespace with many faulty objects does not hide the findings of others.
 func limitSeries(counts map[findingLabels]int, limit int) map[findingLabels]int {
 	if len(counts) <= limit {
 		return counts

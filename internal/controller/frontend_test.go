@@ -27,8 +27,8 @@ type desiredState struct {
 	findings finding.List
 }
 
-// The same property with real Ingresses: after any change in the cluster, every load balancer whose desired state or
-// findings change is enqueued. For comparison, the test translates all load balancers again.
+// TestChangedIngressStacksAreEnqueued checks with real Ingresses that, after any change in the cluster, every load balancer
+// whose desired state or findings change is enqueued. For comparison, the test translates all load balancers again.
 func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
@@ -68,7 +68,7 @@ func TestChangedIngressStacksAreEnqueued(t *testing.T) {
 				tr.RecordReads(id, v)
 				tr.End(id)
 			}
-			// Only stacks that were enqueued are known.
+			// A stack that was never enqueued is missing in known.
 			for _, o := range m.All(cluster.KindIngress) {
 				for _, id := range front.Stacks(view(), o) {
 					if _, ok := known[id]; !ok {

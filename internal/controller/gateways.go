@@ -65,7 +65,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 	return mgr.Add(allReplicasRunnable{manager.RunnableFunc(w.run)})
 }
 
-// gatewayFeature is a feature with its gate and the kinds that it needs.
+// gatewayFeature is a feature with its feature gate and the kinds that it needs.
 type gatewayFeature struct {
 	gate  config.Gate
 	kinds []cluster.Kind
@@ -101,13 +101,15 @@ func gatewayKinds() []cluster.Kind {
 	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(acceleratorFeature.kinds, k) })
 }
 
-// servesGateways reports whether a gate for Gateways is on, so that they are served if their kinds are installed.
+// servesGateways reports whether a feature gate for Gateways is on, so that Gateways are served if their kinds are
+// installed.
 func servesGateways(g config.Gates) bool {
 	return g.Enabled(config.ALBGatewayAPI) || g.Enabled(config.NLBGatewayAPI)
 }
 
-// acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. Gateways are among them only
-// if none are served: a served Gateway is only read together with its class, without which it would count as an orphan.
+// acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. The kind Gateway is among
+// them only if Gateways are not served: a served Gateway is only read together with its GatewayClass, without which it would
+// count as an orphan.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, acceleratorFeature.kinds...)
 	if !servesGateways(g) {
@@ -129,7 +131,7 @@ func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 	return slices.Compact(out)
 }
 
-// wantedGatewayKinds returns the kinds of the Gateway API that the gates ask for.
+// wantedGatewayKinds returns the kinds of the Gateway API that the feature gates ask for.
 func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature} {
@@ -140,9 +142,9 @@ func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	return out
 }
 
-// usableKinds returns the kinds to read if those of found are installed. The error names the features whose gate the operator
-// has set to true although their kinds are not installed. It does not name GlobalAccelerators, because their gate is off
-// unless it is set.
+// usableKinds returns the kinds to read if those of found are installed. The error names the features whose feature gate the
+// operator has set to true although their kinds are not installed. It does not name GlobalAccelerators, because their
+// feature gate is off by default.
 func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var err error
@@ -207,7 +209,7 @@ type kindsWatch struct {
 func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.withAccelerators) }
 
 // startInstalledKinds starts reading the kinds that are installed when the process starts. It returns an error if the
-// operator has set the gate of a feature to true and its kinds are missing.
+// operator has set a feature gate to true whose kinds are missing.
 func (w *kindsWatch) startInstalledKinds(ctx context.Context) error {
 	found, err := w.findKinds(ctx, w.wanted())
 	if err != nil {

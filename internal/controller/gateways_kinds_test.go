@@ -32,8 +32,8 @@ func (k kindMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]clu
 	return ended, nil
 }
 
-// Kinds whose CRD is removed are no longer watched, and are watched again after the CRD is reinstalled. A kind that
-// temporarily cannot be listed is not treated as removed.
+// TestRemovedKindsAreWatchedAfterReinstallation checks that kinds whose CRD is removed are no longer watched, and are
+// watched again after the CRD is reinstalled. A kind that temporarily cannot be listed is not treated as removed.
 func TestRemovedKindsAreWatchedAfterReinstallation(t *testing.T) {
 	gates := config.Default().Gates
 	found := kube.Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}

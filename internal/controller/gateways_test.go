@@ -78,8 +78,8 @@ func TestGatewayFeaturesNeedTheirKinds(t *testing.T) {
 	}
 }
 
-// GlobalAccelerators are watched if the feature gate is on, the partition has Global Accelerator, and the CRD is
-// installed. The kinds of their endpoints are then watched too.
+// TestAcceleratorsAreWatchedIfTheyCanBeServed checks that GlobalAccelerators are watched if the feature gate is on, the
+// partition has Global Accelerator, and the CRD is installed. The kinds of their endpoints are then watched too.
 func TestAcceleratorsAreWatchedIfTheyCanBeServed(t *testing.T) {
 	const on, noGateways = "GlobalAcceleratorController=true", "ALBGatewayAPI=false,NLBGatewayAPI=false"
 	everything := optionalKinds()

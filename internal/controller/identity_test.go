@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The service account is read from the token of the pod. Messages about missing permissions name it.
+// TestServiceAccountIsReadFromTheToken checks that the service account is read from the token of the pod. Messages about
+// missing permissions name it.
 func TestServiceAccountIsReadFromTheToken(t *testing.T) {
 	token := func(claims string) string {
 		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"

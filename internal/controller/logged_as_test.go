@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// One queue reconciles the load balancers of all kinds of objects. In the log, each kind has its own controller name.
+// TestEachKindHasItsOwnControllerNameInTheLog checks that each kind has its own controller name in the log, although one
+// queue reconciles the load balancers of all kinds of objects.
 func TestEachKindHasItsOwnControllerNameInTheLog(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, funcr.Options{})

@@ -43,8 +43,8 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	return gone
 }
 
-// Persist stores urgent changes (cluster.Memberships.HasUrgentChange) before the run of a stack goes on. After a failed write it leaves
-// them to Start.
+// Persist stores urgent changes (cluster.Memberships.HasUrgentChange) before the run of a stack continues. After a failed
+// write it leaves them to Start.
 func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func (m *Memberships) Save(ctx context.Context) {
 	m.save(ctx)
 }
 
-// save is Save. The caller holds the lock.
+// save stores the memberships if they have changed and the fence permits it. The caller holds the lock.
 func (m *Memberships) save(ctx context.Context) {
 	text, changed := m.Memory.Text()
 	if !changed || m.Fence != nil && m.Fence.Fence() != nil {

@@ -32,7 +32,7 @@ type Metrics struct {
 	collectors                   []prometheus.Collector
 }
 
-// NewMetrics returns the metrics, not registered yet.
+// NewMetrics returns metrics that are not registered yet.
 func NewMetrics() *Metrics {
 	m := &Metrics{topConsumers: newTopConsumers(), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
@@ -75,7 +75,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Register adds the metrics to a registry.
+// Register registers all metrics with a Prometheus registry.
 func (m *Metrics) Register(r prometheus.Registerer) error {
 	for _, c := range m.collectors {
 		if err := r.Register(c); err != nil {
@@ -127,7 +127,7 @@ func (m *Metrics) CountCall(c Call) {
 	}
 }
 
-// CountRequest counts one HTTP request.
+// CountRequest counts one HTTP request to AWS. A call with retries makes several requests.
 func (m *Metrics) CountRequest(c Call) {
 	m.requests.WithLabelValues(c.Service, c.Operation, c.Status, c.Code).Inc()
 	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())

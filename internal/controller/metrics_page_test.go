@@ -85,7 +85,7 @@ func TestMetricsPageIsUpToDate(t *testing.T) {
 	}
 	page := before + tableBegin + metricsTable(t) + tableEnd + after
 	goldentest.EmbeddedPage(t, docs.Metrics, "../../docs/metrics.md", page)
-	// Expressions in the page use only metrics of the tables, with their labels.
+	// Expressions in the page may use only the metrics of the tables, with their labels.
 	listed := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*$").FindAllStringSubmatch(page, -1) {
 		listed[row[1]] = row[0]

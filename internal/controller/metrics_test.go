@@ -96,7 +96,8 @@ func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 	}
 }
 
-// The kinds have the controller names that dashboards of older controllers use.
+// TestTopConsumersHaveTheControllerNamesOfDashboards checks that the kinds have the controller names that dashboards of
+// older controllers use.
 func TestTopConsumersHaveTheControllerNamesOfDashboards(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// objectCounts collects metrics about the cached objects of the cluster. It counts them at each scrape, so that series end
-// with their objects.
+// objectCounts collects metrics about the cached objects of the cluster. It counts them at each scrape, so that the series
+// of deleted objects disappear.
 type objectCounts struct{ source syncedSource }
 
 // syncedSource is a source of objects that reports whether its cache is complete.
@@ -26,10 +26,10 @@ var (
 		[]string{"namespace", "service", "target_group"}, nil)
 )
 
-// Describe implements the collector.
+// Describe implements prometheus.Collector.
 func (objectCounts) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch <- targetGroupDesc }
 
-// Collect implements the collector.
+// Collect implements prometheus.Collector.
 func (c objectCounts) Collect(ch chan<- prometheus.Metric) {
 	if !c.source.Synced() {
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// The flags --disable-restricted-sg-rules and --allowed-certificate-authority-arns apply to each kind of object.
+// TestFlagsReachTheOptionsOfEachKind checks that the flags --disable-restricted-sg-rules and
+// --allowed-certificate-authority-arns apply to each kind of object.
 func TestFlagsReachTheOptionsOfEachKind(t *testing.T) {
 	c := config.Default()
 	for _, on := range []bool{false, true} {

@@ -13,14 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Orphan has the AWS resources of a stack that no object of the cluster owns. They are never deleted without an object,
-// because a user may have removed the finalizer to keep the load balancer.
+// Orphan is a stack with AWS resources that no object of the cluster owns. They are never deleted without an object, because
+// a user may have removed the finalizer to keep the load balancer.
 type Orphan struct {
 	ID        model.StackID
 	Resources []string // ARNs and IDs, in the order of the inventory
 }
 
-// OrphanFix is the fix in messages about orphans.
+// OrphanFix is the text in messages about orphans that describes how to correct the cause.
 const OrphanFix = "delete the resources in AWS; or, to have the controller delete them, create an object of that kind and name, or an Ingress of that IngressGroup, and delete it"
 
 // OwnedLister lists the AWS resources of the cluster for a kind of stacks, by stack.

@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Each search for orphans counts all of them, but an orphan is logged only once.
+// TestOrphansAreLoggedOnceAndCounted checks that each search for orphans counts all of them, but an orphan is logged only
+// once.
 func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string

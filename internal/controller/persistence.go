@@ -19,8 +19,8 @@ import (
 )
 
 // addPersistence adds runnables that store the checkpoints, and the stacks that objects of the root kinds belong to, while
-// this process leads. Nothing is stored without a namespace, which a process outside of a cluster without leader election
-// may not have.
+// this process leads. Nothing is stored without a namespace, which a process outside of a cluster may lack if leader
+// election is disabled.
 func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
 	fence engine.Fence, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")

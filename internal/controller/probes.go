@@ -15,18 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// Probes serves liveness and readiness from the start of the process on, before AWS and the API server are reached, so that
-// the kubelet does not restart a process whose start takes long.
+// Probes answers liveness and readiness probes from the start of the process, before AWS and the API server are reached, so
+// that the kubelet does not restart a process that takes a long time to start.
 type Probes struct {
 	readinessChecks atomic.Pointer[map[string]healthz.Checker]
-	// LogLevel, if not nil, shows and changes the log level. It only serves callers on the own host.
+	// LogLevel, if not nil, returns and changes the log level. It only answers clients on the same host.
 	LogLevel http.Handler
 }
 
 // errStarting is the error of readiness until the first check is added.
 var errStarting = errors.New("the controller is starting: AWS or the API server has not answered yet")
 
-// AddReadinessCheck adds a readiness check. From the first one on, the process is ready if all added checks succeed.
+// AddReadinessCheck adds a readiness check. Once there is a check, the process is ready if all added checks succeed.
 func (p *Probes) AddReadinessCheck(name string, check healthz.Checker) {
 	next := map[string]healthz.Checker{}
 	if old := p.readinessChecks.Load(); old != nil {
@@ -59,7 +59,7 @@ func (p *Probes) Handler() http.Handler {
 	return mux
 }
 
-// refuseOtherHosts refuses callers from other hosts. Callers of kubectl port-forward come from the own host.
+// refuseOtherHosts refuses clients on other hosts. Requests by kubectl port-forward come from the same host.
 func refuseOtherHosts(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, err := netip.ParseAddrPort(r.RemoteAddr)

@@ -15,17 +15,17 @@ type RateLimit struct {
 
 // rateLimits collects the rates of the token buckets at each scrape.
 type rateLimits struct {
-	read atomic.Pointer[func() []RateLimit] // nil before AWS is connected
+	read atomic.Pointer[func() []RateLimit] // nil before the process has connected to AWS
 }
 
 var rateLimitsDesc = prometheus.NewDesc("fulcrum_aws_rate_limit",
 	"Calls per second that the rate limiter admits now to the controller's own account, by service and expression of operations as in --aws-api-throttle. The rate limiter learns the rate from throttled calls, unless the flag sets it.",
 	[]string{"service", "operations"}, nil)
 
-// Describe implements the collector.
+// Describe implements prometheus.Collector.
 func (r *rateLimits) Describe(ch chan<- *prometheus.Desc) { ch <- rateLimitsDesc }
 
-// Collect implements the collector.
+// Collect implements prometheus.Collector.
 func (r *rateLimits) Collect(ch chan<- prometheus.Metric) {
 	read := r.read.Load()
 	if read == nil {

@@ -33,7 +33,7 @@ func TestRulesAreSyncedAfterTheCacheIsComplete(t *testing.T) {
 			}
 			tries = append(tries, time.Since(start))
 			switch len(tries) {
-			case 4: // success
+			case 4: // the fourth call succeeds
 				return nil
 			case 7:
 				cancel()

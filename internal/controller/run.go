@@ -30,7 +30,7 @@ import (
 type AWS struct {
 	Stacks  engine.Cloud
 	Targets bindings.Cloud
-	// Silence is the Silence field of engine.Config.
+	// Silence reports calls that AWS does not answer (engine.Config.Silence).
 	Silence     engine.SilenceWatcher
 	Region, VPC string
 }
@@ -47,7 +47,7 @@ type Setup struct {
 	REST   *rest.Config
 	Log    logr.Logger
 	AWS    Connector
-	// LogLevel, if not nil, shows and changes the log level over HTTP.
+	// LogLevel, if not nil, returns and changes the log level over HTTP.
 	LogLevel http.Handler
 }
 
@@ -235,8 +235,8 @@ func connect(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease
 	return c, nil
 }
 
-// newManager returns the manager, which starts and stops all parts: servers first, then caches, then, once this process leads,
-// controllers. It releases the lease after the controllers have stopped.
+// newManager returns the manager, which starts and stops all parts of the process: servers first, then caches, then, once
+// this process leads, controllers. It releases the lease after the controllers have stopped.
 func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 	scheme, err := cluster.NewScheme()
 	if err != nil {

@@ -41,7 +41,7 @@ type Shadow struct {
 // shadowKey identifies the item of a plan.
 type shadowKey struct{ kind, name string }
 
-// The kinds of items besides the kinds of stacks.
+// The kinds of items that are not stacks.
 const (
 	shadowBindingKind = "TargetGroupBinding"
 	shadowRulesKind   = "rules of nodes and pods"
@@ -74,7 +74,7 @@ type shadowStackReconciler struct {
 	triggers *queue.Triggers[model.StackID]
 }
 
-// Reconcile makes the plan of a stack.
+// Reconcile implements queue.Reconciler. It makes the plan of a stack, and does not carry it out.
 func (l shadowStackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
 	s := l.shadow
 	key := shadowKey{string(id.Kind), id.String()}
@@ -111,7 +111,7 @@ type shadowBindingReconciler struct {
 	triggers *queue.Triggers[bindings.Key]
 }
 
-// Reconcile makes the plan of a TargetGroupBinding.
+// Reconcile implements queue.Reconciler. It makes the plan of a TargetGroupBinding, and does not carry it out.
 func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queue.NextRun, error) {
 	s := l.shadow
 	key := shadowKey{shadowBindingKind, k.String()}
@@ -199,13 +199,13 @@ var (
 		"Load balancers and TargetGroupBindings that were planned, with --shadow, by kind and whether there is something to do: none, changes or failed.", []string{"kind", "plan"}, nil)
 )
 
-// Describe implements the collector.
+// Describe implements prometheus.Collector.
 func (m *shadowMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- shadowStepsDesc
 	ch <- shadowItemsDesc
 }
 
-// Collect implements the collector.
+// Collect implements prometheus.Collector.
 func (m *shadowMetrics) Collect(ch chan<- prometheus.Metric) {
 	s := m.Load()
 	if s == nil {

@@ -20,9 +20,9 @@ import (
 
 // The limits of a report, which is kept in memory and written to a file.
 const (
-	maxShadowSteps   = 20  // of one item
-	maxShadowChanges = 5   // of one step
-	maxShadowItems   = 200 // of items with steps or an error
+	maxShadowSteps   = 20  // maximum number of steps of one item
+	maxShadowChanges = 5   // maximum number of changes of one step
+	maxShadowItems   = 200 // maximum number of items with steps or an error
 	maxShadowText    = 200
 )
 
@@ -34,12 +34,12 @@ type ShadowReport struct {
 	// Items counts the planned items, and Steps the steps that would be carried out, by kind.
 	Items []ShadowItems `json:"items"`
 	Steps []ShadowSteps `json:"steps"`
-	// Changes are the items with something to do, or whose plan failed; Omitted counts those beyond the first 200.
+	// Changes are the items whose plan has steps or could not be made; Omitted is the number of those beyond the first 200.
 	Changes []ShadowItem `json:"changes"`
 	Omitted int          `json:"omitted"`
 }
 
-// ShadowItems counts load balancers or TargetGroupBindings by whether there is something to do.
+// ShadowItems is the number of load balancers or TargetGroupBindings of one kind with the same state of their plans.
 type ShadowItems struct {
 	Kind string `json:"kind"`
 	// Plan is none, changes or failed.
@@ -47,7 +47,7 @@ type ShadowItems struct {
 	Count int    `json:"count"`
 }
 
-// ShadowSteps counts steps.
+// ShadowSteps is the number of planned steps for one kind of resource with the same impact on traffic.
 type ShadowSteps struct {
 	Kind   string      `json:"kind"`
 	Impact plan.Impact `json:"impact"`
@@ -65,7 +65,7 @@ type ShadowItem struct {
 	Count int          `json:"count"`
 	Steps []ShadowStep `json:"steps"`
 
-	kinds map[shadowStepKey]int // number of steps
+	kinds map[shadowStepKey]int // number of steps by kind and impact
 }
 
 // ShadowStep is a step that would be carried out.
@@ -79,7 +79,7 @@ type ShadowStep struct {
 	Waits bool `json:"waits,omitempty"`
 }
 
-// shadowStepKey is the key by which steps are counted.
+// shadowStepKey is the key by which ShadowItem counts steps.
 type shadowStepKey struct {
 	kind   string
 	impact plan.Impact
@@ -156,7 +156,8 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 	return out
 }
 
-// WriteReportPeriodically writes the report to a file when it has changed, and once each period, until ctx ends.
+// WriteReportPeriodically writes the report to a file when it has changed, and otherwise every durations.LongInterval, until
+// ctx ends.
 func (s *Shadow) WriteReportPeriodically(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
 	for {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The shadow report has a bounded size for any number of planned steps, counts all steps, and replaces the previous
-// report completely.
+// TestShadowReportIsBounded checks that the shadow report has a bounded size for any number of planned steps, counts all
+// steps, and replaces the previous report completely.
 func TestShadowReportIsBounded(t *testing.T) {
 	s := &Shadow{items: map[shadowKey]ShadowItem{}}
 	item := ShadowItem{}

@@ -131,7 +131,7 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 	}
 }
 
-// stackReconciler reconciles stacks.
+// stackReconciler implements queue.Reconciler for stacks, by an engine.Engine.
 type stackReconciler struct {
 	stackDescriber
 	engine   *engine.Engine
@@ -194,7 +194,7 @@ func (stackChanges) Ignores(old, new cluster.Object) bool {
 	return ok && ok2 && a != nil && b != nil && targets.OnlyCheckpointDiffers(a, b)
 }
 
-// rootKindsOf returns the kinds of the objects that own the stacks of the frontends, in order.
+// rootKindsOf returns the kinds of the objects that own the stacks of the frontends, sorted.
 func rootKindsOf(frontends engine.Frontends) []cluster.Kind {
 	var out []cluster.Kind
 	for kind := range frontends {
@@ -317,7 +317,7 @@ func isTransientFailure(f engine.FailedStep) bool {
 // stopped it, or the new leader will repeat it.
 func (s *stackReconciler) isFenced() bool { return s.engine.Fence.Fence() != nil }
 
-// stackDescriber has the methods of queue.Reconciler that describe stacks.
+// stackDescriber implements the methods of queue.Reconciler that describe stacks.
 type stackDescriber struct{}
 
 // Tenant implements queue.Reconciler. The tenant is the namespace, or the IngressGroup if its members are in several.

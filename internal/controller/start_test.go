@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The liveness probe succeeds from the start. The readiness probe succeeds only after the readiness checks are set.
+// TestProbesAnswerDuringStartup checks that the liveness probe succeeds from the start. The readiness probe succeeds only
+// after the readiness checks are set.
 func TestProbesAnswerDuringStartup(t *testing.T) {
 	p := &Probes{}
 	h := p.Handler()
@@ -50,7 +51,7 @@ func TestProbesAnswerDuringStartup(t *testing.T) {
 	}
 }
 
-// The log level can be changed only by clients on the same host.
+// TestLogLevelIsChangedOnlyFromTheSameHost checks that the log level can be changed only by clients on the same host.
 func TestLogLevelIsChangedOnlyFromTheSameHost(t *testing.T) {
 	p := &Probes{LogLevel: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "info") })}
 	for from, want := range map[string]int{"127.0.0.1:4711": 200, "[::1]:4711": 200, "[::ffff:127.0.0.1]:4711": 200, "10.0.0.7:4711": 403, "somewhere": 403} {
@@ -94,7 +95,8 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// If a service does not answer at startup, the call is retried with back-off until the service answers.
+// TestRetryUntilReached checks that if a service does not answer at startup, the call is retried with back-off until the
+// service answers.
 func TestRetryUntilReached(t *testing.T) {
 	passes := errors.New("no answer")
 	synctest.Test(t, func(t *testing.T) {
@@ -120,8 +122,8 @@ func TestRetryUntilReached(t *testing.T) {
 	})
 }
 
-// The controller waits for an API server that does not answer or is starting. If the API server refuses the request,
-// the controller does not wait.
+// TestAwaitAPI checks that the controller waits for an API server that does not answer or is starting. If the API server
+// refuses the request, the controller does not wait.
 func TestAwaitAPI(t *testing.T) {
 	if !isTransient(&net.OpError{Err: errors.New("connection refused")}) || !isTransient(apierrors.NewServiceUnavailable("starting")) ||
 		!isTransient(apierrors.NewTooManyRequests("busy", 1)) || isTransient(apierrors.NewUnauthorized("who?")) {

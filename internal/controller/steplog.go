@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// logStep logs a step that was called. A failure is an error the first time. Transient and repeated failures are logged at the
-// debug level.
+// logStep logs a step that was called. A failure is logged as an error the first time. Transient and repeated failures are
+// logged at the debug level.
 func logStep(log logr.Logger, id model.StackID, r plan.StepResult, f engine.FailedStep) {
 	s := f.Step
 	keys := []any{"stack", id.String(), "stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The log messages of steps are stable, because operators search logs for them.
+// TestStepsAreLogged checks that the log messages of steps are stable, because operators search logs for them.
 func TestStepsAreLogged(t *testing.T) {
 	step := func(k plan.ResourceKind, v plan.Verb, do plan.Action) plan.Step {
 		return plan.Step{Address: plan.Address{Kind: k, ID: "x"}, Verb: v, Do: do, Changes: []plan.Change{{Path: "a", From: "1", To: "2"}}}

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// bindingReconciler reconciles TargetGroupBindings.
+// bindingReconciler implements queue.Reconciler for TargetGroupBindings, by a bindings.Reconciler.
 type bindingReconciler struct {
 	bindingDescriber
 	BindingChanges
@@ -111,7 +111,7 @@ func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queu
 	return queue.NextRun{After: out.RetryAfter, Postponed: out.CallPostponed, ChangeCarriedOut: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
-// bindingDescriber has the methods of queue.Reconciler that describe bindings.
+// bindingDescriber implements the methods of queue.Reconciler that describe bindings.
 type bindingDescriber struct{}
 
 // Tenant implements queue.Reconciler.

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// topConsumers finds the items with the most runs, so that metrics show an endless loop. It counts the runs in windows of
-// durations.SweepInterval, and shows the last full window.
+// topConsumers finds the items with the most runs, so that metrics show an item that is reconciled without end. It counts
+// the runs in windows of durations.SweepInterval, and shows the last full window.
 type topConsumers struct {
 	mu             sync.Mutex
 	windowStart    time.Time
@@ -20,7 +20,7 @@ type topConsumers struct {
 	shownConsumers []consumerRuns
 }
 
-// consumer identifies an item.
+// consumer identifies an item of a controller.
 type consumer struct{ controller, namespace, name string }
 
 // consumerRuns is an item with its number of runs in a window.
@@ -39,7 +39,7 @@ func newTopConsumers() *topConsumers {
 	return &topConsumers{windowStart: time.Now(), counts: map[consumer]int{}}
 }
 
-// countRun counts a run.
+// countRun counts a run of an item in the current window.
 func (t *topConsumers) countRun(controller, namespace, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *topConsumers) rotateWindow() {
 		return
 	}
 	t.shownConsumers = nil
-	if age < 2*durations.SweepInterval { // otherwise nothing happened in the last window
+	if age < 2*durations.SweepInterval { // otherwise there was no run in the last full window
 		t.shownConsumers = consumersWithMostRuns(t.counts)
 	}
 	t.counts, t.windowStart = map[consumer]int{}, time.Now()
@@ -77,10 +77,10 @@ func consumersWithMostRuns(counts map[consumer]int) []consumerRuns {
 	})
 }
 
-// Describe implements the collector.
+// Describe implements prometheus.Collector.
 func (t *topConsumers) Describe(ch chan<- *prometheus.Desc) { ch <- topConsumersDesc }
 
-// Collect implements the collector.
+// Collect implements prometheus.Collector.
 func (t *topConsumers) Collect(ch chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// standardGatewayKinds returns the kinds of the API group gateway.networking.k8s.io that the gates switch on.
+// standardGatewayKinds returns the kinds of the API group gateway.networking.k8s.io that the feature gates switch on.
 func standardGatewayKinds(g config.Gates) []cluster.Kind {
 	return slices.DeleteFunc(wantedGatewayKinds(g), func(k cluster.Kind) bool {
 		typ, _ := cluster.TypeOf(k)
@@ -23,7 +23,7 @@ func standardGatewayKinds(g config.Gates) []cluster.Kind {
 	})
 }
 
-// Versions has the versions of the Gateway API of its installed CRDs, as they were last read. The zero value has none.
+// Versions holds the versions of the installed CRDs of the Gateway API, as they were last read. The zero value holds none.
 type Versions struct {
 	found atomic.Pointer[map[string]string]
 }
@@ -45,7 +45,8 @@ func (v *Versions) Set(found map[string]string) {
 	v.found.Store(&found)
 }
 
-// versionsWatch keeps Versions up to date.
+// versionsWatch reads the versions of the Gateway API periodically, and reconciles all GatewayClasses when they have
+// changed.
 type versionsWatch struct {
 	read             func(context.Context) (map[string]string, error)
 	versions         *Versions

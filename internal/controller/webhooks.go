@@ -75,7 +75,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // under the lock of the clock
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // under the lock of ServerIDGenerator
 	rules.ServerIDs = &webhook.ServerIDGenerator{
 		Worker: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
 		Clock:  clock.RealClock{}, Random: random,
@@ -90,7 +90,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	return mgr.Add(server)
 }
 
-// webhookConfig returns the settings of admission.
+// webhookConfig returns the settings of the admission webhooks.
 func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
 	ingresses, ok := frontends[model.Ingress].(webhook.IngressTranslator)
 	if !ok {
@@ -102,14 +102,15 @@ func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 		Accelerator: webhook.AcceleratorOptions{Served: servesAccelerators(c), Region: c.AWS.Region},
 	}
-	// No other controller serves a Service with this class, so it is only set at admission if this one serves Services.
+	// No other controller serves a Service with this class, so the class is only set at admission if this controller serves
+	// Services.
 	if frontends[model.Service] != nil {
 		out.LoadBalancerClass = c.Service.Class
 	}
 	return out, nil
 }
 
-// agentConfigs are configurations of the target control agent in the API server.
+// agentConfigs reads the configuration of the target control agent from the API server.
 type agentConfigs struct{ live client.Reader }
 
 // AgentConfig implements webhook.AgentConfigs.

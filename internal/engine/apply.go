@@ -25,8 +25,8 @@ type run struct {
 	execution
 	heldSteps []FailedStep // refused steps that the plan leaves out
 
-	// wasConverged reports whether AWS matched the desired state before the run, which is unchanged. So each step of the plan
-	// corrects drift.
+	// wasConverged reports whether AWS matched the desired state before the run and the desired state has not changed since.
+	// Each step of the plan then corrects drift.
 	wasConverged bool
 	// unrestoredSteps are the steps that would correct drift and are not carried out, because of --drift=report.
 	// unrestoredFindings report them.
@@ -38,7 +38,8 @@ type run struct {
 
 	// wasEdited reports whether the desired state differs from the one of the previous run.
 	wasEdited bool
-	// editDelay is the time until the desired state is carried out, because it changes too often; 0: it is carried out now.
+	// editDelay is how long the changes of the plan are delayed, because the desired state changes too often; 0: they are
+	// carried out now.
 	editDelay time.Duration
 	// repeatingSteps are the steps that repeat an earlier change. delayedSteps are the steps that this run does not carry
 	// out, because their change was made too often. reportedRepeatedSteps are the repeating steps that findings name, and
@@ -52,7 +53,7 @@ type observation struct {
 	out  *Outcome
 	view *cluster.View
 	mem  *memory
-	// relation is the relation of the stack to another one, nil before the stack is observed.
+	// relation is how the stack is related to another stack with the same load balancer; nil before the stack is observed.
 	relation *handover.Relation
 	// reservedStacks are the stacks that no other run works on until this one ends. It is nil for a draft, which writes
 	// nothing.
@@ -71,8 +72,8 @@ type execution struct {
 	checkpointWrites checkpoint.PendingWrites
 }
 
-// resolveAndConverge takes contested settings from the observed state, and converges. It starts over if converge finds that
-// the stack has to be compared with AWS first.
+// resolveAndConverge decides contested settings by the observed state, and brings the stack to its desired state. It starts
+// over if converge finds that the stack has to be compared with AWS first.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
 		resolved, all, by, err := r.resolveContested(ctx, stack, found)
@@ -87,12 +88,12 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 	}
 }
 
-// converge drafts a plan and applies it. It holds the parts that AWS refuses, and plans again without them. It also plans
-// again if a step shows that the observed state was out of date.
+// converge makes a plan and applies it. It holds the parts of the stack that AWS refuses, and makes the plan again without
+// them. It also makes the plan again if a step shows that the observed state was out of date.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdRefusedParts(stack)
 	r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
-	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits: of earlier runs first, then of the latest plan
+	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits to remember: first those of earlier runs, then those of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
 		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
@@ -156,7 +157,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	}
 }
 
-// replan decides whether the plan is to be made again after its steps failed, and for which stack.
+// replan reports whether the plan has to be made again because steps failed. next is the stack with the refused parts held.
 func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	h := &heldPartMarker{stack: stack}
 	for _, f := range r.out.FailedSteps {
@@ -204,7 +205,7 @@ func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	return live
 }
 
-// noteLiveLoadBalancer records a live load balancer in the outcome.
+// noteLiveLoadBalancer records in the outcome the live load balancer at an address. It ignores nil.
 func (r *execution) noteLiveLoadBalancer(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
@@ -249,7 +250,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		return err
 	}
 	openings := r.openingStepsForDoubtfulListeners(p, stack)
-	var late []plan.Step // openings that are carried out once AWS has accepted their listeners
+	var late []plan.Step // steps that open ports, carried out once AWS has accepted the listeners
 	for _, s := range p.Steps {
 		if r.unrestoredSteps[s.ID] || r.delayedSteps[s.ID] {
 			continue
@@ -289,8 +290,8 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	return nil
 }
 
-// freesNeededCapacity reports whether a step deletes a rule while AWS has no room for other rules of this plan. The step
-// is left to the next plan, which replaces the rule by one of the same namespace, so that no other namespace takes the room.
+// freesNeededCapacity reports whether a step deletes a rule while a quota refuses another rule of this plan. The next plan
+// carries out the step: it replaces the rule by one of the same namespace, so that no other namespace uses the freed quota.
 func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool {
@@ -304,7 +305,7 @@ func (r *run) anyFailed(steps []plan.StepID) bool {
 	return slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }
 
-// carryOut calls a step unless its back-off is not over, and reports whether it was carried out. An error ends the run.
+// carryOut calls a step if no back-off delays it, and reports whether it was carried out. An error ends the run.
 func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	key := stepKeyOf(s, stack)
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
@@ -324,8 +325,8 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return false, nil
 }
 
-// callStep carries out a step after the fence has admitted it. A failure of the step is in the FailedStep; an error ends the
-// run.
+// callStep carries out a step after the fence has admitted it. A failure of the step is returned as FailedStep; an error
+// ends the run.
 func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err
@@ -367,8 +368,8 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return FailedStep{}, nil
 }
 
-// rememberFailure remembers a failure, and sets its back-off. It ignores failures that the content of the step did not cause:
-// throttled and postponed calls, and plans made from an old view.
+// rememberFailure remembers a failure, and sets its back-off. It ignores failures that the content of the step did not
+// cause: throttled and postponed calls, and a plan that was made from out-of-date reads.
 func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case failure.Throttled, failure.Gone, failure.Conflict:
@@ -411,8 +412,8 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 	return res, nil
 }
 
-// applyAWS carries out a step in AWS. Until it returns, the goroutine that reports silence may use the view and the memory
-// of the run.
+// applyAWS carries out a step in AWS. Until it returns, the goroutine that reports unanswered calls may use the view and the
+// memory of the run.
 func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.Blames {
@@ -424,7 +425,7 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownI
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 
-// classOf returns the class of the error of a step.
+// classOf returns the failure class of an error of a step.
 func (r *execution) classOf(s plan.Step, err error) failure.Class {
 	if errors.Is(err, errFenced) {
 		return failure.Fenced

@@ -8,8 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// A rule is not deleted while a quota has no room for another rule of the plan, because the next plan may replace the
-// rule in place. This does not apply if the rule that could not be created is already planned with NoRoom.
+// TestRuleIsNotDeletedWhileAnotherExceedsTheQuota checks that a rule is not deleted while a quota has no room for another
+// rule of the plan, because the next plan may replace the rule in place. This does not apply if the rule that could not be
+// created is already planned with NoRoom.
 func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
 	failed := func(class failure.Class, do plan.Action) []FailedStep {

@@ -21,8 +21,8 @@ func desiredDigest(stack model.Stack, found finding.List) string {
 	return checkpoint.Digest(stack, found.Sorted())
 }
 
-// inputDigest returns a hash of all inputs of a run except for AWS: the desired state, the options, and the bindings and
-// marks in Kubernetes. It is empty if there are no checkpoints.
+// inputDigest returns a hash of all inputs of a run except for AWS: the desired state, the options, and the bindings,
+// finalizers and status in Kubernetes. It is empty if there are no checkpoints.
 func (e *Engine) inputDigest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
 		return ""
@@ -43,7 +43,7 @@ func (e *Engine) firstComparisonDelay(stack model.Stack, digest string) time.Dur
 // desired state. Errors of the translation do not prevent a checkpoint, because they last until the input of the translation
 // changes. Other errors prevent it, because AWS may accept the refused change the next time. Held parts also prevent it,
 // because a member may lose its right to them in the meantime, which the translation does not show. A stack without a load
-// balancer or accelerator in AWS has no checkpoint, so that only stacks with a cost take space in the store.
+// balancer or accelerator in AWS has no checkpoint, so that only stacks with resources in AWS use space in the store.
 func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return

@@ -20,7 +20,7 @@ func (r *run) reportFailedSteps(lacksFacts bool) {
 	for i := range r.out.FailedSteps {
 		f := &r.out.FailedSteps[i]
 		if f.Called && (f.Class == failure.Gone || f.Class == failure.Conflict) {
-			// The plan was made again with fresh reads, so an old view is not the cause.
+			// The plan was made again from fresh reads, so out-of-date reads are not the cause.
 			*f = r.mem.stepRefusals.noteRefusal(f.key, *f, r.e.now())
 		}
 	}

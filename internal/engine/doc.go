@@ -18,7 +18,7 @@
 //     step that was refused and is not due is skipped. What AWS refuses is held, and the plan is made again without
 //     it (apply.go, hold.go).
 //   - Waiting: until the earliest of the waits: 3 to 20 s for targets; 1 minute for a fact that is missing in AWS,
-//     and up to 15 minutes after ten reads; the back-off of a refused step; the turn of a postponed call
+//     and up to 15 minutes after ten reads; the back-off of a refused step; the time at which a postponed call is admitted
 //     (conclude.go).
 //   - BackOff: after a throttled call, a failure of an unknown class, or a run that failed as a whole: 5 ms to 1000
 //     s. Steps that AWS refuses have their own back-off, 5 s to 15 minutes (refusals.go).
@@ -29,10 +29,10 @@
 // run plans with the held stack and makes no call. Steps that only prepare a refused one, such as an open port, are not
 // repeated with each attempt (prepared.go).
 //
-// A wait has a deadline (plan.Wait): for targets, the time of their health checks and two minutes, at most five
-// minutes. Plans do not read the clock: the engine remembers since when a stack waits, and passes the time to the next
-// plan. After the deadline the plan continues as if the wait were over, with the finding WaitExpired. The deletion of a
-// member waits for the removal of its own resources, and never for the health of others.
+// A wait has a deadline (plan.Wait): for targets, the time of their health checks and two minutes, at most five minutes.
+// Plans do not read the clock: the engine remembers since when a stack waits, and passes the time to the next plan. After
+// the deadline the plan continues as if the wait were over, with the finding WaitExpired. The deletion of a member waits for
+// the removal of its own resources, and never for the health of other members.
 //
 // If AWS does not show a change that was made three times, the change is repeated with back-off, 2 to 15 minutes, and
 // reported (repeats.go). Nothing with the same content is created twice within a minute.

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// delayFrequentEdits delays all steps but those that withdraw rights, if the desired state changes too often.
+// delayFrequentEdits delays all steps except those that withdraw rights, if the desired state changes too often.
 func (r *run) delayFrequentEdits(p plan.Plan) {
 	if r.editDelay <= 0 {
 		return
@@ -20,7 +20,7 @@ func (r *run) delayFrequentEdits(p plan.Plan) {
 	}
 }
 
-// delayedEditFindings returns findings about a desired state that changes too often to be carried out at once.
+// delayedEditFindings returns findings about a desired state that changes too often to be carried out immediately.
 func (r *run) delayedEditFindings() (out finding.List) {
 	if r.editDelay <= 0 {
 		return nil

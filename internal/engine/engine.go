@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// Frontend translates one kind of Kubernetes objects into stacks, and reports on it.
+// Frontend translates Kubernetes objects of one kind into stacks, and reports the results on these objects.
 type Frontend interface {
 	// Stacks returns the stacks that an object belongs to by its content, or has belonged to by its finalizers. It does not
 	// depend on whether the object can be translated.
@@ -23,9 +23,9 @@ type Frontend interface {
 	// Translate returns the desired state of a stack. It never fails: faults of users are findings. A stack without members
 	// is empty. live is nil at first; a stack that is Contested is translated again with the observed state.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// WithdrawnParts returns the parts of the observed state that the members of a stack may not use any more, and the
-	// questions to AWS that must be answered before the parts are complete. The engine calls it if the plan holds resources
-	// that differ from the desired state.
+	// WithdrawnParts returns the parts of the observed state that the members of a stack have no right to use any more, and
+	// the questions to AWS that must be answered before the parts are complete. The engine calls it if the plan holds
+	// resources that differ from the desired state.
 	WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
 	// Report returns the status and events to write after a run. The outcome of a run that failed as a whole has no DNS
 	// names and no changes.
@@ -43,17 +43,18 @@ func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.Stac
 	return out
 }
 
-// Cloud has the calls to AWS that the engine makes. Apply never waits; a lost answer is found again by the next Observe.
+// Cloud makes the calls to AWS that the engine needs. Apply never waits for AWS to apply a change. If the answer to a change
+// is lost, the next Observe finds the change.
 type Cloud interface {
 	// Observe reads what exists for a stack and answers questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
-	// Apply carries out one step. known has the IDs of live resources, and of those that earlier steps have created.
+	// Apply carries out one step. known are the IDs of live resources, and of those that earlier steps have created.
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
 	// Class classifies an error of Observe or Apply.
 	Class(err error) failure.Class
 }
 
-// Cluster has the reads and writes of Kubernetes that the engine makes.
+// Cluster makes the reads and writes of Kubernetes objects that the engine needs.
 type Cluster interface {
 	// View returns a fresh view of the synced cache.
 	View() *cluster.View
@@ -61,7 +62,7 @@ type Cluster interface {
 	Bindings(v *cluster.View, id model.StackID) []observed.Binding
 	// Subscribe subscribes a view to the TargetGroupBindings of a stack without reading them.
 	Subscribe(v *cluster.View, id model.StackID)
-	// Apply carries out finalizer and binding steps.
+	// Apply carries out one step that writes to Kubernetes (plan.WritesToKubernetes).
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
 	// Write sends status patches and events. It skips a patch that changes nothing.
 	Write(ctx context.Context, patches []cluster.Patch) error
@@ -69,10 +70,10 @@ type Cluster interface {
 	Class(err error) failure.Class
 }
 
-// Outcome is the result of a run.
+// Outcome is the result of a run of a stack.
 type Outcome struct {
 	ID model.StackID
-	// View is the view of the run. It holds all that the run has read, its report included.
+	// View is the view of the run. It includes all objects that the run and its report have read.
 	View *cluster.View
 	// Stack is the desired state as it was carried out, including its held parts.
 	Stack    model.Stack
@@ -88,7 +89,7 @@ type Outcome struct {
 	// holdsRefusedSteps reports whether steps are held that AWS has refused. They will be in the next plan too, so that a plan
 	// with steps is then no sign of drift.
 	holdsRefusedSteps bool
-	// sharesLoadBalancer reports whether a load balancer is being handed over, or another stack has it.
+	// sharesLoadBalancer reports whether the load balancer is being handed over, or belongs to another stack.
 	sharesLoadBalancer bool
 	// CarriedOutSteps are the steps that were carried out, over all plans of the run.
 	CarriedOutSteps map[plan.StepID]bool
@@ -108,7 +109,7 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Idle reports whether nothing is left to do, so that RetryAfter is the time until the next comparison with AWS.
 	Idle bool
-	// Drift is the drift that the run restores.
+	// Drift are the findings about drift that the run restores.
 	Drift finding.List
 	// FailedSteps are the steps that failed in the last plan of the run. Findings report them.
 	FailedSteps []FailedStep
@@ -125,7 +126,8 @@ type LiveLoadBalancer struct {
 	Active bool
 }
 
-// IsOver reports whether nothing is left of the stack and no object needs it any more. A stack with held parts is not over.
+// IsOver reports whether the stack has no resources in AWS any more, and no object needs it. A stack with held parts is not
+// over.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.HasRetainedParts && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
 	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&
@@ -135,7 +137,7 @@ func (o Outcome) IsOver() bool {
 // Phase is a part of a run whose duration is measured.
 type Phase string
 
-// The phases, in their order.
+// The phases of a run, in their order.
 const (
 	ViewPhase    Phase = "view"
 	ObservePhase Phase = "observe"

@@ -15,7 +15,7 @@ func (Unfenced) Fence() error { return nil }
 
 // ReadOnly is the fence of a process that never writes.
 type ReadOnly struct {
-	// Err is the error of each write.
+	// Err is the error that Fence returns.
 	Err error
 }
 

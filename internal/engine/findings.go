@@ -27,11 +27,11 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
 		f.Step.Blames = r.blamedMembers(f)
-		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined: each finding has the expiry of its own certificate
+		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined, because each finding contains the expiry time of its own certificate
 		joined := (f.Class == failure.Quota || f.Class == failure.Denied) && !imports
 		switch {
 		case (f.Class == failure.InUse || f.Class == failure.NotReady) && f.Streak < minReportedStreak, f.Class == failure.Throttled, failure.PostponedFor(f.Err) > 0:
-			// Not reported, because the failure ends without a change by users.
+			// This failure is not reported, because it ends without a change by users.
 		case f.isKubernetesStep() || imports || !joined && !f.Skipped:
 			out.Add(f.withAcceleratorFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
@@ -42,7 +42,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		}
 	}
 	for g, all := range members {
-		// The first called step by name gives the text, so that the text is the same in each run.
+		// The text is that of the first called step in alphabetical order, so that it is the same in each run.
 		f := slices.MinFunc(all, func(x, y FailedStep) int {
 			called := func(f FailedStep) int {
 				if f.Skipped {
@@ -62,8 +62,8 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	return out
 }
 
-// withAcceleratorFields replaces the field of findings about an accelerator, which is the kind of resource, by the field of the
-// GlobalAccelerator that the resource comes from.
+// withAcceleratorFields sets the field of findings about an accelerator. It replaces the kind of resource by the field of
+// the GlobalAccelerator that the resource is translated from.
 func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.IsAcceleratorPart(f.Step.Address.Kind) {
 		return found

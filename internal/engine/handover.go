@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// errReserved is the error of a run that ends because the stack with which it shares a load balancer has a run.
+// errReserved is the error of a run that ends because the stack with which it shares a load balancer is being reconciled.
 var errReserved = errors.New("another run is changing the load balancer")
 
 // decideRelation decides, once in a run, the relation of the stack to another one. If the stack takes over the load
@@ -93,8 +93,8 @@ func (r *observation) withRelation(stack model.Stack, have observed.Stack) (mode
 	return stack, found
 }
 
-// holdUnlessAdmitted holds a stack that may not take over the desired load balancer, and reports the reasons.
-// It does not stop a take-over that has begun, which the tags of the load balancer show.
+// holdUnlessAdmitted holds a stack that is not permitted to take over the desired load balancer, and reports the reasons. It
+// does not stop a take-over that has begun, which the tags of the load balancer show.
 func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {

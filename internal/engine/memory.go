@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// memory has what a process remembers about one stack from one run to the next, to delay or avoid calls. After a restart it
+// memory is what a process remembers about one stack from one run to the next, to delay or avoid calls. After a restart it
 // is empty: routes are then regarded as changed at the start, and the stack as created by another process.
 type memory struct {
 	// firstRun is when the process began the first run of any stack.
@@ -31,8 +31,8 @@ type memory struct {
 	silentSince time.Time
 }
 
-// memories are the memories of all stacks. A run takes the memory of its stack as a value and puts it back; no two runs
-// of a stack overlap.
+// memories are the memories of all stacks. A run copies the memory of its stack, and stores it at its end; no two runs of a
+// stack overlap.
 type memories struct {
 	mu       sync.Mutex
 	firstRun time.Time

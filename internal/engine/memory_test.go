@@ -13,7 +13,7 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	var all memories
 	all.noteFirstRun(start)
-	all.noteFirstRun(at(5)) // has no effect
+	all.noteFirstRun(at(5)) // has no effect, because the time of the first run is recorded already
 	a := all.recall(model.StackID{Name: "a"})
 	check := func(s int, want time.Duration) {
 		t.Helper()
@@ -31,7 +31,8 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	}
 }
 
-// The memory of a stack is removed once no resource of the stack exists, whatever the memory contains.
+// TestMemoryOfADeletedStackIsRemoved checks that the memory of a stack is removed once no resource of the stack exists,
+// whatever the memory contains.
 func TestMemoryOfADeletedStackIsRemoved(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}

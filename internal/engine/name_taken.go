@@ -53,7 +53,8 @@ func (h *heldPartMarker) avoidTargetGroupName(id, taken string) bool {
 	return g != nil && addTakenName(&g.NamesTaken, taken)
 }
 
-// addTakenName adds a name to those that are taken. It reports false if it was among them or no alternative is left.
+// addTakenName adds a name to those that are taken. It reports false if the name was among them already, or if no
+// alternative is left.
 func addTakenName(names *[]string, taken string) bool {
 	if len(*names) == naming.AlternativeCount || slices.Contains(*names, taken) {
 		return false
@@ -82,7 +83,7 @@ func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding
 			fix = fmt.Sprintf("set %s, or remove the other resource", setting)
 		}
 		if names && errors.As(f.Err, &lost) {
-			// Two controllers may have removed each other's tags from a resource that serves.
+			// Two controllers may have removed each other's tags from a resource that serves traffic.
 			fix = fmt.Sprintf("if the status shows it, tag it with %s=%s and %s=%s; otherwise %s", naming.StackTag(id.Kind), naming.StackTagValue(id),
 				naming.ResourceTag(id.Kind), f.Step.Address.ID, fix)
 		}

@@ -57,8 +57,9 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 	}
 }
 
-// For a name that a load balancer without the tag of its stack has, the fix does not recommend deleting this load
-// balancer. It may serve traffic, because another controller may have removed the tags.
+// TestFixForALoadBalancerWithoutStackTag checks that the fix for a name that is taken does not recommend deleting the load
+// balancer with this name if it lacks the tag of its stack: it may serve traffic, because another controller may have
+// removed the tags.
 func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}

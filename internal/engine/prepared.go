@@ -31,7 +31,7 @@ func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) m
 		}
 		return known
 	}
-	dependents := map[plan.StepID]int{} // by step, how many of its dependents are not in doubt; no entry without dependents
+	dependents := map[plan.StepID]int{} // by step, the number of its dependents that are not doubtful; no entry for a step without dependents
 	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not created
 	for _, s := range p.Steps {
 		refused := r.mem.stepRefusals.isRefused(stepKeyOf(s, stack))

@@ -14,14 +14,14 @@ type Recorder interface {
 	// RecordView is called after each translation with the view that it has read, before the run acts on it, so that an event
 	// that arrives during the run is not missed. All that the run has read at its end is in Outcome.View.
 	RecordView(id model.StackID, v *cluster.View)
-	// RecordPlan is called with each plan once all questions of it are answered.
+	// RecordPlan is called with each plan once all its questions to AWS are answered.
 	RecordPlan(d Draft)
-	// RecordPhase is called with the duration of each phase of a run, and within ApplyPhase of each step. The phase of a
-	// step is "claim", "release", or its kind of resource.
+	// RecordPhase is called with the duration of each phase of a run, and within ApplyPhase also of each step. The phase of
+	// a step is "claim", "release", or its kind of resource.
 	RecordPhase(kind model.Kind, phase string, took time.Duration)
-	// RecordStep is called for each step that was called. s has an Err if the step failed.
+	// RecordStep is called after each call of a step, with the result. s.Err is set if the step failed.
 	RecordStep(id model.StackID, r plan.StepResult, s FailedStep)
-	// RecordDrift is called for each changed resource, once in a run, with its kind.
+	// RecordDrift is called once in a run for each resource that has drifted, with the kind of the resource.
 	RecordDrift(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 }
 

@@ -15,20 +15,20 @@ import (
 
 // How refused calls are kept rare
 //
-// A step that AWS refuses is called again with exponential back-off, however often its stack runs for other reasons. A
-// step with another content is another step, and is called at once.
+// A step that AWS refuses is called again with exponential back-off, however often its stack runs for other reasons. A step
+// with another content is another step, and is called immediately.
 //
 // Refusals of one kind usually come together: a missing permission or an exhausted quota refuses every call of a kind. So
 // the first such refusal closes a scope (the kind of call, and for permissions the namespace of the objects). The other
 // steps of a closed scope are skipped, and share one back-off: when it is over one of them is called, and its success opens
 // the scope for all. A few steps that are new since the scope closed are called nevertheless, so that a corrected object
 // does not wait. For a quota that counts the resources that the steps create, the steps that were called share the back-off
-// too, so that only the order of the plan decides which step gets room that has become free.
+// too, so that only the order of the plan decides which step uses quota that has become free.
 //
 // Refused values have no common cause, but one namespace can write any number of them. Each namespace has a budget of
 // refused calls per stack. The steps beyond it are skipped until the budget has refilled.
 //
-// All of this only saves calls. After a restart AWS refuses each step once more.
+// This only saves calls. After a restart each step is called, and refused, one more time.
 
 // The budgets of refused calls.
 const (
@@ -46,14 +46,14 @@ const (
 	maxUnknownFailures = 3 // failures of unknown kind in a row after which a step is held
 )
 
-// refusals has the steps of one stack that AWS has refused.
+// refusals are the steps of one stack that AWS has refused.
 type refusals struct {
 	currentRun int // the number of the current run; refusals that no longer occur are forgotten by it
 	steps      map[stepKey]*refusal
 	scopes     map[scope]*scopeState
 }
 
-// refusal has what is remembered about one refused step.
+// refusal is what is remembered about one refused step.
 type refusal struct {
 	failedStep FailedStep
 	streak     int // refusals in a row
@@ -96,7 +96,7 @@ func backOff(f FailedStep, streak int) time.Duration {
 	return min(first<<min(streak-1, 20), most)
 }
 
-// isEmpty reports whether AWS has refused nothing.
+// isEmpty reports whether no refusal is remembered.
 func (s *refusals) isEmpty() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
 
 // beginRun notes that a run begins. Without a clock nothing is remembered.
@@ -107,13 +107,13 @@ func (s *refusals) beginRun(now time.Time) {
 	s.currentRun++
 }
 
-// endRun forgets the steps that did not occur in the run. If the desired state was edited, it forgets them at once, as
-// they may not be desired any more. Otherwise it waits for their back-off and the settle window, because the plans of an
-// unchanged stack differ from run to run where AWS shows other values than were written.
+// endRun forgets the steps that did not occur in the run. If the desired state was edited, it forgets them immediately,
+// because perhaps they are not desired any more. Otherwise it waits for their back-off and the settle window, because the
+// plans of an unchanged stack differ from run to run where AWS shows other values than were written.
 func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
-		// A budget may hold a step that is due for as long as the settle window.
+		// A budget may delay a step that is due for as long as the settle window.
 		if r.lastRun < s.currentRun && (edited || !now.Before(r.dueAt.Add(max(backOff(r.failedStep, r.streak), durations.SettleWindow)))) {
 			delete(s.steps, k)
 			continue
@@ -263,7 +263,8 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 
 // delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over: because
 // of the shared back-off of a quota, or an exhausted budget of refused values. It is used before the plan is made. If it
-// were decided only during the plan, each plan would find one such step, and the steps of others behind it would wait.
+// were decided only during the plan, each plan would find one such step, and the steps of other namespaces after it would
+// wait.
 func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
@@ -323,7 +324,7 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	if sc, ok := k.failureScope(f); ok {
 		s.noteRefusalInScope(sc, k, r.failedStep, repeat, now)
 		if c := s.scopes[sc]; c != nil && sc.countsAllNamespaces() && c.dueAt.Before(r.dueAt) {
-			// All steps become due at once, so that the order of the plan decides which one gets free room.
+			// All steps become due at the same time, so that the order of the plan decides which one uses free quota.
 			r.dueAt = c.dueAt
 			f.Wait = r.dueAt.Sub(now)
 		}
@@ -416,7 +417,7 @@ func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 }
 
 // mayUseFreedQuota reports whether a step that the run held because of a quota may be called now, because a later step of
-// the run made room and AWS has not refused another step of the quota since.
+// the run freed quota and AWS has not refused another step of the same quota since.
 func (s *refusals) mayUseFreedQuota(f FailedStep, now time.Time) bool {
 	if now.IsZero() || slices.ContainsFunc(f.key.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]

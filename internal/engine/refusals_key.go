@@ -129,7 +129,7 @@ func callKind(do plan.Action) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", do), "plan.")
 }
 
-// scope is a set of steps that AWS refuses for one reason.
+// scope is a set of steps that AWS refuses for the same reason.
 type scope struct {
 	class failure.Class
 	call  string            // the kind of call; "" for all
@@ -157,7 +157,7 @@ func (sc scope) refillInterval() time.Duration {
 }
 
 // countsAllNamespaces reports whether the scope is a quota that counts the resources of all namespaces, so that any step of
-// the scope may use room that has become free.
+// the scope may use quota that has become free.
 func (sc scope) countsAllNamespaces() bool { return sc.class == failure.Quota && sc.tenant == "" }
 
 // scopes returns the scopes of a step, in the order of failureScope: permission, quota of the stack, quota of the
@@ -222,7 +222,7 @@ func errorCode(err error) string {
 	return ""
 }
 
-// freedKinds returns the kinds of resources whose quota has room after the step: those that it deletes.
+// freedKinds returns the kinds of resources whose quota a step frees: those that it deletes.
 func (k stepKey) freedKinds() []plan.ResourceKind {
 	switch {
 	case !strings.HasPrefix(k.call, "Delete") || k.inKubernetes:

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// stepCaller calls steps as a run does, and records the calls. AWS refuses the steps in its map refusals.
+// stepCaller calls steps as a run does, and records the calls. AWS refuses the steps in refusedContents.
 type stepCaller struct {
 	t               *testing.T
 	refusalMemory   refusals
@@ -71,7 +71,7 @@ func (c *stepCaller) checkCalls(what string, got []string, want ...string) {
 	}
 }
 
-// Each class of refusal has a back-off that doubles up to a maximum.
+// TestRefusedStepsBackOff checks that each class of refusal has a back-off that doubles up to a maximum.
 func TestRefusedStepsBackOff(t *testing.T) {
 	for class, want := range map[failure.Class][3]time.Duration{ // after one, two and thirty refusals in a row
 		failure.Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
@@ -103,7 +103,8 @@ func TestAStepWithNewContentIsCalledAtOnce(t *testing.T) {
 	c.checkCalls("wrong again", c.run(stepFunc(deletionStep, "shop", "bad")), "bad")
 }
 
-// Refusals of steps that later plans do not contain are forgotten, so that memory stays bounded.
+// TestRefusalsOfUnplannedStepsAreForgotten checks that refusals of steps that later plans do not contain are forgotten, so
+// that memory stays bounded.
 func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["bad"] = failure.NotReady // this class belongs to no scope
@@ -126,7 +127,8 @@ func TestRefusalsOfUnplannedStepsAreForgotten(t *testing.T) {
 	forgotten("the desired state is edited", true)
 }
 
-// A refused step is called with back-off, even if only every other plan of the same desired state contains it.
+// TestRefusedStepsOfEveryOtherPlanBackOff checks that a refused step is called with back-off, even if only every other plan
+// of the same desired state contains it.
 func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 	for _, class := range []failure.Class{failure.Invalid, failure.Denied, failure.Quota, failure.InUse, failure.NotReady, failure.Unknown, failure.Conflict} {
 		called := map[int]int{}
@@ -148,8 +150,9 @@ func TestRefusedStepsOfEveryOtherPlanBackOff(t *testing.T) {
 	}
 }
 
-// A missing permission affects every call of a kind. The first refusal delays the other calls of the namespace, except
-// for a few new calls, and the first success admits all of them again.
+// TestADeniedCallDelaysAllOfItsNamespace checks that the first refusal because of a missing permission, which affects every
+// call of a kind, delays the other calls of the namespace, except for a few new calls, and that the first success admits all
+// of them again.
 func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c := newStepCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -173,7 +176,8 @@ func TestADeniedCallDelaysAllOfItsNamespace(t *testing.T) {
 	c.checkCalls("then the others", c.run(all[0], all[1]), "r0", "r1")
 }
 
-// Refused values do not delay each other, but a namespace has a budget for calls with refused values.
+// TestANamespaceHasABudgetOfRefusedValues checks that refused values do not delay each other, but a namespace has a budget
+// for calls with refused values.
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	c := newStepCaller(t)
 	var all []func() (stepKey, plan.Step)
@@ -192,8 +196,8 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	}
 }
 
-// A step that is skipped because its namespace has too many refused values is reported with the refusal of its own
-// value.
+// TestSkippedStepsReportTheirOwnRefusal checks that a step that is skipped because its namespace has too many refused values
+// is reported with the refusal of its own value.
 func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	c := newStepCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
@@ -221,8 +225,8 @@ func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 	}
 }
 
-// All steps that are refused because of the same quota share one back-off. The order of the plan decides which step
-// uses freed quota.
+// TestFreedQuotaGoesToTheFirstStepOfThePlan checks that all steps that are refused because of the same quota share one
+// back-off. The order of the plan decides which step uses freed quota.
 func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["a"], c.refusedContents["b"] = failure.Quota, failure.Quota
@@ -235,8 +239,8 @@ func TestFreedQuotaGoesToTheFirstStepOfThePlan(t *testing.T) {
 	c.checkCalls("a place is freed", c.run(stepFunc(deletionStep, "bank", "gone"), stepFunc(creationStep, "shop", "a"), stepFunc(creationStep, "evil", "b"))[:2], "gone", "a")
 }
 
-// A deletion frees quota, so steps that were refused because of the quota are called again. Once AWS refuses one of
-// them after that, all of them wait again.
+// TestStepsAtAQuotaAreRetriedAfterADeletion checks that steps that were refused because of a quota are called again after a
+// deletion, which frees quota. Once AWS refuses one of them after that, all of them wait again.
 func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["a"], c.refusedContents["b"] = failure.Quota, failure.Quota
@@ -263,7 +267,8 @@ func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 	}
 }
 
-// A step that restricts access is not skipped because AWS refused other steps of its kind.
+// TestStepsThatRestrictAccessAreNotSkipped checks that a step that restricts access is called even if AWS refused other
+// steps of its kind.
 func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c := newStepCaller(t)
 	c.refusedContents["other"] = failure.Denied
@@ -283,7 +288,8 @@ func TestStepsThatRestrictAccessAreNotSkipped(t *testing.T) {
 	c.checkCalls("revokes", c.run(stepFunc(deletionStep, "shop", "other"), revoke), "revoked")
 }
 
-// From the start of a run, the refused steps of a stack whose back-off has not ended are held.
+// TestPendingRefusedStepsAreHeldFromTheStart checks that from the start of a run, the refused steps of a stack whose
+// back-off has not ended are held.
 func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{Listeners: []model.Listener{{Port: 80, Rules: []model.Rule{rule}}}}}
@@ -299,7 +305,8 @@ func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// A certificate that AWS refused to attach is held from the start of the next run, until another step attaches it.
+// TestARefusedCertificateIsHeldUntilItIsAttached checks that a certificate that AWS refused to attach is held from the start
+// of the next run, until another step attaches it.
 func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	stack := model.Stack{LoadBalancer: &model.LoadBalancer{}}
 	a := plan.Address{Kind: plan.Listener, ID: "HTTPS:443"}

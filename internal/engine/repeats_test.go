@@ -82,13 +82,13 @@ func TestRevertedChangesBackOff(t *testing.T) {
 	}
 }
 
-// A change counts as persisted if a later plan does not contain it. State that was read before AWS shows the change
-// does not prove this.
+// TestAPersistedChangeEndsItsRepetition checks that a change counts as persisted if a later plan does not contain it. State
+// that was read before AWS shows the change does not prove this.
 func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		read   time.Duration // after the last change
+		read   time.Duration // time from the last change to the read
 		edited bool
 		ends   bool
 	}{
@@ -114,7 +114,8 @@ func TestAPersistedChangeEndsItsRepetition(t *testing.T) {
 	}
 }
 
-// A different change is made at once, even if it replaces another change each time.
+// TestOtherChangesAreNotDelayed checks that a different change is made immediately, even if it replaces another change each
+// time.
 func TestOtherChangesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -133,7 +134,8 @@ func TestOtherChangesAreNotDelayed(t *testing.T) {
 	}
 }
 
-// A resource is not created twice within a minute, even if an answer or a list does not show it.
+// TestNoResourceIsCreatedTwiceWithinAMinute checks that a resource is not created twice within a minute, even if an answer
+// or a list does not show it.
 func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -148,7 +150,8 @@ func TestNoResourceIsCreatedTwiceWithinAMinute(t *testing.T) {
 	}
 }
 
-// A step that only prepares a delayed step is delayed too. A step that other steps also need is carried out.
+// TestPreparationsAreDelayedWithTheirSteps checks that a step that only prepares a delayed step is delayed too. A step that
+// other steps also need is carried out.
 func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	t.Parallel()
 	p := plan.Plan{
@@ -171,8 +174,8 @@ func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 	}
 }
 
-// A rule that is moved from one target group to another and back, each time in several steps, is not treated as a
-// repeated change: the target groups have the same ID, but are different resources.
+// TestAlternatingTrafficIsNoRepetition checks that a rule that is moved from one target group to another and back, each time
+// in several steps, is not treated as a repeated change: the target groups have the same ID, but are different resources.
 func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()
@@ -194,8 +197,8 @@ func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	}
 }
 
-// Setting an attribute of a new resource is not treated as a repetition of the same change of an earlier resource with
-// the same ID.
+// TestSettingsOfNewResourcesAreNoRepetition checks that setting an attribute of a new resource is not treated as a
+// repetition of the same change of an earlier resource with the same ID.
 func TestSettingsOfNewResourcesAreNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newRepeatedStack()

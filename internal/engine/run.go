@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Config has the parts and settings of an Engine. Cloud, Cluster and at least one frontend are required.
+// Config has the dependencies and settings of an Engine. Cloud, Cluster and at least one frontend are required.
 type Config struct {
 	Cloud     Cloud
 	Cluster   Cluster
@@ -61,13 +61,13 @@ type Checkpoints interface {
 	Forget(id model.StackID) (written <-chan struct{})
 }
 
-// Engine reconciles stacks. It keeps a memory of each from one run to the next.
+// Engine reconciles stacks. It remembers facts about each stack from one run to the next.
 type Engine struct {
 	Config
 	memories memories
 }
 
-// New returns an engine.
+// New returns an Engine, with the defaults for the optional fields of c.
 func New(c Config) *Engine {
 	if c.Resync <= 0 {
 		c.Resync = durations.Resync
@@ -96,7 +96,7 @@ type Draft struct {
 	// TranslatedStack is the desired state before the relation to another stack was applied.
 	TranslatedStack model.Stack
 
-	options plan.Options // of the plan
+	options plan.Options // the options that the plan was made with
 	memory  plan.Memory
 }
 
@@ -139,7 +139,7 @@ func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	return r.draft(ctx, stack, found, by, plan.Memory{})
 }
 
-// frontend returns the frontend of a kind of stack, and an error if the kind is switched off.
+// frontend returns the frontend of a kind of stack, or an error if the kind is switched off.
 func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 	f := e.Frontends[id.Kind]
 	if f == nil {
@@ -200,8 +200,8 @@ const maxObservations = 8
 // resources does not exist.
 const maxGoneObservations = 3
 
-// observationsPerPlan is how many observations must be left to make a plan again: one for the plan, and two for its
-// questions.
+// observationsPerPlan is how many more observations the run must be able to make before a plan is made again: one for the
+// plan, and two for its questions.
 const observationsPerPlan = 3
 
 // addQuestions adds questions that are new, and reports whether there are any.
@@ -247,8 +247,8 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
-// observeAWS reads the observed state in AWS. Until it returns, the goroutine that reports silence may use the view and the
-// memory of the run.
+// observeAWS reads the observed state in AWS. Until it returns, the goroutine that reports unanswered calls may use the view
+// and the memory of the run.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watchSilence(ctx, stack)()
 	if r.relation != nil {
@@ -332,7 +332,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		}
 	}()
 	if !e.memories.reserve(id) {
-		out.RetryAfter = durations.ShortestInterval // a run of another stack takes its load balancer over
+		out.RetryAfter = durations.ShortestInterval // a run of another stack is taking over its load balancer
 		return out, nil
 	}
 	reserved := []model.StackID{id}
@@ -367,7 +367,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	observed := observation{e: e, out: &out, view: v, mem: &mem, reservedStacks: &reserved}
 	run := run{execution: execution{observation: observed}, wasEdited: edited, editDelay: delay}
 	if edited {
-		run.forgetCheckpoints() // stored while the run reads, so that the edit does not wait for it
+		run.forgetCheckpoints() // the store is written while the run reads, so that the edit does not wait for the write
 	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
@@ -388,7 +388,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	err = e.report(ctx, v, out)
 	e.recordPhase(id.Kind, ReportPhase, start)
 	switch postponed := failure.PostponedFor(err); {
-	case postponed > 0: // a status write that an external actor keeps undoing is postponed; the run has succeeded
+	case postponed > 0: // a status write that an external actor repeatedly undoes is postponed; the run has succeeded
 		run.requeueAfter(postponed)
 	case err != nil:
 		return e.failRun(out, ReportPhase, err)
@@ -471,7 +471,7 @@ func (e *Engine) checkFence() error {
 	return nil
 }
 
-// now returns the time; zero without a clock.
+// now returns the current time; zero without a clock.
 func (e *Engine) now() time.Time {
 	if e.Clock == nil {
 		return time.Time{}

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// SilenceWatcher reports that AWS does not answer.
+// SilenceWatcher watches for calls that AWS does not answer.
 type SilenceWatcher interface {
-	// WatchSilence calls report once if a call to AWS gets no answer for unusually long. It passes the time since which AWS
-	// has not answered. It watches until stop is called. stop waits until a report that has begun is finished.
+	// WatchSilence calls report once if AWS does not answer a call for an unusually long time. since is the time since which
+	// AWS has not answered. It watches until stop is called. stop waits until a report that has begun is finished.
 	WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 }
 
-// silenceFindings returns findings on the members of a stack that AWS does not answer. The message is the same at each
+// silenceFindings returns findings about unanswered calls on the members of a stack. The message is the same at each
 // attempt, so that all attempts are one event.
 func (r *observation) silenceFindings(stack model.Stack, since time.Time) (out finding.List) {
 	if r.mem.silentSince.IsZero() {
@@ -37,8 +37,8 @@ func SilenceFinding(object finding.Ref, since time.Time) finding.Finding {
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// unansweredFindings returns findings on the objects whose steps AWS did not answer. The silence is over once there is no
-// such step.
+// unansweredFindings returns findings on the objects whose steps AWS did not answer. If there is no such step, it forgets
+// the time since which AWS has not answered.
 func (r *run) unansweredFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.FailedSteps, r.heldSteps) {
@@ -57,9 +57,9 @@ func (r *run) unansweredFindings() (out finding.List) {
 	return out
 }
 
-// watchSilence writes events about silence while a call to AWS is made for the stack, because the call may take minutes
-// until it fails. It does not end the call, which may still be answered. The caller must not use the view and the memory of
-// the run until it has called stop.
+// watchSilence writes events if AWS does not answer a call for the stack before stop is called, because the call may take
+// minutes to fail. It does not cancel the call, which may still be answered. The caller must not use the view and the memory
+// of the run until it has called stop.
 func (r *observation) watchSilence(ctx context.Context, stack model.Stack) (stop func()) {
 	if r.e.Silence == nil {
 		return func() {}
@@ -67,8 +67,8 @@ func (r *observation) watchSilence(ctx context.Context, stack model.Stack) (stop
 	return r.e.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) { r.reportSilence(ctx, stack, since) })
 }
 
-// reportSilence writes the events of a run that fails because of silence, but no conditions, because the run may still
-// succeed.
+// reportSilence writes the events of a run that fails because AWS does not answer, but no conditions, because the run may
+// still succeed.
 func (r *observation) reportSilence(ctx context.Context, stack model.Stack, since time.Time) {
 	defer func() { _ = recover() }() // a panic in this goroutine would end the process
 	f, err := r.e.frontend(r.out.ID)

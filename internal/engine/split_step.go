@@ -67,7 +67,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 }
 
 // carryOutParts calls the parts of a step, and reports whether all were carried out. Parts that were skipped before come
-// first, so that a member that keeps writing new invalid values does not delay the others indefinitely.
+// first, so that a member that writes new invalid values again and again does not delay the others without end.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	order := func(s plan.Step) int {
 		if r.mem.stepRefusals.wasSkipped(stepKeyOf(s, stack)) {

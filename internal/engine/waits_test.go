@@ -13,7 +13,7 @@ func TestWaitsAreRememberedWhileTheyLast(t *testing.T) {
 	for _, step := range []struct {
 		at   int
 		keys []string
-		want map[string]time.Duration // waited times 10 s later
+		want map[string]time.Duration // the result of waitedTimes 10 s later
 	}{
 		{0, []string{"x", "y"}, map[string]time.Duration{"x": 10 * time.Second, "y": 10 * time.Second}},
 		{10, []string{"x", "z"}, map[string]time.Duration{"x": 20 * time.Second, "z": 10 * time.Second}},
@@ -30,8 +30,8 @@ func TestWaitsAreRememberedWhileTheyLast(t *testing.T) {
 	}
 }
 
-// A run plans again when AWS refuses a step. A wait in the last plan has started in an earlier run, even if the plan
-// with the refused step did not contain it.
+// TestReplanningKeepsTheStartOfAWait checks that a wait keeps the time at which it began in an earlier run, even if another
+// plan of the current run, which was replaced because AWS refused a step, did not contain the wait.
 func TestReplanningKeepsTheStartOfAWait(t *testing.T) {
 	start := time.Unix(1000, 0)
 	var w waits

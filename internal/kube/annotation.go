@@ -14,8 +14,8 @@ import (
 // annotation, and fails if it does not fit.
 const maxAnnotationBytes = validation.TotalAnnotationSizeLimitB - 32<<10
 
-// annotate sets an annotation, unless the cached object has it. It reads the object from the API server first, because
-// the cache omits the annotation of kubectl, and may not have the last write yet.
+// annotate sets an annotation, unless the cached object has it. It reads the object from the API server first, because the
+// cache omits the annotation of kubectl, and may lack the last write.
 func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	cached, err := c.source.Get(p.Ref)
 	if err != nil || cached == nil || cached.GetAnnotations()[p.Key] == p.Value {

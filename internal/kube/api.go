@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// API has the calls to an API server that Cluster makes. They return the errors of apimachinery's api/errors. Patch and
+// API makes the calls to an API server that Cluster needs. They return the errors of apimachinery's api/errors. Patch and
 // Delete use only the kind, the namespace and the name of obj.
 type API interface {
 	// Read fetches an object from the API server, without a cache, into obj.

@@ -138,8 +138,8 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	return out
 }
 
-// withoutCheckpoint returns annotations without those of the checkpoint. They change with each pod, and a stack is not
-// compared again for that.
+// withoutCheckpoint returns annotations without those of the checkpoint, because they change with each pod, and such a
+// change needs no comparison of the stack.
 func withoutCheckpoint(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range annotations {

@@ -23,7 +23,7 @@ type cachedObjects struct {
 	watchers int
 	// lastList is the last result of allObjects, nil if it has to be listed again.
 	lastList []cluster.Object
-	// changedSinceList has the objects that have changed since all was listed.
+	// changedSinceList are the objects that have changed since lastList was made.
 	changedSinceList map[client.ObjectKey]bool
 }
 

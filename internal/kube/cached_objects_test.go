@@ -131,8 +131,8 @@ func checkReadsDuringChanges(t *testing.T, kind cluster.Kind, make func() cluste
 	synctest.Wait()
 }
 
-// TestChangesWithoutAWatcherAreFound: a second watcher sees the changes that were made after the first watcher was
-// removed.
+// TestChangesWithoutAWatcherAreFound checks that a second watcher sees the changes that were made after the first watcher
+// was removed.
 func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	h := &cachedObjects{index: index, changedSinceList: map[client.ObjectKey]bool{}}

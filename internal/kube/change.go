@@ -90,7 +90,7 @@ func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpe
 	return ignoreNotFound(err)
 }
 
-// setCheckpoint sets the annotations of the checkpoint.
+// setCheckpoint sets the checkpoint annotations of a TargetGroupBinding.
 func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil {

@@ -72,7 +72,7 @@ func (c SecretStore) Write(ctx context.Context, text string) error {
 	return nil
 }
 
-// newSecret returns a Secret of the name without data.
+// newSecret returns the Secret of the store, without data.
 func (c SecretStore) newSecret() *corev1.Secret {
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)

@@ -41,7 +41,7 @@ type MembershipStore interface {
 
 var _ engine.Cluster = (*Cluster)(nil)
 
-// New returns a cluster. clock has the time of events and conditions.
+// New returns a Cluster. clock gives the times of events and conditions.
 func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, clock: clock}}
 	return &Cluster{fieldWriter: w, bindings: bindingWriter{w}, Members: cluster.NewMemberships()}

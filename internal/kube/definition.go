@@ -30,8 +30,8 @@ type cachedDefinition struct {
 	readAt time.Time
 }
 
-// definition reads the CRD of a kind. It returns an empty definition for a CRD that may not be read. The result is cached for
-// durations.BriefWait, because the objects of a kind share the CRD.
+// definition reads the CRD of a kind. It returns an empty definition if the permission to read the CRD is missing. The
+// result is cached for durations.BriefWait, because the objects of a kind share the CRD.
 func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {

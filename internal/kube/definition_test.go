@@ -36,8 +36,9 @@ func (s *definitionServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(s.body)), Request: r}, nil
 }
 
-// TestDefinition: Definition reports whether the CRD is being deleted, which deletes all objects of its kind, and
-// whether a CRD of another version lacks fields. If the CRD may not be read, the result is empty. The result is cached.
+// TestDefinition checks that Definition reports whether the CRD is being deleted, which deletes all objects of its kind, and
+// whether a CRD of another version lacks fields. If the permission to read the CRD is missing, the result is empty. The
+// result is cached.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	status := func(reason string, code string) string {
@@ -107,8 +108,8 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestOnlyReferencedIngressIsLookedUp: only an Ingress that another object references is looked up in the API server,
-// because it is normal that the Ingress of a stack does not exist.
+// TestOnlyReferencedIngressIsLookedUp checks that only an Ingress that another object references is looked up in the API
+// server, because it is normal that the Ingress of a stack does not exist.
 func TestOnlyReferencedIngressIsLookedUp(t *testing.T) {
 	t.Parallel()
 	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}

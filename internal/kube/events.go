@@ -58,7 +58,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64
 	}
 }
 
-// shortenName shortens the name of an object, so that the name of its event has room for the time and the serial number.
+// shortenName shortens the name of an object, so that the time and the serial number fit into the name of its event.
 func shortenName(name string) string {
 	const room = 253 - len(".") - 32
 	if len(name) <= room {

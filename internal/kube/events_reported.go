@@ -20,10 +20,10 @@ import (
 type eventFilter struct {
 	mu              sync.Mutex
 	histories       map[types.UID]*eventHistory
-	lastingWarnings map[string][]lastingWarning // by subject, which is cluster.LastingWarnings.Subject or that of a fight
+	lastingWarnings map[string][]lastingWarning // by cluster.LastingWarnings.Subject or fightSubject
 }
 
-// eventHistory has the warnings that were written about an object.
+// eventHistory holds the warnings that were written about an object.
 type eventHistory struct {
 	hourStart time.Time // start of the hour in which writes are counted
 	writes    int       // writes since hourStart
@@ -109,7 +109,8 @@ func (h *eventHistory) rotateHour(at time.Time) {
 	}
 }
 
-// prune removes the records of events that the API server has deleted, because they were not written for long.
+// prune removes the records of events that the API server has deleted, because they were last written
+// durations.EventRetention ago or earlier.
 func (h *eventHistory) prune(at time.Time) {
 	for k, r := range h.records {
 		if at.Sub(r.last) >= durations.EventRetention {

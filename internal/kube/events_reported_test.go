@@ -92,8 +92,8 @@ func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedEventsAreBounded: the number of events of an object per hour is bounded, however many warnings the object
-// has.
+// TestRepeatedEventsAreBounded checks that the number of events of an object per hour is bounded, however many warnings the
+// object has.
 func TestRepeatedEventsAreBounded(t *testing.T) {
 	c, m, api, now := newClusterWithWarnings(t, 1, 500, false)
 	perHour := []int{}
@@ -124,7 +124,8 @@ func TestAnEventThatCannotBePatchedIsCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestManyRepeatedWarningsAreWrittenInBatches: if very many warnings are repeated, their events are written in batches.
+// TestManyRepeatedWarningsAreWrittenInBatches checks that if very many warnings are repeated, their events are written in
+// batches.
 func TestManyRepeatedWarningsAreWrittenInBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector, and there is one goroutine")
@@ -159,8 +160,8 @@ func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
 	}
 }
 
-// A warning that is reported together with a success continues, so it has one event. A warning that ended and is
-// reported again gets a new event.
+// TestAWarningReportedWithASuccessIsOneEvent checks that a warning that is reported together with a success continues, so it
+// has one event. A warning that ended and is reported again gets a new event.
 func TestAWarningReportedWithASuccessIsOneEvent(t *testing.T) {
 	c, m, _, _ := newClusterWithWarnings(t, 1, 0, false)
 	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])

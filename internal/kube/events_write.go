@@ -63,8 +63,8 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// recordLastingWarnings records the warnings among patches as lasting, if a cluster.LastingWarnings patch shows that they
-// are all warnings of its subject.
+// recordLastingWarnings records the warnings among patches as lasting, if a cluster.LastingWarnings patch marks them as all
+// warnings of its subject.
 func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	var subject string
 	var warnings []lastingWarning
@@ -104,8 +104,8 @@ func (c *Cluster) RepeatEvents(ctx context.Context) {
 	}
 }
 
-// emitEventAgain updates the event of a lasting warning, or creates another one if the event does not exist any more or may not
-// be changed.
+// emitEventAgain updates the event of a lasting warning, or creates another one if the event does not exist any more or the
+// permission to change it is missing.
 func (c *eventWriter) emitEventAgain(ctx context.Context, due dueWarning) error {
 	obj, err := c.source.Get(due.ev.Ref)
 	if err != nil || obj == nil || obj.GetUID() != due.uid {

@@ -27,8 +27,8 @@ func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	return &fenced
 }
 
-// fencedTransport checks a fence before each request that changes something, and again before it sends the body: a
-// connection may take long to open, and the lease may be lost until then.
+// fencedTransport checks a fence before each request that changes something, and again before it sends the body: it may take
+// a long time to open a connection, and the lease may be lost in this time.
 type fencedTransport struct {
 	next  http.RoundTripper
 	fence engine.Fence

@@ -65,8 +65,8 @@ func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Clust
 	return New(store, LiveAPI{c}, clock.RealClock{})
 }
 
-// TestNoRetryAfterTheFenceIsClosed: a write is not retried after the fence was closed, neither after the API server was
-// busy, nor after another client changed the object.
+// TestNoRetryAfterTheFenceIsClosed checks that a write is not retried after the fence was closed, neither after the API
+// server was busy, nor after another client changed the object.
 func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	refusals := map[string]metav1.Status{
 		"the API server is busy":     {Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
@@ -113,8 +113,8 @@ func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestNoBodyIsSentAfterTheFenceIsClosed: if the fence is closed while the connection is opened, the body of a write is
-// not sent.
+// TestNoBodyIsSentAfterTheFenceIsClosed checks that if the fence is closed while the connection is opened, the body of a
+// write is not sent.
 func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	lost := false
 	c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
@@ -123,7 +123,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 			return jsonResponse(t, http.StatusOK, ing), nil
 		}
-		lost = true // while the connection is opened
+		lost = true // the fence is closed while the connection is opened
 		if body, err := io.ReadAll(r.Body); err == nil {
 			t.Errorf("sent %s", body)
 		}
@@ -139,7 +139,7 @@ func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	}
 }
 
-// TestWritesHaveADeadline: a request that the API server does not answer ends at its deadline.
+// TestWritesHaveADeadline checks that a request that the API server does not answer ends at its deadline.
 func TestWritesHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {

@@ -38,10 +38,11 @@ type fightKey struct {
 	uid types.UID
 }
 
-// fight has the recent writes of one object. Other clients have not necessarily undone any of them.
+// fight holds the recent writes of one object, whether or not another client has undone them.
 type fight struct {
-	lastWritten map[string]contentHash // by field
-	// repeats counts the repeated writes of all fields. Before the first of these, repeats.At is the time of the last write.
+	lastWritten map[string]contentHash // hash of the content that was last written to each field
+	// repeats counts the repeated writes of all fields. Before the first of these, repeats.LastWrite is the time of the last
+	// write.
 	repeats  repeat.Streak
 	reported bool // an event reports which client undoes the writes
 	// recentWrites are the times of the last writes, at most writesPerMinute.
@@ -51,10 +52,10 @@ type fight struct {
 // contentHash is a hash of the content that was written to a field.
 type contentHash [sha256.Size]byte
 
-// writesPerMinute limits the writes of an object while others undo some of them.
+// writesPerMinute limits the writes of an object while other clients undo some of them.
 const writesPerMinute = 10
 
-// repeatBackOff has the delays between repeated writes of one object.
+// repeatBackOff defines the delays between repeated writes of one object.
 var repeatBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.AnswerTimeout, LongestDelay: durations.LongestRepeatDelay, StreakTimeout: durations.MinuteInterval}
 
 // isOver reports whether the last repeated write is so long ago that the next write is not delayed.
@@ -142,7 +143,7 @@ func (m *fightDetector) removeEndedFights(now time.Time) (out []cluster.Ref) {
 	return out
 }
 
-// undoneError is the error of a write that is delayed, because others have repeatedly undone the same write.
+// undoneError is the error of a write that is delayed, because other clients have repeatedly undone the same write.
 type undoneError struct {
 	ref   cluster.Ref
 	field string
@@ -154,23 +155,24 @@ func (u undoneError) Error() string {
 	return fmt.Sprintf("writes to %[2]s are undone by another client; %[1]s is written in %[3]s", u.field, u.ref, u.delay.Round(time.Second))
 }
 
-// RetryAfter returns when to write again.
+// RetryAfter returns the time until the field may be written again.
 func (u undoneError) RetryAfter() time.Duration { return u.delay }
 
-// isUndoneError reports whether a write was delayed because others have undone the same write.
+// isUndoneError reports whether a write was delayed because other clients have undone the same write.
 func isUndoneError(err error) bool {
 	var u undoneError
 	return errors.As(err, &u)
 }
 
-// fieldWriter writes fields of objects, with a back-off for writes that others undo.
+// fieldWriter writes fields of objects, with a back-off for writes that other clients undo.
 type fieldWriter struct {
 	*eventWriter
 	fights fightDetector
 }
 
-// writeField calls send, which writes a field of an object. It returns undoneError if the write is delayed, because others have
-// repeatedly undone it. content is the desired content of the field without parts that differ in each write, such as times.
+// writeField calls send, which writes a field of an object. It returns undoneError if the write is delayed, because other
+// clients have repeatedly undone it. content is the desired content of the field without parts that differ in each write,
+// such as times.
 func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field string, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -193,8 +195,8 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 }
 
 // writeFieldWithoutVersion is writeField for a patch of a cached object that has no resource version, so that it never
-// conflicts. The cache may not have the last write yet. Therefore it reads the object before it repeats a write, and skips
-// the write if written reports that the object has the content.
+// conflicts. The cache may lack the last write. Therefore writeFieldWithoutVersion reads the object before it repeats a
+// write, and skips the write if written reports that the object already has the content.
 func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.Object, field string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -216,7 +218,7 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 	return c.writeField(ctx, obj, field, content, send)
 }
 
-// reportFight writes a warning that others undo the writes of a field. The warning lasts until the fight is over.
+// reportFight writes a warning that another client undoes the writes of a field. The warning lasts until the fight is over.
 func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
 	reason := string(finding.WriteUndone)

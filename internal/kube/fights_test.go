@@ -100,7 +100,7 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 	}
 }
 
-// TestFightsAreForgotten: the record of a fight is removed after the fight has ended.
+// TestFightsAreForgotten checks that the record of a fight is removed after the fight has ended.
 func TestFightsAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := &fightWriter{now: time.Unix(1000, 0)}

@@ -14,11 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Installation has the kinds that an API server serves at the version that the controller reads.
+// Installation records which kinds an API server serves at the version that the controller reads.
 type Installation struct {
-	// ServedKinds has the kinds that this process may list.
+	// ServedKinds are the kinds that this process has the permission to list.
 	ServedKinds map[cluster.Kind]bool
-	// DeniedKinds has the errors of kinds that this process may not list.
+	// DeniedKinds are the errors for the kinds that this process has no permission to list.
 	DeniedKinds map[cluster.Kind]error
 }
 
@@ -60,7 +60,7 @@ func ReadInstallation(ctx context.Context, d discovery.ServerResourcesInterface,
 	return out, nil
 }
 
-// CheckServed returns an error if one of the kinds is not installed or may not be listed.
+// CheckServed returns an error if one of the kinds is not installed, or if the permission to list it is missing.
 func (i Installation) CheckServed(kinds []cluster.Kind) error {
 	var missing []string
 	for _, k := range kinds {
@@ -77,7 +77,7 @@ func (i Installation) CheckServed(kinds []cluster.Kind) error {
 	return fmt.Errorf("not installed: %s", strings.Join(missing, ", "))
 }
 
-// servedKinds returns the kinds that an API server serves in a group and version, none if it does not serve these.
+// servedKinds returns the kinds that an API server serves in a group and version, none if it does not serve that version.
 func servedKinds(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (map[string]bool, error) {
 	out := map[string]bool{}
 	list, err := d.ServerResourcesForGroupVersion(gv.String())

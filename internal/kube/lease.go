@@ -35,10 +35,10 @@ type Lease struct {
 	renewedAt time.Time // when the last successful renewal was sent; zero: the lease is not held
 }
 
-// serviceAccountNamespaceFile is the path of the file that has the namespace of the pod.
+// serviceAccountNamespaceFile is the path of the file that contains the namespace of the pod.
 const serviceAccountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// LeaseNamespace returns the configured namespace, or that of the pod if it is empty.
+// LeaseNamespace returns the configured namespace, or that of the pod if none is configured.
 func LeaseNamespace(configured string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -83,12 +83,12 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clo
 	return out, nil
 }
 
-// newLease returns a Lease of a lock, without flags.
+// newLease returns a Lease that uses a lock, and adds no FlagsAnnotation.
 func newLease(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, clock clock.PassiveClock) *Lease {
 	return &Lease{Interface: lock, ctx: ctx, namespace: namespace, name: name, events: events, clock: clock}
 }
 
-// errNotLeader is the error of Fence.
+// errNotLeader is the error of Lease.Fence.
 var errNotLeader = errors.New("the lease is not held by this process")
 
 // Fence returns an error if this process does not hold the lease, or has not renewed it recently enough to exclude that
@@ -102,17 +102,18 @@ func (l *Lease) Fence() error {
 	return nil
 }
 
-// Create implements the lock.
+// Create implements resourcelock.Interface.
 func (l *Lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	return l.trackRenewal(r, func() error { return l.Interface.Create(ctx, r) })
 }
 
-// Update implements the lock.
+// Update implements resourcelock.Interface.
 func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	return l.trackRenewal(r, func() error { return l.Interface.Update(ctx, r) })
 }
 
-// trackRenewal calls write, which writes the lease, and records when it was called if it has acquired or renewed the lease.
+// trackRenewal calls write, which writes the lease, and records the time of the call if it has acquired or renewed the
+// lease.
 func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
 	begun := l.clock.Now()
@@ -133,7 +134,7 @@ func (l *Lease) setRenewed(t time.Time) {
 	l.renewedAt = t
 }
 
-// RecordEvent implements the lock.
+// RecordEvent implements resourcelock.Interface.
 func (l *Lease) RecordEvent(what string) {
 	if l.events == nil {
 		return

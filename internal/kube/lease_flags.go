@@ -9,20 +9,21 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// FlagsAnnotation is the annotation of the Lease that has the flags of its holder.
+// FlagsAnnotation is the annotation of a Lease with the flags of the controller that holds the Lease.
 const FlagsAnnotation = "fulcrum.dev/flags"
 
-// maxFlagsBytes bounds the value of the annotation.
+// maxFlagsBytes is the maximum length of the value of FlagsAnnotation.
 const maxFlagsBytes = 16 << 10
 
-// flagsOfHolder is the value of the annotation. It names the holder, because another controller that acquires the Lease may
+// flagsOfHolder is the value of FlagsAnnotation. It names the holder, because another controller that acquires the Lease may
 // not update the annotation.
 type flagsOfHolder struct {
 	Holder string   `json:"holder"`
 	Flags  []string `json:"flags"`
 }
 
-// PublishFlags sets the flags that each write of the Lease adds as an annotation. It must be called before the Lease is used.
+// PublishFlags sets the flags that each write of the Lease adds as FlagsAnnotation. It must be called before the Lease is
+// used.
 func (l *Lease) PublishFlags(flags []string) {
 	value, err := json.Marshal(flagsOfHolder{l.Identity(), flags})
 	if err == nil && len(value) <= maxFlagsBytes {
@@ -41,13 +42,13 @@ func PublishedFlags(lease *coordinationv1.Lease) ([]string, bool) {
 	return out.Flags, holder != nil && *holder != "" && *holder == out.Holder
 }
 
-// leasesWithFlags is a client that adds the annotation to each Lease that it writes.
+// leasesWithFlags is a client that adds FlagsAnnotation to each Lease that it writes.
 type leasesWithFlags struct {
 	coordinationv1client.CoordinationV1Interface
 	value string
 }
 
-// Leases implements the client.
+// Leases implements coordinationv1client.LeasesGetter.
 func (f *leasesWithFlags) Leases(namespace string) coordinationv1client.LeaseInterface {
 	return namespacedLeasesWithFlags{f.CoordinationV1Interface.Leases(namespace), f}
 }
@@ -58,7 +59,7 @@ type namespacedLeasesWithFlags struct {
 	*leasesWithFlags
 }
 
-// addFlags returns a Lease with the annotation.
+// addFlags returns a Lease with FlagsAnnotation.
 func (a namespacedLeasesWithFlags) addFlags(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	if a.value == "" || lease.Annotations[FlagsAnnotation] == a.value {
 		return lease
@@ -68,12 +69,12 @@ func (a namespacedLeasesWithFlags) addFlags(lease *coordinationv1.Lease) *coordi
 	return lease
 }
 
-// Create implements the client.
+// Create implements coordinationv1client.LeaseInterface.
 func (a namespacedLeasesWithFlags) Create(ctx context.Context, lease *coordinationv1.Lease, opt metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	return a.LeaseInterface.Create(ctx, a.addFlags(lease), opt)
 }
 
-// Update implements the client.
+// Update implements coordinationv1client.LeaseInterface.
 func (a namespacedLeasesWithFlags) Update(ctx context.Context, lease *coordinationv1.Lease, opt metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	return a.LeaseInterface.Update(ctx, a.addFlags(lease), opt)
 }

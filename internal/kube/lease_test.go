@@ -62,14 +62,14 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	if _ = l.Update(context.Background(), mine); !open() {
 		t.Error("one failed renewal closes the fence")
 	}
-	// Releasing the lease closes the fence at once, even if the answer to the release is lost.
+	// Releasing the lease closes the fence immediately, even if the answer to the release is lost.
 	if _ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{}); open() {
 		t.Error("open after the lease was released")
 	}
 }
 
-// TestSlowRenewalCountsFromTheRequest: the validity of a renewal counts from the time at which the request was sent,
-// because the API server may have stored the renewal then, and other processes count from that time.
+// TestSlowRenewalCountsFromTheRequest checks that the validity of a renewal counts from the time at which the request was
+// sent, because the API server may have stored the renewal then, and other processes count from that time.
 func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &fakeLock{beforeUpdate: func() { at = at.Add(5 * time.Second) }}

@@ -25,21 +25,21 @@ import (
 type Lookups struct {
 	live    client.Reader
 	clock   clock.PassiveClock
-	timeout time.Duration // of a call
+	timeout time.Duration // maximum duration of a call
 
 	mu                sync.Mutex
 	answers           map[cluster.Ref]lookupAnswer
 	prunedAt          time.Time // when expired answers were removed
-	deletionCount     int       // deletions of such objects that informers have reported
+	deletionCount     int       // deletions of objects that may be looked up, as informers have reported them
 	callLimiter       *rate.Limiter
 	limitsByNamespace map[string]*namespaceLimits // by namespace
 	failedCalls       map[string]failedCall       // by namespace
-	// definitions has the CRDs that were read recently.
+	// definitions are the CRDs that were read recently.
 	definitions map[cluster.Kind]cachedDefinition
 }
 
-// lookupAnswer is the result of a lookup. object is nil if the object does not exist, may not be read, or was not requested
-// because of the limits.
+// lookupAnswer is the result of a lookup. object is nil if the object does not exist, if the permission to read it is
+// missing, or if it was not requested because of the limits.
 type lookupAnswer struct {
 	object cluster.Object
 	at     time.Time
@@ -72,7 +72,8 @@ const (
 	// waitsRate and waitsBurst limit the milliseconds per second for which runs wait for answers about one namespace.
 	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
 	// changesRate and changesBurst limit how often per second the objects of one namespace are found to have changed. Beyond
-	// the limit, only the informer is read, so that a tenant who edits an object all the time does not block a shared stack.
+	// the limit, only the informer is read, so that a tenant who edits an object again and again does not block a shared
+	// stack.
 	changesRate, changesBurst = 1.0 / 6, 50
 	// maxNamespaces bounds the namespaces that have limits. One more resets the limits of all namespaces.
 	maxNamespaces = 1000
@@ -87,14 +88,14 @@ func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	}
 }
 
-// mayLookUp reports whether the API server is asked for objects of a kind that the informer does not have: other objects
-// reference them, and their rules would be removed.
+// mayLookUp reports whether the API server is asked for objects of a kind that the informer does not have. Other objects
+// reference these kinds, and lose their rules if a referenced object is missing.
 func mayLookUp(kind cluster.Kind) bool {
 	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway
 }
 
-// lookUp returns an object; nil if it does not exist or may not be read. It sends no name that is invalid, because users choose
-// the names.
+// lookUp returns an object; nil if it does not exist or if the permission to read it is missing. It sends no name that is
+// invalid, because users choose the names.
 func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	validateName := validation.IsDNS1123Subdomain
 	if ref.Kind == cluster.KindService {
@@ -124,8 +125,8 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	return found, nil
 }
 
-// confirmUnchanged returns cluster.StaleError if an object has changed in the API server. It returns nil if the object may
-// not be read, or if the limits admit no call.
+// confirmUnchanged returns cluster.StaleError if an object has changed in the API server. It returns nil if the permission
+// to read the object is missing, or if the limits admit no call.
 func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
@@ -143,7 +144,7 @@ func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) erro
 	return err
 }
 
-// isAbsent reports whether an error means that an object does not exist or may not be read.
+// isAbsent reports whether an error means that an object does not exist, or that the permission to read it is missing.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // readObject reads an object from the API server, and reduces it as informers do.

@@ -130,8 +130,8 @@ func serviceRef(name string) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindService, Namespace: "n", Name: name}
 }
 
-// TestServiceMissingInTheInformerIsLookedUp: a Service that the informer has not received yet is read from the API
-// server.
+// TestServiceMissingInTheInformerIsLookedUp checks that a Service that the informer has not received yet is read from the
+// API server.
 func TestServiceMissingInTheInformerIsLookedUp(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -176,7 +176,8 @@ func TestAbsentServiceIsRequestedRarely(t *testing.T) {
 	}
 }
 
-// TestNamesOfServicesAreBounded: names that users choose cause no error, no request to another path, and few requests.
+// TestNamesOfServicesAreBounded checks that names that users choose cause no error, no request to another path, and few
+// requests.
 func TestNamesOfServicesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}
@@ -210,8 +211,8 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreLimitedPerNamespace: a tenant who references many Services that do not exist does not use up the calls of
-// other tenants.
+// TestCallsAreLimitedPerNamespace checks that a tenant who references many Services that do not exist does not use up the
+// calls of other tenants.
 func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -241,8 +242,8 @@ func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	}
 }
 
-// TestServiceIsFoundForAllPaths: if many paths of an Ingress reference a new Service, the Service is found for all of
-// these paths or for none.
+// TestServiceIsFoundForAllPaths checks that if many paths of an Ingress reference a new Service, the Service is found for
+// all of these paths or for none.
 func TestServiceIsFoundForAllPaths(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -265,7 +266,7 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 		t.Errorf("found for %d of %d paths; asked for %s", got, paths, s.requests())
 	}
 	advance(durations.BriefWait)
-	for more := true; more; { // until no call is left
+	for more := true; more; { // until the limits admit no call
 		more, _ = lookups.reserveConfirmation(serviceRef("made"))
 	}
 	if got := found(); got != 0 {
@@ -273,8 +274,8 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 	}
 }
 
-// TestDeletedServiceIsNotRemembered: the cached Service is dropped when the Service is deleted, also if this happens
-// during the lookup.
+// TestDeletedServiceIsNotRemembered checks that the cached Service is dropped when the Service is deleted, also if this
+// happens during the lookup.
 func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -302,7 +303,7 @@ func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestWaitsForSlowAnswersAreBounded: a slow API server delays the runs of a namespace only for a limited time.
+// TestWaitsForSlowAnswersAreBounded checks that a slow API server delays the runs of a namespace only for a limited time.
 func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}
@@ -319,8 +320,9 @@ func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestConfirmBeforeAServiceCountsAsMissing: an Ingress is edited to reference another Service, and the old Service is
-// deleted at once. If the deletion arrives first, it has no effect until the edit has arrived.
+// TestConfirmBeforeAServiceCountsAsMissing checks that a view has the error StaleError if a referenced Service is missing
+// and the Ingress that references it was edited or created again: the deletion of the Service may arrive before the edit
+// that removed the reference.
 func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{}}
@@ -380,8 +382,8 @@ func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	}
 }
 
-// TestWaitsForChangedObjectsAreBounded: a tenant who edits an object all the time rarely delays runs that are shared
-// with other tenants.
+// TestWaitsForChangedObjectsAreBounded checks that a tenant who edits an object all the time rarely delays runs that are
+// shared with other tenants.
 func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{ingress: &networkingv1.Ingress{
@@ -404,7 +406,7 @@ func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCacheOnlySendsNoRequests: the source for callers that must not wait reads only from the informer caches.
+// TestCacheOnlySendsNoRequests checks that the source for callers that must not wait reads only from the informer caches.
 func TestCacheOnlySendsNoRequests(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{presentServices: map[string]bool{"made": true}}
@@ -428,8 +430,8 @@ func TestCachedLookupsExpire(t *testing.T) {
 	}
 }
 
-// TestFailedReadOfAServiceIsAnError: a failed read is an error. Without the permission to read, only the informer cache is
-// used.
+// TestFailedReadOfAServiceIsAnError checks that a failed read is an error. Without the permission to read, only the informer
+// cache is used.
 func TestFailedReadOfAServiceIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -150,9 +150,10 @@ func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind)
 	return nil
 }
 
-// StopKinds stops reading optional kinds that the API server does not serve any more, so that their informers do not request
-// them endlessly. It skips a kind whose informer still has objects, because their deletion has not been reported. It sends
-// events for all objects of the kinds in renotify, and returns the stopped kinds. StartKinds can start them again.
+// StopKinds stops reading optional kinds that the API server does not serve any more, so that their informers do not send
+// failing requests for them without end. It skips a kind whose informer still has objects, because their deletion has not
+// been reported. It sends events for all objects of the kinds in renotify, and returns the stopped kinds. StartKinds can
+// start them again.
 func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) ([]cluster.Kind, error) {
 	var stopped []cluster.Kind
 	for _, k := range kinds {

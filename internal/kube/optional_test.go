@@ -137,7 +137,7 @@ func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.
 		t.Fatal(err)
 	}
 	opts := CacheOptions(scheme, "", 0, "")
-	opts.ByObject = nil // pods are not served
+	opts.ByObject = nil // kindServer does not serve pods
 	c, err := cache.New(cfg, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestStartKindsAfterInstallation(t *testing.T) {
 	}
 }
 
-// TestStartKindsAfterAFailure: a kind that cannot be listed yet prevents the kinds that are started with it from
+// TestStartKindsAfterAFailure checks that a kind that cannot be listed yet prevents the kinds that are started with it from
 // starting, but only until the next call.
 func TestStartKindsAfterAFailure(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
@@ -259,8 +259,8 @@ func TestStartKindsAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestStopKindsAfterRemoval: after a CRD is removed and its objects are deleted, its kind is no longer requested. After
-// the CRD is installed again, the kind is started again.
+// TestStopKindsAfterRemoval checks that after a CRD is removed and its objects are deleted, its kind is no longer requested.
+// After the CRD is installed again, the kind is started again.
 func TestStopKindsAfterRemoval(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}, empty: map[cluster.Kind]bool{}}
 	s.setKinds(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)

@@ -96,7 +96,7 @@ func (s *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		var of struct{ Metadata struct{ Name string } }
-		_ = json.Unmarshal(in, &of) // a lease has a name
+		_ = json.Unmarshal(in, &of) // an error would leave the name empty, but each lease has a name
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.leases[of.Metadata.Name] = in
@@ -176,8 +176,8 @@ func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *roleSe
 	return s, source, done
 }
 
-// Every informer needs both verbs: without the permission to list, its first list fails; without the permission to
-// watch, the API server refuses the watch.
+// TestWithoutListOrWatch checks that every informer needs both verbs: without the permission to list, its first list fails;
+// without the permission to watch, the API server refuses the watch.
 func TestWithoutListOrWatch(t *testing.T) {
 	t.Parallel()
 	for _, role := range rights.KubernetesRoles {
@@ -215,8 +215,8 @@ func TestWithoutListOrWatch(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheLease: if one verb on leases is missing, the lease is not acquired, and the fence permits no
-// write.
+// TestWithoutVerbOfTheLease checks that if one verb on leases is missing, the lease is not acquired, and the fence permits
+// no write.
 func TestWithoutVerbOfTheLease(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
@@ -248,8 +248,8 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheCheckpoints: if one verb on Secrets is missing, checkpoints cannot be read or written, and the
-// error is Forbidden.
+// TestWithoutVerbOfTheCheckpoints checks that if one verb on Secrets is missing, checkpoints cannot be read or written, and
+// the error is Forbidden.
 func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "create", "get", "update"} {
@@ -285,8 +285,8 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	}
 }
 
-// TestWithoutVerbOfTheVersions: without the permission to read the CRDs of the Gateway API, reading their versions
-// returns an error.
+// TestWithoutVerbOfTheVersions checks that without the permission to read the CRDs of the Gateway API, reading their
+// versions returns an error.
 func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
@@ -304,7 +304,7 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 	}
 }
 
-// TestLeaseShowsTheFlagsOfItsHolder: the Lease has the flags of its holder, and not those of another controller.
+// TestLeaseShowsTheFlagsOfItsHolder checks that the Lease has the flags of its holder, and not those of another controller.
 // Publishing the flags needs no further permissions.
 func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()

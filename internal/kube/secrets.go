@@ -30,7 +30,7 @@ type Secrets struct {
 	watchers []*watcher
 }
 
-// Logger writes entries of the log.
+// Logger writes log entries.
 type Logger interface {
 	// Info writes a message, and keys with values.
 	Info(message string, keysAndValues ...any)
@@ -41,7 +41,7 @@ type watchedSecret struct {
 	informer           toolscache.SharedIndexInformer
 	stop               context.CancelFunc
 	notReadSinceRetain bool // the Secret was not read since the last call of Retain
-	forbidden          bool // the Secret may not be read, which was logged
+	forbidden          bool // the permission to read the Secret is missing, which was logged
 }
 
 // NewSecrets returns a reader of Secrets whose watches end with ctx.
@@ -49,9 +49,9 @@ func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log Logger) *
 	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*watchedSecret{}}
 }
 
-// Get reads one Secret and watches it from then on; nil if it does not exist or may not be read.
-// The watch notices rights that are granted later. A name that is invalid for a Secret is never
-// sent, because users choose the names, and the client returns an error for a name with a slash.
+// Get reads one Secret and watches it from then on; nil if it does not exist or if the permission to read it is missing. The
+// watch notices rights that are granted later. A name that is invalid for a Secret is never sent, because users choose the
+// names, and the client returns an error for a name with a slash.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		return nil, nil
@@ -68,7 +68,8 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	obj, err := s.client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		// A Secret that may not be read is treated as missing, which affects one rule. An error would stop the whole stack.
+		// A Secret that the controller has no permission to read is treated as missing, which affects one rule. An error
+		// would stop the whole stack.
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -118,8 +119,9 @@ func (s *Secrets) watchSecret(ref cluster.Ref) *watchedSecret {
 	return w
 }
 
-// noteForbidden logs when a Secret may not be read any more, or may be read again. err is the result of listing or watching
-// the Secret. When it may be read again, watchers are notified, because the Secret was missing for them before.
+// noteForbidden logs when the permission to read a Secret is withdrawn or granted again. err is the result of listing or
+// watching the Secret. When the permission is granted again, watchers are notified, because the Secret was missing for them
+// before.
 func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
 	forbidden := apierrors.IsForbidden(err)
 	s.mu.Lock()
@@ -143,15 +145,15 @@ func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
 	}
 }
 
-// isForbidden reports whether a watched Secret may not be read.
+// isForbidden reports whether the permission to read a watched Secret is missing.
 func (s *Secrets) isForbidden(w *watchedSecret) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return w.forbidden
 }
 
-// Retain ends the watches of Secrets that are not wanted and were not read since its last call. A run may have read a Secret
-// that it has not reported as used yet.
+// Retain ends the watches of Secrets for which wanted returns false and that were not read since the last call of Retain.
+// The second condition is for Secrets that a current run has read and not yet recorded.
 func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,7 +123,7 @@ func TestASecretIsWatchedByNameAfterItsFirstRead(t *testing.T) {
 		t.Errorf("second event: %+v", e)
 	}
 	for informer := s.watchSecret(ref).informer; !informer.HasSynced(); {
-		runtime.Gosched() // the informer reports it a moment after its first events
+		runtime.Gosched() // the informer reports that it has synced a moment after its first events
 	}
 	server.mu.Lock()
 	server.gets = 0
@@ -139,7 +139,7 @@ func TestASecretIsWatchedByNameAfterItsFirstRead(t *testing.T) {
 
 	never := func(cluster.Ref) bool { return false }
 	s.Retain(never)
-	value() // read in between
+	value() // a read between two calls of Retain
 	s.Retain(never)
 	if len(s.watched) != 1 {
 		t.Error("the watch of a Secret in use was ended")
@@ -162,8 +162,8 @@ func TestForbiddenSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestSecretAfterItsRightIsWithdrawn: if the permission to read a watched Secret is withdrawn and granted again, the
-// effect is the same as after a restart.
+// TestSecretAfterItsRightIsWithdrawn checks that if the permission to read a watched Secret is withdrawn and granted again,
+// the effect is the same as after a restart.
 func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)
@@ -199,7 +199,7 @@ func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	wantReadable(true)
 }
 
-// TestForbiddenSecretsAreLoggedOncePerChange: repeated failures to read a Secret are logged once.
+// TestForbiddenSecretsAreLoggedOncePerChange checks that repeated failures to read a Secret are logged once.
 func TestForbiddenSecretsAreLoggedOncePerChange(t *testing.T) {
 	var lines []string
 	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
@@ -227,8 +227,8 @@ func TestMissingSecretIsNil(t *testing.T) {
 	}
 }
 
-// TestInvalidNamesOfSecretsAreNotRequested: users choose the names of Secrets. For an invalid name nil is returned
-// without a request, because an error would stop the reconciliation of the whole stack.
+// TestInvalidNamesOfSecretsAreNotRequested checks that nil is returned for an invalid name of a Secret, without a request:
+// users choose the names, and an error would stop the reconciliation of the whole stack.
 func TestInvalidNamesOfSecretsAreNotRequested(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "../s", "../../m/secrets/s", "a/b", "%2e%2e%2fs", "s?watch=true", "s#", "S", "s\x00", "s\n", "s,metadata.namespace=m", "-", strings.Repeat("s", 254), strings.Repeat("s/", 100_000),

@@ -25,7 +25,7 @@ func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration
 	withoutCopies := true
 	o := cache.Options{
 		Scheme: scheme,
-		// A watcher sees a pod that has finished as deleted, because it has released its address.
+		// A pod that has finished is reported as deleted, because the pod has released its address.
 		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinishedPodSelector}},
 		// Views never change the objects that they read, so no copies are needed.
 		DefaultUnsafeDisableDeepCopy: &withoutCopies,
@@ -73,9 +73,9 @@ type Source struct {
 	mu      sync.RWMutex
 	kinds   map[cluster.Kind]cluster.Type
 	objects map[cluster.Kind]*cachedObjects // none for a kind that is read with the client of the cache
-	// optionalKinds has the kinds that StartKinds may start. Until then they have no objects.
+	// optionalKinds are the kinds that StartKinds may start. Until then they have no objects.
 	optionalKinds map[cluster.Kind]bool
-	watchers      []watcher // of optional kinds
+	watchers      []watcher // the watchers of optional kinds
 }
 
 var (
@@ -264,7 +264,7 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 	return nil
 }
 
-// informerHandler turns an informer's callbacks into events.
+// informerHandler sends the changes that an informer reports to a watcher.
 type informerHandler struct {
 	watcher
 	objects *cachedObjects // nil for a kind that is read with the client of the cache
@@ -273,7 +273,7 @@ type informerHandler struct {
 
 var _ toolscache.ResourceEventHandler = informerHandler{}
 
-// OnAdd implements the informer's handler.
+// OnAdd implements toolscache.ResourceEventHandler.
 func (h informerHandler) OnAdd(obj any, first bool) {
 	if o, ok := obj.(cluster.Object); ok {
 		h.noteChange(o)
@@ -281,7 +281,7 @@ func (h informerHandler) OnAdd(obj any, first bool) {
 	}
 }
 
-// OnUpdate implements the informer's handler.
+// OnUpdate implements toolscache.ResourceEventHandler.
 func (h informerHandler) OnUpdate(old, obj any) {
 	a, ok1 := old.(cluster.Object)
 	b, ok2 := obj.(cluster.Object)
@@ -298,7 +298,7 @@ func (h informerHandler) OnUpdate(old, obj any) {
 	h.notify(Event{Old: a, New: b, Unchanged: resync})
 }
 
-// OnDelete implements the informer's handler.
+// OnDelete implements toolscache.ResourceEventHandler.
 func (h informerHandler) OnDelete(obj any) {
 	if deleted, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = deleted.Obj

@@ -47,8 +47,8 @@ func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.
 	return r.MemoryAPI.Patch(ctx, obj, part, kind, data)
 }
 
-// TestConcurrentStatusEditsLoseNoEntries: each writer replaces the whole list, but no writer removes an entry that
-// another writer added between its read and its patch.
+// TestConcurrentStatusEditsLoseNoEntries checks that no writer removes an entry that another writer added between its read
+// and its patch, although each writer replaces the whole list.
 func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
 	_, m := newTestCluster(t, newIngress())
 	api := &racingAPI{MemoryAPI: MemoryAPI{m}, t: t, otherEdits: []cluster.StatusEdit{statusEntryEdit("b"), statusEntryEdit("c")}}

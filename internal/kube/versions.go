@@ -18,8 +18,8 @@ import (
 // crdResource is the resource of CRDs.
 var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// BundleVersions returns the versions of the Gateway API to which the CRDs of kinds belong, by the name of the CRD. The version
-// is empty if the CRD has no annotation of it. CRDs that are not installed are omitted.
+// BundleVersions returns the versions of the Gateway API to which the CRDs of kinds belong, by the name of the CRD. The
+// version is empty if the CRD has no annotation with its version. CRDs that are not installed are omitted.
 func BundleVersions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
 	ctx, done := context.WithTimeout(ctx, durations.RequestTimeout)
 	defer done()
@@ -42,7 +42,8 @@ func BundleVersions(ctx context.Context, c metadata.Interface, kinds []cluster.K
 	return out, nil
 }
 
-// crdName returns the name of the CRD of a kind. meta.UnsafeGuessKindToResource returns "gatewaies" for Gateway.
+// crdName returns the name of the CRD of a kind. It does not use meta.UnsafeGuessKindToResource, which returns "gatewaies"
+// for Gateway.
 func crdName(gvk schema.GroupVersionKind) string {
 	plural := strings.ToLower(gvk.Kind) + "s"
 	if strings.HasSuffix(gvk.Kind, "s") {

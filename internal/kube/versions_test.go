@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestBundleVersions: BundleVersions returns the versions of the installed CRDs. Without the permission to read the
-// CRDs, it returns an error.
+// TestBundleVersions checks that BundleVersions returns the versions of the installed CRDs. Without the permission to read
+// the CRDs, it returns an error.
 func TestBundleVersions(t *testing.T) {
 	installed := map[string]string{"gatewayclasses.gateway.networking.k8s.io": "v1.6.3", "gateways.gateway.networking.k8s.io": "v1.6.3", "httproutes.gateway.networking.k8s.io": ""}
 	denied := false

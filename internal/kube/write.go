@@ -133,7 +133,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// unchangedFields returns the fields of a status unchanged.
+// unchangedFields is an argument normalize of hasFields that changes nothing.
 func unchangedFields(fields any) (any, error) { return fields, nil }
 
 // hasFields reports whether the status of an object has the fields. normalize is applied to the status of the object before the
@@ -192,8 +192,8 @@ func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, 
 	}
 }
 
-// updateBinding updates the binding of the wanted name. It returns errNameTaken if that is for another target group: that
-// binding has to be deleted first, and its finalizer deregisters its targets.
+// updateBinding updates the binding of the desired name. It returns errNameTaken if the existing binding is for another
+// target group: that binding has to be deleted first, and its targets are deregistered before its finalizer is removed.
 func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, action plan.PutBinding) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// A Gateway is found by the stack that its adopt annotation names, in every valid form of the annotation.
+// TestAdoptersAreFoundByAnnotation checks that a Gateway is found by the stack that its adopt annotation names, in every
+// valid form of the annotation.
 func TestAdoptersAreFoundByAnnotation(t *testing.T) {
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	for value, of := range map[string]model.StackID{

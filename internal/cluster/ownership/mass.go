@@ -12,7 +12,7 @@ const minMassRemoval = 3
 
 // ControllerSelector is a class, or a flag of the controller, that selects the controller of several objects.
 type ControllerSelector interface {
-	// Objects returns the objects of the class.
+	// Objects returns the objects that name the class, or that the flag selects.
 	Objects() []cluster.Object
 	// EditedByUser reports whether a user has edited an object after the class began to select another controller.
 	EditedByUser(obj cluster.Object) bool
@@ -20,7 +20,7 @@ type ControllerSelector interface {
 	SelectsOtherController(obj cluster.Object) bool
 }
 
-// ClassTexts has the texts about a class in findings.
+// ClassTexts are the texts about a class in findings.
 type ClassTexts struct {
 	Field   string // field of objects that names the class
 	Kinds   string // plural of the kind of objects

@@ -37,7 +37,7 @@ func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	return out
 }
 
-// stacksOf returns the stacks of an object with finalizers.
+// stacksOf returns the stacks to which these finalizers of an object belong.
 func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 	var out []model.StackID
 	for _, f := range finalizers {

@@ -73,8 +73,9 @@ func TestLiveObjectsOfEveryKindRetainSharedResources(t *testing.T) {
 	}
 }
 
-// If a user replaces a Service by a manifest without the finalizer, the load balancer of the Service remains in AWS.
-// The shared resources are retained until this load balancer is deleted.
+// TestServiceWithoutFinalizerRetainsSharedResources checks that if a user replaces a Service by a manifest without the
+// finalizer, the load balancer of the Service remains in AWS. The shared resources are retained until this load balancer is
+// deleted.
 func TestServiceWithoutFinalizerRetainsSharedResources(t *testing.T) {
 	load := func(docs string) *cluster.Memory {
 		m, err := cluster.MemoryFromYAML(nil, []byte(docs))

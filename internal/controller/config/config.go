@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Config is everything that an operator can set. Default has the defaults of all fields.
+// Config is everything that an operator can set. Default returns the defaults of all fields.
 type Config struct {
 	// ClusterName is part of names and tags of AWS resources; required.
 	ClusterName string
@@ -31,8 +31,8 @@ type Config struct {
 	Drift string
 	// StrictIngressGroups reports whether an error of one member holds its whole IngressGroup.
 	StrictIngressGroups bool
-	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
-	// controller at once.
+	// AllowMassRemoval disables the check that keeps load balancers when a class or flag selects another controller for 3 or
+	// more Ingresses that were not edited, and accelerators when the definition of GlobalAccelerators is deleted.
 	AllowMassRemoval bool
 	Accelerators     Accelerators
 	Gates            Gates
@@ -60,7 +60,7 @@ type Shadow struct {
 	ReportFile string // path of the report file; empty: none
 }
 
-// Kubernetes has the address of the API server, and which of its objects are read.
+// Kubernetes selects the API server, and which of its objects are read.
 type Kubernetes struct {
 	Kubeconfig     string // empty: in-cluster
 	WatchNamespace string // empty: all namespaces
@@ -96,7 +96,7 @@ type Defaults struct {
 	SSLPolicy           string
 }
 
-// The ways to replace a load balancer.
+// The values of Replacement.Order.
 const (
 	CreateFirst = "create-first"
 	DeleteFirst = "delete-first"
@@ -115,7 +115,7 @@ type Ingress struct {
 	TolerateMissingService bool
 	TolerateMissingAction  bool
 	CertificateAuthorities []string
-	// DefaultPCA is the private CA of requested certificates.
+	// DefaultPCA is the ARN of the private CA that issues requested certificates; empty: they are public.
 	DefaultPCA string
 	// Tenancy is cooperative or isolated: what members of an IngressGroup may do to each other.
 	Tenancy string
@@ -132,10 +132,10 @@ type Ingress struct {
 	WAFv2, WAFClassic, Shield bool
 }
 
-// Accelerators has the limits of GlobalAccelerators.
+// Accelerators are the limits for GlobalAccelerators.
 type Accelerators struct {
 	// EndpointIDs are patterns of the ARNs and IDs that endpoints may name besides load balancers of the cluster. Empty: all
-	// but nodes and Elastic IP addresses of the cluster.
+	// except nodes and Elastic IP addresses of the cluster.
 	EndpointIDs []string
 	// AddressNamespaces are the namespaces that may use addresses of the account's own ranges (BYOIP). Empty: all.
 	AddressNamespaces []string
@@ -151,7 +151,7 @@ type Service struct {
 	CrossNamespaceGroups bool
 }
 
-// Security are settings about security groups.
+// Security are the settings for security groups.
 type Security struct {
 	BackendSecurityGroup   bool
 	BackendSecurityGroupID string
@@ -160,7 +160,7 @@ type Security struct {
 	ENISecurityGroupTags   map[string]string
 }
 
-// Targets are settings of target registration.
+// Targets are the settings for the registration of targets.
 type Targets struct {
 	MaxPerTargetGroup int // 0 or less: no limit
 	RequeueDuration   time.Duration
@@ -169,7 +169,7 @@ type Targets struct {
 	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are read.
 	EndpointSlices bool
 	// ComparisonDeferral is the time from a start to the first comparison of unchanged bindings with AWS; above zero. Up to
-	// half of it is added, so that the bindings are not all compared at once.
+	// half of it is added, so that the bindings are not all compared at the same time.
 	ComparisonDeferral time.Duration
 }
 
@@ -232,13 +232,13 @@ func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
 // WebhookConfiguration returns the name of both webhook configurations.
 func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
-// Admission has the checks and changes of the webhooks that can be switched on and off.
+// Admission switches checks and changes of the admission webhooks on or off.
 type Admission struct {
 	DisableClassAnnotation, DisableGroupAnnotation bool
 	ReadinessGates                                 bool
 }
 
-// Default returns the configuration without flags.
+// Default returns the configuration of a process that is started without flags.
 func Default() Config {
 	return Config{
 		LogLevel:   InfoLevel,

@@ -97,8 +97,8 @@ func TestUnsupportedSettingsAreListed(t *testing.T) {
 	}
 }
 
-// The controller accepts every flag of the controller that Fulcrum replaces, with the same default, and otherwise only
-// its own flags.
+// TestFlagsAndDefaults checks that the controller accepts every flag of the controller that Fulcrum replaces, with the same
+// default, and otherwise only its own flags.
 func TestFlagsAndDefaults(t *testing.T) {
 	want := map[string]string{
 		"cluster-name": "", "log-level": "info", "default-tags": "[]", "external-managed-tags": "[]",

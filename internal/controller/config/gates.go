@@ -12,7 +12,7 @@ import (
 // Gate is the name of a feature gate.
 type Gate string
 
-// The gates.
+// The feature gates. gateTable has their defaults and effects.
 const (
 	ListenerRulesTagging          Gate = "ListenerRulesTagging"
 	WeightedTargetGroups          Gate = "WeightedTargetGroups"
@@ -39,14 +39,14 @@ const (
 	IngressPlanAnnotation         Gate = "IngressPlanAnnotation"
 )
 
-// GateRow describes a gate.
+// GateRow describes a feature gate.
 type GateRow struct {
 	Name        Gate
 	OnByDefault bool   // the default
-	Effect      string // what the gate switches on
+	Effect      string // what the feature gate switches on
 }
 
-// gateTable has all gates.
+// gateTable describes all feature gates.
 var gateTable = []GateRow{
 	{ListenerRulesTagging, true, "tag listeners and rules"},
 	{WeightedTargetGroups, true, "forward actions with several target groups"},
@@ -73,16 +73,17 @@ var gateTable = []GateRow{
 	{IngressPlanAnnotation, false, "show the plan of a load balancer in an annotation of its first Ingress"},
 }
 
-// gateAliases are other names of gates, which documents about other controllers use.
+// gateAliases are other names of feature gates, which documents about other controllers use.
 var gateAliases = map[string]Gate{
 	"NLBHealthCheckAdvancedConfiguration": NLBHealthCheckAdvancedConfig,
 	"EnableTCPUDPListenerType":            EnableTCPUDPListener,
 }
 
-// Gates has the gates that an operator has set. The zero value has all defaults. It implements pflag.Value.
+// Gates are the feature gates that an operator has set. In the zero value all feature gates have their defaults. Gates
+// implements pflag.Value.
 type Gates struct{ set map[Gate]bool }
 
-// Enabled reports whether a gate is on.
+// Enabled reports whether a feature gate is on.
 func (g Gates) Enabled(gate Gate) bool {
 	if v, ok := g.set[gate]; ok {
 		return v
@@ -95,13 +96,13 @@ func (g Gates) Enabled(gate Gate) bool {
 	return false
 }
 
-// IsSet reports whether the operator has set the gate.
+// IsSet reports whether the operator has set the feature gate.
 func (g Gates) IsSet(gate Gate) bool {
 	_, ok := g.set[gate]
 	return ok
 }
 
-// Set implements pflag.Value. It adds a comma-separated list of Name=bool to the gates that were set before.
+// Set implements pflag.Value. It adds a comma-separated list of Name=bool to the feature gates that were set before.
 func (g *Gates) Set(s string) error {
 	next := map[Gate]bool{}
 	maps.Copy(next, g.set)
@@ -132,7 +133,7 @@ func (g *Gates) Set(s string) error {
 	return nil
 }
 
-// gateNames returns the names of all gates, in order.
+// gateNames returns the names of all feature gates, in alphabetical order.
 func gateNames() (out []string) {
 	for _, r := range gateTable {
 		out = append(out, string(r.Name))
@@ -141,7 +142,7 @@ func gateNames() (out []string) {
 	return out
 }
 
-// String implements pflag.Value. It returns the gates that were set, ordered by name.
+// String implements pflag.Value. It returns the feature gates that were set, ordered by name.
 func (g *Gates) String() string {
 	var out []string
 	for k, v := range g.set {
@@ -154,15 +155,15 @@ func (g *Gates) String() string {
 // Type implements pflag.Value.
 func (*Gates) Type() string { return "mapStringBool" }
 
-// GatesFlag is the name of the flag that sets gates.
+// GatesFlag is the name of the flag that sets feature gates.
 const GatesFlag = "feature-gates"
 
-// GateRows returns all gates, ordered by name.
+// GateRows returns all feature gates, ordered by name.
 func GateRows() []GateRow {
 	return slices.SortedFunc(slices.Values(gateTable), func(x, y GateRow) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// helpText returns the help text of the flag, with all gates.
+// helpText returns the help text of the flag GatesFlag, with all feature gates.
 func (g Gates) helpText() string {
 	var b strings.Builder
 	b.WriteString("comma-separated list of Name=bool. The gates and their defaults:")

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// processFlags are the flags that concern only one process: addresses of servers and listeners, concurrency, and logs. A
-// command does not take them over from a controller: it has no use for them, and must not send its requests to an address
+// processFlags are the flags that concern only one process: addresses to connect to and to listen on, concurrency, and logs.
+// A command does not use their values in a controller: it does not need them, and must not send its requests to an address
 // that it has read from the cluster.
 var processFlags = []string{
 	"kubeconfig", "aws-api-endpoints", "aws-api-throttle", "aws-max-retries", "aws-vpc-tags", "aws-vpc-tag-key",
@@ -24,7 +24,7 @@ var processFlags = []string{
 }
 
 // PublishedFlags returns the flags that are not at their default, without those of processFlags, as --NAME=VALUE ordered by
-// name. Commands take them over, so that they plan like the controller does.
+// name. Commands use these values, so that they plan as the controller does.
 func (c Config) PublishedFlags() []string {
 	defaults := flagsOf(Default())
 	var out []string
@@ -88,7 +88,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakeOverResult {
 		switch mine := flagValue(f); {
 		case mine == text:
 		case f.Changed && name == GatesFlag:
-			// The gates of the command line are set after those of the controller, and so override them.
+			// The feature gates of the command line are set after those of the controller, and so override them.
 			_ = f.Value.Set(text)
 			_ = f.Value.Set(mine)
 			if flagValue(f) != text {
@@ -105,7 +105,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakeOverResult {
 }
 
 // flagsWithoutDefault are flags whose default cannot be compared: the controller discovers its region and VPC, and the value
-// of --feature-gates may list gates that are at their default.
+// of --feature-gates may list feature gates that are at their default.
 var flagsWithoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
 
 // differingDefaults returns the flags that the command line sets and the controller does not, if the value differs from the

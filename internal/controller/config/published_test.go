@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nonDefaultValues has a value that differs from the default, by type of the flag.
+// nonDefaultValues are values that differ from the defaults, by the type of the flag.
 var nonDefaultValues = map[string]string{
 	"string": "internet-facing", "bool": "", "int": "77", "duration": "77s", "stringSlice": "a,b", "stringToString": `a=b,c=d`,
 	"mapStringBool": "ListenerRulesTagging=false,NLBGatewayAPI=false",
 }
 
-// A command that uses the published flags of a controller makes the same decisions as the controller, for all flags.
-// Flags that concern only the process are neither published nor used.
+// TestPublishedFlagsAreTakenOver checks that a command that uses the published flags of a controller makes the same
+// decisions as the controller, for all flags. Flags that concern only the process are neither published nor used.
 func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d := Default()

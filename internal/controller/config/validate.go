@@ -118,7 +118,7 @@ func (c Config) SecretsLabel() (key, value string, ok bool) {
 // AtLeastOne returns the number of workers for the value of a flag: one if it is zero or less.
 func AtLeastOne(n int) int { return max(n, 1) }
 
-// validate returns the first error of the addresses and ports.
+// validate returns the first error of the addresses and ports that the process listens on.
 func (s Serving) validate() error {
 	for _, x := range []struct{ flag, value string }{
 		{"metrics-bind-addr", s.Metrics}, {"health-probe-bind-addr", s.Probes}, {"profiling-bind-addr", s.Profiling},

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// The maximum back-off is never below the first delay.
+// TestMaximumBackOffIsAtLeastTheFirstDelay checks that the maximum back-off is never below the first delay.
 func TestMaximumBackOffIsAtLeastTheFirstDelay(t *testing.T) {
 	if got := (Line[string]{MaxDelay: time.Millisecond}).backOff().When("a"); got != durations.FirstDelay {
 		t.Errorf("waits %s", got)

@@ -29,7 +29,7 @@ const runFailedMessage = "Reconciler error"
 
 // changedFailureSink is the log sink of an item. It logs the error of a run only if it differs from the error of the
 // previous run; repeated errors are logged at the debug level. It passes the values of the logger on with each line instead
-// of through WithValues, because most runs log nothing and a sink encodes values at once.
+// of through WithValues, because most runs log nothing and a sink encodes values immediately.
 type changedFailureSink[K comparable] struct {
 	logr.LogSink
 	items  *items[K]
@@ -37,12 +37,12 @@ type changedFailureSink[K comparable] struct {
 	values []any
 }
 
-// Info implements the sink.
+// Info implements logr.LogSink.
 func (n changedFailureSink[K]) Info(level int, message string, keys ...any) {
 	n.LogSink.Info(level, message, slices.Concat(n.values, keys)...)
 }
 
-// Error implements the sink.
+// Error implements logr.LogSink.
 func (n changedFailureSink[K]) Error(err error, message string, keys ...any) {
 	if message != runFailedMessage || n.items.noteFailure(n.item, err) {
 		n.LogSink.Error(err, message, slices.Concat(n.values, keys)...)
@@ -53,13 +53,13 @@ func (n changedFailureSink[K]) Error(err error, message string, keys ...any) {
 	}
 }
 
-// WithName implements the sink.
+// WithName implements logr.LogSink.
 func (n changedFailureSink[K]) WithName(name string) logr.LogSink {
 	n.LogSink = n.LogSink.WithName(name)
 	return n
 }
 
-// WithValues implements the sink.
+// WithValues implements logr.LogSink.
 func (n changedFailureSink[K]) WithValues(keys ...any) logr.LogSink {
 	n.values = slices.Concat(n.values, keys)
 	return n

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// items has the state of the items of a queue, under one lock: since when each item is queued, the open items of each
+// items holds the state of the items of a queue, under one lock: since when each item is queued, the open items of each
 // tenant, and the last failure of each item.
 type items[K comparable] struct {
 	line Line[K]
@@ -14,7 +14,7 @@ type items[K comparable] struct {
 	queued       map[K]queuedItem
 	openItems    map[K]struct{}
 	openByTenant map[string]int // open items by tenant
-	lastFailure  map[K]string   // how the last run failed
+	lastFailure  map[K]string   // text of the error of the last failed run
 }
 
 func newItems[K comparable](l Line[K]) *items[K] {

@@ -20,8 +20,8 @@ func (tenantReconciler) Tenant(k string) string {
 	return tenant
 }
 
-// The more open items a tenant has, the lower is the priority of its next item. Items of other tenants are not
-// affected.
+// TestATenantWithManyOpenItemsHasLowerPriority checks that the more open items a tenant has, the lower is the priority of
+// its next item. Items of other tenants are not affected.
 func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	w := newItems(Line[string]{Reconciler: tenantReconciler{}})
 	var got []int
@@ -45,8 +45,8 @@ func TestATenantWithManyOpenItemsHasLowerPriority(t *testing.T) {
 	}
 }
 
-// An item that only waits for its next periodic comparison is not open, so it does not lower the priority of its
-// tenant.
+// TestItemsAwaitingTheirResyncAreNotOpen checks that an item that only waits for its next periodic comparison is not open,
+// so it does not lower the priority of its tenant.
 func TestItemsAwaitingTheirResyncAreNotOpen(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

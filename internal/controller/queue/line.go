@@ -44,7 +44,7 @@ type Line[K comparable] struct {
 	items *items[K]
 }
 
-// Reconciler reconciles the items of a line.
+// Reconciler reconciles the items of a line, and returns their names in logs and their tenants.
 type Reconciler[K comparable] interface {
 	// Reconcile reconciles one item. After an error, the item is reconciled again with back-off.
 	Reconcile(ctx context.Context, k K) (NextRun, error)
@@ -52,7 +52,7 @@ type Reconciler[K comparable] interface {
 	Label(k K) []any
 	// Controller returns the name of the controller in logs about an item.
 	Controller(k K) string
-	// Tenant returns the tenant to whose share an item counts.
+	// Tenant returns the tenant of an item. The more open items a tenant has, the lower is the priority of the next one.
 	Tenant(k K) string
 }
 
@@ -62,7 +62,7 @@ type Preparer[K comparable] interface {
 	Prepare(ctx context.Context) []K
 }
 
-// Metrics records how long items wait.
+// Metrics records how long items wait for a worker.
 type Metrics interface {
 	// RecordWait is called with the time that an item of a line has waited for a worker at a priority.
 	RecordWait(line, priority string, d time.Duration)
@@ -80,12 +80,12 @@ type NextRun struct {
 	Idle bool
 }
 
-// Source is the source of events.
+// Source provides the events of the objects in the cluster.
 type Source interface {
 	// WaitForSync blocks until the cache is complete.
 	WaitForSync(ctx context.Context) error
-	// Watch calls notify for every event of the kinds, beginning with one for each object that exists.
-	// It returns at once. The calls end with the context.
+	// Watch calls notify for every event of the kinds, beginning with one for each object that exists. It returns
+	// immediately. The calls end with the context.
 	Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error
 }
 

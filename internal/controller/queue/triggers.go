@@ -29,7 +29,7 @@ type Triggers[K comparable] struct {
 // Cluster returns views of the cluster.
 type Cluster interface{ View() *cluster.View }
 
-// Changes decides what changes of objects mean for the items of a line.
+// Changes determines which items of a line a change of an object affects.
 type Changes[K comparable] interface {
 	// Items returns the items that an object belongs to.
 	Items(v *cluster.View, obj cluster.Object) []K
@@ -39,7 +39,7 @@ type Changes[K comparable] interface {
 	NoteRootChange(old, new cluster.Object)
 }
 
-// activeRun has the changes of objects during a run.
+// activeRun collects the changes of objects during a run.
 type activeRun struct {
 	changes       []objectChange
 	readsRecorded bool
@@ -101,8 +101,8 @@ func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 	return ok && slices.Contains(t.rootKinds, k)
 }
 
-// AffectedItems returns the items that a change affects, each once. If reading the cluster fails, Affected returns the error
-// together with the items that it has found.
+// AffectedItems returns the items that a change affects, each once. If reading the cluster fails, AffectedItems returns the
+// error together with the items that it has found.
 func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	if t.changes.Ignores(old, new) {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// In these tests an item is a group: an Ingress belongs to the group that a label of its class names, and a group
-// depends on the Services that its Ingresses name.
+// ingressGroupOf returns the IngressGroup of an Ingress, which a label of its IngressClass names. An item of these tests is
+// an IngressGroup, and depends on the Services that its Ingresses name.
 
 func ingressGroupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	if ing.Spec.IngressClassName == nil {
@@ -27,7 +27,7 @@ func ingressGroupOf(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	return class.Labels["group"], class.Labels["group"] != ""
 }
 
-// ingressGroupChanges returns the groups of Ingresses as items.
+// ingressGroupChanges returns the IngressGroups of Ingresses as items.
 type ingressGroupChanges struct{ noItemChanges }
 
 // Items implements Changes.
@@ -55,7 +55,8 @@ func ingressGroupText(v *cluster.View, g string) string {
 	return out
 }
 
-// Whenever an object changes the result of an item, the triggers enqueue the item.
+// TestTriggersFindEveryAffectedItem checks that whenever an object changes the result of an item, the triggers enqueue the
+// item.
 func TestTriggersFindEveryAffectedItem(t *testing.T) {
 	for seed := range int64(150) {
 		rnd := rand.New(rand.NewSource(seed))

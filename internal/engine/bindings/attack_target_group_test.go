@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// An edit of a binding that contradicts its target group is reported. Such an edit is possible, because the webhook
-// admits setting an empty field later, and without webhooks every field can be changed.
+// TestEditThatContradictsTheTargetGroupIsReported checks that an edit of a binding that contradicts its target group is
+// reported. Such an edit is possible, because the webhook admits setting an empty field later, and without webhooks every
+// field can be changed.
 func TestEditThatContradictsTheTargetGroupIsReported(t *testing.T) {
 	other := "vpc-2"
 	six, nodes := elbv2.TargetGroupIPAddressTypeIPv6, elbv2.TargetTypeInstance
@@ -54,8 +55,8 @@ func inOtherNamespace(doc string) string {
 	return strings.Replace(doc, "namespace: ns", "namespace: evil", 1)
 }
 
-// A binding that names a target group before it exists does not block a binding of another namespace that names this
-// target group later.
+// TestBindingOfMissingTargetGroupBlocksNoOther checks that a binding that names a target group before it exists does not
+// block a binding of another namespace that names this target group later.
 func TestBindingOfMissingTargetGroupBlocksNoOther(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
 	byName := func(name string) string {

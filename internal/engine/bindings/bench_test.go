@@ -17,7 +17,8 @@ import (
 // podsPerBinding is the number of pods of each Service in the benchmarks.
 const podsPerBinding = 20
 
-// The benchmarks measure the work for one event in clusters of different sizes, without AWS and its emulator:
+// BenchmarkPodReplacedAfterRegistration measures the work for a replaced pod in clusters of different sizes. Like the other
+// benchmarks of this file, it needs neither AWS nor the emulator:
 //
 //	go test ./internal/engine/bindings -run '^$' -bench . -benchtime 20x
 
@@ -103,12 +104,12 @@ func BenchmarkNodeAdded(b *testing.B) {
 	}
 }
 
-// benchmarkAWS is the fake AWS with cached answers, as in a controller that has run for some time: the lists of targets
-// are sorted, shared between callers, and never modified. Registered targets are inserted into the lists by settle, or
-// when the targets are read.
+// benchmarkAWS is the fake AWS with cached answers, as in a controller that has run for some time: the lists of targets are
+// sorted, shared between callers, and never modified. applyRegistrations inserts registered targets into the lists, at the
+// latest when the targets are read.
 type benchmarkAWS struct {
 	*fakeAWS
-	registered map[string][]bindings.Target // by target group, since the last settle
+	registered map[string][]bindings.Target // by target group, since the last call of applyRegistrations
 }
 
 func (a benchmarkAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return a }
@@ -203,7 +204,7 @@ func nodeIndexOf(k, j int) int { return (k + j) % 50 }
 
 func benchmarkAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
-// benchmarkDoc returns the pods of Service k; if turned is set, the last pod is replaced by another one.
+// benchmarkDoc returns the pods of Service k. If turned is true, another pod replaces the last one.
 func benchmarkDoc(k int, turned bool) string {
 	var pods []pod
 	for j := range podsPerBinding {

@@ -36,8 +36,8 @@ type postponedError struct{ classedError }
 
 func (postponedError) RetryAfter() time.Duration { return 3 * time.Second }
 
-// A postponed deregistration gets a shorter deadline when the pod has ended, and the shortest deadline when another pod
-// has the address.
+// TestDeregistrationIsMoreUrgentIfThePodHasEnded checks that a postponed deregistration gets a shorter deadline when the pod
+// has ended, and the shortest deadline when another pod has the address.
 func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	b := &postponingAWS{fakeAWS: w.aws, postpones: true}
@@ -78,8 +78,8 @@ func TestDeregistrationIsMoreUrgentIfThePodHasEnded(t *testing.T) {
 	}
 }
 
-// All endpoints may be registered while deregistrations are postponed. The outcome shows this, and the success event is
-// emitted only once no call is postponed.
+// TestAllRegisteredIsReportedWhileDeregistrationsWait checks that the outcome reports AllRegistered while deregistrations
+// are postponed, and that the success event is emitted only once no call is postponed.
 func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}
@@ -105,7 +105,8 @@ func TestAllRegisteredIsReportedWhileDeregistrationsWait(t *testing.T) {
 	}
 }
 
-// An endpoint waits for registration while the target group has its maximum number of targets.
+// TestEndpointsBeyondCapacityAreNotRegistered checks that an endpoint waits for registration while the target group has its
+// maximum number of targets.
 func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}
@@ -120,7 +121,8 @@ func TestEndpointsBeyondCapacityAreNotRegistered(t *testing.T) {
 	}
 }
 
-// If a postponed deregistration becomes unnecessary, the success event is emitted once.
+// TestSuccessIsReportedOnceAfterAnUnneededCall checks that if a postponed deregistration becomes unnecessary, the success
+// event is emitted once.
 func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	for how, change := range map[string]func(*harness){
 		"the pod is there again":      func(w *harness) { w.putObjects(podDocs("web", p1, p2)) },
@@ -149,8 +151,8 @@ func TestSuccessIsReportedOnceAfterAnUnneededCall(t *testing.T) {
 	}
 }
 
-// After the spec names another target group, the targets of the previous target group are deregistered, even if the
-// call was postponed.
+// TestThePreviousTargetGroupIsEmptiedAfterPostponement checks that after the spec names another target group, the targets of
+// the previous target group are deregistered, even if the call was postponed.
 func TestThePreviousTargetGroupIsEmptiedAfterPostponement(t *testing.T) {
 	w := ipHarness(t, p1)
 	b := &postponingAWS{fakeAWS: w.aws}

@@ -25,7 +25,8 @@ func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
 	return c.err
 }
 
-// noteRegisterCall notes the result of a call that registers n targets. full reports that AWS refused it because of a quota.
+// noteRegisterCall notes the result of a call that registers n targets. full reports whether AWS refused the call because of
+// a quota.
 func noteRegisterCall(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.capacityRefusal; {

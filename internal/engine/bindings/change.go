@@ -6,18 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ChangeKind is the kind of a change in AWS.
+// ChangeKind is what a Change has done in AWS.
 type ChangeKind int
 
-// The kinds.
+// The kinds of changes that are made in AWS for bindings.
 const (
-	TargetsRegistered   ChangeKind = iota // registered targets in a target group
-	TargetsDeregistered                   // deregistered targets of a target group
-	RulesAuthorized                       // added rules to a security group
-	RulesRevoked                          // removed rules of a security group
+	TargetsRegistered   ChangeKind = iota // targets were registered in a target group
+	TargetsDeregistered                   // targets were deregistered from a target group
+	RulesAuthorized                       // rules were added to a security group
+	RulesRevoked                          // rules were removed from a security group
 )
 
-// Change is one change of AWS that was carried out.
+// Change is one change that was made in AWS.
 type Change struct {
 	Kind ChangeKind
 	// Resource is the ARN of the target group, or the ID of the security group.
@@ -26,7 +26,7 @@ type Change struct {
 	Items []string
 }
 
-// noteChange records a change of a resource, unless it has no items.
+// noteChange passes a change to the Recorder, unless items is empty.
 func (r *Reconciler) noteChange(k ChangeKind, resource string, items []string) {
 	if len(items) > 0 {
 		r.Recorder.RecordChange(Change{k, resource, items})

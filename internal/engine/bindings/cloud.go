@@ -14,7 +14,7 @@ import (
 // MaxTargets is the maximum number of targets that one call registers or deregisters.
 const MaxTargets = 200
 
-// Cloud has the calls to AWS that bindings need. No method waits until AWS shows or applies a change. Slices and maps that
+// Cloud makes the calls to AWS that bindings need. No method waits until AWS shows or applies a change. Slices and maps that
 // are passed in belong to the caller and are not kept.
 type Cloud interface {
 	// TargetGroupsOf returns access to the target groups of an account. It makes no call. The role is assumed at the first
@@ -43,9 +43,9 @@ type TargetGroups interface {
 	// TargetHealth lists all targets of a target group, draining ones included. The answer may be as old as maxAge, with the
 	// later writes of this process applied to it. If maxAge is zero it always calls AWS.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
-	// OwnerNamespaces returns namespaces, one of which has the object for which the controller created a target group. There
-	// are none if the controller did not create it. If read is false it makes no call, and there may be none because the
-	// target group is not known.
+	// OwnerNamespaces returns the namespaces that may contain the object for which the controller created a target group. It
+	// returns none if the controller did not create the target group. If read is false it makes no call, and also returns
+	// none if the target group is not known.
 	OwnerNamespaces(ctx context.Context, arn string, read bool) (namespaces []string, err error)
 	// OwnerStack returns the stack for which the controller created a target group, and the ID of the target group in it, from
 	// its tags; false if the target group is not known. It makes no call.
@@ -58,9 +58,9 @@ type TargetGroups interface {
 	Deregister(ctx context.Context, arn string, priority CallPriority, targets []*observed.Target) error
 }
 
-// CallPriority decides the order of calls that the rate limiter does not admit at once.
+// CallPriority decides the order of calls that the rate limiter does not admit immediately.
 type CallPriority struct {
-	// Tenant is the namespace to whose share the call counts.
+	// Tenant is the namespace whose share of the admitted calls this call uses.
 	Tenant string
 	// MaxDelay is how long the call may be delayed after it is first requested.
 	MaxDelay time.Duration

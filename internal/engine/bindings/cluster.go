@@ -15,18 +15,18 @@ import (
 // Key is the namespace and name of a TargetGroupBinding.
 type Key = bindingplan.Key
 
-// Cluster has the reads and writes of Kubernetes that bindings need.
+// Cluster makes the reads and writes of Kubernetes objects that bindings need.
 type Cluster interface {
-	// View returns a fresh view of the synced cache. Reads fail before the cache is complete, because endpoints that the view
-	// lacks are deregistered.
+	// View returns a fresh view of the synced cache. Reads fail before the cache is complete, because endpoints that are
+	// missing in the view would be deregistered.
 	View() *cluster.View
 	// Change makes one write. An object that does not exist is not an error, except for ClaimFinalizer. A write that changes
 	// nothing is not sent.
 	Change(ctx context.Context, w Write) error
-	// OwnedTargets reads from the API server the record of the targets that this cluster is responsible for, in a target group
-	// that several clusters fill; false if there is no record.
+	// OwnedTargets reads from the API server the record of the targets that this cluster is responsible for, in a target
+	// group in which several clusters register targets; false if there is no record.
 	OwnedTargets(ctx context.Context, binding Key) (identities []string, recorded bool, err error)
-	// Write writes events.
+	// Write writes events, and records which warnings last (cluster.LastingWarnings).
 	Write(ctx context.Context, patches []cluster.Patch) error
 }
 
@@ -36,7 +36,7 @@ type Write interface{ write() }
 // ClaimFinalizer adds naming.BindingFinalizer to a binding, by a fresh read and a merge patch with the resourceVersion.
 type ClaimFinalizer struct{ Binding Key }
 
-// ReleaseFinalizer removes naming.BindingFinalizer from a binding, in the same way.
+// ReleaseFinalizer removes naming.BindingFinalizer from a binding, by the same kind of patch as ClaimFinalizer.
 type ReleaseFinalizer struct{ Binding Key }
 
 // CompleteSpec sets the fields of the spec that describe the target group, unless the binding has changed since it was read.
@@ -58,13 +58,13 @@ type SetCheckpoint struct {
 // SetStatus changes the status of a binding by a merge patch of the subresource.
 type SetStatus struct {
 	Binding Key
-	// ObservedGeneration is not changed if nil.
+	// ObservedGeneration is the new observed generation; nil: it is not changed.
 	ObservedGeneration *int64
-	// Conditions is the complete new list.
+	// Conditions are all conditions of the new status.
 	Conditions []metav1.Condition
 }
 
-// SetPodCondition sets one condition of a pod by a strategic merge patch of its status. It applies only to the pod with the
+// SetPodCondition sets one condition of a pod by a strategic merge patch of its status. It applies only to the pod with this
 // UID. LastTransitionTime changes with the status.
 type SetPodCondition struct {
 	Namespace, Name string

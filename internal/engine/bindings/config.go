@@ -22,7 +22,7 @@ type Config struct {
 	ClusterName string
 	// VPC is the VPC of the controller. It is used for bindings whose spec has no VPC.
 	VPC string
-	// Targets has the options by which endpoints are chosen.
+	// Targets are the options by which endpoints are chosen.
 	Targets targets.Options
 	// MaxTargets is the maximum number of targets of a target group; 0: no limit.
 	MaxTargets int
@@ -31,7 +31,7 @@ type Config struct {
 	UnmergedRules bool
 	// GroupTags are the tags that select the security group for endpoint rules if a network interface has several.
 	GroupTags map[string]string
-	// Requeue is the interval in which AWS is polled after the first, shorter ones; 15 s if not above zero.
+	// Requeue is the interval at which AWS is polled, after a few polls at shorter intervals; 15 s if not above zero.
 	Requeue time.Duration
 	// Resync is the period in which unchanged bindings are compared with AWS; 10 h if not above zero.
 	Resync time.Duration
@@ -59,13 +59,13 @@ type Reconciler struct {
 	sharedRules *ruleOwner
 }
 
-// Outcome is the result of a run.
+// Outcome is the result of a run of a binding.
 type Outcome struct {
 	// RetryAfter is the time until the binding runs again without an event; zero: never.
 	RetryAfter time.Duration
 	// Changed reports whether something was written to AWS.
 	Changed bool
-	// RegisteredCount is the number of registered targets. The last of them was registered at RegisteredAt.
+	// RegisteredCount is the number of targets that the run has registered, the last of them at RegisteredAt.
 	RegisteredCount int
 	RegisteredAt    time.Time
 	// CallPostponed reports whether the rate limiter has postponed a call, which may be sent after RetryAfter.
@@ -79,7 +79,7 @@ type Outcome struct {
 	Findings finding.List
 }
 
-// New returns a Reconciler.
+// New returns a Reconciler, with the defaults for the fields of c that are not set.
 func New(c Config) *Reconciler {
 	if c.Requeue <= 0 {
 		c.Requeue = durations.Requeue

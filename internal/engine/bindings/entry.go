@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// entry has what the process remembers about one binding. It is not changed in place: a note that changes a map stores a copy
+// entry is what the process remembers about one binding. It is not changed in place: a note that changes a map stores a copy
 // of the map, so that an entry that was read does not change.
 type entry struct {
 	// comparisonDueAt is the time of the next comparison with AWS without an edit; zero before the first run.
@@ -47,7 +47,7 @@ type entry struct {
 	checkpoint *string
 	// writtenCheckpoints are the last two checkpoint annotations that this process wrote.
 	writtenCheckpoints writtenCheckpoints
-	// textReportedAt is when a status was last written in which only the text of a fault differed.
+	// textReportedAt is when a status was last written because only the text of a fault differed.
 	textReportedAt time.Time
 	// silentSince is when AWS stopped answering the runs of the binding; zero: it answered the last one.
 	silentSince time.Time
@@ -95,7 +95,7 @@ func (e entry) lastKnownBinding() *elbv2.TargetGroupBinding {
 	return e.registration.binding
 }
 
-// noteCarriedOut applies a note of a plan. stored is the binding in Kubernetes.
+// noteCarriedOut records n, a step of a plan, in the entry. stored is the binding as it is in Kubernetes.
 func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	return func(e entry, at moment) entry {
 		switch n {
@@ -112,8 +112,8 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 		case bindingplan.NoteDeletedInUse:
 			e.deletedBinding = stored
 		case bindingplan.NoteResourcesRemoved:
-			// absentSince is cleared so that the rules are compared once more after the binding is gone: each of two bindings
-			// that are deleted at the same time sees the rules of the other as desired.
+			// absentSince is cleared so that the rules are compared again after the binding is deleted: each of two bindings
+			// that are deleted at the same time treats the rules of the other as desired.
 			e.absentSince, e.wasReleased = time.Time{}, true
 		case bindingplan.NoteCompared:
 			e.leavingSince, e.comparisonDueAt = nil, at.now
@@ -129,7 +129,7 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	}
 }
 
-// noteRunBegan notes that a run begins, which covers all earlier requests for a comparison.
+// noteRunBegan notes that a run begins. A comparison in this run answers all earlier requests for a comparison.
 func noteRunBegan(e entry, at moment) entry {
 	e.compareAgain, e.activeRuns, e.lastRunNote = false, e.activeRuns+1, at.number
 	return e
@@ -149,7 +149,7 @@ func noteDueNow(e entry, at moment) entry {
 	return e
 }
 
-// noteTextReported notes that a status is written in which only the text of a fault differs.
+// noteTextReported notes that a status is written because only the text of a fault differs.
 func noteTextReported(e entry, at moment) entry {
 	e.textReportedAt = at.now
 	return e

@@ -13,13 +13,13 @@ import (
 // because a new pod gets an address that has not been registered for longer than a streak lasts.
 type flappingTargets map[string]repeat.Streak
 
-// returnBackOff has the delays of targets that are registered again. Each target may be registered again three times without
-// delay. The longest delay is shorter than the delay of calls that deregister targets of running pods. The VPC assigns no
-// address to another pod within Rest.
+// returnBackOff defines the delays of targets that are registered again. Each target may be registered again three times
+// without delay. The longest delay is shorter than the delay of calls that deregister targets of running pods. The VPC does
+// not assign the address of a target to another pod within StreakTimeout.
 var returnBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.FirstBackOff, LongestDelay: durations.FollowUpTime, StreakTimeout: durations.Requeue}
 
-// currentStreaks returns the streaks that have not ended. A streak that is delayed is remembered for longer, because a set of
-// targets that is replaced by other targets at random may remain registered over several delays.
+// currentStreaks returns the streaks that have not ended. A streak with a delay is remembered for longer, because targets
+// that replace each other at random may remain registered over several delays.
 func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	out := flappingTargets{}
 	for id, streak := range f {
@@ -54,8 +54,8 @@ func (f flappingTargets) noteRegistered(ids []string, now time.Time) flappingTar
 }
 
 // heldTargets returns the IDs of the targets that are neither registered nor deregistered now, and for how long (left). Once
-// one is delayed, all that were registered again are delayed with it and change together, so that many targets cost no more
-// calls than one. If no other target can serve, the delay is only the first one (alone).
+// one target is delayed, all targets that were registered again are delayed with it and change together, so that many
+// targets cost no more calls than one. If no other target can serve requests, the delay is only FirstDelay (alone).
 func (f flappingTargets) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	streaks := f.currentStreaks(now)
 	for _, streak := range streaks {

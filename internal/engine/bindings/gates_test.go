@@ -39,7 +39,7 @@ func withReadinessGate(p pod) pod {
 	return p
 }
 
-// The readiness gate of a pod that is not registered shows the reason.
+// TestReadinessGateShowsWhyAPodIsNoTarget checks that the readiness gate of a pod that is not registered shows the reason.
 func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 	const annotation = targets.QUICAnnotation
 	role := func(doc string) string { return withSpecLines(doc, "iamRoleArnToAssume: role") }
@@ -158,7 +158,8 @@ func TestGateStaysOpenIfTargetsAreUnavailable(t *testing.T) {
 	checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
 }
 
-// A pod without a server ID does not cause further runs of the binding.
+// TestAPodWithoutServerIDCausesNoFurtherRuns checks that a pod without a server ID does not cause further runs of the
+// binding.
 func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	docs := quicDocs(podDocs("web", withReadinessGate(p1), withReadinessGate(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, withSpecLines(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
@@ -174,8 +175,8 @@ func TestAPodWithoutServerIDCausesNoFurtherRuns(t *testing.T) {
 	}
 }
 
-// A gate is not set to True by cached target health, because the cached health of an address may belong to the pod that
-// had the address before.
+// TestAGateIsNotOpenedByCachedHealth checks that a gate is not set to True by cached target health, because the cached
+// health of an address may belong to the pod that had the address before.
 func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	w := ipHarness(t, withReadinessGate(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
@@ -185,7 +186,8 @@ func TestAGateIsNotOpenedByCachedHealth(t *testing.T) {
 	checkEqual(t, "gate", "False Target.FailedHealthChecks: ", w.gateConditionText("p1"))
 }
 
-// A pod with several targets is ready only when all of its targets are healthy.
+// TestAPodIsReadyOnceAllItsTargetsAreHealthy checks that a pod with several targets is ready only when all of its targets
+// are healthy.
 func TestAPodIsReadyOnceAllItsTargetsAreHealthy(t *testing.T) {
 	more := strings.NewReplacer("name: web-1,", "name: web-2,", "port: 8080}]\nendpoints", "port: 9090}]\nendpoints").Replace(podDocs("web", withReadinessGate(p1)))
 	w := ipHarness(t, withReadinessGate(p1))

@@ -15,9 +15,9 @@ func (a *fakeAWS) setNotInUse(arn string) {
 	}
 }
 
-// If no rule or listener forwards to a target group, a rollout waits once for the target group to come into use, and
-// then not for further pods. When the target group comes into use, ready pods stay ready, and new pods wait until AWS
-// reports them healthy.
+// TestPodsDoNotWaitForATargetGroupNotInUse checks that if no rule or listener forwards to a target group, a rollout waits
+// once for the target group to come into use, and then not for further pods. When the target group comes into use, ready
+// pods stay ready, and new pods wait until AWS reports them healthy.
 func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	const waits, open = "Unknown Target.NotInUse: ", "True Target.NotInUse: no listener or rule forwards to the target group, so the pod does not wait for it"
 	w := ipHarness(t, withReadinessGate(p1))
@@ -54,8 +54,9 @@ func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 	checkEqual(t, "a new one waits for them", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateConditionText("p3"))
 }
 
-// The readiness gate of a pod stays closed if its target is in an availability zone that is not enabled for the load
-// balancer. Such a target receives no traffic, so its pod must not replace a pod that receives traffic.
+// TestAPodInAZoneWithoutLoadBalancerStaysUnready checks that the readiness gate of a pod stays closed if its target is in an
+// availability zone that is not enabled for the load balancer. Such a target receives no traffic, so its pod must not
+// replace a pod that receives traffic.
 func TestAPodInAZoneWithoutLoadBalancerStaysUnready(t *testing.T) {
 	w := ipHarness(t, withReadinessGate(p1))
 	w.aws.targetGroupsInUse = map[string]bool{"arn/a": true}

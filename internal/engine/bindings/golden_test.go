@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// testdata has the golden files.
+// testdata contains the golden files.
 //
 //go:embed testdata
 var testdata embed.FS
@@ -32,12 +32,11 @@ type awsDoc struct {
 	Addresses map[string][]string
 	// Rules are the rules of security groups, as "tcp 8080-8080 sg-b".
 	Rules map[string][]string
-	// Refuse has the target addresses and rule sources that AWS refuses, with the kind of error: invalid, denied,
-	// quota.
+	// Refuse are the target addresses and rule sources that AWS refuses, with the kind of error: invalid, denied, quota.
 	Refuse map[string]string
 	// Full is the maximum number of targets per target group in AWS.
 	Full int
-	// MadeFor has the namespace that the controller created a target group for.
+	// MadeFor is the namespace for which the controller created each target group.
 	MadeFor map[string]string
 	// Used are the target groups that a rule or listener forwards to.
 	Used []string

@@ -35,7 +35,7 @@ func (e classedError) Error() string { return e.text }
 // fakeAWS is a fake AWS: target groups with targets, and security groups with rules. Registered targets are "initial" until
 // a test changes their state.
 type fakeAWS struct {
-	// mu is held by each call, but not while a test makes the call wait, because runs make calls concurrently.
+	// Each call locks mu, because runs make calls concurrently. It does not lock mu while a test makes it wait.
 	mu                  sync.Mutex
 	targetsByGroup      map[string][]*observed.Target
 	enis                map[string][]network.ENI
@@ -45,7 +45,7 @@ type fakeAWS struct {
 	readsUntilCallback  int // number of reads of security groups until onSecurityGroupRead is called
 	onSecurityGroupRead func()
 	holdRuleChange      chan struct{} // if set, the next change of rules waits until this channel is closed
-	holdRegister        chan struct{} // the same for the next registration of targets
+	holdRegister        chan struct{} // if set, the next registration of targets waits until this channel is closed
 	maxTargets          int           // per target group; 0 for no limit
 	targetGroupsInUse   map[string]bool
 	ownerNamespaces     map[string]string // namespace that the controller created a target group for, by ARN
@@ -53,10 +53,10 @@ type fakeAWS struct {
 	refusals            int               // number of refused calls
 	// cachedTargets, if not nil, are returned to callers that accept a cached answer.
 	cachedTargets []*observed.Target
-	targetType    model.TargetType  // of all target groups; ip if empty
-	addressType   model.AddressType // of all target groups; ipv4 if empty
+	targetType    model.TargetType  // target type of all target groups; ip if empty
+	addressType   model.AddressType // address type of all target groups; ipv4 if empty
 	maxInstances  int               // the largest number of instances in one query
-	// store has the bindings that determine the settings of their target groups, unless targetType is set.
+	// store contains the bindings that determine the settings of their target groups, unless targetType is set.
 	store *cluster.Memory
 }
 

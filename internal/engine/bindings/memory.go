@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// memory has an entry for each binding that the process remembers. Only notes change entries.
+// memory holds an entry for each binding that the process remembers. Only notes change entries.
 type memory struct {
 	clock                              clock.PassiveClock
 	firstComparisonDelay, resyncPeriod time.Duration
@@ -24,7 +24,7 @@ type memory struct {
 // changes no map of the entry.
 type note func(entry, moment) entry
 
-// moment has the time of a note, and what is needed to compute the next comparison of the binding.
+// moment is the time at which a note is applied, with what is needed to compute the next comparison of the binding.
 type moment struct {
 	now                                time.Time
 	key                                Key
@@ -36,7 +36,7 @@ func newMemory(c Config) *memory {
 	return &memory{clock: c.Clock, firstComparisonDelay: c.FirstComparisonDelay, resyncPeriod: c.Resync, entries: map[Key]entry{}}
 }
 
-// momentOf returns the current moment for a binding.
+// momentOf returns the current time and note number for a binding. The caller holds the lock.
 func (m *memory) momentOf(key Key) moment {
 	return moment{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.noteCount}
 }
@@ -86,7 +86,7 @@ func (m *memory) forget(key Key) {
 	delete(m.entries, key)
 }
 
-// keysWhere returns the bindings whose entries match.
+// keysWhere returns the bindings for whose entries matches returns true.
 func (m *memory) keysWhere(matches func(entry) bool) (out []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -166,8 +166,8 @@ func TestRegistrationHasTheTargetsOfItsNotes(t *testing.T) {
 	}
 }
 
-// After each further refusal of a target its back-off doubles. If the target is not desired for a while, the back-off
-// starts again.
+// TestRefusedTargetsBackOff checks that after each further refusal of a target its back-off doubles. If the target is not
+// desired for a while, the back-off starts again.
 func TestRefusedTargetsBackOff(t *testing.T) {
 	again, id := refusalNote(failure.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
@@ -217,7 +217,8 @@ func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 	}
 }
 
-// If a leaving target is desired again and leaves later, the leaving time starts again.
+// TestLeavingTimeRestartsIfATargetIsDesiredAgain checks that if a leaving target is desired again and leaves later, the
+// leaving time starts again.
 func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	for name, x := range map[string]struct {
 		notes []note
@@ -237,12 +238,13 @@ func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	}
 }
 
-// Changes by other clients are reported only for targets whose registration was complete and some time ago.
+// TestDriftIsReportedOnlyAfterACompleteRegistration checks that changes by other clients are reported only for targets whose
+// registration has been complete for some time.
 func TestDriftIsReportedOnlyAfterACompleteRegistration(t *testing.T) {
 	register, done := noteRegistered(firstBinding, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
 		notes []note
-		wait  time.Duration // after the last note
+		wait  time.Duration // time since the last note
 		want  bool
 	}{
 		"after a complete run":      {[]note{noteRunBegan, register, done}, durations.SettleWindow, true},
@@ -305,8 +307,9 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 	}
 }
 
-// A run waits for the Services of other bindings for at most half a minute, and after that not again for some minutes.
-// So a user who edits bindings all the time cannot prevent the removal of rules.
+// TestRunsWaitForOtherBindingsForALimitedTime checks that a run waits for the Services of other bindings for at most half a
+// minute, and after that not again for some minutes. So a user who edits bindings all the time cannot prevent the removal of
+// rules.
 func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	now := startTime
 	m := newMemory(Config{Clock: testclock.FromVariable(&now)})
@@ -320,7 +323,8 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	}
 }
 
-// Availability zones are sent for an hour after AWS required them, because AWS may not require them later.
+// TestZonesAreSentForALimitedTime checks that availability zones are sent for an hour after AWS required them, because AWS
+// may not require them later.
 func TestZonesAreSentForALimitedTime(t *testing.T) {
 	e := entryAfter(noteZonesRequired)
 	if (entry{}).needsZones(startTime) || !e.needsZones(startTime.Add(59*time.Minute)) || e.needsZones(startTime.Add(time.Hour)) {
@@ -328,7 +332,8 @@ func TestZonesAreSentForALimitedTime(t *testing.T) {
 	}
 }
 
-// A Service counts as absent if runs have not found it for five seconds, or if the binding has released its targets.
+// TestServiceIsAbsentAfterAMoment checks that a Service counts as absent if runs have not found it for five seconds, or if
+// the binding has released its targets.
 func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	missing := entryAfter(planNote(bindingplan.NoteBackendMissing))
 	if (entry{}).isServiceAbsent(startTime) || missing.isServiceAbsent(startTime.Add(4*time.Second)) || !missing.isServiceAbsent(startTime.Add(5*time.Second)) {
@@ -339,7 +344,8 @@ func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 	}
 }
 
-// A run that ends after its binding was forgotten does not create a memory entry for the binding.
+// TestAForgottenBindingIsNotRemembered checks that a run that ends after its binding was forgotten does not create a memory
+// entry for the binding.
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
@@ -353,8 +359,8 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Run numbers are unique, so that the reader of an entry notices another run in between, even if the binding was
-// forgotten and created again.
+// TestRunNumbersAreUnique checks that run numbers are unique, so that the reader of an entry notices another run in between,
+// even if the binding was forgotten and created again.
 func TestRunNumbersAreUnique(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}

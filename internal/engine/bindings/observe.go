@@ -51,7 +51,8 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxReadAge(r.Resync)}
 }
 
-// gatedPods returns the pods with the readiness gate of the binding whose gate was not released yet.
+// gatedPods returns the pods with the readiness gate of the binding, except those whose condition is
+// targets.ReleasedCondition.
 func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
 	v := p.r.Cluster.View().Unsubscribed() // a change of these pods needs no run
@@ -64,7 +65,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	}), v.Err()
 }
 
-// gateOf returns the type of the readiness gate of a binding.
+// gateOf returns the condition type of the readiness gate of a binding.
 func gateOf(key Key) corev1.PodConditionType {
 	return targets.GateType(key.Name)
 }
@@ -156,8 +157,7 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 	return true, err
 }
 
-// describeBinding sets the described binding: the stored binding, completed with the properties of its target group
-// in AWS.
+// describeBinding sets f.CompletedBinding: the stored binding, completed with the properties of its target group in AWS.
 func (p reader) describeBinding(ctx context.Context, f *bindingplan.Facts) {
 	if f.CompletedBinding = f.StoredBinding; !f.NeedsCompletion() {
 		return
@@ -200,7 +200,7 @@ func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bind
 	return &bindingplan.TargetGroupAnswer{TargetGroup: &g}
 }
 
-// readHealth reads the registered targets.
+// readHealth reads the registered targets and their health.
 func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
 	arn := f.CompletedBinding.Spec.TargetGroupARN
 	start := p.r.Clock.Now()
@@ -269,7 +269,7 @@ func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindin
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	// If the owners are not known, the first binding has the target group, as if the controller had not created it.
+	// If the owners are not known, the first binding gets the target group, as if the controller had not created it.
 	owners, _ := p.r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, w.Spec.TargetGroupARN, len(others) > 0)
 	out := bindingplan.ConflictOf(b, others, owners)
 	return &out, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestOwnCheckpointsNeedNoRun checks that only a checkpoint that the process itself wrote a moment ago causes no run;
-// any other write to the binding does.
+// TestOwnCheckpointsNeedNoRun checks that a checkpoint that the process itself wrote a moment ago causes no run, and that
+// any other write to the binding causes one.
 func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	w := ipHarness(t)
 	own := 0

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// readRecord reads which targets the binding may deregister. It reads the record from the API server.
+// readRecord reads which targets the binding may deregister: it reads the record of own targets from the API server, and
+// finds the targets that other bindings need.
 func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.TargetRecord {
 	out := &bindingplan.TargetRecord{Shared: f.StoredBinding.Spec.MultiClusterTargetGroup}
 	if out.Shared || leaving {
@@ -39,8 +40,8 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 }
 
 // targetsOfOthers returns the identities, in canonical form, of the endpoints of the other bindings of this cluster with the
-// same target group: those that share it or, if the binding is leaving, those that take its targets over. It does not
-// subscribe to them, because the other bindings run when they change.
+// same target group: those that share the target group or, if leaving is true, those that take over the targets of the
+// binding. It does not subscribe to them, because the other bindings run when they change.
 func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().CacheOnly()
 	out := map[string]bool{}

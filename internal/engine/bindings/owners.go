@@ -43,8 +43,8 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	return out[:min(len(out), maxNamedItems)]
 }
 
-// mayBelongTo reports whether an object with the finalizer of a stack may belong to it. Stacks of single objects of one kind
-// have the same finalizer, so namespace and name are compared.
+// mayBelongTo reports whether an object with the finalizer of a stack may belong to this stack. Stacks of single objects of
+// one kind have the same finalizer, so namespace and name are compared.
 func mayBelongTo(obj cluster.Object, id model.StackID) bool {
 	if _, shared := naming.SharedName(id); shared || id.Namespace == "" {
 		return true

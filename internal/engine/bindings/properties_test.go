@@ -60,8 +60,8 @@ func randomHarness(t *testing.T) *harness {
 	return w
 }
 
-// After any change of the pods, a run registers and deregisters targets until they match the desired state. Once all
-// targets are healthy, the next run makes no call.
+// TestRunsConvergeAndThenMakeNoCalls checks that after any change of the pods, a run registers and deregisters targets until
+// they match the desired state. Once all targets are healthy, the next run makes no call.
 func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
@@ -85,7 +85,8 @@ func TestRunsConvergeAndThenMakeNoCalls(t *testing.T) {
 	}
 }
 
-// The final state is the same after failed calls, and after the process ended during any call.
+// TestRunsSurviveFailedCalls checks that the final state is the same after failed calls, and after the process ended during
+// any call.
 func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
@@ -120,7 +121,7 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 	}
 }
 
-// The result does not depend on the order in which bindings run.
+// TestOrderOfBindingsMakesNoDifference checks that the result does not depend on the order in which bindings run.
 func TestOrderOfBindingsMakesNoDifference(t *testing.T) {
 	end := func(order ...string) string {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1, p2),

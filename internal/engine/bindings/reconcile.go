@@ -39,7 +39,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 		}
 	}()
 	r.memory.note(key, noteRunBegan)
-	defer func() { r.memory.noteIfKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // unless the run has removed the entry
+	defer func() { r.memory.noteIfKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // noteIfKnown, because the run may have removed the entry
 	p := &run{r: r, key: key, out: &out}
 	start := r.Clock.Now()
 	f, err := reader{p}.initialFacts()
@@ -78,7 +78,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	return err
 }
 
-// carryOut carries out a plan, and reports.
+// carryOut carries out a plan, and then the steps of its report.
 func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
 	done := p.carryOutSteps(ctx, f, plan)
 	p.targetsUnavailable, p.out.Deferred = plan.TargetsUnavailable, plan.Deferred
@@ -89,7 +89,7 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 
 // deregisterFromPreviousTargetGroup deregisters the targets of the binding from the previous target group of its spec, and
 // reports whether the call was postponed. This must happen before targets are registered in the new target group, because
-// then the previous one is forgotten.
+// noteRegistered forgets the previous one.
 func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.StoredBinding) && accountOf(old) == accountOf(f.StoredBinding) {
@@ -111,7 +111,7 @@ func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingp
 }
 
 // deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more, after a run that has not
-// completed the target group. It returns the error of that run (runErr) joined with its own.
+// brought the target group to its desired state. It returns the error of that run (runErr) joined with its own.
 func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts, runErr error) error {
 	w := f.CompletedBinding
 	if w == nil {
@@ -159,8 +159,8 @@ func isNotFound(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
 
-// removalFacts returns the facts for a plan that only deregisters targets: those of the previous target group of a
-// binding, or those that are left after the main plan. described is the binding with the target group to use.
+// removalFacts returns the facts for a plan that only deregisters targets: those of the previous target group of a binding,
+// or those that the main plan has not deregistered. described is the binding with the target group to use.
 func (p *run) removalFacts(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
 		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planMemory(p.key),

@@ -46,7 +46,7 @@ func TestTheSameFindingIsWrittenOnce(t *testing.T) {
 func TestARefusedTargetIsRetriedWithBackOff(t *testing.T) {
 	w := ipHarness(t, p1)
 	w.aws.refusedItems[p1.ip] = failure.Invalid
-	for i := range 600 { // ten minutes
+	for i := range 600 { // ten minutes, with an event each second
 		w.putObjects(podDocs("web", p1, pod{name: fmt.Sprint("n", i), ip: fmt.Sprintf("10.0.4.%d", i%250), node: "n1"}))
 		w.tryRun("a")
 		w.now = w.now.Add(time.Second)

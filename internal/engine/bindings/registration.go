@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// registration has the targets that this process has registered for a binding; the zero value: none. It is needed if the
-// record in Kubernetes is missing or was changed by its owner, and for bindings without a record.
+// registration holds the targets that this process has registered for a binding; the zero value: none. It is needed if the
+// record in Kubernetes is missing or a user has changed it, and for bindings without a record.
 type registration struct {
 	binding *elbv2.TargetGroupBinding // the binding as it was last described; nil: nothing is registered
 	targets *targets.IdentitySet
@@ -77,7 +77,7 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 		if e.registration.isFor(described) {
 			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithoutTargets(list), at.now
 		}
-		e.capacityRefusal = capacityRefusal{} // the target group has room again
+		e.capacityRefusal = capacityRefusal{} // the target group has capacity again
 		return e
 	}
 }
@@ -110,7 +110,7 @@ func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	return d
 }
 
-// split divides the drift into that of some identities and that of all others.
+// split divides the drift into the targets with these identities (of) and all other targets (rest).
 func (d targetDrift) split(identities []string) (of, rest targetDrift) {
 	part := func(list []string) (of, rest []string) {
 		for _, id := range list {

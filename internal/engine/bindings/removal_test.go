@@ -56,8 +56,8 @@ status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
 `
 }
 
-// The next run always deregisters the address of a deleted pod, also if an error prevents the run from converging. The
-// addresses of other pods remain registered.
+// TestAddressOfADeletedPodIsAlwaysDeregistered checks that the next run always deregisters the address of a deleted pod,
+// also if an error prevents the run from converging. The addresses of other pods remain registered.
 func TestAddressOfADeletedPodIsAlwaysDeregistered(t *testing.T) {
 	deny := func(w *harness, refuse func(bindings.Write) bool) {
 		w.conf.Cluster = refusingCluster{w.conf.Cluster, refuse}
@@ -175,7 +175,8 @@ kind: Ingress
 metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
 `
 
-// If a node is deleted, its instance is deregistered, because the instance may run other software now.
+// TestInstanceOfADeletedNodeIsDeregistered checks that if a node is deleted, its instance is deregistered, because the
+// instance may run other software now.
 func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
@@ -190,8 +191,8 @@ func TestInstanceOfADeletedNodeIsDeregistered(t *testing.T) {
 	checkEqual(t, "targets after a node is gone", "i-1:30080", w.aws.targetsOf("arn/a"))
 }
 
-// If a binding cannot register targets, the targets of other clients remain registered: the instances of another
-// account are not nodes of this cluster.
+// TestForeignTargetsStayIfABindingCannotRegister checks that if a binding cannot register targets, the targets of other
+// clients remain registered: the instances of another account are not nodes of this cluster.
 func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "NodePort"), withSpecLines(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
@@ -199,8 +200,8 @@ func TestForeignTargetsStayIfABindingCannotRegister(t *testing.T) {
 	checkEqual(t, "targets", "10.0.7.7:80 i-9:80", w.aws.targetsOf("arn/a"))
 }
 
-// If a user removes the finalizer of a binding and then deletes the binding, its targets are deregistered, unless
-// another binding of the same target group exists.
+// TestTargetsOfABindingWithoutFinalizerAreRemoved checks that if a user removes the finalizer of a binding and then deletes
+// the binding, its targets are deregistered, unless another binding of the same target group exists.
 func TestTargetsOfABindingWithoutFinalizerAreRemoved(t *testing.T) {
 	lose := func(w *harness) {
 		w.run("a")
@@ -232,7 +233,8 @@ func TestPreviousTargetGroupIsEmptiedAfterAChange(t *testing.T) {
 	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/b"))
 }
 
-// A binding of another namespace that names a target group never deregisters targets of that target group.
+// TestBindingOfAnotherNamespaceDeregistersNothing checks that a binding of another namespace that names a target group never
+// deregisters targets of that target group.
 func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")
@@ -255,8 +257,9 @@ func TestBindingOfAnotherNamespaceDeregistersNothing(t *testing.T) {
 	checkEqual(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// A target group that the controller created is used only by bindings of the namespace that it was created for. Its
-// name is predictable, so any user can name it before the binding of its owner exists.
+// TestTargetGroupAdmitsOnlyBindingsOfItsNamespace checks that a target group that the controller created is used only by
+// bindings of the namespace that it was created for. Its name is predictable, so any user can name it before the binding of
+// its owner exists.
 func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a", "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `).
 		Replace(bindingDoc("b", "web", "ip", 8080))
@@ -295,8 +298,8 @@ func TestTargetGroupAdmitsOnlyBindingsOfItsNamespace(t *testing.T) {
 	}
 }
 
-// A binding of another namespace with the same endpoints does not prevent the owner's binding from deregistering
-// targets of a shared target group.
+// TestBindingOfAnotherNamespaceRetainsNoSharedTarget checks that a binding of another namespace with the same endpoints does
+// not prevent the owner's binding from deregistering targets of a shared target group.
 func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multiClusterDoc(bindingDoc("b", "web", "ip", 8080)))
 	for name, leave := range map[string]func(w *harness){
@@ -324,7 +327,8 @@ func TestBindingOfAnotherNamespaceRetainsNoSharedTarget(t *testing.T) {
 func unchangedDoc(doc string) string    { return doc }
 func multiClusterDoc(doc string) string { return withSpecLines(doc, "multiClusterTargetGroup: true") }
 
-// If AWS refuses to deregister one target of a deleted binding, the other targets are still deregistered.
+// TestDeletionDeregistersTheOtherTargetsIfOneIsRefused checks that if AWS refuses to deregister one target of a deleted
+// binding, the other targets are still deregistered.
 func TestDeletionDeregistersTheOtherTargetsIfOneIsRefused(t *testing.T) {
 	w := ipHarness(t, p1, p2)
 	w.run("a")

@@ -78,10 +78,10 @@ func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	return found, nil
 }
 
-// rulesOfAllBindings returns the rules that all bindings need, except the rules of self if it is leaving. It does not
-// subscribe to other bindings, because they run when they change. A binding that is being deleted is included until its
-// finalizer is removed. Services of other bindings are read only from the informer, so that a run does not wait for the
-// API server. In a draft, a missing Service is treated as deleted at once.
+// rulesOfAllBindings returns the rules that all bindings need, except the rules of the binding self if leaving is true. It
+// does not subscribe to other bindings, because they run when they change. A binding that is being deleted is included until
+// its finalizer is removed. Services of other bindings are read only from the informer, so that a run does not wait for the
+// API server. In a draft, a missing Service is treated as deleted immediately.
 func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().CacheOnly()
 	var demands []targets.RuleDemand

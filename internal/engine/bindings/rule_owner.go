@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ruleOwner has the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
+// ruleOwner holds the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
 // security groups that are still to be compared with AWS. It makes no calls to AWS. It ensures that only one run at a time
 // changes the rules of a security group.
 //
@@ -21,14 +21,14 @@ type ruleOwner struct {
 	contributions            *bindingplan.RuleAggregate
 	contributionsComplete    bool // contributions also has those of bindings that have had no run in this process
 	byBinding                map[Key]contributor
-	uncomparedSecurityGroups map[string]bool          // security groups that are still to be compared, for no binding
+	uncomparedSecurityGroups map[string]bool          // security groups that are still to be compared, for no particular binding
 	securityGroupLocks       map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
-	knownSecurityGroupIDs    map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
+	knownSecurityGroupIDs    map[string]bool          // security groups that have had rules of bindings; they may lack the tag of the cluster
 
-	nodeSecurityGroups map[string]*bindingplan.NodeSecurityGroups // by selector
+	nodeSecurityGroups map[string]*bindingplan.NodeSecurityGroups // by the selector that matches the nodes
 }
 
-// contributor has what is remembered about a binding that needs rules. It is not changed in place: a change stores a copy of
+// contributor is what is remembered about a binding that needs rules. It is not changed in place: a change stores a copy of
 // its map.
 type contributor struct {
 	// hasRun reports whether a run of the binding has found the rules that it needs.
@@ -82,10 +82,10 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 	return !c.Empty()
 }
 
-// addMissingRules adds the rules of the bindings that have had no run. all has the rules that were found for all bindings. It
-// returns the bindings that were added, and the bindings that have to run: those that now need other rules than their last
-// run has found, and those whose rules are not known, so that no rule is removed until they are known. by is the binding
-// whose run makes this read first; all security groups are compared in that run.
+// addMissingRules adds the rules of the bindings that have had no run. all are the rules that were found for all bindings.
+// It returns the bindings that were added, and the bindings that have to run: those that now need other rules than their
+// last run has found, and those whose rules are not known, so that no rule is removed until they are known. by is the
+// binding whose run makes this read first; all security groups are compared in that run.
 func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,9 +109,9 @@ func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRul
 	return added, run
 }
 
-// contribute sets the rules that a binding needs, as its run has determined them. If keeps is true, the earlier rules
-// are retained too. heirs are other bindings with the same targets. They get the rules that this binding gives up,
-// because they may need them until their next run; these heirs are returned, so that they run.
+// contribute sets the rules that a binding needs, as its run has determined them. If keeps is true, the earlier rules are
+// retained too. heirs are other bindings with the same targets. They get the rules that this binding no longer needs,
+// because they may need these rules until their next run; these heirs are returned, so that they run.
 func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +124,7 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool
 	}
 	gone := was.Rules.Without(c.Rules)
 	if !x.hasRun {
-		gone = was.AllRules().Without(c.Rules) // otherwise two bindings would hand a rule over for ever
+		gone = was.AllRules().Without(c.Rules) // otherwise two bindings would hand a rule to each other without end
 	}
 	if len(gone) > 0 {
 		for _, heir := range heirs {
@@ -192,7 +192,7 @@ type pendingSecurityGroups struct {
 	all                bool     // all security groups are compared first
 }
 
-// pendingSecurityGroupsOf returns the security groups that a run of a binding compares. again reports that the security
+// pendingSecurityGroupsOf returns the security groups that a run of a binding compares. again reports whether the security
 // groups with rules of the binding are compared even if they have not changed.
 func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurityGroups {
 	o.mu.Lock()
@@ -277,14 +277,14 @@ func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bo
 	}
 }
 
-// changeOf returns the change that gives a security group the rules that all bindings need.
+// changeOf returns the change after which a security group has exactly the rules that all bindings need.
 func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributions.ChangeOf(g, opts)
 }
 
-// knownSecurityGroups returns the security groups that have carried rules.
+// knownSecurityGroups returns the security groups that have had rules of bindings.
 func (o *ruleOwner) knownSecurityGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -63,9 +63,9 @@ func (a *interleavingAWS) ChangeEndpointRules(ctx context.Context, group string,
 type ruleSafetyTest struct {
 	*harness
 	r *rand.Rand
-	// pods has the pod numbers of each Service. Pods of the first and the last Service have the same addresses.
+	// pods are the pod numbers of each Service. Pods of the first and the last Service have the same addresses.
 	pods            [4][]int
-	missingServices map[string]time.Time // missing Services, and the time since when
+	missingServices map[string]time.Time // missing Services, with the time since which each is missing
 	running         map[string]bool
 	revokedRules    int // number of revoked rules
 	enqueued        enqueuedBindings

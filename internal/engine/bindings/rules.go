@@ -36,8 +36,8 @@ func (r ruleSyncer) syncRules(ctx context.Context) error {
 }
 
 // syncRules carries out the step of a plan that changes rules. Unless the binding is leaving, an error is only a finding,
-// because missing rules affect only traffic and health checks. The targets are registered nevertheless, so that they
-// can serve as soon as the rules exist.
+// because missing rules affect only traffic and health checks. The targets are registered nevertheless, so that they can
+// serve requests as soon as the rules exist.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
 	if do.OnlyIfRequested && !p.r.sharedRules.mayHaveRules(p.key) {
 		return nil
@@ -139,7 +139,7 @@ func (r ruleSyncer) enqueueBindings(keys []Key) {
 	}
 }
 
-// syncResult is the result of comparing security groups.
+// syncResult is the result of comparing and changing security groups.
 type syncResult struct {
 	changed    bool
 	incomplete bool // a security group without rules of the binding could not be changed now

@@ -33,8 +33,8 @@ func TestRulesCombineAllBindings(t *testing.T) {
 	checkEqual(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
 }
 
-// The rules of an endpoint that AWS temporarily does not return are not revoked. Unneeded rules of other endpoints are
-// revoked.
+// TestRulesOfAnEndpointMissingInAWSStay checks that the rules of an endpoint that AWS temporarily does not return are not
+// revoked. Unneeded rules of other endpoints are revoked.
 func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -57,8 +57,8 @@ func TestRulesOfAnEndpointMissingInAWSStay(t *testing.T) {
 	checkEqual(t, "once it is shown", "tcp 8081-9091 sg-b", w.aws.rulesOf("sg-node"))
 }
 
-// A process that has just started cannot determine the rules of an endpoint whose ENI AWS does not return, so it
-// revokes no rule.
+// TestNothingIsRevokedWhileAnENIIsUnknown checks that a process that has just started revokes no rule while AWS does not
+// return the ENI of an endpoint, because it cannot determine the rules of this endpoint.
 func TestNothingIsRevokedWhileAnENIIsUnknown(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -103,8 +103,8 @@ func TestFullSecurityGroupIsReportedWithItsRuleCount(t *testing.T) {
 	}
 }
 
-// AWS, or its cached answer, may not have the address of a new pod yet. The address is soon read again, and the missing
-// address is reported only if the pod is no longer new.
+// TestMissingENIOfANewPodIsReadAgain checks that a missing address of a new pod is soon read again, because AWS or its
+// cached answer may not have the address yet, and that it is reported only if the pod is no longer new.
 func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
 	w.putObjects(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))

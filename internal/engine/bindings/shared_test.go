@@ -86,8 +86,8 @@ func TestAnUnsortedRecordOfOwnTargetsIsAccepted(t *testing.T) {
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
-// Own targets are recorded before they are registered. If the process ends before the call returns, the next process
-// finds the targets in the record.
+// TestOwnTargetsAreRecordedBeforeRegistration checks that own targets are recorded before they are registered. If the
+// process ends before the call returns, the next process finds the targets in the record.
 func TestOwnTargetsAreRecordedBeforeRegistration(t *testing.T) {
 	w := sharedHarness(t, p1)
 	w.aws.refusedItems["10.0.1.1"] = 0

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// watchSilence writes an event on a binding if AWS does not answer calls until stop is called, because calls may take minutes
-// until they fail. The calls are not ended. The message is the same in each run. A run without such an event ends the
-// silence.
+// watchSilence watches the AWS calls of a run until stop is called. If AWS does not answer, it writes an event on the
+// binding, because the calls may take minutes to fail. It does not cancel them. The event names the start of the first run
+// without an answer, so that its message is the same in each run.
 func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func()) {
 	if p.r.Silence == nil || f.Absent {
 		return func() {}

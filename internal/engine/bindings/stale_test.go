@@ -42,8 +42,8 @@ func newStaleHarness(t *testing.T, objects ...string) (w *harness, stale *[]stri
 	return w, stale, again
 }
 
-// Another tenant may edit a binding without a Service again and again. The rules of this binding remain unchanged, and
-// the rules of other bindings are updated without delay.
+// TestAnEditedBindingDelaysNoRulesOfOthers checks that, while another tenant edits a binding without a Service again and
+// again, the rules of this binding remain unchanged, and the rules of other bindings are updated without delay.
 func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -80,8 +80,8 @@ func TestAnEditedBindingDelaysNoRulesOfOthers(t *testing.T) {
 	checkEqual(t, "targets then", "", w.aws.targetsOf("arn/b"))
 }
 
-// A deleted Service may be created again within a moment, so the rules of its targets are retained while the targets
-// are registered.
+// TestRulesOfARecreatedServiceStay checks that the rules of the targets of a deleted Service are retained while the targets
+// are registered, because the Service may be created again within a moment.
 func TestRulesOfARecreatedServiceStay(t *testing.T) {
 	w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -111,8 +111,8 @@ func (l *rangesCallbackAWS) VPCRanges(ctx context.Context, vpc string) ([]string
 	return l.fakeAWS.VPCRanges(ctx, vpc)
 }
 
-// A binding may be edited, and its Service deleted, during a run of the binding. The next run handles the change, and
-// no error is reported.
+// TestABindingThatChangesDuringItsRunIsRunAgain checks that, if a binding is edited and its Service deleted during a run of
+// the binding, the next run handles the change, and no error is reported.
 func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	changed := false
@@ -136,8 +136,8 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	checkEqual(t, "targets and rules in the end", "", w.aws.targetsOf("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
-// A deleted binding removes its own rules without waiting for other bindings. The other bindings remove their own
-// rules.
+// TestADeletedBindingWaitsForNoRulesOfAnother checks that a deleted binding removes its own rules without waiting for other
+// bindings. The other bindings remove their own rules.
 func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	w, stale, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -157,8 +157,8 @@ func TestADeletedBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	checkEqual(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
-// The Service of a binding that takes over a target group may be created after the binding. The targets remain
-// registered until then, for a limited time.
+// TestADeletedBindingWaitsForTheServiceOfItsSuccessor checks that the targets of a deleted binding remain registered, for a
+// limited time, until the Service of the binding that takes over the target group is created.
 func TestADeletedBindingWaitsForTheServiceOfItsSuccessor(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		w, _, _ := newStaleHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))

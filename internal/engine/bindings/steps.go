@@ -102,8 +102,8 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 		}
 		err := p.carryOutWrite(ctx, f, do)
 		if x := p.r.failureOf(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
-			// An external actor restores the old checkpoint all the time. The run continues, because this process
-			// remembers that the checkpoint is removed, so the targets do not count as complete.
+			// An external actor restores the old checkpoint after each write. The run continues, because this process
+			// remembers that the checkpoint is removed, so it does not treat the targets as registered in full.
 			err = nil
 		}
 		return false, err

@@ -22,8 +22,8 @@ func (m releaseCallbackCluster) Change(ctx context.Context, w bindings.Write) er
 	return m.Cluster.Change(ctx, w)
 }
 
-// When two bindings are deleted at the same time, each run still sees the rules of the other binding. The last run
-// removes the rules.
+// TestRulesOfTwoBindingsDeletedTogetherAreRevoked checks that when two bindings are deleted at the same time, each run still
+// sees the rules of the other binding. The last run removes the rules.
 func TestRulesOfTwoBindingsDeletedTogetherAreRevoked(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
 		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))

@@ -115,7 +115,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	return r.writePatches(ctx, patches)
 }
 
-// driftEvent returns the event of a drift on an object.
+// driftEvent returns the event about drift for an object.
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	reason, does := finding.DriftRepaired, "the controller restores it; CloudTrail shows who changed it"
 	if r.Drift == engine.ReportDrift {
@@ -130,7 +130,7 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 // maxNamedItems is the maximum number of targets, security groups or owners that an event names.
 const maxNamedItems = 5
 
-// joinNames joins the first names of a list, with the number of the others.
+// joinNames joins the first maxNamedItems names of a list, and adds the number of the other names.
 func joinNames(list []string) string {
 	if len(list) <= maxNamedItems {
 		return strings.Join(list, ", ")
@@ -163,7 +163,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	return r.writePatches(ctx, patches)
 }
 
-// restoreRules gives security groups the desired rules, and reports whether any of them differed.
+// restoreRules restores the desired rules of security groups, and reports whether any rule had changed.
 func (r ruleSyncer) restoreRules(ctx context.Context, groups []string) (restored bool, _ error) {
 	if !r.sharedRules.isComplete() {
 		if err := r.readMissingRules(ctx, Key{}); err != nil {

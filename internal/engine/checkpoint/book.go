@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Book has a mark for each stack, which is a hash of the desired state that was applied in full, and a mark for each client
-// secret that AWS has. It is safe for concurrent use.
+// Book holds a mark for each stack, which is a hash of the desired state that was applied in full, and a mark for each
+// client secret that was written to AWS. It is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
 	marks   map[model.StackID]string
 	secrets map[model.StackID]map[string]string // by a hash of the ARN of the listener or rule
 	// hasUnsavedMarks reports whether the marks differ from those that were stored last.
 	hasUnsavedMarks bool
-	// storedStacks has the stacks that may have a mark in the store: those of the last write, and of writes that failed
+	// storedStacks are the stacks that may have a mark in the store: those of the last write, and of writes that failed
 	// after it. It is nil before Begin, because nothing may be written then.
 	storedStacks map[model.StackID]bool
 	// storeUnavailable reports whether the store may have a mark of any stack, because it was not read in full and not
@@ -27,15 +27,15 @@ type Book struct {
 	storeUnavailable bool
 	// lastWriteFailed reports whether the last write failed. Runs do not wait for writes then.
 	lastWriteFailed bool
-	// writeRequests has a value while a write is requested.
+	// writeRequests contains a value while a write is requested.
 	writeRequests chan struct{}
 	// nextWriteEnded is closed when the next write has ended, whether it succeeded or not.
 	nextWriteEnded chan struct{}
-	// writeLock has a value during a write, so that writes do not overtake each other.
+	// writeLock contains a value during a write, so that writes do not overtake each other.
 	writeLock chan struct{}
 }
 
-// New returns an empty book. Before Begin, no stack is regarded as applied.
+// New returns an empty Book. Before Begin, no stack is regarded as applied.
 func New() *Book {
 	b := &Book{writeRequests: make(chan struct{}, 1), nextWriteEnded: make(chan struct{}), writeLock: make(chan struct{}, 1)}
 	b.marks, b.secrets, _ = parseMarks("")
@@ -123,7 +123,7 @@ func (b *Book) requestAwaitedWrite() <-chan struct{} {
 	return b.nextWriteEnded
 }
 
-// RequestWrite gives the channel of WriteRequests a value.
+// RequestWrite requests a write from the receiver of WriteRequests.
 func (b *Book) RequestWrite() {
 	select {
 	case b.writeRequests <- struct{}{}:
@@ -131,7 +131,7 @@ func (b *Book) RequestWrite() {
 	}
 }
 
-// WriteRequests returns a channel that has a value when a write is requested. The receiver has to call Save soon.
+// WriteRequests returns a channel that contains a value when a write is requested. The receiver has to call Save soon.
 func (b *Book) WriteRequests() <-chan struct{} { return b.writeRequests }
 
 // SecretMark returns the mark of the client secret of a listener or rule in AWS, empty if there is none.

@@ -184,8 +184,8 @@ func TestSecretMarksAreStoredWithCheckpoints(t *testing.T) {
 	}
 }
 
-// TestForgetWaitsForTheStore: a checkpoint mark that is forgotten before a change in AWS is removed from the store
-// first. Several marks share a write, and a run waits only if the store may have the mark.
+// TestForgetWaitsForTheStore checks that a checkpoint mark that is forgotten before a change in AWS is removed from the
+// store first. Several marks share a write, and a run waits only if the store may have the mark.
 func TestForgetWaitsForTheStore(t *testing.T) {
 	closed := func(c <-chan struct{}) bool {
 		select {
@@ -239,7 +239,8 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	}
 }
 
-// TestMarksThatWereNotReadAreForgotten: while the store may have marks that were not read, each Forget waits for a write.
+// TestMarksThatWereNotReadAreForgotten checks that while the store may have marks that were not read, each Forget waits for
+// a write.
 func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 	ids := stackIDs(3)
 	for name, begin := range map[string]func(b *Book){
@@ -271,8 +272,8 @@ func TestMarksThatWereNotReadAreForgotten(t *testing.T) {
 	}
 }
 
-// TestForgetSecretMark: after ForgetSecretMark, the mark of a client secret that is about to be replaced matches no
-// secret until it is recorded again.
+// TestForgetSecretMark checks that after ForgetSecretMark, the mark of a client secret that is about to be replaced matches
+// no secret until it is recorded again.
 func TestForgetSecretMark(t *testing.T) {
 	web := stackIDs(1)[0]
 	notBegun := New()

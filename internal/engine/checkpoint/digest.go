@@ -23,7 +23,8 @@ func Digest(values ...any) string {
 	return base64.RawURLEncoding.EncodeToString(e.hash.Sum(nil)[:digestBytes])
 }
 
-// digestBytes is the length of a digest: enough to distinguish desired states, and thousands of them fit into one Secret.
+// digestBytes is the length of a digest: long enough to distinguish desired states, and so short that thousands of digests
+// fit into one Secret.
 const digestBytes = 16
 
 // encoder writes values unambiguously: it writes the length of a text before the text, the type of an interface before its
@@ -109,7 +110,7 @@ func (e *encoder) writeText(s string) {
 	e.flush()
 }
 
-// writeRaw writes a text that begins with its length.
+// writeRaw writes a text that already begins with its length (appendText).
 func (e *encoder) writeRaw(b []byte) {
 	e.buf = append(e.buf, b...)
 	e.flush()
@@ -129,7 +130,7 @@ func appendText(to []byte, s string) []byte {
 	return append(append(to, ':'), s...)
 }
 
-// typeNames has the encoded names of a type and of its fields.
+// typeNames are the encoded names of a type and of its fields.
 type typeNames struct {
 	name   []byte
 	fields [][]byte

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// PendingWrites has the writes of the store that the first change of a run waits for. The zero value has none.
+// PendingWrites are the writes to the store for which the first change of a run waits. The zero value contains none.
 type PendingWrites struct {
 	writes []<-chan struct{}
 	// timedOut reports whether the run has waited up to the limit.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestARunWaitsForTheStoreOnce: a run waits for the store up to the limit, and only once.
+// TestARunWaitsForTheStoreOnce checks that a run waits for the store up to the limit, and only once.
 func TestARunWaitsForTheStoreOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

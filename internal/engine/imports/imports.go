@@ -19,7 +19,7 @@ import (
 // at zero.
 type Budgets struct {
 	spentBudgets map[importBudget]spentBudget
-	// importsByNamespace has the decayed number of imports of each namespace.
+	// importsByNamespace are the decayed numbers of imports of each namespace.
 	importsByNamespace map[string]namespaceImports
 	// totalImports is the decayed number of imports of all namespaces.
 	totalImports decayingCount
@@ -32,9 +32,10 @@ type importBudget struct {
 	owner importOwner
 }
 
-// importOwner is a pair of namespaces whose budgets an import uses up: user has the objects that use a Secret, and decides
-// how often stacks are created that need it; secret has the Secret, and decides how often it changes. So neither namespace
-// can use up the budget that another namespace has with the same Secret or for the same stack.
+// importOwner is a pair of namespaces whose budgets an import uses up: userNamespace contains the objects that use a Secret,
+// and its users decide how often stacks are created that need it; secretNamespace contains the Secret, and its users decide
+// how often it changes. So neither namespace can use up the budget that another namespace has with the same Secret or for
+// the same stack.
 type importOwner struct{ userNamespace, secretNamespace string }
 
 // spentBudget is the number of imports that a budget had spent at a time. The budget refills from then on.
@@ -55,9 +56,9 @@ const (
 // maxImportBudgets is the number of entries above which entries that no longer matter are removed.
 const maxImportBudgets = 10000
 
-// namespaceImports has the decayed numbers of imports of one namespace.
+// namespaceImports holds the decayed numbers of imports of one namespace.
 type namespaceImports struct {
-	// userImports counts imports for objects of the namespace. secret counts imports of Secrets of the namespace.
+	// userImports counts imports for objects of the namespace. secretImports counts imports of Secrets of the namespace.
 	userImports, secretImports decayingCount
 	lastUsed                   time.Time // when an object of the namespace last used a Secret
 }
@@ -68,7 +69,7 @@ type decayingCount struct {
 	at    time.Time
 }
 
-// countAt returns the decayed count.
+// countAt returns the count as it has decayed until now.
 func (f decayingCount) countAt(now time.Time) float64 {
 	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(durations.Year))
 }
@@ -92,8 +93,8 @@ func (s spentBudget) spentAt(b importBudget, now time.Time) float64 {
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
 }
 
-// ownerOfImport returns the owner of an import of a Secret ("namespace/name") for members. The user is the namespace of the
-// first member with a namespace, or else the namespace of the Secret.
+// ownerOfImport returns the owner of an import of a Secret ("namespace/name") for members. Its userNamespace is the
+// namespace of the first member, or that of the Secret if there is no member with a namespace.
 func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	namespace, _, _ := strings.Cut(secret, "/")
 	owner := importOwner{userNamespace: namespace, secretNamespace: namespace}
@@ -103,7 +104,7 @@ func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	return owner
 }
 
-// importBudgets returns the budgets that an import uses up.
+// importBudgets returns the budgets that an import is counted in.
 func importBudgets(id model.StackID, certificate string, owner importOwner) []importBudget {
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
@@ -116,7 +117,7 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 			others = append(others, y.userImports.countAt(now))
 		}
 	}
-	slices.Sort(others) // a sum of fractions depends on their order
+	slices.Sort(others) // the sum of floating-point numbers depends on their order
 	// The smaller count of the two namespaces is compared, so that namespaces that use Secrets of each other have no more
 	// than their shares.
 	have := min(m.importsByNamespace[owner.userNamespace].userImports.countAt(now), m.importsByNamespace[owner.secretNamespace].secretImports.countAt(now))
@@ -147,8 +148,8 @@ func (m *Budgets) noteUse(owner importOwner, now time.Time) {
 }
 
 // ImportPauses returns how long the certificates of a stack are not imported, by certificate ID. For a certificate that is
-// about to expire (ImportPause.Expiring), only the share of the year counts, because of ACM's quota, and a minimum interval
-// between two imports.
+// about to expire (ImportPause.DurationIfExpiring), only the share of the yearly imports counts, because of ACM's quota, and
+// a minimum interval between two imports.
 func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	if now.IsZero() {
 		return nil
@@ -202,7 +203,8 @@ func (m *Budgets) NoteImport(id model.StackID, s plan.Step, now time.Time) {
 }
 
 // removeUnneededEntries removes entries that no longer matter, once there are too many. It also removes namespaces whose
-// decayed count is below half an import. Their sum is bounded by the count of all.
+// decayed count is below half an import. The other namespaces are limited in number, because the sum of their counts is
+// limited.
 func (m *Budgets) removeUnneededEntries(now time.Time) {
 	if m.spentBudgets == nil || len(m.spentBudgets) > maxImportBudgets {
 		kept := map[importBudget]spentBudget{}

@@ -40,8 +40,9 @@ func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	return true
 }
 
-// Certificates that expire soon are renewed before other limits apply. This does not allow more imports than the share
-// of a year, neither with one certificate that is always about to expire, nor with many.
+// TestRenewalsSpendNoMoreThanTheirShare checks that certificates that expire soon are renewed before other limits apply.
+// This does not allow more imports than the share of a year, neither with one certificate that is always about to expire,
+// nor with many.
 func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	t.Parallel()
 	for _, namespaces := range []int{1, 3, 10} {
@@ -77,9 +78,9 @@ func TestRenewalsSpendNoMoreThanTheirShare(t *testing.T) {
 	}
 }
 
-// ACM has a quota of imports per year for the whole account. Tenants that use all imports that they can get, in one
-// namespace or in many, leave enough imports for the renewals and new certificates of other tenants, and do not exhaust
-// the quota.
+// TestNoTenantUsesUpTheImportsOfTheAccount checks that tenants that use all imports that they can get, in one namespace or
+// in many, leave enough imports for the renewals and new certificates of other tenants, and do not exhaust ACM's yearly
+// quota of imports for the account.
 func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	const quota, day = 5000, 24 * time.Hour
@@ -124,8 +125,9 @@ func TestNoTenantUsesUpTheImportsOfTheAccount(t *testing.T) {
 	}
 }
 
-// A namespace that imports the Secret of another namespace as often as it can does not use up the imports of that
-// namespace. A Secret that changes all the time does not use up the imports of the namespaces that use it.
+// TestImportsOfASharedSecretCountForTheirCause checks that a namespace that imports the Secret of another namespace as often
+// as it can does not use up the imports of that namespace. A Secret that changes all the time does not use up the imports of
+// the namespaces that use it.
 func TestImportsOfASharedSecretCountForTheirCause(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
@@ -150,16 +152,16 @@ const (
 	namespacesWithFew = 50
 )
 
-// Many namespaces use all the imports of a year that they can get, one after another, also with Secrets of each other.
-// Each other namespace that uses Secrets still gets half of an equal share if all namespaces were known before, and
-// otherwise fewImports.
+// TestManyTenantsLeaveTheShareOfAnother checks that many namespaces that use all the imports of a year that they can get,
+// one after another, also with Secrets of each other, leave imports for each other namespace that uses Secrets: half of an
+// equal share if all namespaces were known before, and otherwise fewImports.
 func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, namespaces := range []int{1, 2, 8, 20, namespacesWithFew - 1} {
 		half := min(yearlyImports/2/(namespaces+2), ownerImportsAtOnce)
 		if namespaces > 20 {
-			half = fewImports // few for each of them is most of all halves
+			half = fewImports // the fewImports that are reserved for each namespace use up most of the halves
 		}
 		for name, c := range map[string]struct {
 			secretsOfOthers, victimKnown, allKnown bool
@@ -173,7 +175,7 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 			"they were there, not yet the victim": {allKnown: true, want: fewImports},
 		} {
 			m := &Budgets{}
-			known := func(user string) { // its certificate is already in use
+			known := func(user string) { // the namespace already uses a certificate
 				stack, _ := importStep(user, "edge", user+"/tls")
 				m.ImportPauses(stack, now)
 			}
@@ -206,7 +208,8 @@ func TestManyTenantsLeaveTheShareOfAnother(t *testing.T) {
 	}
 }
 
-// A namespace that needs many imports may use the imports that other namespaces do not need.
+// TestOneNamespaceMayUseUnneededImports checks that a namespace that needs many imports may use the imports that other
+// namespaces do not need.
 func TestOneNamespaceMayUseUnneededImports(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}
@@ -229,7 +232,8 @@ func TestOneNamespaceMayUseUnneededImports(t *testing.T) {
 	}
 }
 
-// Imports that become available again during a year are reserved first for namespaces that have few imports left.
+// TestRefilledImportsGoToNamespacesWithFew checks that imports that become available again during a year are reserved first
+// for namespaces that have few imports left.
 func TestRefilledImportsGoToNamespacesWithFew(t *testing.T) {
 	t.Parallel()
 	m := &Budgets{}

@@ -35,8 +35,8 @@ type Value struct {
 	Why     string // the rest of the AWS message, in which "it" is the value
 }
 
-// Text returns the first part of a message about the refusal. of names the resource that the value is for; "" if the field of
-// the finding does.
+// Text returns the first part of a message about the refusal. of names the resource that the value is for; "" if the field
+// of the finding names it already.
 func (r Value) Text(of string) string {
 	switch {
 	case r.Value != "" && of != "":

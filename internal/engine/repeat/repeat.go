@@ -1,11 +1,11 @@
-// Package repeat delays writes that are repeated, because an external actor undoes them or AWS does not keep them: the
-// first repetitions are immediate, later ones have an exponential back-off. It has no clock and no state. The caller keeps
-// a Streak for each thing that it writes.
+// Package repeat delays writes that are repeated, because an external actor undoes them or AWS does not keep them: the first
+// repetitions are immediate, later ones have an exponential back-off. It has no clock and no state. The caller stores a
+// Streak for each write.
 package repeat
 
 import "time"
 
-// BackOff has the delays between repetitions of one write.
+// BackOff defines the delays between repetitions of one write.
 type BackOff struct {
 	// FreeRepetitions is the number of repetitions that are not delayed, because a user may undo a write or restore an older
 	// state.
@@ -13,7 +13,8 @@ type BackOff struct {
 	// FirstDelay is the delay of the first repetition after the free ones. The delay doubles with each repetition, up to
 	// LongestDelay.
 	FirstDelay, LongestDelay time.Duration
-	// StreakTimeout is how long a streak lasts after the time at which the next repetition was due.
+	// StreakTimeout is how long a streak lasts after the next repetition was due, in addition to the delay of that
+	// repetition.
 	StreakTimeout time.Duration
 }
 
@@ -40,7 +41,7 @@ func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
 	return s.LastWrite.Add(p.Wait(s)).Sub(now)
 }
 
-// HasEnded reports whether so much time has passed that the next write begins a new streak.
+// HasEnded reports whether the streak has timed out, so that the next write begins a new one.
 func (p BackOff) HasEnded(s Streak, now time.Time) bool {
 	return now.Sub(s.LastWrite) > 2*p.Wait(s)+p.StreakTimeout
 }

@@ -22,7 +22,7 @@ import (
 // in the same way after each restart.
 func Spread(key string, span time.Duration) time.Duration {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(key)) // a hash never returns an error
+	_, _ = h.Write([]byte(key)) // the Write method of a hash never returns an error
 	x := h.Sum64()
 	x ^= x >> 33 // mixes the bits, because FNV gives close values to names that differ only in the last letter
 	x *= 0xff51afd7ed558ccd
@@ -44,10 +44,10 @@ func FirstDelay(period time.Duration, key string) time.Duration {
 // MaxReadAge returns how old the reads for a periodic comparison may be, so that comparisons of several stacks share them.
 func MaxReadAge(period time.Duration) time.Duration { return period / 10 }
 
-// State has the comparisons and edits of one stack. Between two comparisons the inventory answers its questions. A
-// comparison is due when the desired state has changed, when the interval is over, and when the plan has steps although
-// the desired state has not changed, so that all drift is found at once. So a reported success means that AWS was read
-// after the change.
+// State records the comparisons and edits of one stack. Between two comparisons the inventory answers the questions of the
+// stack. A comparison is due when the desired state has changed, when the interval is over, and when the plan has steps
+// although the desired state has not changed, so that one comparison finds all drift. So a reported success means that AWS
+// was read after the change.
 type State struct {
 	// desiredDigest is the digest of the desired state of the last run.
 	desiredDigest string
@@ -157,7 +157,7 @@ func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	return min(durations.MissingWait<<min(max(x.lookups-usualLookups, 0), 10), durations.LongestBackOff)
 }
 
-// EndRun notes whether a run left nothing to do, and returns the time until the next comparison; 0: none is due.
+// EndRun notes whether a run left nothing to do, and returns the time until the next comparison; 0 without a clock.
 func (x *State) EndRun(done bool, now time.Time) time.Duration {
 	if !x.HasRun() {
 		return 0
@@ -166,9 +166,9 @@ func (x *State) EndRun(done bool, now time.Time) time.Duration {
 	return max(x.comparisonDueAt.Sub(now), time.Second)
 }
 
-// editBackOff has the delays of a desired state that changes repeatedly. The first four changes are carried out at once,
-// which is enough to shift a weight in steps. If a user makes fewer than four changes a minute, all of them are carried out
-// at once.
+// editBackOff defines the delays of a desired state that changes repeatedly. The first four changes are carried out
+// immediately, which is enough to change a weight in steps. If a user makes fewer than four changes a minute, all of them
+// are carried out immediately.
 var editBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.ShortWait, LongestDelay: durations.MissingWait, StreakTimeout: durations.Requeue}
 
 // noteEdit notes a change of the desired state that is carried out.

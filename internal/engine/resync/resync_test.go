@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// A referenced resource that is missing in AWS is looked up every minute at first, then with back-off. It is looked up
-// every minute again after the desired state changed, or after the resource was found and is missing again.
+// TestLookupsOfMissingReferencesBackOff checks that a referenced resource that is missing in AWS is looked up every minute
+// at first, then with back-off. It is looked up every minute again after the desired state changed, or after the resource
+// was found and is missing again.
 func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	var c State
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
@@ -49,8 +50,8 @@ func TestLookupsOfMissingReferencesBackOff(t *testing.T) {
 	}
 }
 
-// After a start, the comparisons of unchanged stacks are spread: they begin in the second minute, and all are made
-// within the sync period.
+// TestUnchangedStacksAreComparedGradually checks that after a start, the comparisons of unchanged stacks are spread: they
+// begin in the second minute, and all are made within the sync period.
 func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	perMinute := map[int]int{}
 	now := time.Unix(1e9, 0)
@@ -75,9 +76,9 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	stack, first := model.Stack{LoadBalancer: &model.LoadBalancer{}}, 20*time.Minute
 	for name, c := range map[string]struct {
 		desired string
-		first   time.Duration // first delay that the later call passes
+		first   time.Duration // the argument first of the later call of Deferral
 		later   time.Duration
-		run     bool // whether there is a run in between
+		run     bool // whether there is a run between the two calls
 		want    time.Duration
 	}{
 		"one that waits":                {"a", first, 5 * time.Minute, false, 15 * time.Minute},
@@ -99,9 +100,9 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	}
 }
 
-// If the desired state of an accelerator changes every second, the first four changes are carried out at once, and then
-// the latest one after 10, 20, 40 and 60 s. After a pause a change is carried out at once again. Changes of load
-// balancers and deletions are never delayed.
+// TestFrequentEditsAreDelayed checks that if the desired state of an accelerator changes every second, the first four
+// changes are carried out immediately, and then the latest one after 10, 20, 40 and 60 s. After a pause a change is carried
+// out immediately again. Changes of load balancers and deletions are never delayed.
 func TestFrequentEditsAreDelayed(t *testing.T) {
 	const period = durations.Resync
 	paced, start := model.Stack{Accelerator: &model.Accelerator{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -153,8 +154,8 @@ func TestFrequentEditsAreDelayed(t *testing.T) {
 	}
 }
 
-// After a restart, the checkpoint of a stack defers its comparison until the comparison is due. An edit or a comparison
-// ends the deferral.
+// TestACheckpointDefersUnchangedStacks checks that after a restart, the checkpoint of a stack defers its comparison until
+// the comparison is due. An edit or a comparison ends the deferral.
 func TestACheckpointDefersUnchangedStacks(t *testing.T) {
 	const first = 30 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -17,7 +17,7 @@ const (
 	RetryPeriod = 2 * time.Second
 )
 
-// Deadlines.
+// Deadlines of calls and runs.
 const (
 	// BriefWait is how long an answer about an object is cached for simultaneous runs, how long a shell waits for completions,
 	// how long a process that stops waits for its last write of checkpoints, and the shortest interval of --watch.
@@ -47,7 +47,8 @@ const (
 	// StoreWriteCost is the cost of a write of memberships or checkpoints in the rate limiter of these writes.
 	StoreWriteCost = 100 * time.Millisecond
 	// ShortInterval is the interval of cheap checks: for changed reports, for files that do not exist yet, and for new
-	// kinds. It is also how long the calls of a namespace fail at once after one was not answered by the API server.
+	// kinds. It is also how long the calls of a namespace fail immediately after the API server has not answered one of
+	// them.
 	ShortInterval = 10 * time.Second
 	// MinuteInterval is the interval of checks for events that have to be emitted again. It is also the maximum wait for a
 	// user, and the maximum age of output.
