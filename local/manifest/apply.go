@@ -72,13 +72,21 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 	return a.waitForCRDs(ctx, crds)
 }
 
+// maxAttempts is how often an object is applied that the API server does not apply in time, as just after its start on a
+// busy machine.
+const maxAttempts = 3
+
 func (a *Applier) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
 	resource, err := a.resource(u)
 	if err != nil {
 		return err
 	}
-	_, err = resource.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-	return err
+	for n := 1; ; n++ {
+		_, err = resource.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		if n == maxAttempts || !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+			return err
+		}
+	}
 }
 
 // Delete deletes the objects in reverse order and ignores those that do not exist. It does not wait for finalizers.
