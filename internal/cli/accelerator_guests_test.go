@@ -22,7 +22,7 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 				for range 20 {
 					owner.Settle(30 * time.Second)
 					guest.Settle(30 * time.Second)
-					time.Sleep(30 * time.Second) // virtual
+					time.Sleep(30 * time.Second) // virtual time
 				}
 			}
 			owner.Apply(c.Text("cluster.yaml"), c.Text("owner.yaml"))

@@ -27,7 +27,7 @@ func TestCommandsShowAccelerators(t *testing.T) {
 			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 				t.Fatal(failed)
 			}
-			time.Sleep(10 * time.Minute) // virtual
+			time.Sleep(10 * time.Minute) // virtual time
 			if edit := c.Text("edit.yaml"); edit != "" {
 				r.Apply(edit)
 			}
@@ -58,7 +58,7 @@ func TestCommandsShowAccelerators(t *testing.T) {
 	})
 }
 
-// acceleratorAddressReplacer replaces DNSNAME and ADDRESS by the DNS name and the first address of the only accelerator.
+// acceleratorAddressReplacer replaces the DNS name and the first address of the only accelerator by DNSNAME and ADDRESS.
 func acceleratorAddressReplacer(w clusterState) *strings.Replacer {
 	if a := onlyAccelerator(w.em); a != nil {
 		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
@@ -66,7 +66,7 @@ func acceleratorAddressReplacer(w clusterState) *strings.Replacer {
 	return strings.NewReplacer()
 }
 
-// onlyAccelerator returns the accelerator in AWS, nil if there is none.
+// onlyAccelerator returns the only accelerator in AWS, nil if there is none.
 func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	s := em.Store()
 	s.Lock()
@@ -77,7 +77,7 @@ func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	return nil
 }
 
-// An accelerator is an orphan if its object was deleted without its finalizer.
+// TestOrphansHaveAccelerators checks that the command orphans lists an accelerator whose object does not exist any more.
 func TestOrphansHaveAccelerators(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(edgeYAML)
@@ -96,7 +96,8 @@ metadata: {name: edge, namespace: shop, uid: shop-edge}
 spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}]}]}
 `
 
-// With the feature gate off, the commands print why they show no accelerators, for files and for a cluster.
+// TestCommandsSayThatAcceleratorsAreOff checks that the commands print why they show no accelerators if the feature gate is
+// off, for files and for a cluster.
 func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	_, flags := startEmulator(t)
 	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
@@ -113,7 +114,8 @@ func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
 	}
 }
 
-// The commands tree, explain and get show an accelerator from a recording of tree, without AWS.
+// TestAcceleratorsAreRecorded checks that the commands tree, explain and get show an accelerator from a recording of tree,
+// without AWS.
 func TestAcceleratorsAreRecorded(t *testing.T) {
 	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(classYAML, strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1), ingressYAML, strings.Replace(edgeYAML, "toPort: 80}]}", "toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}", 1))

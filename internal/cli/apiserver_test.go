@@ -33,14 +33,14 @@ type apiServer struct {
 	t                  *testing.T
 	objects            map[schema.GroupVersion]map[string][]cluster.Object // by plural name
 	kinds              map[schema.GroupVersion][]metav1.APIResource
-	forbiddenResources map[string]bool // plural names of kinds that reads are forbidden for
+	forbiddenResources map[string]bool // plural names of the kinds that may not be read
 	onlyNamespace      string          // the only namespace that may be read; all if empty
 	mu                 sync.Mutex
 	reads              map[string]int
 }
 
-// serveCluster starts an API server with the objects in text, and returns a kubeconfig for it. The kubeconfig has the
-// contexts "shop", with the namespace shop, and "other", whose cluster does not answer.
+// serveCluster starts an API server with the objects in text, and returns a kubeconfig for this server. The kubeconfig has
+// the context "shop", with the namespace shop, and the context "other", whose cluster does not answer.
 func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	t.Helper()
 	a := &apiServer{t: t, objects: map[schema.GroupVersion]map[string][]cluster.Object{}, kinds: map[schema.GroupVersion][]metav1.APIResource{}, reads: map[string]int{}}
@@ -128,7 +128,7 @@ func (a *apiServer) apiGroups() metav1.APIGroupList {
 	return out
 }
 
-// serveVersion answers a request for an API version; rest is the part of the path after the version.
+// serveVersion answers a request for an API version. rest is the part of the path after the version.
 func (a *apiServer) serveVersion(w http.ResponseWriter, gv schema.GroupVersion, rest []string) {
 	namespace := ""
 	if len(rest) >= 3 && rest[0] == "namespaces" {
@@ -192,7 +192,7 @@ func (a *apiServer) addEvent(namespace, kind, name, class, reason, message, last
 	})
 }
 
-// addManifest adds the object in a YAML text, which may be of any kind.
+// addManifest adds the object in a YAML text. The object may be of any kind.
 func (a *apiServer) addManifest(t *testing.T, text string) {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -241,7 +241,7 @@ endpoints: [{addresses: [10.0.0.1], conditions: {ready: %v}}]
 `, ready))
 }
 
-// removeKind removes a kind, as if its CustomResourceDefinition were not installed.
+// removeKind removes a kind, as if the CustomResourceDefinition of the kind were not installed.
 func (a *apiServer) removeKind(kind string) {
 	for gv := range a.kinds {
 		a.kinds[gv] = slices.DeleteFunc(a.kinds[gv], func(r metav1.APIResource) bool { return r.Kind == kind })

@@ -37,7 +37,8 @@ func unreachableEnvironment(t *testing.T) map[string]string {
 	return map[string]string{"KUBECONFIG": config, "AWS_ENDPOINT_URL": url}
 }
 
-// With --offline, plan needs no AWS, cluster or flags, prints its assumptions, and exits with a code for errors.
+// TestPlanWorksOffline checks that plan with --offline needs no AWS, cluster or flags, prints its assumptions, and exits
+// with a code for errors.
 func TestPlanWorksOffline(t *testing.T) {
 	env := unreachableEnvironment(t)
 	const everything = `apiVersion: networking.k8s.io/v1

@@ -95,8 +95,8 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 	}
 }
 
-// The command explain also accepts the reasons of events and conditions that many findings share, with text, JSON and
-// YAML output.
+// TestExplainKnowsReasonsOfManyFindings checks that the command explain also accepts the reasons of events and conditions
+// that many findings share, with text, JSON and YAML output.
 func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	for word, means := range explain.SharedReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
@@ -108,7 +108,8 @@ func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	}
 }
 
-// Commands read the cluster name from the environment; the controller does not.
+// TestClusterNameIsReadFromEnvironment checks that commands read the cluster name from the environment; the controller does
+// not.
 func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
@@ -127,7 +128,7 @@ func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 	}
 }
 
-// The flag --version prints the same as the command "version".
+// TestVersionFlagEqualsVersionCommand checks that the flag --version prints the same as the command "version".
 func TestVersionFlagEqualsVersionCommand(t *testing.T) {
 	_, command, _ := run(t, "version")
 	code, flag, stderr := run(t, "--version")
@@ -136,8 +137,8 @@ func TestVersionFlagEqualsVersionCommand(t *testing.T) {
 	}
 }
 
-// The help of a command shows the defaults of commands for kubeconfig and cluster name, which differ from those of the
-// controller.
+// TestHelpShowsDefaultsOfCommands checks that the help of a command shows the defaults of commands for kubeconfig and
+// cluster name, which differ from those of the controller.
 func TestHelpShowsDefaultsOfCommands(t *testing.T) {
 	_, of, _ := run(t, "plan", "--help")
 	_, controller, _ := run(t, "--help")

@@ -24,7 +24,8 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 	}
 }
 
-// If no subnet has a tag with the cluster name, the output begins with a warning about the name.
+// TestWrongClusterNameIsReported checks that the output begins with a warning about the cluster name if no subnet has a tag
+// with this name.
 func TestWrongClusterNameIsReported(t *testing.T) {
 	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")

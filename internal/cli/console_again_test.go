@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// A full refresh that a page requests shows a change in AWS at once, although cached facts are less than a minute old.
-// It makes no mutating call.
+// TestConsoleRunsFullRefresh checks that a full refresh that a page requests shows a change in AWS at once, although cached
+// facts are less than a minute old. It makes no mutating call.
 func TestConsoleRunsFullRefresh(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -72,8 +72,8 @@ func TestConsoleRunsFullRefresh(t *testing.T) {
 	})
 }
 
-// In the output of tree, resources that the replacement of a load balancer creates or deletes name the replaced load
-// balancer; other changes do not.
+// TestTreeShowsReplacedLoadBalancer checks that tree shows the name of the replaced load balancer for the resources that a
+// replacement creates or deletes, and not for other changes.
 func TestTreeShowsReplacedLoadBalancer(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

@@ -87,7 +87,7 @@ func (p pageClient) sendRequest(path string, change func(*http.Request)) (int, h
 	return resp.StatusCode, resp.Header, string(body)
 }
 
-// The link that migrate console prints opens the page about the migration.
+// TestMigrateConsoleOpensItsPage checks that the link that migrate console prints opens the page about the migration.
 func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -109,7 +109,8 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	}
 }
 
-// The page gets the same documents that the commands print, and no other documents.
+// TestConsoleShowsDocumentsOfCommands checks that the page gets the same documents that the commands print, and no other
+// documents.
 func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -163,7 +164,7 @@ func TestConsoleShowsDocumentsOfCommands(t *testing.T) {
 				t.Errorf("%s: the page shows the command %q", path, a.Command)
 			}
 		}
-		// Here the console reads files, which do not contain which controller owns a load balancer.
+		// The console reads files here, which do not show which controller owns a load balancer.
 		if code, _, body := p.sendRequest("/api/command/status", nil); code != http.StatusBadRequest || !strings.Contains(body, "start it without --filename") {
 			t.Errorf("status of files: %d: %s", code, body)
 		}
@@ -183,7 +184,8 @@ func decodeDocument(t *testing.T, text string) (out any) {
 	return out
 }
 
-// Requests from another site, and requests for another host name that resolves to this machine, are refused.
+// TestConsoleAcceptsOnlyRequestsOfItsPage checks that requests from another site, and requests for another host name that
+// resolves to this machine, are refused.
 func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	const path = "/api/command/orphans"
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
@@ -240,7 +242,7 @@ func TestConsoleAcceptsOnlyRequestsOfItsPage(t *testing.T) {
 	}
 }
 
-// Without a cluster name, the page shows the error.
+// TestConsoleShowsReasonOfFailedRefresh checks that the page shows the error of a refresh without a cluster name.
 func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
@@ -254,7 +256,7 @@ func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	}
 }
 
-// Object names in requests of a page are never parsed as flags or by a shell.
+// TestObjectNamesAreNotParsedAsFlags checks that object names in requests of a page are never parsed as flags or by a shell.
 func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
 	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)

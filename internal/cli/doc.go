@@ -1,3 +1,3 @@
-// Package cli is the command line of fulcrum: it runs the controller, and commands that show the plans of the controller.
-// It parses flags, connects to Kubernetes and AWS, and prints. All decisions are made in other packages.
+// Package cli is the command line of fulcrum. It runs the controller, and the commands that show what the controller plans.
+// It parses flags, connects to Kubernetes and AWS, and prints. Other packages make all decisions.
 package cli

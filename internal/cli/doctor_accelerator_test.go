@@ -74,7 +74,7 @@ func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []stri
 	}
 }
 
-// With the feature gate on, doctor reports accelerators and their quotas.
+// TestDoctorChecksAccelerators checks that doctor reports accelerators and their quotas with the feature gate on.
 func TestDoctorChecksAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 9)
@@ -96,7 +96,7 @@ func TestDoctorChecksAccelerators(t *testing.T) {
 	}, []string{"of-other"})
 }
 
-// doctor reports endpoints by ARN or ID, with the flag that limits them.
+// TestDoctorNamesEndpointsByID checks that doctor reports endpoints by ARN or ID, with the flag that limits them.
 func TestDoctorNamesEndpointsByID(t *testing.T) {
 	em, flags := startEmulator(t)
 	const object = `
@@ -112,7 +112,8 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 
-// With the feature gate off, doctor makes no call about accelerators.
+// TestDoctorSkipsAcceleratorsWithoutFeatureGate checks that doctor makes no call about accelerators with the feature gate
+// off.
 func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	em, flags := startEmulator(t)
 	createAccelerator(t, em, harness.ClusterName, 1)
@@ -123,7 +124,8 @@ func TestDoctorSkipsAcceleratorsWithoutFeatureGate(t *testing.T) {
 	}
 }
 
-// doctor reports a CustomResourceDefinition whose defaults differ from those of this version.
+// TestDoctorComparesDefaultsOfAccelerators checks that doctor reports a CustomResourceDefinition whose defaults differ from
+// those of this version.
 func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	em, flags := startEmulator(t)
 	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
@@ -131,7 +133,8 @@ func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
 	}, []string{"warning definitions  defaults of GlobalAccelerators differ from those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
 }
 
-// doctor reports each missing permission with the policy that contains it.
+// TestDoctorChecksPermissionsForAccelerators checks that doctor reports each missing permission with the policy that
+// contains it.
 func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	for name, c := range map[string]struct {
 		sid, action string
@@ -150,7 +153,8 @@ func TestDoctorChecksPermissionsForAccelerators(t *testing.T) {
 	}
 }
 
-// In a partition without Global Accelerator the feature gate has no effect, and no call is made.
+// TestDoctorReportsPartitionsWithoutAccelerators checks that the feature gate has no effect in a partition without Global
+// Accelerator, and that no call is made there.
 func TestDoctorReportsPartitionsWithoutAccelerators(t *testing.T) {
 	for partition, region := range map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
 		em := emulator.New(emulator.Options{Partition: partition})

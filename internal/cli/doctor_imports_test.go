@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// doctor reports how many imported certificates are not renewed because the flag is not set.
+// TestDoctorNamesTheFlagThatRenewsCertificates checks that doctor reports how many imported certificates are not renewed
+// because the flag is not set.
 func TestDoctorNamesTheFlagThatRenewsCertificates(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)

@@ -64,7 +64,8 @@ spec: {holderIdentity: fulcrum-0, renewTime: %q}
 `, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
 }
 
-// doctor reports no error about a healthy cluster, and changes neither the cluster nor AWS.
+// TestDoctorReportsNoErrorForHealthyCluster checks that doctor reports no error about a healthy cluster, and changes neither
+// the cluster nor AWS.
 func TestDoctorReportsNoErrorForHealthyCluster(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -95,8 +96,8 @@ func TestDoctorReportsNoErrorForHealthyCluster(t *testing.T) {
 	}
 }
 
-// While AWS does not answer or fails, doctor reports the outage, and does not advise changing credentials or
-// permissions.
+// TestDoctorReportsAnOutage checks that doctor reports an outage while AWS does not answer or fails, and that it does not
+// advise changing credentials or permissions.
 func TestDoctorReportsAnOutage(t *testing.T) {
 	const brief = 50 * time.Millisecond // short, because no call is answered within any timeout
 	for name, outage := range map[string]fault.Action{
@@ -129,7 +130,7 @@ func TestDoctorReportsAnOutage(t *testing.T) {
 	}
 }
 
-// doctor reports each fault in one line with its fix.
+// TestDoctorReportsFaults checks that doctor reports each fault in one line with its fix.
 func TestDoctorReportsFaults(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -177,7 +178,8 @@ func TestDoctorReportsFaults(t *testing.T) {
 	}
 }
 
-// A missing permission is reported once with its fix, and other checks that need the permission refer to that line.
+// TestDoctorNamesAMissingRightOnce checks that a missing permission is reported once with its fix, and other checks that
+// need the permission refer to that line.
 func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -213,7 +215,8 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	}
 }
 
-// A failure of AWS that affects the subnets of both schemes is reported once.
+// TestDoctorReportsAFailureOfSubnetsOnce checks that a failure of AWS that affects the subnets of both schemes is reported
+// once.
 func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
@@ -226,7 +229,8 @@ func TestDoctorReportsAFailureOfSubnetsOnce(t *testing.T) {
 	}
 }
 
-// If neither the API server nor AWS answers, doctor reports this and exits.
+// TestDoctorReportsUnreachableAPIServerAndAWS checks that doctor reports that neither the API server nor AWS answers, and
+// then exits.
 func TestDoctorReportsUnreachableAPIServerAndAWS(t *testing.T) {
 	_, flags := startEmulator(t)
 	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(unusedAddress(t))}), "config")
@@ -255,7 +259,8 @@ func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte
 	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
-// If the simulation of policies is permitted, doctor simulates the actions that change AWS with few calls of IAM.
+// TestDoctorSimulatesPolicies checks that doctor simulates the actions that change AWS if it may simulate policies, with few
+// calls of IAM.
 func TestDoctorSimulatesPolicies(t *testing.T) {
 	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
 	for name, c := range map[string]struct {
@@ -309,7 +314,8 @@ func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	return out
 }
 
-// Each quota has a line with the resource that uses most of it, and a warning if 80 percent or more are used.
+// TestDoctorShowsQuotas checks that each quota has a line with the resource that uses most of it, and a warning if 80
+// percent or more are used.
 func TestDoctorShowsQuotas(t *testing.T) {
 	em, flags := startEmulator(t)
 	em.Store().Lock()
@@ -353,7 +359,8 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	}
 }
 
-// Quotas are shown even if the controller deletes resources while doctor reads them.
+// TestDoctorShowsQuotasWhileResourcesAreDeleted checks that quotas are shown even if the controller deletes resources while
+// doctor reads them.
 func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	em, flags := startEmulator(t)
 	api := elb.NewFromConfig(harness.AWSConfig(em))
@@ -385,7 +392,8 @@ func TestDoctorShowsQuotasWhileResourcesAreDeleted(t *testing.T) {
 	}
 }
 
-// doctor reports Ingresses without a class or with a mistyped class, and limits how many it names.
+// TestDoctorNamesIngressesThatAreNotServed checks that doctor reports Ingresses without a class or with a mistyped class,
+// and limits how many it names.
 func TestDoctorNamesIngressesThatAreNotServed(t *testing.T) {
 	_, flags := startEmulator(t)
 	docs := []string{classYAML, strings.NewReplacer("{name: alb}", "{name: near}", "ingress.k8s.aws/alb", "ingress.k8s.aws/abl").Replace(classYAML), ingressYAML,
@@ -417,8 +425,8 @@ spec: {controller: k8s.io/ingress-nginx}
 	}
 }
 
-// doctor reports a Gateway whose class does not exist, and that no IngressClass of the controller exists, which no
-// controller reports.
+// TestDoctorNamesClassesThatAreMissing checks that doctor reports a Gateway whose class does not exist, and that no
+// IngressClass of the controller exists, which no controller reports.
 func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, `apiVersion: gateway.networking.k8s.io/v1
@@ -438,7 +446,8 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 	}
 }
 
-// A controller without leader election has no Lease; doctor does not warn about this.
+// TestDoctorIgnoresLeaseWithoutLeaderElection checks that doctor does not warn about a missing Lease if leader election is
+// off.
 func TestDoctorIgnoresLeaseWithoutLeaderElection(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// leaseYAML returns the Lease of a controller; flags is the value of its annotation, which is left out if flags is
-// empty.
+// leaseYAML returns the Lease of a controller. flags is the value of the annotation with the flags; if it is empty, the
+// Lease has no annotation.
 func leaseYAML(flags string) string {
 	annotations := "{}"
 	if flags != "" {
@@ -34,8 +34,8 @@ spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-
 `
 }
 
-// Commands use the flags of the controller, which they read from the Lease or from the Deployment. Flags on the command
-// line override these flags, and a warning is printed if no controller is found.
+// TestCommandsUseFlagsOfController checks that commands use the flags of the controller, which they read from the Lease or
+// from the Deployment. Flags on the command line override these flags, and a warning is printed if no controller is found.
 func TestCommandsUseFlagsOfController(t *testing.T) {
 	const ip, instance = "type: ip", "type: instance"
 	published := func(flags ...string) string {
@@ -48,7 +48,7 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 		denied   []string
 		args     []string
 		want     string // a part of the plan
-		reported string // a part of the output about flags; empty: none
+		reported string // a part of the output about flags; empty if there is no such output
 		fails    string
 	}{
 		"of the Lease": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip")), deploymentYAML("ingress", "lb", "--cluster-name=other")},
@@ -107,7 +107,8 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 	}
 }
 
-// Each command that reads a cluster takes the cluster name and the VPC from the flags of the controller.
+// TestEveryCommandUsesFlagsOfController checks that each command that reads a cluster takes the cluster name and the VPC
+// from the flags of the controller.
 func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 	_, flags := startEmulator(t)
 	var theirs, mine []string

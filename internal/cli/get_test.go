@@ -17,13 +17,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// The command get prints one line for each load balancer of all kinds, also for load balancers that do not exist in AWS
-// yet.
+// TestGetListsLoadBalancers checks that the command get prints one line for each load balancer of all kinds, also for load
+// balancers that do not exist in AWS yet.
 func TestGetListsLoadBalancers(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("web", "public", 443, 0), sharedServiceYAML("mail", "public", 25, 1), sharedServiceYAML("dns", "", 53, 2))
 		r.Settle(10 * time.Minute)
-		time.Sleep(26 * time.Hour) // virtual
+		time.Sleep(26 * time.Hour) // virtual time
 		r.Apply(classYAML, serviceYAML, ingressYAML)
 	})
 	_, config := serveCluster(t, w.objects+"\n---\n"+namespaceYAML)
@@ -68,7 +68,8 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 	}
 }
 
-// While one load balancer replaces another, the command get counts for each the targets that it forwards to.
+// TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother checks that get counts for each of two load balancers only
+// the targets that the load balancer forwards to, while one replaces the other.
 func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T) {
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(sharedServiceYAML("mail", "", 25, 1))

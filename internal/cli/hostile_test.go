@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Control sequences in a manifest never reach the terminal.
+// TestManifestsCannotSendControlCharactersToTerminal checks that control sequences in a manifest never reach the terminal.
 func TestManifestsCannotSendControlCharactersToTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	bad := `"x\e[2J\e]0;owned\a\r\u009b31m"`

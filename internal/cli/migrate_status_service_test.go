@@ -33,8 +33,8 @@ metadata: {name: mail, namespace: shop}
 spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
 `
 
-// migrate status shows the load balancer of a Service if a Gateway names the Service. The commands that release the
-// load balancer do not delete the Service, because routes need it.
+// TestMigrateStatusOfAService checks that migrate status shows the load balancer of a Service if a Gateway names the
+// Service. The commands that release the load balancer do not delete the Service, because routes need it.
 func TestMigrateStatusOfAService(t *testing.T) {
 	service := strings.Replace(sharedServiceYAML("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
 	for name, tc := range map[string]struct {
@@ -71,7 +71,8 @@ func TestMigrateStatusOfAService(t *testing.T) {
 	}
 }
 
-// migrate status shows the load balancers of the named objects, whether a Service, an Ingress or a Gateway owns them.
+// TestMigrateStatusShowsOnlyNamedObjects checks that migrate status shows the load balancers of the named objects, whether a
+// Service, an Ingress or a Gateway owns them.
 func TestMigrateStatusShowsOnlyNamedObjects(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	w := runScenario(t, func(t *testing.T, r *harness.Harness) {

@@ -73,8 +73,8 @@ func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	}
 }
 
-// migrate status shows each state of a handover with its obstacles and the command for the next step. If the state
-// cannot be determined, it shows the reason.
+// TestMigrateStatusShowsEachStateOfHandover checks that migrate status shows each state of a handover with its obstacles and
+// the command for the next step. If the state cannot be determined, it shows the reason.
 func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	ingresses, gateways := inPlaceManifests(t)
 	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
@@ -219,7 +219,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 	}
 }
 
-// migrate status refuses files, because it needs the cluster and AWS.
+// TestMigrateStatusRefusesFiles checks that migrate status refuses files, because it needs the cluster and AWS.
 func TestMigrateStatusRefusesFiles(t *testing.T) {
 	t.Parallel()
 	if code, _, stderr := run(t, "migrate", "status", "-f", "a.yaml"); code != 1 || !strings.Contains(stderr, "--filename is not read by status") {

@@ -117,8 +117,8 @@ metadata: {namespace: blog, name: blog}
 spec: {ports: [{port: 80}]}
 `
 
-// The listener of the translation names the TLS Secrets of the Ingresses, and a ReferenceGrant permits a Secret of
-// another namespace. The content of Secrets is not copied.
+// TestMigrateNamesTLSSecrets checks that the listener of the translation names the TLS Secrets of the Ingresses, and a
+// ReferenceGrant permits a Secret of another namespace. The content of Secrets is not copied.
 func TestMigrateNamesTLSSecrets(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
@@ -146,7 +146,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	}
 }
 
-// For each wrong combination of flags the error message names the flag and the fix.
+// TestMigrateRefusesFlags checks that the error message for each wrong combination of flags names the flag and the fix.
 func TestMigrateRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, says string }{

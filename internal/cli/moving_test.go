@@ -42,11 +42,11 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 `, name, annotations, port, 132+16*pod)
 }
 
-// While a Service leaves a shared load balancer, plan and tree show no deletion before the deletion delay has passed,
-// and show each port once.
+// TestCommandsShowThatALeavingServiceIsStillServed checks that plan and tree show no deletion before the deletion delay has
+// passed, and show each port once, while a Service leaves a shared load balancer.
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// after is the time from the edit until the controller stops, and later from then until the command runs.
+		// after is the time from the edit until the controller stops, and later the time from that until the command runs.
 		after, later time.Duration
 		reported     string
 		deletes      bool
@@ -65,7 +65,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 				r.Apply(strings.SplitN(sharedServiceYAML("mail", "", 25, 1), "---", 2)[0])
 				end := time.Now().Add(tc.after)
 				r.Settle(tc.after)
-				time.Sleep(time.Until(end)) // virtual
+				time.Sleep(time.Until(end)) // virtual time
 			})
 			_, config := serveCluster(t, w.objects)
 			flags := emulatorFlags(t, w.em, w.vpc)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A user with rights in one namespace gets the output for this namespace, and a note about what could not be read.
+// TestCommandsWorkWithRightsInOneNamespace checks that a user with rights in one namespace gets the output for this
+// namespace, and a note about what could not be read.
 func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
@@ -52,8 +53,8 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 	}
 }
 
-// If the user may not read everything, migrate reports what is missing, and does not translate only some of the members
-// of an IngressGroup.
+// TestMigrateReportsKindsThatMayNotBeListed checks that migrate reports what the user may not read, and does not translate
+// only some of the members of an IngressGroup.
 func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
@@ -69,7 +70,8 @@ func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	}
 }
 
-// Objects that may not be read, or that the controller does not watch, are not reported as missing.
+// TestUnreadableObjectsAreNotReportedAsMissing checks that objects that may not be read, or that the controller does not
+// watch, are not reported as missing.
 func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
@@ -94,7 +96,8 @@ func TestUnreadableObjectsAreNotReportedAsMissing(t *testing.T) {
 	}
 }
 
-// Commands refuse a namespace that the controller does not watch, for objects of the cluster and of files.
+// TestCommandsShowWatchedNamespace checks that commands refuse a namespace that the controller does not watch, for objects
+// of the cluster and of files.
 func TestCommandsShowWatchedNamespace(t *testing.T) {
 	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")
@@ -130,7 +133,7 @@ func TestCommandsShowWatchedNamespace(t *testing.T) {
 	}
 }
 
-// Load balancers of kinds that may not be read are not reported as orphans.
+// TestOrphansRequiresRightToListOwners checks that load balancers of kinds that may not be read are not reported as orphans.
 func TestOrphansRequiresRightToListOwners(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))

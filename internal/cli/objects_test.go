@@ -67,7 +67,8 @@ spec:
   defaultBackend: {service: {name: web, port: {number: 80}}}
 `
 
-// The plan is the same for objects from files, a directory, and standard input.
+// TestObjectsComeFromFilesDirectoriesAndStandardInput checks that the plan is the same for objects from files, a directory,
+// and standard input.
 func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
@@ -125,8 +126,8 @@ users: [{name: u, user: {}}]
 `
 }
 
-// The environment variable KUBECONFIG selects the cluster, and --kubeconfig overrides it. If the API server does not
-// answer, the command fails, also if files are given.
+// TestKubeconfigIsReadFromEnvironment checks that the environment variable KUBECONFIG selects the cluster, and --kubeconfig
+// overrides it. If the API server does not answer, the command fails, also if files are given.
 func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	_, flags := startEmulator(t)
 	first, second := unusedAddress(t), unusedAddress(t)
@@ -188,8 +189,8 @@ func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 	})
 }
 
-// Environment variables set the region and the endpoints of AWS as for the AWS CLI: one variable for all services, and
-// one per service, which overrides the first.
+// TestAWSSettingsAreReadFromEnvironment checks that environment variables set the region and the endpoints of AWS as for the
+// AWS CLI: one variable for all services, and one per service, which overrides the first.
 func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	em, flags := startEmulator(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool {
@@ -217,7 +218,8 @@ func TestAWSSettingsAreReadFromEnvironment(t *testing.T) {
 	}
 }
 
-// If an endpoint does not answer or is not AWS, the command fails with an error of one line.
+// TestUnreachableAWSIsReported checks that the command fails with an error of one line if an endpoint does not answer or is
+// not AWS.
 func TestUnreachableAWSIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
@@ -237,7 +239,7 @@ func TestUnreachableAWSIsReported(t *testing.T) {
 	}
 }
 
-// The JSON output of plan for several load balancers is one document.
+// TestMachineReadablePlanIsOneDocument checks that the JSON output of plan for several load balancers is one document.
 func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	_, flags := startEmulator(t)
 	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
@@ -248,7 +250,7 @@ func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
 	}
 	sum := doc.Stacks[0].Summary.Add(doc.Stacks[1].Summary)
-	sum.Create-- // the security group that both share
+	sum.Create-- // the shared backend security group, which both stacks create
 	if len(doc.Stacks) != 2 || doc.Summary != sum || doc.Summary.Create == 0 {
 		t.Errorf("%+v", doc.Summary)
 	}
@@ -263,7 +265,8 @@ func TestMachineReadablePlanIsOneDocument(t *testing.T) {
 	}
 }
 
-// For files without objects that can be planned, a note of one line is printed.
+// TestFilesWithoutUsableObjectsAreReported checks that a note of one line is printed for files without objects that can be
+// planned.
 func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	tests := map[string]struct {
@@ -296,7 +299,8 @@ func TestFilesWithoutUsableObjectsAreReported(t *testing.T) {
 	}
 }
 
-// The error about a missing region or VPC names the flag, also if the instance metadata service returns an error.
+// TestMissingRegionOrVPCIsReported checks that the error about a missing region or VPC names the flag, also if the instance
+// metadata service returns an error.
 func TestMissingRegionOrVPCIsReported(t *testing.T) {
 	_, flags := startEmulator(t)
 	metadata := httptest.NewServer(http.NotFoundHandler())

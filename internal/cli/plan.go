@@ -121,8 +121,8 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showSteps prints the plan of a stack. unshown is the plan without the steps in repeated. These change resources that
-// load balancers share, and were printed with an earlier stack.
+// showSteps prints the plan of a stack. repeated are the steps that were printed with an earlier stack, because they change
+// resources that several load balancers share. unshown is the plan without them.
 func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)

@@ -37,7 +37,7 @@ type PlanDocument struct {
 
 // planStack is the plan of one stack.
 type planStack struct {
-	// Kind is Ingress, Service, ALBGateway or NLBGateway.
+	// Kind is Ingress, Service, ALBGateway, NLBGateway or GlobalAccelerator.
 	Kind string `json:"kind"`
 	// ID is NAMESPACE/NAME, or the name of an IngressGroup.
 	ID       string           `json:"id"`
@@ -50,8 +50,9 @@ type planStack struct {
 	Leaving []tree.LeavingMember `json:"leaving,omitempty"`
 	// Others are the endpoint groups of an accelerator that other objects or users have added. No step changes them.
 	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
-	// Result is what the load balancer becomes, in the form of the annotation that feature gate
-	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
+	// Result is the desired state of the load balancer, in the form of the annotation that feature gate
+	// IngressPlanAnnotation enables. It is null if the desired state cannot be determined; the findings then have the
+	// reason.
 	Result *document.Document `json:"result"`
 }
 

@@ -28,7 +28,7 @@ func isNamed(program, name string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == name
 }
 
-// Run carries out the command line of an environment and returns the exit code.
+// Run executes the command line of an environment and returns the exit code.
 func Run(ctx context.Context, env output.Environment) int {
 	env.Version = version.Current().Version
 	if isNamed(env.Program, lbcMigrate) {

@@ -41,7 +41,8 @@ func brokenObjectsYAML() string {
 	return strings.Join(out, "---\n")
 }
 
-// A command shows findings about a broken object only if its scope includes the object.
+// TestBrokenObjectsOutsideScopeAreIgnored checks that a command shows findings about a broken object only if its scope
+// includes the object.
 func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	_, flags := startEmulator(t)
 	own := strings.Replace(replaceNames(ingressYAML, "shop", "moved"), "ingressClassName: alb", "ingressClassName: taken", 1)
@@ -92,8 +93,8 @@ func TestBrokenObjectsOutsideScopeAreIgnored(t *testing.T) {
 	}
 }
 
-// Ingresses whose class changed its controller, and that were not edited since, are held by the controller and shown as
-// held. The time of their last edit is read from the cluster.
+// TestCommandsShowWhatAMassRemovalHolds checks that the controller holds Ingresses whose class changed its controller and
+// that were not edited since, and that commands show them as held. The time of the last edit is read from the cluster.
 func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
 	_, flags := startEmulator(t)
 	objects := []string{"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb, creationTimestamp: \"2025-06-01T00:00:00Z\"}\nspec: {controller: example.com/other}\n"}

@@ -45,7 +45,7 @@ kind: Namespace
 metadata: {name: none}
 `
 
-// Commands about a namespace that does not exist fail.
+// TestANamespaceThatDoesNotExistIsAnError checks that commands about a namespace that does not exist fail.
 func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaceYAML}, "---\n"))
@@ -75,7 +75,8 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	}
 }
 
-// A plan has only the selected stacks. If files are given, it has only the stacks that the files affect.
+// TestPlanIsLimitedToRequestedObjects checks that a plan has only the selected stacks. If files are given, it has only the
+// stacks that the files affect.
 func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	_, flags := startEmulator(t)
 	a, b := serviceYAML+"---\n"+ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
@@ -130,7 +131,7 @@ func TestPlanIsLimitedToRequestedObjects(t *testing.T) {
 	}
 }
 
-// The JSON and the YAML output have the same content.
+// TestYAMLAndJSONOutputAreEqual checks that the JSON and the YAML output have the same content.
 func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -154,7 +155,7 @@ func TestYAMLAndJSONOutputAreEqual(t *testing.T) {
 	}
 }
 
-// Output is coloured only on a terminal.
+// TestOnlyTerminalsGetColours checks that output is coloured only on a terminal.
 func TestOnlyTerminalsGetColours(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -189,7 +190,7 @@ func TestOnlyTerminalsGetColours(t *testing.T) {
 	}
 }
 
-// When the program runs as a kubectl plugin, it never starts the controller.
+// TestProgramRunsAsKubectlPlugin checks that the program never starts the controller when it runs as a kubectl plugin.
 func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	plugged := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
@@ -207,7 +208,7 @@ func TestProgramRunsAsKubectlPlugin(t *testing.T) {
 	}
 }
 
-// Shell completion completes kinds, names, namespaces, contexts and reasons.
+// TestShellCompletionWorks checks that shell completion completes kinds, names, namespaces, contexts and reasons.
 func TestShellCompletionWorks(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, replaceNames(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
@@ -242,8 +243,8 @@ func TestShellCompletionWorks(t *testing.T) {
 	}
 }
 
-// On a terminal, lines are wrapped at spaces and indented. Piped output is not wrapped, and text that users copy is not
-// broken.
+// TestLinesAreWrappedAtTheWidthOfTheTerminal checks that lines on a terminal are wrapped at spaces and indented. Piped
+// output is not wrapped, and text that users copy is not broken.
 func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
@@ -271,7 +272,7 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	}
 }
 
-// Resources that several load balancers share are shown and counted once.
+// TestSharedResourcesArePlannedOnce checks that resources that several load balancers share are shown and counted once.
 func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")

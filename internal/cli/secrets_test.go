@@ -26,8 +26,8 @@ metadata: {name: sign-in, namespace: shop}
 data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
 `
 
-// A Secret that an Ingress names is read if the user may read it. A Secret that was not read is not reported as
-// missing.
+// TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported checks that a Secret that an Ingress names is read if the user may
+// read it. A Secret that was not read is not reported as missing.
 func TestOnlyNamedSecretsAreReadAndUnreadableOnesAreReported(t *testing.T) {
 	const missing, unavailable = "does not exist", "was not looked at"
 	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")

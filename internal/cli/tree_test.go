@@ -25,8 +25,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Commands show the state of a load balancer that the controller created and that changed afterwards, in AWS
-// (drift.txt) or by an edit of its objects (edit.yaml).
+// TestCommandsShowResourcesInAWS checks that commands show the state of a load balancer that the controller created and that
+// changed afterwards, in AWS (drift.txt) or by an edit of its objects (edit.yaml).
 func TestCommandsShowResourcesInAWS(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -53,7 +53,7 @@ func TestCommandsShowResourcesInAWS(t *testing.T) {
 	})
 }
 
-// checkRecording checks that both commands print the same from a recording of tree, without AWS.
+// checkRecording checks that the commands print the same output from a recording of tree as from AWS.
 func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
 	t.Helper()
 	rec := filepath.Join(dir, "aws.json")

@@ -134,7 +134,8 @@ func (o otherControllerRun) runWatch(t *testing.T, objects string, looks int, af
 	return got
 }
 
-// A watch shows a load balancer that the controller creates within a minute.
+// TestWatchShowsChangesOfOthersWithinAMinute checks that a watch shows a load balancer within a minute after the controller
+// has created it.
 func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"
@@ -158,7 +159,7 @@ func TestWatchShowsChangesOfOthersWithinAMinute(t *testing.T) {
 	}
 }
 
-// When an object changes, only its load balancer is read again.
+// TestADifferenceReadsWhatDiffersAlone checks that a changed object causes only its own load balancer to be read again.
 func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithoutLast}) + "/objects.yaml"
@@ -179,8 +180,8 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	}
 }
 
-// If a full refresh needs many calls, stacks without changes are cached for longer. New load balancers are still shown
-// after a minute.
+// TestUnchangedLoadBalancersAreReadRarely checks that stacks without changes are cached for longer if a full refresh needs
+// many calls. New load balancers are still shown after a minute.
 func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 	o := runTwelveIngresses(t)
 	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.objectsWithLast}) + "/objects.yaml"

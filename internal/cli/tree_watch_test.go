@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A watch prints the tree only when it has changed, ends without an error, and makes few calls to AWS.
+// TestWatchShowsChanges checks that a watch prints the tree only when it has changed, ends without an error, and makes few
+// calls to AWS.
 func TestWatchShowsChanges(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)
@@ -80,8 +81,8 @@ Ingress shop/web
 	}
 }
 
-// If no object sets a scheme, explain shows that the scheme was retained from AWS, not that it comes from the default,
-// which differs.
+// TestExplainShowsSourceOfRetainedScheme checks that explain shows that a scheme was retained from AWS if no object sets it.
+// The default scheme differs, and is not shown as the source.
 func TestExplainShowsSourceOfRetainedScheme(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := runCase(t, c)

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// callerForStack returns a context that names the stack as the caller of calls. The tenant is the namespace of the stack,
-// or the IngressGroup.
+// callerForStack returns a context whose calls to AWS have the stack as their caller. The tenant is the namespace of the
+// stack, or its IngressGroup.
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
 	return sdk.WithCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id), sdk.CauseStack)
 }
 
-// callerForDrift returns a context for calls that look for drift. They all have the same tenant.
+// callerForDrift returns a context for calls of drift checks. All of them have the same tenant.
 func callerForDrift(ctx context.Context) context.Context {
 	return sdk.WithCaller(ctx, "drift", "drift", sdk.CauseDrift)
 }

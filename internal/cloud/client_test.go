@@ -138,8 +138,8 @@ func TestRegionAndVPCAreReadFromInstanceMetadata(t *testing.T) {
 	}
 }
 
-// A list that was read after a write took effect, but before the answer to the write arrived, includes a change that
-// the inventory does not have yet. The stack still converges.
+// TestListReadBeforeTheAnswerOfAWrite checks that a list that was read after a write took effect, but before the answer to
+// the write arrived, includes a change that the inventory does not have yet. The stack still converges.
 func TestListReadBeforeTheAnswerOfAWrite(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {

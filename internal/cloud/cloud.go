@@ -20,20 +20,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Cloud is the access of the engine to AWS. It is composed of the packages below this one, is safe for concurrent use,
-// and starts no goroutines.
+// Cloud reads and changes AWS for the engine. It is composed of the packages below this one, is safe for concurrent use, and
+// starts no goroutines.
 type Cloud struct {
 	client *sdk.Client
 	inv    *inventory.Inventory
 	reader *observe.Reader // fills the inventory
-	facts  *facts.Facts    // answers the questions of stacks about resources that are not their own
+	facts  *facts.Facts    // answers questions about resources that do not belong to the stack
 	writer *apply.Writer   // carries out steps
 	// verifier reads resources again to find changes by others.
 	verifier     *observe.Verifier
 	certificates *certificates.Certificates
 	accelerators *accelerators.Accelerators
 
-	targets   *targets.Targets // of target groups, for bindings
+	targets   *targets.Targets // the targets of target groups, for bindings
 	endpoints *enis.ENIs       // ENIs and security groups of nodes and pods, for bindings
 }
 
@@ -49,8 +49,8 @@ type (
 	Call = sdk.Call
 )
 
-// New makes the clients and composes the parts. It finds the region and the VPC if the configuration does not name them,
-// and makes no call if it names both.
+// New builds a Cloud. It finds the region and the VPC if the configuration does not name them, and makes no call if the
+// configuration names both.
 func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	at, err := sdk.New(ctx, cfg)
 	if err != nil {
@@ -113,19 +113,20 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
 }
 
-// RateLimits returns the present rates that the rate limiter of the controller's own account admits.
+// RateLimits returns the rates at which the rate limiter currently admits calls to the controller's own account.
 func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.Rates() }
 
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) failure.Class { return sdk.ClassOf(err) }
 
 // CountImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
-// stacks. It reads the tags of at most limit imported certificates of the account. unseen is the number of the others.
+// stacks. It reads the tags of at most limit imported certificates of the account. unseen is the number of imported
+// certificates whose tags it did not read.
 func (c *Cloud) CountImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	return c.certificates.CountImportedByKind(ctx, limit)
 }
 
-// Forget empties all caches, as a restart does.
+// Forget empties all caches, which has the same effect as a restart.
 func (c *Cloud) Forget() {
 	c.inv.WithWriteLock(c.inv.Reset)
 	c.client.ForgetFaults()

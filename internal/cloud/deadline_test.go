@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// An attempt of a call that hangs is cancelled at its deadline, in whichever phase it hangs. The call, including its
-// retries, has its own deadline.
+// TestEveryAttemptHasADeadline checks that an attempt of a call that hangs is cancelled at its deadline, in whichever phase
+// it hangs. The call, including its retries, has its own deadline.
 func TestEveryAttemptHasADeadline(t *testing.T) {
 	const elbService = "Elastic Load Balancing v2"
 	overPipes := func(r *harness, serve http.Handler, dial func(context.Context) error) {
@@ -84,7 +84,8 @@ func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error)
 	return aws.Credentials{}, ctx.Err()
 }
 
-// A mutating call that hangs may have taken effect, so the next run finds the load balancer and creates no second one.
+// TestCreatedLoadBalancerIsFoundAfterTimeout checks that the run after a call that hangs finds the load balancer and creates
+// no second one, because the call may have taken effect.
 func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
@@ -96,10 +97,11 @@ func TestCreatedLoadBalancerIsFoundAfterTimeout(t *testing.T) {
 	})
 }
 
-// All runs that wait for the same read continue when it ends, at the latest at its deadline.
+// TestASharedReadEndsAtItsDeadline checks that all runs that wait for the same read continue when the read ends, at the
+// latest at the deadline of the read.
 func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 	cases := map[string]struct {
-		count int // attempts that hang, 0: all
+		count int // number of attempts that hang; 0 for all
 		want  time.Duration
 		fails bool
 	}{
@@ -136,7 +138,8 @@ func TestASharedReadEndsAtItsDeadline(t *testing.T) {
 	}
 }
 
-// The SDK requests credentials once for all waiting calls. A request for credentials that hangs is cancelled too.
+// TestARequestForCredentialsHasADeadline checks that the SDK requests credentials once for all waiting calls. A request for
+// credentials that hangs is cancelled too.
 func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("e30."+base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"controller"}`))+".e30"), 0o600); err != nil {
@@ -164,7 +167,8 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	})
 }
 
-// When AWS answers again after a missed deadline, the next read succeeds, however many calls it makes.
+// TestReadOfManyBatchesSucceedsOnceAWSAnswers checks that a read of any number of calls succeeds when AWS answers again
+// after a missed deadline.
 func TestReadOfManyBatchesSucceedsOnceAWSAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil)

@@ -165,7 +165,7 @@ func TestMissingRecordIsCreatedAgainLater(t *testing.T) {
 func TestRoute53RefusesRecords(t *testing.T) {
 	r := newDNSHarness(t)
 	r.readFacts(model.AskHostedZones{})
-	rec := createRecordStep(r.zone, "example.org") // not in the zone
+	rec := createRecordStep(r.zone, "example.org") // a name outside the hosted zone
 	if _, err := r.apply(rec); r.cloud.Class(err) != failure.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
 		t.Errorf("another zone: %v", err)
 	}

@@ -107,7 +107,7 @@ func TestSubnetsByReachability(t *testing.T) {
 	}
 }
 
-// A missing subnet is read again, because a user may be about to create it.
+// TestMissingSubnetIsReadAgain checks that a missing subnet is read again, because a user may be about to create it.
 func TestMissingSubnetIsReadAgain(t *testing.T) {
 	r := newHarness(t)
 	r.readFacts(askNamedSubnets("public-a"))
@@ -151,7 +151,8 @@ func TestWildcardInSecurityGroupNameMatchesOneName(t *testing.T) {
 	}
 }
 
-// If there are several shared backend security groups, the controller continues to use the one that is in use.
+// TestSharedSecurityGroupInUseIsPreferred checks that the controller uses the shared backend security group that load
+// balancers use if there are several.
 func TestSharedSecurityGroupInUseIsPreferred(t *testing.T) {
 	r := newHarness(t)
 	var groups []string
@@ -204,9 +205,9 @@ func TestResourcesOfOtherOwnersAreNotAdopted(t *testing.T) {
 	}
 }
 
-// CreateTargetGroup returns an existing target group with the same name and settings. The controller does not adopt
-// this target group if it has the tags of another owner. The emulator also compares the tags, so this test changes the
-// tags afterwards.
+// TestTargetGroupOfAnotherOwnerIsNotAdopted checks that the controller does not adopt the target group that
+// CreateTargetGroup returns if this target group has the tags of another owner: AWS returns an existing target group with
+// the same name and settings. The emulator also compares the tags, so this test changes the tags afterwards.
 func TestTargetGroupOfAnotherOwnerIsNotAdopted(t *testing.T) {
 	var r *harness
 	named := false

@@ -27,8 +27,8 @@ func fullStack() model.Stack {
 	})
 }
 
-// changedStack returns a desired state that differs from fullStack. Changing one into the other makes nearly every
-// other kind of call.
+// changedStack returns a desired state that differs from fullStack. The change from fullStack to changedStack makes nearly
+// every other kind of call.
 func changedStack() model.Stack {
 	s := fullStack()
 	s.LoadBalancer.Tags = map[string]string{"cost": "7"}
@@ -52,7 +52,7 @@ func (r *harness) advance(d time.Duration) {
 	r.clock.Advance(d)
 }
 
-// converge applies plans until no step is left in AWS; the number of runs is limited.
+// converge applies plans until AWS needs no more steps. The number of runs is limited.
 func (r *harness) converge(want model.Stack) error {
 	var last error
 	for range 8 {
@@ -91,7 +91,8 @@ func (r *harness) converge(want model.Stack) error {
 	return fmt.Errorf("not reached; last error: %w", last)
 }
 
-// For each call in turn, the test lets this call fail once. The final state is the same as without a failure.
+// TestStackConvergesAfterAFailureOfAnyCall lets each call in turn fail once. It checks that the final state is the same as
+// without a failure.
 func TestStackConvergesAfterAFailureOfAnyCall(t *testing.T) {
 	throttled := &store.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
 	broken := &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}

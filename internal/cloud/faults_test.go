@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A failed optional read is retried with a growing back-off, however often runs request the read. The first successful
-// answer removes the fault.
+// TestFailedOptionalReadIsRetriedWithBackOff checks that a failed optional read is retried with a growing back-off, however
+// often runs request it. The first successful answer removes the fault.
 func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	cases := map[string]struct {
 		action fault.Action
@@ -65,7 +65,8 @@ func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 	}
 }
 
-// A run cannot continue without an essential read, so a denied read fails the run.
+// TestDeniedEssentialReadFailsTheRun checks that a run fails if an essential read is denied, because the run cannot continue
+// without it.
 func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
@@ -89,8 +90,8 @@ func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	}
 }
 
-// A read that the controller's own rate limiter postpones is not reported as a fault. The run is repeated when the
-// limiter admits the read.
+// TestAPostponedReadIsNoFault checks that a read that the controller's own rate limiter postpones is not reported as a
+// fault. The run is repeated when the limiter admits the read.
 func TestAPostponedReadIsNoFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
@@ -108,8 +109,8 @@ func TestAPostponedReadIsNoFault(t *testing.T) {
 	}
 }
 
-// The Resource Groups Tagging API only saves calls. Without the permission to use it, the controller reads tags by
-// DescribeTags.
+// TestTagsAreReadWithoutTheTaggingService checks that the controller reads tags by DescribeTags if it may not use the
+// Resource Groups Tagging API, which only saves calls.
 func TestTagsAreReadWithoutTheTaggingService(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})

@@ -34,7 +34,7 @@ func (l *lease) Fence() error {
 
 func (l *lease) setLost() { l.lost.Store(true) }
 
-// createLoadBalancer applies a step that sends one CreateLoadBalancer.
+// createLoadBalancer applies a step that makes one CreateLoadBalancer call.
 func (r *harness) createLoadBalancer(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 	var subnets []plan.SubnetMapping
@@ -128,8 +128,8 @@ func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) 
 	return s.CredentialsProvider.Retrieve(ctx)
 }
 
-// After the lease is lost, a call that began while the lease was held is not sent or not retried, whatever delayed the
-// attempt.
+// TestNoAttemptIsSentAfterTheLeaseIsLost checks that a call that began while the lease was held is neither sent nor retried
+// after the lease is lost, whatever delayed the attempt.
 func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	const operation = "CreateLoadBalancer"
 	const elbService = "Elastic Load Balancing v2"
@@ -183,7 +183,7 @@ func TestNoAttemptIsSentAfterTheLeaseIsLost(t *testing.T) {
 	}
 }
 
-// While the lease is held, the same calls are sent and retried.
+// TestCallsAreSentWhileTheLeaseIsHeld checks that a throttled mutating call is sent and retried while the lease is held.
 func TestCallsAreSentWhileTheLeaseIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, &lease{} })

@@ -68,7 +68,7 @@ type awsClock struct{ store.Clock }
 // Since implements clock.PassiveClock.
 func (c awsClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// newHarnessOn returns a harness on a clock; nil stands for the real time of package time.
+// newHarnessOn returns a harness with the given clock. Nil stands for the real time of package time.
 func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	o := emulator.Options{Clock: clock, Seed: 7}
@@ -194,8 +194,8 @@ func (r *harness) apply(p plan.Plan) error {
 	return nil
 }
 
-// checkConverges applies a desired state and checks that no step in AWS is left, neither according to the inventory nor
-// after AWS was read again.
+// checkConverges applies a desired state. It checks that AWS needs no more steps, according to the inventory and after AWS
+// was read again.
 func (r *harness) checkConverges(want model.Stack) {
 	r.t.Helper()
 	p, _, found := r.makePlan(want)

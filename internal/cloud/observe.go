@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Observe implements engine.Cloud. It fails only if an essential fact cannot be read: see sdk/faults.go. If AWS
-// reports that a resource of the inventory does not exist, the error has class Gone, and the next call reads all of
-// the stack again.
+// Observe implements engine.Cloud. It fails only if an essential fact cannot be read: see sdk/faults.go. If AWS reports that
+// a resource in the inventory does not exist, the error has the class Gone, and the next call reads all resources of the
+// stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
 	if sdk.IsGone(err) && (c.reader.Invalidate(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Invalidate(id)) {
@@ -54,16 +54,16 @@ func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *obser
 	case model.AskAcceleratorsOf:
 		out.Facts.Accelerators[q.ARN] = c.accelerators.AcceleratorsWithEndpoint(q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
-		// Their answers are in the accelerators.
+		// The answers to these questions are part of the observed accelerators.
 	default:
 		err = c.facts.Answer(ctx, id, out, q, since)
 	}
 	return err
 }
 
-// Apply implements engine.Cloud. Each step is one write, or two where AWS has no single call for
-// it. The result of a write is entered in the inventory; a resource that a failed write may have
-// changed is forgotten, so that the next observation reads it.
+// Apply implements engine.Cloud. Each step is one write, or two writes where AWS has no single call for the change. The
+// result of a write is entered in the inventory. A resource that a failed write may have changed is removed from the
+// inventory, so that the next observation reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	ctx = callerForStack(ctx, id)
 	if plan.IsAcceleratorPart(s.Address.Kind) {

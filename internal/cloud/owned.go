@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Owned lists the load balancers, target groups, security groups and managed certificates that carry the tags of the
-// cluster and of a stack of the kind, by stack. It answers from the caches while they are fresh.
+// Owned lists the load balancers, target groups, security groups and managed certificates whose tags name the cluster and a
+// stack of the given kind, by stack. It uses the caches while they are fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.CauseOrphans)
 	if kind.HasAccelerator() {
@@ -43,7 +43,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 			note(arn, e.VPC, e.Seen.Tags)
 		}
 		for id, e := range c.inv.SecurityGroups.All() {
-			note(id, c.client.VPC, e.Seen.Tags) // only those of the VPC are listed
+			note(id, c.client.VPC, e.Seen.Tags) // only security groups of the VPC are listed
 		}
 	})
 	for arn, tags := range certificates {
@@ -67,7 +67,7 @@ type Resources struct {
 	SecurityGroups []string
 }
 
-// Resources lists the resources. It answers from the inventory while that is fresh.
+// Resources lists load balancers, target groups and security groups. It uses the inventory while that is fresh.
 func (c *Cloud) Resources(ctx context.Context) (out Resources, err error) {
 	if err := c.reader.RefreshLists(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
 		return Resources{}, err

@@ -31,8 +31,8 @@ var additionalActions = []string{
 	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
 }
 
-// The IAM policies of the release allow exactly the calls of this package and its subpackages, and the additional
-// actions that AWS requires.
+// TestPoliciesAllowTheCallsOfThisPackage checks that the IAM policies of the release allow exactly the calls of this package
+// and its subpackages, and the additional actions that AWS requires.
 func TestPoliciesAllowTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A read that is interrupted by a failed call resumes at that call.
+// TestAnInterruptedReadIsResumed checks that a read that is interrupted by a failed call resumes at that call.
 func TestAnInterruptedReadIsResumed(t *testing.T) {
 	const listeners = 5
 	cases := map[string]struct {
@@ -72,8 +72,9 @@ func TestAnInterruptedReadIsResumed(t *testing.T) {
 	}
 }
 
-// AWS refuses every third call of a list with many pages. Each read resumes at the page where the last read failed, the
-// list is read completely, and no change that was made meanwhile is overwritten.
+// TestAnInterruptedListIsResumedAtItsPage refuses every third call of a list with many pages. It checks that each read
+// resumes at the page where the last read failed, that the list is read completely, and that no change that was made
+// meanwhile is overwritten.
 func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	for operation, tagging := range map[string]bool{"DescribeLoadBalancers": false, "DescribeTargetGroups": false, "DescribeSecurityGroups": false, "GetResources": true} {
 		t.Run(operation, func(t *testing.T) {

@@ -29,7 +29,7 @@ func newTaggingServiceHarness(t *testing.T, edit ...func(*cloud.Config)) *harnes
 	return r
 }
 
-// takeMutatingCalls returns the mutating operations since the last call of it, and resets the call counts.
+// takeMutatingCalls returns the mutating operations since its last call, and resets the call counts.
 func (r *harness) takeMutatingCalls() string {
 	var out []string
 	for _, e := range r.em.Calls().Entries() {
@@ -41,8 +41,8 @@ func (r *harness) takeMutatingCalls() string {
 	return strings.Join(out, " ")
 }
 
-// A resource that was created a moment ago is neither created again nor treated as deleted, although the tagging
-// service does not show it yet. This also holds after a restart of the controller.
+// TestTaggingServiceMissesNewResources checks that a resource that was created a moment ago is neither created again nor
+// treated as deleted, although the tagging service does not show it yet. This also holds after a restart of the controller.
 func TestTaggingServiceMissesNewResources(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, taggingDelay + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -79,7 +79,8 @@ func TestTaggingServiceMissesNewResources(t *testing.T) {
 	}
 }
 
-// The controller makes no mutating call for a deleted resource, however long the tagging service still returns it.
+// TestTaggingServiceShowsDeletedResources checks that the controller makes no mutating call for a deleted resource, however
+// long the tagging service still returns it.
 func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
@@ -112,7 +113,8 @@ func TestTaggingServiceShowsDeletedResources(t *testing.T) {
 	}
 }
 
-// For each call in turn, the test lets this call fail once, while the tagging service returns old tags.
+// TestTaggingServiceReturnsOldTagsWhileCallsFail lets each call in turn fail once while the tagging service returns old
+// tags. It checks that the stack converges.
 func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
 		r := newTaggingServiceHarness(t)
@@ -138,7 +140,8 @@ func TestTaggingServiceReturnsOldTagsWhileCallsFail(t *testing.T) {
 	}
 }
 
-// Tags that a user changed in AWS are restored once the tagging service shows the change.
+// TestTagsChangedOutsideAreRestored checks that tags that a user changed in AWS are restored once the tagging service shows
+// the change.
 func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	if err := r.converge(fullStack()); err != nil {
@@ -158,7 +161,8 @@ func TestTagsChangedOutsideAreRestored(t *testing.T) {
 	}
 }
 
-// A cluster with the same name in another VPC is a different cluster; its resources are not changed.
+// TestTaggingServiceShowsAnotherVPC checks that the controller does not change the resources of a cluster with the same name
+// in another VPC, because that is a different cluster.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
@@ -181,8 +185,8 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 	}
 }
 
-// Tags of resources of other owners are not read. Tags of resources of the cluster are read only if the tagging service
-// may show old tags.
+// TestTaggingServiceSavesCalls checks that tags of resources of other owners are not read. Tags of resources of the cluster
+// are read only if the tagging service may show old tags.
 func TestTaggingServiceSavesCalls(t *testing.T) {
 	r := newTaggingServiceHarness(t)
 	for i := range 30 {

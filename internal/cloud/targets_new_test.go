@@ -37,8 +37,8 @@ func TestANewTargetGroupIsNotRead(t *testing.T) {
 	}
 }
 
-// When another client deletes a target group and creates another one with the same name, the controller finds the new
-// target group.
+// TestATargetGroupIsReplacedByOneOfTheSameName checks that the controller finds the new target group if another client
+// replaces a target group by one with the same name.
 func TestATargetGroupIsReplacedByOneOfTheSameName(t *testing.T) {
 	r := newHarness(t)
 	groups := r.cloud.TargetGroupsOf(bindings.Account{})

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// groupARN returns the ARN of a target group of the desired state in AWS.
+// groupARN returns the ARN that a target group of the desired state has in AWS.
 func (r *harness) groupARN(id string) string {
 	r.t.Helper()
 	_, have, _ := r.makePlan(desiredStack(webStack))

@@ -100,8 +100,8 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite
 	return out, ""
 }
 
-// replacementPrefix returns the text that replaces the prefix of a match, if that is equivalent to a rewrite for all but
-// the returned paths. It compares the two for sample paths of each form that the match admits.
+// replacementPrefix returns the text that replaces the prefix of a match. ok reports whether this has the same effect as the
+// rewrite for all paths except those in except. It compares the two for sample paths of each form that the match admits.
 func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
 	re, err := regexp.Compile(r.Regex)
 	literal, _, _ := strings.Cut(r.Replace, "$")
@@ -143,7 +143,7 @@ func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []
 	return prefix, except, true
 }
 
-// withPrefix returns a path with a replaced prefix, as an ALB replaces it for a route.
+// withPrefix returns a path with a replaced prefix, as an ALB rewrites the path for a route.
 func withPrefix(prefix, rest string) string {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" && !strings.HasPrefix(rest, "/") {

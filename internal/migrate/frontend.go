@@ -16,13 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// enableFrontendKey and frontendKeyPrefix match the annotations of the frontend NLB, without settings.Prefix.
+// enableFrontendKey and frontendKeyPrefix are the key and the key prefix of the annotations of the frontend NLB, without
+// settings.Prefix.
 const (
 	enableFrontendKey = "enable-frontend-nlb"
 	frontendKeyPrefix = "frontend-nlb-"
 )
 
-// isFrontendAnnotation reports whether an annotation sets the frontend NLB.
+// isFrontendAnnotation reports whether an annotation configures the frontend NLB.
 func isFrontendAnnotation(key string) bool {
 	return key == enableFrontendKey || strings.HasPrefix(key, frontendKeyPrefix)
 }
@@ -48,8 +49,8 @@ func (g *generator) buildFrontend() {
 	g.addNote(Lost, lb.Of.Object, lb.Of.Field, reason, fix)
 }
 
-// networkBuilder makes the Gateway that replaces the frontend NLB: its class is aws-nlb, and its TCPRoutes have the Gateway
-// with the ALB as backend.
+// networkBuilder makes the Gateway that replaces the frontend NLB. The class of the Gateway is aws-nlb, and its TCPRoutes
+// have the Gateway with the ALB as their backend.
 type networkBuilder struct {
 	*generator
 	lb *model.LoadBalancer
@@ -198,8 +199,8 @@ func (g networkBuilder) addFrontendNotes() {
 	}
 }
 
-// frontendCounterpart returns the kind and field that an annotation of the frontend NLB becomes, or "" if the frontend NLB is
-// not translated.
+// frontendCounterpart returns the kind and field to which an annotation of the frontend NLB is translated, or "" if the
+// frontend NLB is not translated.
 func (g *generator) frontendCounterpart(key string) string {
 	switch {
 	case g.IngressStack.FrontendNLB == nil:

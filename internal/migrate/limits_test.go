@@ -89,7 +89,7 @@ func translateCompletely(t *testing.T, manifests string) (routes int) {
 	return routes
 }
 
-// Many paths are split into several routes, each within the limits of the API server.
+// TestManyPathsFitRoutes checks that many paths are split into several routes, each within the limits of the API server.
 func TestManyPathsFitRoutes(t *testing.T) {
 	t.Parallel()
 	var paths []string
@@ -101,9 +101,9 @@ func TestManyPathsFitRoutes(t *testing.T) {
 	}
 }
 
-// If more rules than fit into a route are split into several routes, they keep their order where the order decides the
-// answer: equal rules are not merged if that changes the order, and the names of the routes sort in the order of the
-// rules.
+// TestManyRulesKeepTheirOrder checks that more rules than fit into a route are split into several routes and keep their
+// order where the order decides the answer: equal rules are not merged if that changes the order, and the names of the
+// routes sort in the order of the rules.
 func TestManyRulesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, answers := range []int{2, 24} {

@@ -28,16 +28,16 @@ type Options struct {
 	DefaultSSLPolicy string
 	// SecretLabels are the labels that a Secret must have for the controller to read it.
 	SecretLabels map[string]string
-	// IsSelected reports whether a load balancer with these members is selected, and why a selected one cannot be
-	// translated; nil selects all.
+	// IsSelected reports whether a load balancer with the given members is selected, and why a selected load balancer cannot
+	// be translated. Nil selects all load balancers.
 	IsSelected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
-	// ImportSecrets and ImportForGateways are set if the controller imports certificates of TLS Secrets for Ingresses, and
-	// for Gateways.
+	// ImportSecrets and ImportForGateways report whether the controller imports certificates from TLS Secrets for Ingresses,
+	// and for Gateways.
 	ImportSecrets, ImportForGateways bool
-	// FromManifests reports whether the objects are from files. Then the cluster may have objects to which they refer and
-	// that the files lack.
+	// FromManifests reports whether the objects come from files. The cluster may then have objects to which the files refer
+	// but which they do not contain.
 	FromManifests bool
-	// WithoutDryRun leaves out the annotation gateway.k8s.aws/dry-run, so that the controller makes the load balancers.
+	// WithoutDryRun omits the annotation gateway.k8s.aws/dry-run, so that the controller creates the load balancers.
 	WithoutDryRun bool
 	// InPlace adds the annotation fulcrum.dev/adopt, so that Gateways take over the load balancers of the Ingresses.
 	InPlace bool
@@ -63,7 +63,7 @@ type IngressGroup struct {
 	Members []finding.Ref
 	// Gateway is the Gateway that replaces the Ingresses; zero if nothing can be translated.
 	Gateway finding.Ref
-	// Frontend is the Gateway that replaces the frontend NLB; zero if there is no frontend NLB.
+	// Frontend is the Gateway that replaces the frontend NLB; zero if there is none.
 	Frontend finding.Ref
 	Objects  []Object
 	Notes    []Note
@@ -76,7 +76,7 @@ type IngressGroup struct {
 // Object is an object of the translation.
 type Object struct {
 	cluster.Object
-	// Origin names the origin of the object.
+	// Origin describes where the object comes from, for the comment in the manifest, such as "Ingress shop/web".
 	Origin string
 	// PartOrigins names the origins of parts of the object, by their paths such as "spec.rules[0]".
 	PartOrigins map[string]string
@@ -170,7 +170,8 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	return out, nil
 }
 
-// addGatewayClass adds a GatewayClass if any IngressGroup has a Gateway of it, which gatewayOf returns.
+// addGatewayClass adds a GatewayClass if the Gateway of any IngressGroup has this class. gatewayOf returns that Gateway of
+// an IngressGroup.
 func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController, gatewayOf func(IngressGroup) finding.Ref) {
 	if slices.ContainsFunc(r.IngressGroups, func(g IngressGroup) bool { return !gatewayOf(g).IsZero() }) {
 		r.Classes = append(r.Classes, &gwv1.GatewayClass{
@@ -226,7 +227,7 @@ type generator struct {
 	opt  Options
 	view *cluster.View
 	lb   *model.LoadBalancer
-	// ingresses are the members.
+	// ingresses are the member Ingresses by reference.
 	ingresses map[finding.Ref]*networkingv1.Ingress
 	// usedNames are the names of routes and configurations, with kind and namespace.
 	usedNames map[string]bool
@@ -274,7 +275,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 }
 
 // selectMembers sets the members, and returns the result of Options.IsSelected. An Ingress that is not accepted is not a
-// member, but findings about it are considered in the selection.
+// member, but findings about such an Ingress are considered in the selection.
 func (g *generator) selectMembers(found finding.List) (selected bool, fault string) {
 	for _, m := range g.IngressStack.Members {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {
@@ -326,7 +327,7 @@ func (g *generator) origin() string {
 // originOf returns the value of naming.MigratedFromTag for the resources of one Ingress.
 func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
 
-// reserveName returns the first candidate that no other object of the kind has as its name, and reserves the name.
+// reserveName returns the first of the candidates that is not the name of another object of the kind, and reserves the name.
 func (g *generator) reserveName(kind, namespace string, candidates ...string) string {
 	for _, c := range candidates {
 		if key := kind + " " + namespace + "/" + c; !g.usedNames[key] {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// objectName returns the name of a generated object: the first characters of base and suffix, and a hash of all arguments. It
-// is the same in each translation of the same objects.
+// objectName returns the name of a generated object: the first characters of base and suffix, and a hash of all arguments.
+// Each translation of the same objects generates the same name.
 func objectName(namespace, base, suffix string) string {
 	return distinctObjectName(namespace, base, suffix, "")
 }

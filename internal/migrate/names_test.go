@@ -2,7 +2,8 @@ package migrate
 
 import "testing"
 
-// The names of generated objects are the same in each version, and the same as those of lbc-migrate.
+// TestNamesEqualThoseOfLBCMigrate checks that the names of generated objects are the same in each version, and the same as
+// those of lbc-migrate.
 func TestNamesEqualThoseOfLBCMigrate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ namespace, base, suffix, want string }{

@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// firstNodePort and lastNodePort are the range of placeholders for node ports that the API server assigns. The range is
-// below the node ports of all clusters.
+// firstNodePort and lastNodePort are the range of placeholders for node ports, which the API server would assign. The range
+// is below the node ports of all clusters.
 const firstNodePort, lastNodePort = 1, 1023
 
-// addPlaceholders completes a store with values on which a translation does not depend: node ports and labels of
-// Namespaces, which the API server sets, and Secrets of OIDC clients, so that these need not be read.
+// addPlaceholders adds to a store values that do not affect the translation: node ports and labels of Namespaces, which the
+// API server sets, and Secrets of OIDC clients, so that these need not be read.
 func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	number := int32(firstNodePort)
 	namespaces := map[string]bool{}

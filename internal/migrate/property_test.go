@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// The translation of random IngressGroups without errors answers each request in the same way and has the same
-// settings, or a note reports what is not translated.
+// TestRandomIngressGroupsRouteAlikeAfterMigration checks that the translation of random IngressGroups without errors answers
+// each request in the same way and has the same settings, or a note reports what is not translated.
 func TestRandomIngressGroupsRouteAlikeAfterMigration(t *testing.T) {
 	t.Parallel()
 	n := 400

@@ -18,15 +18,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// routeMatch is a match of a listener rule, for a route.
+// routeMatch is a match for a route, from a listener rule.
 type routeMatch struct {
 	match.Rule
 	// listenerRule is the listener rule that answers the requests.
 	listenerRule *model.Rule
-	key          string // identifies match and answer
+	key          string // identifies the match and the answer
 }
 
-// routeKey identifies the matches of one object and host, which are in one route.
+// routeKey identifies the matches of one object and host. They are in one route.
 type routeKey struct {
 	owner finding.Ref
 	host  string
@@ -75,7 +75,7 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	var rules []match.Rule
 	for i := range listenerRules {
 		r := &listenerRules[i]
-		if r.Held != 0 { // a note reports the rule, and other rules must not answer its requests
+		if r.Held != 0 { // a note reports that the rule is held, and other rules must not answer its requests
 			r.Actions, r.Transforms = []model.Action{plan.HeldResponse}, nil
 			if len(r.PlaceholderConditions) > 0 {
 				r.Conditions = r.PlaceholderConditions
@@ -126,9 +126,9 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	return out
 }
 
-// checkProtocolVersion adds a note about a rule on HTTP whose targets use another version than HTTP1: Gateways and AWS
-// support that on HTTPS only. It returns a suffix for the answer key of such a rule, so that the rule is not joined with
-// the rule on HTTPS, whose target group differs.
+// checkProtocolVersion adds a note about a rule of an HTTP listener whose targets use another protocol version than HTTP1,
+// because Gateways and AWS support that only for HTTPS. It returns a suffix for the answer key of such a rule, so that the
+// rule is not joined with the rule of an HTTPS listener, which has a different target group.
 func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) string {
 	if l.TLS != nil {
 		return ""
@@ -171,7 +171,7 @@ func withExplicitPort(actions []model.Action, l model.Listener) []model.Action {
 	return out
 }
 
-// answerKey identifies actions, transforms and tags of a rule.
+// answerKey returns a text that identifies the actions, transforms and tags of a rule.
 func answerKey(r *model.Rule) string {
 	var out strings.Builder
 	for _, a := range r.Actions {
@@ -274,8 +274,8 @@ func newRoute(namespace, name string) *gwv1.HTTPRoute {
 	}
 }
 
-// addRoute adds an HTTPRoute, or several if there are too many rules for one. Their names are in the order of the rules,
-// because among routes of the same age the first by name has precedence.
+// addRoute adds an HTTPRoute, or several if one cannot have all rules. The names of several routes are in the order of the
+// rules, because among routes of the same age the first by name has precedence.
 func (g routeBuilder) addRoute(m finding.Ref, draft routeDraft, first bool) {
 	parts := splitByRoute(g.buildRules(m, draft))
 	suffix := routeSuffix
@@ -321,7 +321,7 @@ func isOnlyDefaultBackend(matches []routeMatch) bool {
 	return !slices.ContainsFunc(matches, func(u routeMatch) bool { return u.listenerRule.Origin.Field != defaultBackendField })
 }
 
-// defaultBackendField is the field of an Ingress with its default backend.
+// defaultBackendField is the path of the default backend in an Ingress.
 const defaultBackendField = "spec.defaultBackend"
 
 // ruleHosts returns the hosts of the rules of an Ingress.
@@ -335,8 +335,8 @@ func ruleHosts(ing *networkingv1.Ingress) []string {
 	return out
 }
 
-// addRedirectRoute adds a route that redirects all requests of a listener to HTTPS and a port, as ssl-redirect does. One
-// filter is enough for that.
+// addRedirectRoute adds a route that redirects all requests of a listener to HTTPS on the port of the redirect, as the
+// annotation ssl-redirect does. One filter suffices for this.
 func (g routeBuilder) addRedirectRoute(l model.Listener, to model.Redirect) {
 	_, base := g.baseName()
 	namespace := g.Gateway.Namespace

@@ -22,16 +22,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// routeRule is a rule of a route. Its matches are separate from rule, so that rules can be joined.
+// routeRule is a rule of a route. The matches are not in the field rule, so that several rules can be joined.
 type routeRule struct {
 	matches []match.Match
 	rule    gwv1.HTTPRouteRule
-	origin  string      // the origin, for comments in manifests
-	targets []targetUse // the target groups that it forwards to
+	origin  string      // the Ingress field that the rule comes from, for comments in manifests
+	targets []targetUse // the target groups to which the rule forwards
 	key     string      // identifies the actions and filters of the rule
 }
 
-// buildRules returns the rules of a route. Matches of one rule of the listener stay together.
+// buildRules returns the rules of a route. Matches of one listener rule stay together.
 func (g routeBuilder) buildRules(m finding.Ref, draft routeDraft) []routeRule {
 	var out []routeRule
 	for i := 0; i < len(draft.matches); {
@@ -76,7 +76,8 @@ func joinEqualRules(rules []routeRule) []routeRule {
 	return out
 }
 
-// dependsOnOrder reports whether some requests fit two rules with equal precedence, so that the order in the route decides.
+// dependsOnOrder reports whether some requests match two rules with equal precedence. The order of the two rules in the
+// route then determines the answer.
 func (r routeRule) dependsOnOrder(o routeRule) bool {
 	return slices.ContainsFunc(r.matches, func(x match.Match) bool {
 		return slices.ContainsFunc(o.matches, func(y match.Match) bool {
@@ -147,7 +148,7 @@ func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule
 	return []routeRule{unrewritten, r}
 }
 
-// ruleKey identifies the actions and filters of a rule.
+// ruleKey returns a text that identifies the actions and filters of a rule.
 func ruleKey(r gwv1.HTTPRouteRule) string {
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -222,7 +223,7 @@ func (b *ruleBuilder) addRuleConfiguration() {
 	}
 	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, originOf(b.member))
 	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
-		return // the rule needs no object for the tag of the origin alone
+		return // a tag with the origin alone needs no ListenerRuleConfiguration
 	}
 	b.config.Tags = tags
 	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ruleConfigName())}
@@ -302,7 +303,7 @@ func (b *ruleBuilder) oidcSecret() string {
 	return auth.OIDC.Value.SecretName
 }
 
-// forwardedService returns the Service that a rule forwards to, or nil if there is none or more than one.
+// forwardedService returns the Service to which a rule forwards, or nil if there is none or more than one.
 func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Service {
 	var forward model.Forward
 	for _, a := range b.routeMatch.listenerRule.Actions {
@@ -369,7 +370,7 @@ func (g *generator) servicePort(b *model.Binding) (int32, bool) {
 	return cluster.ServicePortNumber(g.view, b.Namespace, b.Service, b.Port)
 }
 
-// backendName returns the Service or action of a field of an Ingress.
+// backendName returns the name of the Service or action to which a field of an Ingress refers.
 func (g *generator) backendName(m finding.Ref, field string) string {
 	ing := g.ingresses[m]
 	if field == defaultBackendField && ing.Spec.DefaultBackend != nil && ing.Spec.DefaultBackend.Service != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// targetUse is a target group that a route forwards to.
+// targetUse is the use of a target group by a route that forwards to it.
 type targetUse struct {
 	generator   *generator  // of the load balancer
 	service     finding.Ref // the Service of the target group
@@ -25,8 +25,8 @@ type targetUse struct {
 	targetGroup *model.TargetGroup
 }
 
-// targetConfigurations returns the TargetGroupConfigurations of Services. All load balancers of a Service share one. They
-// contain all settings, because the defaults of a Gateway differ from those of an Ingress.
+// targetConfigurations returns the TargetGroupConfigurations of Services. All load balancers of a Service share one. It
+// contains all settings, because the defaults of a Gateway differ from those of an Ingress.
 func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 	for _, svc := range slices.SortedFunc(maps.Keys(uses), finding.Ref.Compare) {
 		config := &gwconfig.TargetGroupConfiguration{
@@ -134,7 +134,7 @@ func healthCheckConfiguration(c model.HealthCheck, port *string) *gwconfig.Healt
 	return out
 }
 
-// usesPlaceholderNodePort reports whether the port of the health check is a placeholder for a node port.
+// usesPlaceholderNodePort reports whether the health check uses a placeholder for a node port as its port.
 func (g *generator) usesPlaceholderNodePort(u targetUse) bool {
 	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
 	return ok && u.targetGroup.Type == model.InstanceTargets && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
@@ -142,8 +142,8 @@ func (g *generator) usesPlaceholderNodePort(u targetUse) bool {
 	})
 }
 
-// usesHealthCheckNodePort reports whether the port of the health check is the healthCheckNodePort of the Service. The
-// configuration leaves it out, because it may change with the Service.
+// usesHealthCheckNodePort reports whether the health check uses the healthCheckNodePort of the Service as its port. The
+// configuration omits this port, because it may change with the Service.
 func (g *generator) usesHealthCheckNodePort(u targetUse) bool {
 	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
 	return ok && svc.Spec.HealthCheckNodePort != 0 && u.targetGroup.HealthCheck.Port == strconv.Itoa(int(svc.Spec.HealthCheckNodePort))

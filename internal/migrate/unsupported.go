@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// annotationTargets maps each translated annotation of Ingresses and Services, by its key in the reference, to the kind
-// and field that it becomes. A test checks that each annotation is either here or in untranslated.
+// annotationTargets maps each translated annotation of Ingresses and Services, by its key in the reference, to the kind and
+// field to which it is translated. A test checks that each annotation is either in this map or in untranslatedPrefixes.
 var annotationTargets = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
 	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",
@@ -60,8 +60,8 @@ const (
 	albTargetsField = "TargetGroupConfiguration of the Gateway with the ALB "
 )
 
-// TranslatedAnnotation is an annotation with the kind and field that it becomes. If To is empty, the annotation is not
-// translated, and a note has the reason.
+// TranslatedAnnotation is an annotation with the kind and field to which it is translated. If To is empty, the annotation is
+// not translated, and a note has the reason.
 type TranslatedAnnotation struct {
 	Object finding.Ref
 	Key    string
@@ -100,7 +100,7 @@ var untranslatedPrefixes = []struct{ key, why, fix string }{
 	{"acm-pca-arn", "Gateways request no certificates", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
 }
 
-// toolPrefixes are the prefixes of annotations that tools write for their own use.
+// toolPrefixes are the prefixes of annotations that tools such as kubectl and Helm write for their own use.
 var toolPrefixes = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
 
 // otherAnnotations returns annotations for other programs, such as external-dns and cert-manager. It returns at most ten.

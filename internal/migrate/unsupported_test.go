@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Each annotation is translated, or it is in the list of annotations that are reported as not translated.
+// TestEachAnnotationIsTranslatedOrReported checks that each annotation is translated, or it is in the list of annotations
+// that are reported as not translated.
 func TestEachAnnotationIsTranslatedOrReported(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -62,8 +62,8 @@ func (c Config) acceleratorViolations(ga *aga.GlobalAccelerator) []rules.Violati
 	return rules.FindViolations(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerForViolations returns an answer that denies the request with the first violation that is not advice, and warns
-// about the others.
+// answerForViolations returns an answer that denies the request because of the first violation that is more than advice, and
+// that warns about the other violations.
 func answerForViolations(found []rules.Violation) (out Answer) {
 	omitted := 0
 	for _, v := range found {

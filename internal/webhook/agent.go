@@ -33,8 +33,8 @@ const (
 // AgentConfigName is the name of the ALBTargetControlConfig that configures the agent.
 const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-config"
 
-// injectAgent adds the target control agent to a new pod if the pod or its namespace has the label of the agent, and a
-// configuration exists.
+// injectAgent adds the target control agent to a new pod if the pod or its namespace has the label of the agent, and if a
+// configuration of the agent exists.
 func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -59,8 +59,8 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	return Answer{Changes: changes}, nil
 }
 
-// agentConfig returns the agent configuration in the namespace of the pod, otherwise in the namespace of the controller,
-// otherwise in agentDefaultNamespace; nil if there is none.
+// agentConfig returns the configuration of the agent. It looks first in the namespace of the pod, then in that of the
+// controller, then in agentDefaultNamespace. It returns nil if there is none.
 func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	tried := map[string]bool{"": true}
 	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultNamespace} {
@@ -75,7 +75,8 @@ func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALB
 	return nil, nil
 }
 
-// isAgentEnabled reports whether the label of a pod, or of its namespace if the pod has no label, enables the agent.
+// isAgentEnabled reports whether the label of a pod enables the agent. If the pod has no label, the label of its namespace
+// decides.
 func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	switch pod.Labels[agentPodLabel] {
 	case "false":
@@ -87,8 +88,8 @@ func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	return ok && ns.Labels[agentNamespaceLabel] == "enabled"
 }
 
-// InjectAgent returns the changes that add the agent to a pod without one. Annotations of the pod override the
-// configuration; an invalid annotation is an error.
+// InjectAgent returns the changes that add the agent to a pod that does not have it. Annotations of the pod override the
+// configuration. An invalid annotation is an error.
 func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
 	if slices.ContainsFunc(pod.Spec.Containers, func(con corev1.Container) bool { return con.Name == agentName }) {
 		return nil, nil

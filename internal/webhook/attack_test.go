@@ -81,7 +81,8 @@ func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return g.Source.List(q)
 }
 
-// Admission uses the namespace of the request, not the namespace in the object. No answer depends on Secrets.
+// TestAdmissionUsesTheNamespaceOfTheRequest checks that admission uses the namespace of the request, not the namespace in
+// the object. No answer depends on Secrets.
 func TestAdmissionUsesTheNamespaceOfTheRequest(t *testing.T) {
 	h := newTestHandler(testConfig(noSecretsSource{newStore(t, otherTenantObjects), t}))
 	ingress := func(more string) map[string]any {
@@ -111,7 +112,7 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 	}
 }
 
-// Objects of a wrong kind or with unexpected content cause no panic.
+// TestAdmissionSurvivesHostileObjects checks that objects of a wrong kind or with unexpected content cause no panic.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	c := testConfig(newStore(t, otherTenantObjects))
 	c.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
@@ -142,8 +143,8 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// The validation of an Ingress of the largest size that the API server accepts needs only a few times this size in
-// memory. The messages about it are short and printable.
+// TestAHugeIngressIsValidatedCheaply checks that the validation of an Ingress of the maximum size that the API server
+// accepts needs only a few times this size in memory, and that the messages about it are short and printable.
 func TestAHugeIngressIsValidatedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any

@@ -2,8 +2,8 @@ package webhook
 
 import "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 
-// The checks of TargetGroupBindings, with their names in metrics. The webhook makes no checks that need AWS, because
-// admission would fail while AWS does not answer. The controller makes them and reports the results in events of the
+// The names of the checks of TargetGroupBindings in metrics. The webhook makes no checks that need AWS, because admission
+// would fail while AWS does not answer. The controller makes these checks, and reports their results in events of the
 // binding.
 const (
 	arnOrNameCheck = "checkTargetGroupArnOrName"

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// completeBinding denies a new binding that names no target group, and restores the ARN in an update that removes it,
+// completeBinding denies a new binding that names no target group. In an update that removes the ARN, it restores the ARN,
 // because the controller finds targets by the ARN. The controller sets other empty fields.
 func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)

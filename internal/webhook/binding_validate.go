@@ -73,14 +73,14 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	return out, nil
 }
 
-// hasContradictingName reports whether a binding has both an ARN and a name, and the ARN has a different name. The name
-// of such a binding is ignored.
+// hasContradictingName reports whether a binding has both an ARN and a name of a target group, and the name in the ARN
+// differs. The controller ignores the name of such a binding.
 func hasContradictingName(b *v1beta1.TargetGroupBinding) bool {
 	name := nameFromARN(b.Spec.TargetGroupARN)
 	return name != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != name
 }
 
-// nameFromARN returns the name in the ARN of a target group, "" if the text is not the ARN of a target group.
+// nameFromARN returns the name in the ARN of a target group, or "" if the text is not such an ARN.
 func nameFromARN(arn string) string {
 	_, path, _ := strings.Cut(arn, ":targetgroup/")
 	if name, _, ok := strings.Cut(path, "/"); ok {
@@ -90,7 +90,7 @@ func nameFromARN(arn string) string {
 }
 
 // changedImmutableFields returns the immutable fields that an update changes. An update may set a field that was empty,
-// because the controller does this, and compares the value with AWS.
+// because the controller sets such fields and compares the values with AWS.
 func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	var out []string
 	changed := func(field string, was, is string) {
@@ -106,9 +106,9 @@ func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	return out
 }
 
-// conflictingBinding returns another binding of the same target group that must not share the target group; nil if there is
-// none. It compares only ARNs, because a binding with the name of a target group that does not exist must not block other
-// bindings. The controller compares names.
+// conflictingBinding returns another binding that must not use the same target group; nil if there is none. It compares only
+// ARNs: a binding that names a target group which does not exist must not block other bindings. The controller compares
+// names.
 func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil

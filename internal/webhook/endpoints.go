@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The paths of the webhooks. They are part of the compatibility contract.
+// The paths of the webhooks. They are part of the compatibility contract and must not change.
 const (
 	PathPodGate            = "/mutate-v1-pod"
 	PathPodServerID        = "/mutate-v1-pod-server-id"
@@ -38,18 +38,20 @@ type IngressTranslator interface {
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Config is the configuration of the webhooks. The path of a disabled feature is served, so that no request fails, but it
-// does not change objects.
+// Config is the configuration of the webhooks. The paths of disabled features are served too, so that no request fails, but
+// these features do not change objects.
 type Config struct {
-	// Source has all objects except Secrets.
+	// Source contains all objects except Secrets.
 	Source cluster.Source
-	// Namespace is the only namespace of Source, "" for all. Requests for other namespaces are allowed without a check.
+	// Namespace is the only namespace in Source, "" for all namespaces. Requests for other namespaces are allowed without a
+	// check.
 	Namespace string
 	// Ingress translates Ingresses.
 	Ingress IngressTranslator
 	// IngressClass is the value of the class annotation that the controller serves.
 	IngressClass string
-	// DenyClassAnnotation and DenyGroupName deny new uses of the annotations for the class and for the IngressGroup.
+	// DenyClassAnnotation and DenyGroupName deny objects that newly use the annotation for the class or for the
+	// IngressGroup.
 	DenyClassAnnotation, DenyGroupName bool
 
 	// ReadinessGates enables the injection of readiness gates.
@@ -62,7 +64,7 @@ type Config struct {
 	OwnNamespace string
 	// AgentConfigs reads the configurations of the target control agent; nil disables the injection of the agent.
 	AgentConfigs AgentConfigs
-	// LoadBalancerClass is the class that Services of type LoadBalancer without a class get; "" changes no Service.
+	// LoadBalancerClass is set on new Services of type LoadBalancer without a class. If it is "", no Service is changed.
 	LoadBalancerClass string
 
 	Accelerator AcceleratorOptions

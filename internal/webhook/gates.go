@@ -46,8 +46,8 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	return out, nil
 }
 
-// gatesOf returns the readiness gates for pods with some labels, sorted by name of the binding. A binding that is being
-// deleted has no readiness gate, because the condition of the gate would never become true.
+// gatesOf returns the readiness gates for pods with the given labels, sorted by name of the TargetGroupBinding. It omits a
+// TargetGroupBinding that is being deleted, because the condition of its readiness gate would never become true.
 func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []corev1.PodConditionType {
 	var out []corev1.PodConditionType
 	for _, b := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding, Namespace: namespace}) {
@@ -62,8 +62,8 @@ func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []c
 	return out
 }
 
-// InjectGates returns the changes that add missing readiness gates to a pod. If it adds gates, it also removes gates with
-// legacyGatePrefix, because their condition would never become true.
+// InjectGates returns the changes that add missing readiness gates to a pod. If it adds readiness gates, it also removes
+// those with legacyGatePrefix, because their conditions would never become true.
 func InjectGates(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if len(want) == 0 {
 		return nil

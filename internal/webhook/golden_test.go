@@ -126,7 +126,7 @@ func sendAsText(t *testing.T, q testRequest, h http.Handler) string {
 		if err := json.Unmarshal(a.Patch, &ops); err != nil {
 			t.Fatal(err)
 		}
-		applyPatch(t, q, a) // checks that the patch can be applied
+		applyPatch(t, q, a) // fails the test if the patch cannot be applied
 		for _, op := range ops {
 			value, err := json.Marshal(op["value"])
 			if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// MaxReview is the largest size of an AdmissionReview in bytes: it may contain two objects of the largest size that the API
-// server accepts.
+// MaxReview is the maximum size of an AdmissionReview in bytes. An AdmissionReview may contain two objects of the maximum
+// size that the API server accepts.
 const MaxReview = 7 << 20
 
-// handler serves one path.
+// handler answers the requests for one path.
 type handler struct {
 	answer answerFunc
 	log    logr.Logger
@@ -32,8 +32,8 @@ type handler struct {
 	panics prometheus.Counter
 }
 
-// ServeHTTP answers an AdmissionReview. If the body is not an AdmissionReview or the rule fails, it answers with an HTTP
-// error, so that the failure policy of the webhook decides.
+// ServeHTTP answers an AdmissionReview. If the body is not an AdmissionReview, or if the check fails with an error, it
+// answers with an HTTP error, so that the failure policy of the webhook applies.
 func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if t, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
@@ -91,7 +91,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: in.TypeMeta, Response: out})
 }
 
-// review applies the rule to creations and updates. Other requests are allowed.
+// review calls the answer function for creations and updates. Other requests are allowed.
 func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {

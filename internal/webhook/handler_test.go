@@ -21,7 +21,8 @@ type failingSource struct{ fail func() error }
 func (b failingSource) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
 func (b failingSource) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
 
-// An internal error returns no admission answer, so that the failure policy decides.
+// TestInternalErrorsGiveNoAdmissionAnswer checks that an internal error returns no admission answer, so that the failure
+// policy decides.
 func TestInternalErrorsGiveNoAdmissionAnswer(t *testing.T) {
 	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: decodeObject(t, "{metadata: {name: a}, spec: {}}")}
 	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: decodeObject(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
@@ -92,7 +93,8 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 	}
 }
 
-// The metrics count denied GlobalAccelerators under the check names that dashboards use.
+// TestDeniedAcceleratorsAreCounted checks that the metrics count denied GlobalAccelerators under the check names that
+// dashboards use.
 func TestDeniedAcceleratorsAreCounted(t *testing.T) {
 	c := testConfig(newStore(t, ""))
 	c.Accelerator = webhook.AcceleratorOptions{Served: true, Region: "eu-west-1"}
@@ -119,8 +121,8 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 	}
 }
 
-// If only one namespace is watched, requests for other namespaces are allowed, because the source has no objects of
-// these namespaces.
+// TestRequestsOfUnwatchedNamespacesAreAllowed checks that requests for other namespaces are allowed if only one namespace is
+// watched, because the source has no objects of the other namespaces.
 func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
 	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"

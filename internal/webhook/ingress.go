@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The annotations and values that the rules read. The translation reads all other annotations.
+// The annotations and values that the checks read. The translation reads all other annotations.
 const (
 	albAnnotationPrefix    = "alb.ingress.kubernetes.io/"
 	ingressGroupAnnotation = albAnnotationPrefix + "group.name"
@@ -25,7 +25,7 @@ const (
 	defaultClassField      = "spec.ingressClassName (default class)"
 )
 
-// The checks of Ingresses.
+// The names of the checks of Ingresses in metrics.
 const (
 	ingressClassCheck     = "checkIngressClass"
 	classAnnotationCheck  = "checkIngressClassAnnotationUsage"
@@ -36,7 +36,7 @@ const (
 // maxWarnings is the maximum number of warnings in an answer. The API server truncates long answers.
 const maxWarnings = 10
 
-// validateIngress denies an Ingress with findings for which DenyingCheck returns a check or with forbidden annotations, and
+// validateIngress denies an Ingress with forbidden annotations, or with findings for which DenyingCheck returns a check. It
 // warns about other errors. It allows every update of an Ingress that is being deleted, or of one whose relevant content
 // does not change, because the controller must be able to remove the finalizer.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
@@ -117,8 +117,8 @@ func (c Config) ingressFindings(v *cluster.View, ing *networkingv1.Ingress) find
 	return out.Sorted()
 }
 
-// DenyingCheck returns the check that denies an Ingress with a finding, "" if no check does. An Ingress with a missing class
-// or missing parameters is not denied, because they may be created later.
+// DenyingCheck returns the name of the check that denies an Ingress with a finding, or "" if no check denies it. An Ingress
+// whose class or class parameters do not exist is not denied, because they may be created later.
 func DenyingCheck(f finding.Finding) string {
 	switch {
 	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == defaultClassField:
@@ -158,7 +158,7 @@ func warningTexts(found finding.List) []string {
 	return out
 }
 
-// sameContent reports whether two states of an Ingress have the same spec and the same annotations of the controller,
+// sameContent reports whether two versions of an Ingress have the same spec and the same annotations for the controller,
 // except for the plan that the controller writes.
 func sameContent(a, b *networkingv1.Ingress) bool {
 	return maps.Equal(translatedAnnotations(a), translatedAnnotations(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
@@ -175,14 +175,14 @@ func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
 	return out
 }
 
-// hasOwnClassAnnotation reports whether the class annotation of an Ingress names the class of this controller.
+// hasOwnClassAnnotation reports whether the class annotation of an Ingress has the class that this controller serves.
 func (c Config) hasOwnClassAnnotation(ing *networkingv1.Ingress) bool {
 	class, ok := ing.Annotations[classAnnotation]
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == defaultClassName)
 }
 
-// pathFindings returns the findings about paths for which an Ingress is denied. The translation returns the same findings,
-// unless it holds the Ingress for another reason and does not translate its paths.
+// pathFindings returns the findings about paths because of which an Ingress is denied. The translation returns the same
+// findings, unless it holds the Ingress for another reason and therefore does not translate the paths.
 func pathFindings(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 	parsed := settings.ParseIngress(ing.Annotations, ref)

@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// An admitted Ingress has no finding that denies after it is stored, and no invalid path according to a check without
-// the translation. A denied Ingress has such a finding. The test uses the Ingresses of the translation tests with
-// random changes.
+// TestAdmittedIngressesHaveNoFindingThatDenies checks that an admitted Ingress has no finding that denies after it is
+// stored, and no invalid path according to a check without the translation. A denied Ingress has such a finding. The test
+// uses the Ingresses of the translation tests with random changes.
 func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	corpus, err := ingresses.Files.ReadDir(".")
 	if err != nil || len(corpus) == 0 {

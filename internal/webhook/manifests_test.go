@@ -39,7 +39,8 @@ func readManifests[T any](t *testing.T, path, kind string) []T {
 	return out
 }
 
-// The webhook manifests use only served paths, and the webhook names and failure policies of existing installations.
+// TestManifestsFitTheServer checks that the webhook manifests use only served paths, and the webhook names and failure
+// policies of existing installations.
 func TestManifestsFitTheServer(t *testing.T) {
 	const dir = "../../config/webhook/"
 	var got []string

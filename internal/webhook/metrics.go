@@ -27,7 +27,7 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return r.Register(m.mutation)
 }
 
-// refusals returns the counters of a path, by check.
+// refusals returns the counters of denied requests for a path, by check.
 func (m *Metrics) refusals(path string, mutating bool) *prometheus.CounterVec {
 	v := m.validation
 	if mutating {

@@ -12,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// The checks of IngressClassParams.
+// The names of the checks of IngressClassParams in metrics.
 const (
 	inboundCIDRsCheck    = "checkInboundCIDRs"
 	subnetSelectorsCheck = "checkSubnetSelectors"
 )
 
-// validateParams denies IngressClassParams with invalid address ranges or subnets. The answer has all faults.
+// validateParams denies IngressClassParams with invalid address ranges or subnets. The answer lists all errors.
 func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	p := &v1beta1.IngressClassParams{}
 	if err := decode(r.Object, p); err != nil {
@@ -60,7 +60,8 @@ func validateInboundCIDRs(path *field.Path, cidrs []string) field.ErrorList {
 	return out
 }
 
-// validateSubnetSelector returns the errors of a subnet selector: it needs either IDs or tags, and no value may occur twice.
+// validateSubnetSelector returns the errors of a subnet selector, which needs either IDs or tags and must not contain a
+// value twice.
 func validateSubnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
 	var out field.ErrorList
 	switch {

@@ -38,15 +38,15 @@ type Refusal struct {
 	Message string
 }
 
-// Change is an operation of a JSON patch. Changes of an object in a request are not computed from two encodings of it,
-// because such a patch would remove fields that this version of the controller does not have.
+// Change is an operation of a JSON patch. Changes are not computed from two encodings of an object, because such a patch
+// would remove fields that this version of the controller does not know.
 type Change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// setChange returns the change that adds or replaces a member, or adds an item if the path ends in "/-".
+// setChange returns the change that adds or replaces a field, or that appends an item if the path ends in "/-".
 func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
 
 // escapePointer escapes a key for the path of a JSON patch.
@@ -54,8 +54,8 @@ func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// answerFunc is a function that returns the answer to a request. After an error there is no answer, and the failure policy
-// of the webhook decides.
+// answerFunc returns the answer to a request. If it returns an error, there is no answer, and the failure policy of the
+// webhook applies.
 type answerFunc func(ctx context.Context, r Request) (Answer, error)
 
 // deny returns an answer that denies a request.

@@ -20,8 +20,8 @@ const (
 	WorkerCount = 1 << workerBits
 )
 
-// ServerIDGenerator generates server IDs from the time and a worker number, so that two processes never generate the same
-// server ID. It is safe for concurrent use.
+// ServerIDGenerator generates server IDs from the time and a worker number. Processes with different worker numbers never
+// generate the same server ID. It is safe for concurrent use.
 type ServerIDGenerator struct {
 	Worker WorkerNumbers
 	Clock  clock.Clock
@@ -34,7 +34,7 @@ type ServerIDGenerator struct {
 	sequence   int64
 }
 
-// WorkerNumbers hands out worker numbers. Each process claims one.
+// WorkerNumbers assigns worker numbers. Each process claims one.
 type WorkerNumbers interface {
 	// Claim claims a worker number below WorkerCount. After an error, ServerIDGenerator calls Claim again for the next
 	// server ID.

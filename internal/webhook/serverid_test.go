@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// constantWorker claims always the same worker number.
+// constantWorker always claims the same worker number.
 type constantWorker uint32
 
 // Claim implements webhook.WorkerNumbers.
@@ -60,7 +60,8 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 	})
 }
 
-// Next does not wait for the next millisecond after its context has ended.
+// TestServerIDGenerationEndsWithItsContext checks that Next does not wait for the next millisecond after its context has
+// ended.
 func TestServerIDGenerationEndsWithItsContext(t *testing.T) {
 	c := &webhook.ServerIDGenerator{Worker: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(127)}
 	if _, err := c.Next(t.Context()); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A requested full refresh runs at once if the budget admits it.
+// TestPageRequestsFullRefresh checks that a requested full refresh runs at once if the budget admits it.
 func TestPageRequestsFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -27,8 +27,8 @@ func TestPageRequestsFullRefresh(t *testing.T) {
 	})
 }
 
-// If the budget does not admit a full refresh yet, all pages are sent the time of the refresh, and it runs at that
-// time.
+// TestPageReceivesTimeOfFullRefresh checks that all pages are sent the time of a full refresh that the budget does not admit
+// yet, and that the refresh runs at that time.
 func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -52,8 +52,8 @@ func TestPageReceivesTimeOfFullRefresh(t *testing.T) {
 	})
 }
 
-// In no minute that ends with a full refresh does the number of calls exceed the budget, however often pages request a
-// refresh.
+// TestRefreshRequestsStayWithinCallBudget checks that the number of calls in each minute that ends with a full refresh is
+// within the budget, however often pages request a refresh.
 func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 100
@@ -90,8 +90,8 @@ func TestRefreshRequestsStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// A full refresh with more calls than the budget of a minute waits only until the calls of all earlier refreshes are
-// within the budget.
+// TestRefreshAboveCallBudgetIsDelayed checks that a full refresh with more calls than the budget of a minute waits only
+// until the calls of all earlier refreshes are within the budget.
 func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -108,7 +108,7 @@ func TestRefreshAboveCallBudgetIsDelayed(t *testing.T) {
 	})
 }
 
-// A requested full refresh does not run after all pages are closed.
+// TestNoFullRefreshWithoutViewer checks that a requested full refresh does not run after all pages are closed.
 func TestNoFullRefreshWithoutViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// callBudget limits the calls to AWS in a minute. It decides when the next refresh may run.
+// callBudget limits the calls to AWS in a minute. It determines when the next refresh may run.
 type callBudget struct {
 	perMinute  int
 	totalCalls int64 // calls that countCalls has recorded
@@ -40,7 +40,7 @@ func (s *callBudget) countCalls(now time.Time, total int64) {
 	}
 }
 
-// countRefresh records the calls of a refresh that has ended, and the calls that a page will make after it.
+// countRefresh records the calls of a refresh that has ended, and the expected calls of a page after the refresh.
 func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	s.withinBudgetAt = laterOf(s.withinBudgetAt, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
 	if pageCalls > 0 {
@@ -48,8 +48,9 @@ func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	}
 }
 
-// waitTime returns how long a full refresh with a number of calls has to wait, so that no minute has more calls than the
-// budget. A refresh with more calls than the budget of a minute waits until withinBudgetAt, and for a minute without calls.
+// waitTime returns how long a full refresh with the given number of calls has to wait, so that no minute has more calls than
+// the budget. If the refresh has more calls than the budget of a minute, it waits until withinBudgetAt, and until a minute
+// has passed without calls.
 func (s *callBudget) waitTime(now time.Time, cost int) time.Duration {
 	at, used := now, 0
 	if cost > s.perMinute {

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxConcurrentCommands is the maximum number of commands that run at the same time. A page runs one at a time.
+// maxConcurrentCommands is the maximum number of commands that run at the same time. Each page runs one at a time.
 const maxConcurrentCommands = 2
 
 // commandRunner runs other commands of the program with the flags of the console.
@@ -27,8 +27,8 @@ type commandRunner struct {
 	env      output.Environment
 	run      Command
 	awsCalls *atomic.Int64
-	// scope are the flags of the console that select objects, such as --namespace. Commands about one object do not get
-	// them. flags are its other flags.
+	// scopeFlags are the flags of the console that select objects, such as --namespace. Commands about one object do not get
+	// them. flags are the other flags of the console.
 	flags, scopeFlags []string
 	slots             chan struct{}
 }
@@ -36,7 +36,7 @@ type commandRunner struct {
 // consoleFlags are the flags that only the console has.
 var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
-// newCommandRunner returns the commands of a console, with the flags that are set on its command line.
+// newCommandRunner returns a runner of commands, with the flags on the command line of the console.
 func newCommandRunner(cmd *cobra.Command, env output.Environment, run Command, awsCalls *atomic.Int64) *commandRunner {
 	c := &commandRunner{env: env, run: run, awsCalls: awsCalls, slots: make(chan struct{}, maxConcurrentCommands)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -51,7 +51,7 @@ func newCommandRunner(cmd *cobra.Command, env output.Environment, run Command, a
 	return c
 }
 
-// flagArguments returns a flag as command line arguments, one for each value of a list.
+// flagArguments returns a flag as command line arguments. A list becomes one argument for each value.
 func flagArguments(f *pflag.Flag) (out []string) {
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
@@ -66,15 +66,15 @@ func flagArguments(f *pflag.Flag) (out []string) {
 
 // commandResult is the output of a command.
 type commandResult struct {
-	// Command is the command line with the same output as text.
+	// Command is the command line that prints the same output as text.
 	Command string `json:"command"`
-	// Exit is the exit code.
+	// Exit is the exit code of the command.
 	Exit int `json:"exit"`
-	// Calls counts the calls to AWS during the command.
+	// Calls is the number of calls to AWS during the command.
 	Calls int64 `json:"calls"`
-	// Notes is the standard error.
+	// Notes is what the command has written to standard error.
 	Notes string `json:"notes,omitempty"`
-	// Document is the standard output, if it is JSON.
+	// Document is what the command has written to standard output, if that is JSON.
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
@@ -82,7 +82,7 @@ type commandResult struct {
 type queryError struct{ error }
 
 // arguments returns the command line for a request of a page. Values that may come from objects of tenants are passed as
-// values of flags or after "--", so that they are never read as flags.
+// values of flags or after "--", so that they are never parsed as flags.
 func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
@@ -95,7 +95,7 @@ func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 		return append([]string{name}, c.scopeFlags...), nil
 	case "migrate":
 		if fromFiles {
-			return []string{name, "--check"}, nil // it reads only the files
+			return []string{name, "--check"}, nil // migrate --check reads only the files
 		}
 		return append([]string{name, "--check", "--from-cluster"}, c.scopeFlags...), nil
 	case "plan", "explain":
@@ -161,7 +161,7 @@ func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) 
 	return result, nil
 }
 
-// shellLine returns the command line with these arguments and the flags of the console, quoted for a shell.
+// shellLine returns the command line with the given arguments and the flags of the console, quoted for a shell.
 func (c *commandRunner) shellLine(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {

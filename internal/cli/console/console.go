@@ -1,5 +1,5 @@
-// Package console has the command console: a web page that shows the output of the other commands. Like these commands,
-// it reads a cluster and AWS with the rights of its user and changes nothing.
+// Package console has the command console, a web page that shows the output of other commands. Like these commands, it reads
+// the cluster and AWS with the permissions of the user, and changes nothing.
 package console
 
 import (
@@ -187,8 +187,8 @@ func (c *console) printURL(cmd *cobra.Command, address string) {
 	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nPress Ctrl-C to stop.\n", url)
 }
 
-// refresh reads the cluster and AWS. It returns the snapshot, and the changes since the previous one. full reads all of AWS
-// again.
+// refresh reads the cluster and AWS. It returns the snapshot, and the changes since the previous snapshot. If full is set,
+// it reads all of AWS again.
 func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []change, error) {
 	ctx, cancel := context.WithTimeout(ctx, durations.SweepInterval)
 	defer cancel()
@@ -208,7 +208,8 @@ func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []chan
 	return current, changesOf(tree.DiffText(previous.Text, current.Text), c.env.Time()), nil
 }
 
-// changesOf parses the output of tree.DiffText: a line for each load balancer, and its removed and added lines below it.
+// changesOf parses the output of tree.DiffText, which has a line for each load balancer, followed by the lines that were
+// removed and added.
 func changesOf(text string, at time.Time) (out []change) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")

@@ -47,7 +47,7 @@ type event struct {
 	Message string `json:"message"`
 }
 
-// stackPart is a stack of the document as JSON, with the generation of the state in which it changed last.
+// stackPart is a stack as JSON, with the generation of the state in which the stack last changed.
 type stackPart struct {
 	key        string
 	json       json.RawMessage
@@ -101,8 +101,8 @@ func (s *pageState) addCallCount(c callCount) {
 	}
 }
 
-// hub refreshes the state while a page is open, and sends it to each page. The goroutine of run owns all variables that
-// change.
+// hub refreshes the state while a page is open, and sends the state to each page. All variables that change belong to the
+// goroutine of run.
 type hub struct {
 	// refresh reads the cluster and AWS, all of it if full is set.
 	refresh func(ctx context.Context, full bool) (tree.Snapshot, []change, error)
@@ -112,13 +112,14 @@ type hub struct {
 	awsCalls, refreshCalls *atomic.Int64
 	budget                 int // calls to AWS in a minute
 	now                    func() time.Time
-	// instance distinguishes this process from an earlier one, whose generations have no meaning here.
+	// instance distinguishes this process from earlier ones, whose generations are not comparable with those of this
+	// process.
 	instance string
 
 	join, leave   chan *viewer
 	events        chan change
 	reportUpdates chan func(*reports)
-	fullRefreshes chan int      // requests, each the number of calls that its page will make afterwards
+	fullRefreshes chan int      // requests for full refreshes; each value is the number of calls that the page will make after the refresh
 	slots         chan struct{} // one for each open page, at most maxViewers
 	done          chan struct{} // closed when run has ended
 }
@@ -132,7 +133,7 @@ func (h *hub) publishEvent(e input.Event) {
 	}
 }
 
-// updateReports makes the goroutine of the hub change its reports.
+// updateReports changes the reports in the goroutine of the hub.
 func (h *hub) updateReports(change func(*reports)) {
 	select {
 	case h.reportUpdates <- change:
@@ -140,7 +141,8 @@ func (h *hub) updateReports(change func(*reports)) {
 	}
 }
 
-// requestFullRefresh requests a full refresh, as soon as the budget admits it and the calls that a page will make after it.
+// requestFullRefresh requests a full refresh. The refresh runs as soon as the budget admits its calls and the calls that the
+// page will make after it.
 func (h *hub) requestFullRefresh(pageCalls int) {
 	select {
 	case h.fullRefreshes <- pageCalls:
@@ -148,7 +150,7 @@ func (h *hub) requestFullRefresh(pageCalls int) {
 	}
 }
 
-// sendViewer sends a page to the goroutine of the hub by join or leave. It reports false if the hub has ended.
+// sendViewer sends a page to the goroutine of the hub by the channel join or leave. It returns false if the hub has ended.
 func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 	select {
 	case channel <- v:
@@ -161,7 +163,7 @@ func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 // viewer is an open page.
 type viewer struct {
 	background bool // whether the page is in a background tab
-	// update holds the latest state until the page is sent it.
+	// update contains the latest state until that state is sent to the page.
 	update chan *pageState
 }
 
@@ -286,7 +288,7 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// fullRefresh is a refresh that has read all of AWS: the number of its calls, and of the stacks that it found.
+// fullRefresh describes a refresh that has read all of AWS: the number of its calls, and the number of stacks that it found.
 type fullRefresh struct{ calls, stacks int }
 
 // expectedCalls returns the expected number of calls of a full refresh that finds a number of stacks.
@@ -312,7 +314,7 @@ func (h *hub) refreshOnce(ctx context.Context, full bool, warnings lastingWarnin
 	return s
 }
 
-// setUpdate sets the state that the page is sent next. It replaces a state that was not sent yet.
+// setUpdate sets the state that is sent to the page next. It replaces a state that was not sent yet.
 func (v *viewer) setUpdate(s *pageState) {
 	select {
 	case <-v.update:
@@ -321,8 +323,8 @@ func (v *viewer) setUpdate(s *pageState) {
 	v.update <- s
 }
 
-// withRefresh returns the state after a refresh. s is the previous state, nil the first time. After a failed refresh the
-// previous stacks stay.
+// withRefresh returns the state after a refresh. s is the previous state, nil before the first refresh. After a failed
+// refresh the new state has the previous stacks.
 func (s *pageState) withRefresh(got refreshResult) *pageState {
 	next := &pageState{generation: 1, failingSince: got.endedAt}
 	if s != nil {

@@ -104,8 +104,8 @@ func latestState(t *testing.T, v *viewer) *pageState {
 	}
 }
 
-// Without an open page no refresh runs. With a page in the foreground a refresh runs every two seconds, with only pages
-// in the background every minute.
+// TestRefreshIntervalDependsOnViewers checks that no refresh runs without an open page. With a page in the foreground a
+// refresh runs every two seconds, with only pages in the background every minute.
 func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -128,7 +128,8 @@ func TestRefreshIntervalDependsOnViewers(t *testing.T) {
 	})
 }
 
-// After a refresh that uses half of the calls per minute, the next refresh runs half a minute later.
+// TestRefreshesStayWithinCallBudget checks that the refresh after one that uses half of the calls per minute runs half a
+// minute later.
 func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -150,7 +151,8 @@ func TestRefreshesStayWithinCallBudget(t *testing.T) {
 	})
 }
 
-// A page is sent the changes since the state that it has. After a restart of the program it is sent the whole state.
+// TestPagesReceiveChanges checks that a page is sent the changes since the state that it has. After a restart of the program
+// it is sent the whole state.
 func TestPagesReceiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -181,7 +183,8 @@ func TestPagesReceiveChanges(t *testing.T) {
 	})
 }
 
-// After a failed refresh the page shows the stacks of the last successful refresh and since when refreshes fail.
+// TestFailedRefreshLosesNoChanges checks that the page shows, after a failed refresh, the stacks of the last successful
+// refresh and since when refreshes fail.
 func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)
@@ -202,7 +205,7 @@ func TestFailedRefreshLosesNoChanges(t *testing.T) {
 	})
 }
 
-// The number of stored changes is bounded, even if a namespace has very many events.
+// TestChangesAreBounded checks that the number of stored changes is bounded, even if a namespace has very many events.
 func TestChangesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// All files of the page are served, and none of them inserts text as HTML, runs text as code, or calls another host.
+// TestPageInsertsTextWithoutMarkup checks that all files of the page are served, and none of them inserts text as HTML, runs
+// text as code, or calls another host.
 func TestPageInsertsTextWithoutMarkup(t *testing.T) {
 	entries, err := fs.ReadDir(pageFiles, "page")
 	if err != nil {
@@ -78,7 +79,7 @@ func sampleArguments(f *pflag.Flag) []string {
 	return nil
 }
 
-// Commands of the page get all flags of the console.
+// TestCommandsHaveTheFlagsOfTheConsole checks that commands of the page get all flags of the console.
 func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 	command := func() *cobra.Command {
 		return New(output.Environment{Getenv: func(string) string { return "" }}, nil)

@@ -24,13 +24,13 @@ const (
 	maxReportedObjects = 5000
 )
 
-// reportedWarnings are the last warnings of the controller in events, one for each object and reason. A warning is not
-// among them if the object was reconciled after it, unless the warning reports a change.
+// reportedWarnings are the latest warnings in the events of the controller, one for each object and reason. A warning is
+// omitted if the object was reconciled afterwards, unless the warning reports a change.
 type reportedWarnings struct {
 	Events []warning `json:"events"`
 	// More is the number of warnings that are not in Events.
 	More int `json:"more,omitempty"`
-	// Failed is the reason why events cannot be read.
+	// Failed is the reason why events could not be read.
 	Failed string `json:"failed,omitempty"`
 	// Partial reports whether the cluster has more events than were read.
 	Partial bool `json:"partial,omitempty"`
@@ -45,10 +45,10 @@ type warning struct {
 	Count    int32         `json:"count,omitempty"`
 	By       string        `json:"by"`
 	Reason   string        `json:"reason"`
-	// Finding is the reason of the finding that the event reports.
+	// Finding is the reason of the finding that the event reports, if it reports one.
 	Finding string `json:"finding,omitempty"`
 	Message string `json:"message"`
-	// Past reports whether the last refresh no longer finds the problem. The severity is info then, except for drift.
+	// Past reports whether the last refresh does not find the problem any more. The severity is then info, except for drift.
 	Past bool `json:"past,omitempty"`
 }
 
@@ -60,8 +60,8 @@ var changeReasons = []finding.Reason{
 // isOfChange reports whether the warning is about a change that the controller or an external actor has made.
 func (w warning) isOfChange() bool { return slices.Contains(changeReasons, finding.Reason(w.Finding)) }
 
-// isObservable reports whether a refresh also finds the problem of the warning. A refresh does not find refused changes in
-// AWS, because it makes none, and it cannot measure how long a step has waited.
+// isObservable reports whether a refresh can find the problem of the warning. A refresh does not find changes that AWS
+// refuses, because it changes nothing, and cannot measure how long a step has waited.
 func (w warning) isObservable() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
 	return w.isOfChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
@@ -69,7 +69,7 @@ func (w warning) isObservable() bool {
 	})
 }
 
-// reportedObject is the object of events.
+// reportedObject is the object of an event, with its UID.
 type reportedObject struct {
 	output.Object
 	uid string
@@ -215,7 +215,8 @@ type lastingWarnings struct {
 	isPartial   bool
 }
 
-// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, or nil if it failed.
+// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, nil if the refresh
+// failed.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
 	out := reportedWarnings{Events: []warning{}, Failed: l.readFailure, Partial: l.isPartial}
 	// A finding about a Service or a route applies to each member of its stack.

@@ -77,8 +77,8 @@ func TestLastingWarningsAreShown(t *testing.T) {
 	}
 }
 
-// Warnings that the last refresh does not find are marked as past, except warnings about changes that AWS refuses,
-// because a refresh cannot find these. Repaired drift is shown for an hour.
+// TestWarningsNotFoundByLastRefreshArePast checks that warnings that the last refresh does not find are marked as past,
+// except warnings about changes that AWS refuses, because a refresh cannot find these. Repaired drift is shown for an hour.
 func TestWarningsNotFoundByLastRefreshArePast(t *testing.T) {
 	of := func(finding, name string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}
@@ -112,7 +112,8 @@ info web IngressClassInvalid true`
 	}
 }
 
-// Warnings about deleted objects, and about earlier objects with the same name, are not shown.
+// TestWarningsAreShownOnlyForExistingObjects checks that warnings about deleted objects, and about earlier objects with the
+// same name, are not shown.
 func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	w := func(name, uid string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
@@ -124,7 +125,8 @@ func TestWarningsAreShownOnlyForExistingObjects(t *testing.T) {
 	}
 }
 
-// The number of stored and shown warnings is bounded, even if a cluster has very many events.
+// TestReportedWarningsAreBounded checks that the number of stored and shown warnings is bounded, even if a cluster has very
+// many events.
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
 	for i := range 3 * maxReportedObjects {
@@ -148,7 +150,8 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// A page is sent the warnings from before it was opened, and is sent warnings again only when they change.
+// TestPagesReceiveReportedWarnings checks that a page is sent the warnings from before it was opened, and is sent warnings
+// again only when they change.
 func TestPagesReceiveReportedWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestCluster(t, 100)

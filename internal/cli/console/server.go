@@ -27,11 +27,11 @@ var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// startFile is the file of the URL path /. It has no other path.
+// startFile is the file that is served for the URL path "/". It is not served under its own name.
 const startFile = "index.html"
 
-// contentSecurityPolicy makes the browser load scripts, styles and images only from the console, and connect only to it. The
-// browser does not parse text as markup.
+// contentSecurityPolicy makes the browser load scripts, styles and images only from the console, connect only to the
+// console, and never parse text as markup.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // PageHandler returns a handler that serves the files of the page without its API, for tests of the page with large documents.
@@ -60,7 +60,7 @@ func serveFile(w http.ResponseWriter, r *http.Request) {
 }
 
 // checkOrigin refuses requests that the page of another site makes a browser send, and sets security headers on all
-// responses. It also refuses host names that do not belong to this machine, against DNS rebinding.
+// responses. Against DNS rebinding, it also refuses host names that do not belong to this machine.
 func (c *console) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -115,7 +115,7 @@ func (c *console) requirePage(next http.Handler) http.Handler {
 	})
 }
 
-// pageUpdate is a message to a page: first the whole state, later the parts that have changed.
+// pageUpdate is a message to a page. The first message has the whole state, later ones have the parts that have changed.
 type pageUpdate struct {
 	// Have is the generation of the state that the page has after this message. The page sends it when it reconnects.
 	Have    string `json:"have"`
@@ -139,11 +139,11 @@ type pageUpdate struct {
 	At time.Time `json:"at"`
 	// Next is the time until the next refresh in seconds.
 	Next float64 `json:"next"`
-	// Wanted reports whether the next refresh is a full one that a page has requested.
+	// Wanted reports whether the next refresh is a full refresh that a page has requested.
 	Wanted bool `json:"wanted,omitempty"`
-	// Reads counts full refreshes.
+	// Reads is the number of full refreshes.
 	Reads int `json:"reads"`
-	// AWS counts calls to AWS.
+	// AWS has numbers of calls to AWS.
 	AWS struct {
 		Look   int   `json:"look"`   // of the last refresh
 		Minute int64 `json:"minute"` // of the last minute
@@ -152,7 +152,7 @@ type pageUpdate struct {
 	} `json:"aws"`
 }
 
-// updateFor returns the message for a page that has the state of generation have, which is 0 for a new page.
+// updateFor returns the message for a page whose state has generation have; 0 for a new page.
 func (h *hub) updateFor(s *pageState, have int) pageUpdate {
 	n := pageUpdate{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
@@ -193,7 +193,7 @@ func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serveUpdates answers GET /api/looks by server-sent events, each of which has an update.
+// serveUpdates answers GET /api/looks with server-sent events. Each event contains a pageUpdate.
 func (h *hub) serveUpdates(w http.ResponseWriter, r *http.Request) {
 	have := 0
 	if instance, generation, ok := strings.Cut(r.URL.Query().Get("have"), "."); ok && instance == h.instance {

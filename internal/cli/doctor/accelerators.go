@@ -85,8 +85,8 @@ func (d *doctor) reportEndpointIDs() {
 	d.addResult("accelerators", resultOK, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }
 
-// checkAcceleratorDefaults compares the defaults of the served definition with those of this version. The controller
-// uses a missing default all the same, but other readers of the objects do not see the value.
+// checkAcceleratorDefaults compares the defaults in the CustomResourceDefinition of the cluster with those of this version.
+// The controller uses a missing default all the same, but other readers of the objects do not see the value.
 func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	const area = "definitions"
 	served := defaultsOf(have)
@@ -110,7 +110,7 @@ func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	d.addResult(area, resultOK, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
 }
 
-// defaultsOf returns the defaults in a definition, keyed by field path.
+// defaultsOf returns the defaults in a CustomResourceDefinition, keyed by field path.
 func defaultsOf(definition map[string]any) map[string]string {
 	out := map[string]string{}
 	forEachField(definition, func(path string, schema map[string]any) {

@@ -49,12 +49,12 @@ func (d *doctor) checkAWS(ctx context.Context) {
 	d.checkImportedCertificates(ctx)
 }
 
-// maxCertificatesRead is the maximum number of calls that look for imported certificates.
+// maxCertificatesRead is the maximum number of certificates whose tags are read to find imported certificates.
 const maxCertificatesRead = 500
 
-// checkImportedCertificates reports the certificates that were imported from TLS Secrets, and warns where they are not
-// renewed because --import-tls-secrets does not name their kind. A denied call is not reported, as credentials without
-// the right to read the tags of certificates have imported none.
+// checkImportedCertificates reports the certificates that were imported from TLS Secrets, and warns about those that are not
+// renewed because --import-tls-secrets does not name their kind. It does not report a denied call, because credentials that
+// may not read the tags of certificates have imported none.
 func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
 	imported, notChecked, err := d.aws.CountImportedCertificates(ctx, maxCertificatesRead)
@@ -128,10 +128,10 @@ func (d *doctor) checkSubnets(ctx context.Context) {
 	}
 }
 
-// callerRightsNote ends messages about permissions: doctor checks those of the shell's credentials.
+// callerRightsNote is the end of messages about permissions: doctor checks the permissions of the credentials of its user.
 const callerRightsNote = ", which are the rights of your credentials; the controller's may differ"
 
-// checkPermissions tries each action of the statements that are needed, once.
+// checkPermissions tries each action of the statements that the controller needs, once.
 func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, table []rights.Statement) {
 	const area = "permissions"
 	granted, tried := 0, map[string]bool{}
@@ -170,8 +170,8 @@ func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, t
 	}
 }
 
-// isStatementChecked reports whether every installation needs a statement, or accelerators need it. The table of
-// accelerators is checked only where their feature gate is on.
+// isStatementChecked reports whether a statement is checked: every installation needs it, or Global Accelerator needs it.
+// doctor checks the statements for Global Accelerator only if the feature gate is on.
 func isStatementChecked(s rights.Statement) bool {
 	return s.Feature == "" || s.Feature == rights.GateAccelerators
 }
@@ -221,7 +221,7 @@ func (d *doctor) checkQuotas(ctx context.Context) {
 	}
 }
 
-// reportUsage adds a result for each quota: an error if it is used up, a warning if it is nearly so.
+// reportUsage adds a result for each quota: an error if the quota is used up, a warning if it is almost used up.
 func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := resultOK, ""

@@ -1,4 +1,5 @@
-// Package doctor checks what the controller needs: its cluster, its credentials, its permissions, its quotas.
+// Package doctor has the command doctor, which checks what the controller needs: the cluster, credentials, permissions and
+// quotas.
 package doctor
 
 import (
@@ -54,7 +55,7 @@ type doctor struct {
 	checks  []check
 	aws     *cloud.Cloud
 	checker *checks.Checker
-	// api reads the cluster; nil without one.
+	// api is the client of the cluster; nil without a cluster.
 	api client.Client
 	// store has the objects of the cluster; nil if they could not be read.
 	store *cluster.Memory
@@ -69,7 +70,7 @@ const (
 	resultError   = "error"
 )
 
-// check is one line of the output: an area, and the result of a check of it.
+// check is one line of the output: the result of a check, with the area to which the check belongs.
 type check struct {
 	// Area is the subject of the check: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
 	// permissions, quotas, accelerators, certificates or orphans.
@@ -95,18 +96,18 @@ const maxOrphansShown = 10
 // maxMessageLength bounds the message of one check.
 const maxMessageLength = 1000
 
-// addResult appends the result of a check. Its message is cut to maxMessageLength.
+// addResult appends the result of a check. The message is truncated to maxMessageLength.
 func (d *doctor) addResult(area, result, fix, format string, args ...any) {
 	d.checks = append(d.checks, check{area, result, finding.Printable(finding.Truncate(fmt.Sprintf(format, args...), maxMessageLength)), fix})
 }
 
-// addFailure reports that a check failed to run, as an error.
+// addFailure reports as an error that a check could not be made.
 func (d *doctor) addFailure(area string, err error, fix string) {
 	d.addUnchecked(area, resultError, err, fix, "")
 }
 
-// addUnchecked reports that a check failed to run. The message begins with prefix. A missing permission is reported in
-// full only in the first area that lacks it; other areas refer to that one.
+// addUnchecked reports that a check could not be made. The message begins with prefix. A missing permission is reported in
+// full only in the first area that needs it; other areas refer to that area.
 func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string) {
 	if sdk.IsSilent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
@@ -124,7 +125,8 @@ func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string
 	}
 }
 
-// recordMissingPermission records a missing permission, and returns the area that reported it earlier, "" if none did.
+// recordMissingPermission records a missing permission. It returns the area that has reported the permission before, or ""
+// if none has.
 func (d *doctor) recordMissingPermission(right, area string) string {
 	reportedIn := d.missingPermissions[right]
 	if right != "" && reportedIn == "" {
@@ -136,7 +138,7 @@ func (d *doctor) recordMissingPermission(right, area string) string {
 	return reportedIn
 }
 
-// missingPermission returns the permission that a failed call lacks, or "" if the call failed for another reason, and the
+// missingPermission returns the permission that a failed call needs, or "" if the call failed for another reason, and the
 // error as a readable text.
 func missingPermission(err error) (right, text string) {
 	var api *apierrors.StatusError
@@ -216,7 +218,7 @@ func showChecks(w io.Writer, doc Document) {
 	fmt.Fprintf(w, "%s, %s\n", output.CountWithNoun(doc.Errors, "error"), output.CountWithNoun(doc.Warnings, "warning"))
 }
 
-// checkOrphans compares AWS with the cluster, if both could be read.
+// checkOrphans finds orphans, if both AWS and the cluster could be read.
 func (d *doctor) checkOrphans(ctx context.Context) {
 	const area = "orphans"
 	if d.aws == nil || d.store == nil {

@@ -81,7 +81,7 @@ func (d *doctor) connectAPI(rc *rest.Config) error {
 	return err
 }
 
-// checkDefinitions compares the custom resource definitions of the cluster with those of this version.
+// checkDefinitions compares the CustomResourceDefinitions of the cluster with those of this version.
 func (d *doctor) checkDefinitions(ctx context.Context) {
 	const area = "definitions"
 	docs, err := crd.Documents()
@@ -128,8 +128,8 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 	}
 }
 
-// missingFields returns the versions and fields of the definition want that the definition have does not contain. The
-// fields below a missing field are not listed.
+// missingFields returns the versions and fields of the CustomResourceDefinition want that are missing in have. It omits the
+// fields below a missing field.
 func missingFields(want, have map[string]any) []string {
 	present := map[string]bool{}
 	for _, f := range fieldsOf(have) {
@@ -145,7 +145,7 @@ func missingFields(want, have map[string]any) []string {
 	return out
 }
 
-// fieldsOf returns the versions of a definition and the paths of their fields, sorted.
+// fieldsOf returns the versions of a CustomResourceDefinition and the paths of their fields, sorted.
 func fieldsOf(definition map[string]any) []string {
 	var out []string
 	forEachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
@@ -153,7 +153,8 @@ func fieldsOf(definition map[string]any) []string {
 	return out
 }
 
-// forEachField calls visit for each version of a definition, and for each field of the version with its schema.
+// forEachField calls visit for each version of a CustomResourceDefinition, and for each field of the version with the schema
+// of the field.
 func forEachField(definition map[string]any, visit func(path string, schema map[string]any)) {
 	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
 	for _, v := range versions {
@@ -207,14 +208,14 @@ func (d *doctor) checkLease(ctx context.Context) {
 	}
 }
 
-// webhookEntry is one webhook of a mutating or validating configuration.
+// webhookEntry is one webhook of a mutating or validating webhook configuration.
 type webhookEntry struct {
 	name   string
 	client admissionv1.WebhookClientConfig
 	policy *admissionv1.FailurePolicyType
 }
 
-// checkWebhooks checks the configurations of the webhooks, their certificates and the endpoints of their Services.
+// checkWebhooks checks the webhook configurations, the certificates of the webhooks, and the endpoints of their Services.
 func (d *doctor) checkWebhooks(ctx context.Context) {
 	const area = "webhooks"
 	name := d.Config.Serving.WebhookConfiguration()
@@ -259,8 +260,8 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 	}
 }
 
-// webhookFault returns a fault of a webhook and its fix. The fault is "" if the webhook has none. err is the reason why
-// the fault could not be determined.
+// webhookFault returns a fault of a webhook and its fix. fault is "" if the webhook has no fault. err is the reason why that
+// could not be determined.
 func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
@@ -292,7 +293,7 @@ func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix s
 	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration", nil
 }
 
-// lastExpiry returns the latest expiry of the CAs in a bundle: during a rotation the bundle has two.
+// lastExpiry returns the latest expiry of the CAs in a bundle. During a rotation a bundle has two CAs.
 func lastExpiry(bundle []byte) (time.Time, error) {
 	var last time.Time
 	for rest := bundle; ; {

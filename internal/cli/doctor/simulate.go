@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulatePolicy simulates the actions that change AWS, which doctor must not try. It makes one call to IAM for each
+// simulatePolicy simulates the actions that change AWS, because doctor must not try them. It makes one call to IAM for each
 // statement of the table and each resource of the statement.
 func (d *doctor) simulatePolicy(ctx context.Context, caller checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"

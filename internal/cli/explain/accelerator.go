@@ -24,26 +24,27 @@ type explainedAccelerator struct {
 	DNSName string `json:"dnsName,omitempty"`
 	// Addresses are the static IP addresses.
 	Addresses []string `json:"addresses"`
-	// Owner is CLUSTER/NAMESPACE/NAME of the owner, or the parts of it that tags have. It is missing if the object owns
-	// the accelerator.
+	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object owns the
+	// accelerator.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
 	// Endpoints are the endpoints that the object lists, in its order.
 	Endpoints []explainedEndpoint `json:"endpoints"`
-	// Others are the endpoint groups of its listeners that the object does not own.
+	// Others are the endpoint groups of the accelerator's listeners that the object does not own.
 	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
 }
 
 // explainedAcceleratorListener is a listener of an accelerator.
 type explainedAcceleratorListener struct {
-	// From is the field that the listener comes from.
+	// From is the field that defines the listener.
 	From     string `json:"from"`
 	Protocol string `json:"protocol"`
-	// ProtocolFrom is the object and field that the protocol comes from: the GlobalAccelerator, or an object that it names.
+	// ProtocolFrom is the object and field that define the protocol: in the GlobalAccelerator, or in an object that it
+	// names.
 	ProtocolFrom string `json:"protocolFrom"`
 	Ports        string `json:"ports"`
-	// PortsFrom is the object and field that the ports come from: the GlobalAccelerator, or an object that it names.
+	// PortsFrom is the object and field that define the ports: in the GlobalAccelerator, or in an object that it names.
 	PortsFrom string `json:"portsFrom"`
 	// Live is the listener in AWS that the plan updates to this listener, such as TCP:80. It is missing if the listener
 	// is created.
@@ -61,8 +62,8 @@ type explainedEndpoint struct {
 	ID     string         `json:"id,omitempty"`
 	// Grant is the ReferenceGrant that permits the endpoint. It is null if none is needed, or if none exists.
 	Grant *output.Object `json:"grant"`
-	// Endpoints are the endpoints in AWS: several while one load balancer replaces another, none if the endpoint is left
-	// out.
+	// Endpoints are the endpoints in AWS: several while one load balancer replaces another, none if the plan omits the
+	// endpoint.
 	Endpoints []explainedEndpointID `json:"endpoints"`
 	// LeftOut are the findings about the endpoint.
 	LeftOut []explainedFinding `json:"findings"`
@@ -74,7 +75,7 @@ type explainedEndpointID struct {
 	LoadBalancer *tree.EndpointLoadBalancer `json:"loadBalancer"`
 }
 
-// explainAccelerator returns the choices of the plan for an accelerator, nil if the stack has none.
+// explainAccelerator returns the choices of the plan for an accelerator. It returns nil if the stack has no accelerator.
 func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	choices := d.Choices()
 	a := choices.Desired.Accelerator
@@ -117,7 +118,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	return out
 }
 
-// addLive adds the values of the accelerator in AWS, if it exists.
+// addLive adds the values that AWS shows for the accelerator, if the accelerator exists.
 func (a *explainedAccelerator) addLive(live *observed.Accelerator) {
 	if live == nil {
 		return

@@ -62,13 +62,13 @@ reasons by what they are about. "fulcrum explain request" says which rule answer
 // reasonDocument is the meaning of a reason in a JSON or YAML document.
 type reasonDocument struct {
 	Reason finding.Reason `json:"reason"`
-	// Subject is the group of the reason, such as certificates.
+	// Subject is the subject of the reason, such as certificates.
 	Subject string `json:"subject,omitempty"`
 	// Means is the meaning of the reason.
 	Means string `json:"means"`
 	// WayOut is the usual fix.
 	WayOut string `json:"wayOut"`
-	// Blocks is the part that a finding with the reason usually holds: nothing, rule, listener, member or stack.
+	// Blocks is what a finding with the reason usually holds: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// The command explain shows the Secret of an imported certificate.
+// TestExplainShowsSecretOfImportedCertificate checks that the command explain shows the Secret of an imported certificate.
 func TestExplainShowsSecretOfImportedCertificate(t *testing.T) {
 	source := resolved.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", Search: resolved.CertificateOwn, ARNs: []string{"arn:c"}}
 	for id, want := range map[string]bool{naming.ImportedCertificateID("shop", "web-tls"): true, "amazon_issued/x": false} {

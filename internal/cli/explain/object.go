@@ -34,7 +34,7 @@ type Document struct {
 	NotServed string `json:"notServed,omitempty"`
 	// Stacks are the load balancers that the object affects.
 	Stacks []explainedStack `json:"stacks"`
-	// Bindings are the TargetGroupBindings of a Service, or the one on the command line.
+	// Bindings are the TargetGroupBindings of a Service, or the TargetGroupBinding on the command line.
 	Bindings []explainedBinding `json:"bindings"`
 	// Warnings are the last events of type Warning and the unmet conditions of the object.
 	Warnings []warningDocument `json:"warnings"`
@@ -303,7 +303,7 @@ func ownRulePredicate(s model.Stack, object finding.Ref) func(model.Rule) bool {
 	}
 }
 
-// explainMembers returns the members of a stack, and those that leave it.
+// explainMembers returns the members of a stack, and the members that leave the stack.
 func explainMembers(s model.Stack) []explainedMember {
 	out := []explainedMember{}
 	for _, m := range s.Members {
@@ -386,7 +386,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 // heldRuleNote is the note of a rule that answers 503 because the desired rule is held and does not exist in AWS.
 const heldRuleNote = "held: answers 503 in place of the desired rule"
 
-// explainListener returns what a plan has resolved for a listener. Its first rules are those of c.Rules, in their order.
+// explainListener returns the choices of a plan for a listener. The first rules are those of c.Rules, in the same order.
 func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
@@ -423,7 +423,7 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 	return out
 }
 
-// explainRule returns a rule for a document. priority is 0 for a rule that is not created.
+// explainRule returns a rule for a document. priority is 0 if the rule is not created.
 func explainRule(r model.Rule, priority int32, isOwn func(model.Rule) bool, note string) explainedRule {
 	if len(r.Actions) == 0 && note == heldRuleNote {
 		note = "held: its settings cannot be read"

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// The order of target groups in a weighted action is ignored, because AWS does not preserve it; a changed weight is a
-// difference.
+// TestOrderOfTargetGroupsIsIgnored checks that the order of target groups in a weighted action is ignored, because AWS does
+// not preserve it; a changed weight is a difference.
 func TestOrderOfTargetGroupsIsIgnored(t *testing.T) {
 	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {
 		var f model.Forward

@@ -68,7 +68,7 @@ type requestCommand struct {
 	method, sourceIP string
 }
 
-// webRequest is an HTTP request with the host and port to which the client connects.
+// webRequest is an HTTP request, with the host and port to which the client connects.
 type webRequest struct {
 	model.Request
 	scheme string // http or https
@@ -85,16 +85,16 @@ var defaultPorts = map[string]int32{"http": 80, "https": 443}
 type RequestDocument struct {
 	Cluster string `json:"cluster"`
 	Request string `json:"request"`
-	// Answers are the answers of the load balancers that have a rule for the request or name its host. If there are none,
-	// they are those of all load balancers that listen on the port.
+	// Answers are the answers of the load balancers that have a rule for the request or name the host of the request. If
+	// there are none, they are the answers of all load balancers that listen on the port.
 	Answers []requestAnswer `json:"answers"`
-	// Unserved is set if no rule names the host of the request. The load balancers in Answers then receive the request only
-	// if DNS leads the host to them.
+	// Unserved is set if no rule names the host of the request. In that case the load balancers in Answers receive the
+	// request only if DNS resolves the host to them.
 	Unserved *requestUnserved `json:"unserved,omitempty"`
 	// Accelerator is the accelerator that has the host of the URL as its DNS name or address. Answers are those of the load
 	// balancers behind it.
 	Accelerator *requestAccelerator `json:"accelerator,omitempty"`
-	// Notes are sentences about what else decides the answer.
+	// Notes are sentences about other settings that affect the answer.
 	Notes []string `json:"notes"`
 }
 
@@ -107,20 +107,20 @@ type requestAnswer struct {
 	DNSName      string `json:"dnsName,omitempty"`
 	Protocol     string `json:"protocol"`
 	Port         int32  `json:"port"`
-	// Named is the part that names the host of the request: the condition of the rule, the DNS name of the load balancer,
-	// or an annotation. It is missing if the load balancer takes requests for any host.
+	// Named is what names the host of the request: the condition of the rule, the DNS name of the load balancer, or an
+	// annotation. It is missing if the load balancer accepts requests for any host.
 	Named string `json:"named,omitempty"`
 	// Rule is the rule that answers. It is null if the default action answers.
 	Rule *explainedRule `json:"rule"`
-	// Does has the actions of the rule or the default action, as text.
+	// Does describes the actions of the rule or the default action.
 	Does string `json:"does"`
 	// Location is the URL of a redirect.
 	Location string `json:"location,omitempty"`
 	// From is the object and field that the rule or default action comes from.
 	From string `json:"from,omitempty"`
-	// Shadowed are rules that match too and come later.
+	// Shadowed are later rules that match the request too, but do not answer it.
 	Shadowed []explainedRule `json:"shadowed"`
-	// Now has the actions that AWS takes until the plan is carried out, if they differ.
+	// Now describes the actions that AWS takes until the plan is carried out, if they differ.
 	Now string `json:"now,omitempty"`
 	// Targets are the targets of the target groups that the request is forwarded to.
 	Targets []requestTargets `json:"targets,omitempty"`
@@ -134,7 +134,7 @@ type requestTargets struct {
 	TargetGroup string `json:"targetGroup"`
 	// Health is the number of targets in each state, as AWS shows it.
 	Health string `json:"health"`
-	// Note is the reason why no pod answers.
+	// Note is the reason why no pod answers the request.
 	Note string `json:"note,omitempty"`
 }
 
@@ -266,8 +266,8 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 	return nil
 }
 
-// mayNameHost reports whether a member of a stack may name the host of the request. Hosts are compared for Ingresses; any
-// other object may name it.
+// mayNameHost reports whether a member of a stack may name the host of the request. It compares only the hosts of Ingresses;
+// any other object may name the host.
 func (a *answerCollector) mayNameHost(s model.Stack) bool {
 	var refs []finding.Ref
 	for _, m := range s.Members {
@@ -366,8 +366,8 @@ func hasSourceIPCondition(r model.Rule) bool {
 	})
 }
 
-// currentAnswer returns the actions that AWS takes until the plan is carried out, or "" if they do the same as the desired
-// actions.
+// currentAnswer describes the actions that AWS takes until the plan is carried out, or returns "" if these have the same
+// effect as the desired actions.
 func (a *answerCollector) currentAnswer(l resolved.Listener, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
@@ -399,8 +399,7 @@ func (a *answerCollector) redirectLocation(actions []model.Action) string {
 	return redirect.Location(a.Request, a.scheme, a.port)
 }
 
-// noRuleMatches is a note of a document. The document does not have it if RequestDocument.Unserved explains why no rule
-// matches.
+// noRuleMatches is a note of a document. The note is omitted if RequestDocument.Unserved explains why no rule matches.
 const noRuleMatches = "no rule matches the request, so default actions answer"
 
 // buildDocument returns a document with the answers that a client may get: the answers of rules for the request and of

@@ -24,13 +24,13 @@ type requestAccelerator struct {
 	Name   string        `json:"name"`
 	// Status is the status that AWS shows: IN_PROGRESS or DEPLOYED.
 	Status string `json:"status"`
-	// Listener is protocol and ports of the listener that accepts the request, such as TCP:80. It is missing if no
-	// listener does.
+	// Listener is the protocol and ports of the listener that accepts the request, such as TCP:80. It is missing if no
+	// listener accepts it.
 	Listener string `json:"listener,omitempty"`
 	// Owner is CLUSTER/NAMESPACE/NAME of the owner of the accelerator, as far as tags name it. It is missing if the object
 	// owns the accelerator.
 	Owner string `json:"owner,omitempty"`
-	// ClientAffinity is SOURCE_IP, or missing.
+	// ClientAffinity is SOURCE_IP, or missing if there is none.
 	ClientAffinity string                 `json:"clientAffinity,omitempty"`
 	EndpointGroups []requestEndpointGroup `json:"endpointGroups"`
 }
@@ -38,8 +38,8 @@ type requestAccelerator struct {
 // requestEndpointGroup is an endpoint group of the listener that accepts a request.
 type requestEndpointGroup struct {
 	Region string `json:"region"`
-	// Owner is the owner of the endpoint group if the object does not own it. The answers of its load balancers are not
-	// known.
+	// Owner is the owner of the endpoint group if the object does not own it. In that case the answers of its load balancers
+	// are not known.
 	Owner string `json:"owner,omitempty"`
 	// Dial is the traffic dial: the percentage of the clients of the region whose traffic goes to the endpoint group.
 	Dial int32 `json:"dial"`
@@ -89,8 +89,9 @@ func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, 
 	return out, nil
 }
 
-// collectBehindAccelerator returns the answers of the load balancers behind the accelerator that has the host of the URL as
-// its DNS name or address, or nil if there is none. It considers accelerators in AWS alone, because others have no address.
+// collectBehindAccelerator returns the answers of the load balancers behind the accelerator whose DNS name or address is the
+// host of the URL, or nil if there is no such accelerator. It considers only accelerators that exist in AWS, because others
+// have no address.
 func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
@@ -152,8 +153,8 @@ func (a *answerCollector) explainAccelerator(d engine.Draft, live observed.Accel
 	return out
 }
 
-// explainEndpointGroup returns an endpoint group with the share of requests of each endpoint, by the weights of the
-// endpoints that serve.
+// explainEndpointGroup returns an endpoint group with the share of requests that each endpoint receives, from the weights of
+// the healthy endpoints.
 func (a *answerCollector) explainEndpointGroup(c tree.AcceleratorComparer, g observed.EndpointGroup) requestEndpointGroup {
 	out := requestEndpointGroup{Region: g.Region, Dial: int32(g.Dial), Port: a.port, Endpoints: []requestEndpoint{}}
 	for _, o := range g.Overrides {

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hostnameAnnotation is the annotation from which external-dns reads the hostnames that lead to a load balancer.
+// hostnameAnnotation is the annotation in which external-dns finds the hostnames for a load balancer.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// namingSource returns the part of a stack that names the host of the request, as text, or "" if the load balancer takes
-// requests for any host. A listener that redirects to another port has no rules, so rules of all listeners of the load
-// balancer are considered. Rules for the host with another path or method are considered too, because clients of the host
-// reach this load balancer.
+// namingSource describes what names the host of the request, or returns "" if the load balancer accepts requests for any
+// host. It considers the rules of all listeners of the load balancer, because a listener that redirects to another port has
+// no rules. It also considers rules for the host with another path or method, because clients of the host reach this load
+// balancer.
 func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
 	otherRule := ""
 	if answer.hostPattern != "" {
@@ -46,8 +46,8 @@ func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, lis
 	return otherRule
 }
 
-// hostOf returns the host pattern of a rule that matches the host of a request, or "" if the rule matches any host or another
-// one.
+// hostOf returns the host pattern of a rule that matches the host of a request. It returns "" if the rule has no condition
+// on the host, or if no pattern matches.
 func hostOf(r model.Rule, req model.Request) string {
 	for _, c := range r.Conditions {
 		h, ok := c.(model.HostHeader)
@@ -75,7 +75,7 @@ func hostOf(r model.Rule, req model.Request) string {
 	return ""
 }
 
-// hasHostnameAnnotation reports whether the annotation for external-dns of an object names a host.
+// hasHostnameAnnotation reports whether an object has the external-dns annotation with the given host.
 func hasHostnameAnnotation(obj cluster.Object, host string) bool {
 	for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
 		if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, host) {

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// For a port other than the default of the scheme, a note is added: clients send this port in the Host header, which a
-// rule for the host may not match.
+// TestPortInHostHeaderIsNoted checks that a note is added for a port other than the default of the scheme: clients send this
+// port in the Host header, and a rule for the host may not match the header.
 func TestPortInHostHeaderIsNoted(t *testing.T) {
 	for port, want := range map[int32]int{80: 0, 8080: 1} {
 		a := answerCollector{
@@ -22,7 +22,8 @@ func TestPortInHostHeaderIsNoted(t *testing.T) {
 	}
 }
 
-// Of the hosts and host patterns of a rule, the one that matches the requested host is shown.
+// TestMatchingHostExpressionIsShown checks that the host or host pattern of a rule that matches the requested host is shown,
+// and not the others.
 func TestMatchingHostExpressionIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
 		Values: []string{"a.example.com", "*.example.org"},
@@ -38,7 +39,8 @@ func TestMatchingHostExpressionIsShown(t *testing.T) {
 	}
 }
 
-// For a listener that is not created, the default action of an ALB is shown and the default action of an NLB is not.
+// TestListenerThatIsNotCreatedAnswersNothing checks that the default action of a listener that is not created is shown for
+// an ALB and not for an NLB.
 func TestListenerThatIsNotCreatedAnswersNothing(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder

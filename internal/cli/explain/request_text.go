@@ -15,7 +15,7 @@ import (
 // maxAnswers is the maximum number of answers, and of endpoints of an endpoint group, that are shown.
 const maxAnswers = 20
 
-// showAnswers prints the answers to a request. Load balancers that take requests for any host share a line.
+// showAnswers prints the answers to a request. Load balancers that accept requests for any host share a line.
 func showAnswers(w io.Writer, doc RequestDocument) {
 	fmt.Fprintln(w, finding.Printable(doc.Request))
 	showAccelerator(w, doc.Accelerator)
@@ -35,7 +35,7 @@ func showAnswers(w io.Writer, doc RequestDocument) {
 	}
 }
 
-// anyHostText returns a line about the load balancers that take requests for any host.
+// anyHostText returns a line about the load balancers that accept requests for any host.
 func anyHostText(answers []requestAnswer) string {
 	var names []string
 	for _, a := range answers[:min(len(answers), maxNamesInLine)] {

@@ -27,7 +27,7 @@ type requestUnserved struct {
 	Port int32 `json:"port"`
 	// Why is the reason why no rule names the host.
 	Why string `json:"why"`
-	// Objects are the objects that name the host, and whose rules for it are not served.
+	// Objects are the objects that name the host, and whose rules for the host are not served.
 	Objects []unservedObject `json:"objects"`
 }
 
@@ -78,7 +78,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	return out
 }
 
-// fieldOfHost returns the field of an object that names the host of the request, or "" if none does.
+// fieldOfHost returns the field of an object that names the host of the request, or "" if no field does.
 func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	var hosts []string
 	field := "spec.hostnames[%d]"

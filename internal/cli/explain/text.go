@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// The maximum number of parts of a resource or object in text output. Documents have all parts.
+// The maximum numbers of items that text output shows for a resource or object. Documents contain all items.
 const (
 	maxSubnets       = 20
 	maxOtherFindings = 10
@@ -143,7 +143,8 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
 	output.ShowFirst(l.Rules, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
-	// The listener of an NLB that is not created has no default action. That of an ALB answers 503.
+	// The listener of an NLB that is not created has no default action. The listener of an ALB that is not created answers
+	// 503.
 	if isALB := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || isALB) {
 		from := ""
 		if l.DefaultFrom != "" {

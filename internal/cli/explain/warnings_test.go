@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Warnings about a deleted object are not shown for a new object of the same name.
+// TestWarningsOfEarlierObjectAreOmitted checks that warnings about a deleted object are not shown for a new object of the
+// same name.
 func TestWarningsOfEarlierObjectAreOmitted(t *testing.T) {
 	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
 	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {

@@ -13,8 +13,8 @@ import (
 )
 
 // EachDraftOutsideScope makes plans of stacks that have objects in store but are outside the scope of the command, and
-// passes them to show. include chooses the stacks. It is called after EachDraft, and does nothing with --observed,
-// because a recording has only the stacks in the scope of a command.
+// passes the plans to show. include selects the stacks. It must be called after EachDraft. With --observed it does nothing,
+// because a recording contains only the stacks in the scope of a command.
 func EachDraftOutsideScope(ctx context.Context, d *Source, store *cluster.Memory, include func(model.StackID) bool, show func(engine.Draft) error) error {
 	if d.ObservedFile != "" || d.draft == nil {
 		return nil

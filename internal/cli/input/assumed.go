@@ -30,8 +30,8 @@ const (
 	assumedSubnets = 3
 )
 
-// assumedAWS is an AWS account without load balancers, in which everything exists that objects name: a network, security
-// groups, target groups, web ACLs and trust stores under any name, and certificates for the hosts of the objects.
+// assumedAWS is an AWS account without load balancers in which all other resources exist that objects name: a network,
+// security groups, target groups, web ACLs and trust stores with any name, and certificates for the hosts of the objects.
 type assumedAWS struct {
 	readOnlyCloud
 	region, vpc string
@@ -58,8 +58,8 @@ func (a *assumedAWS) showFacts(w io.Writer) {
 	}
 }
 
-// assumeOffline replaces AWS by an assumed account. It adds to store the objects to which manifests refer and that the
-// manifests do not have.
+// assumeOffline replaces AWS by an assumed account. It adds to store the objects to which the manifests refer but which they
+// do not contain.
 func (d *Source) assumeOffline(store *cluster.Memory) error {
 	if d.Config.ClusterName == "" {
 		d.Config.ClusterName = assumedCluster
@@ -164,8 +164,8 @@ func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
 	// All other questions are about resources in AWS, of which the assumed account has none.
 }
 
-// subnets returns the subnets that a question names, else three subnets as if they had been discovered. Each is in an
-// availability zone of its own.
+// subnets returns the subnets that a question names. If it names none, it returns three subnets as if they had been
+// discovered, each in a different availability zone.
 func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
 	for i := range assumedSubnets {
@@ -265,8 +265,8 @@ func hostsIn(store *cluster.Memory) []string {
 	return slices.Compact(out)
 }
 
-// addAssumedObjects adds objects to which manifests of applications refer but which they seldom contain: their classes,
-// as classes of this controller, and their namespaces. It returns a sentence about each object that it added.
+// addAssumedObjects adds objects to which manifests of applications refer but which they seldom contain: classes, as classes
+// of this controller, and namespaces. It returns a sentence about each object that it added.
 func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 	missing := func(ref cluster.Ref) bool {
 		o, e := store.Get(ref)

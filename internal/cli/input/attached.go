@@ -14,8 +14,8 @@ import (
 )
 
 // unattachedFindings returns a finding for each parentRef of a route that attaches to no listener of a Gateway, and for each
-// listener and ListenerSet that is not served. The controller writes these reasons to the status of the objects, which
-// objects in files do not have. Routes and ListenerSets that the command is not about are left out.
+// listener and ListenerSet that is not served. The controller writes these reasons to the status of the objects, but objects
+// in files have no status. It omits routes and ListenerSets outside the scope of the command.
 func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (out finding.List) {
 	gw, ok := cluster.Get[*gwv1.Gateway](cluster.NewView(store), cluster.KindGateway, id.Namespace, id.Name)
 	if !ok || !id.Kind.IsGateway() {

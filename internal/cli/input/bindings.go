@@ -23,7 +23,7 @@ type BindingPlans struct {
 	Bindings []BindingPlan
 	// Rules change the rules of the security groups of nodes and pods, for all bindings together.
 	Rules []bindingplan.PlanItem
-	// Notes are sentences about parts without a plan, with the reasons.
+	// Notes are sentences about what has no plan, with the reasons.
 	Notes []string
 }
 
@@ -34,8 +34,8 @@ type BindingPlan struct {
 	Items    []bindingplan.PlanItem
 }
 
-// PlanBindings makes the plans of the bindings that the command is about. With a recording of AWS it makes none. Without
-// a cluster, targets and rules that no object in the files needs are not removed, because the files may be incomplete.
+// PlanBindings makes the plans of the bindings in the scope of the command. With a recording of AWS it makes none. Without a
+// cluster it plans no removal of targets and rules that no object in the files needs, because the files may be incomplete.
 func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (BindingPlans, error) {
 	var out BindingPlans
 	aws, ok := d.Cloud.(bindings.Cloud)
@@ -91,7 +91,7 @@ func (p BindingPlans) withSkippedNote(n int) BindingPlans {
 	return p
 }
 
-// plannedItems returns items without those that remove targets or rules, unless the objects of a cluster were read.
+// plannedItems returns items. If no cluster was read, it omits those that remove targets or rules.
 func plannedItems(items []bindingplan.PlanItem, clusterRead bool) []bindingplan.PlanItem {
 	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.PlanItem) bool {
 		return !clusterRead && (i.Verb == "deregister" || i.Verb == "revoke")

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxCompletions is the maximum number of completions that a shell gets.
+// maxCompletions is the maximum number of completions that are returned to a shell.
 const maxCompletions = 500
 
 // registerCompletions registers the completion of the values of flags.

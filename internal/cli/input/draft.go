@@ -1,5 +1,5 @@
-// Package input reads the input of commands: objects of files and of a cluster, the flags of the controller, and AWS, which is
-// live, recorded or assumed.
+// Package input reads the input of commands: objects from files and from a cluster, the flags of the controller, and AWS,
+// which can be live, recorded or assumed.
 package input
 
 import (
@@ -39,8 +39,8 @@ type Source struct {
 	Config config.Config
 	// flags are the flags of the command.
 	flags *pflag.FlagSet
-	// flagsFrom is the value of --flags-from: the controller whose flags are used where the command line does not set
-	// them.
+	// flagsFrom is the value of --flags-from. It names the controller whose flags are used where the command line does not
+	// set them.
 	flagsFrom string
 	// controllerFlagsSet reports whether SetControllerFlags was called.
 	controllerFlagsSet bool
@@ -48,13 +48,13 @@ type Source struct {
 	Files []string
 	// FilesOnly reports whether no cluster is read.
 	FilesOnly bool
-	// ObservedFile is the recording of answers of AWS that is read in place of AWS, and recordFile the recording that is
+	// ObservedFile is a recording of answers of AWS that is read in place of AWS. recordFile is the recording that is
 	// written.
 	ObservedFile, recordFile string
-	// Offline reports whether neither AWS nor a cluster is read. Assumed replaces AWS then.
+	// Offline reports whether neither AWS nor a cluster is read. AssumedAWS then replaces AWS.
 	Offline    bool
 	AssumedAWS *assumedAWS
-	// recorder remembers the questions and answers of each stack.
+	// recorder stores the last questions and answers of each stack.
 	recorder *recorder
 	// Cloud is AWS: live, recorded or assumed. VPC is the id of the VPC of the cluster.
 	Cloud engine.Cloud
@@ -107,8 +107,8 @@ func (d *Source) BindOffline(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("offline", "record")
 }
 
-// clusterNameVariable is the environment variable with the default of --cluster-name for commands. The controller ignores
-// it.
+// clusterNameVariable is the environment variable with the default of --cluster-name for commands. The controller does not
+// read it.
 const clusterNameVariable = "FULCRUM_CLUSTER_NAME"
 
 // shownControllerFlags are the flags of the controller that the help of commands lists. Commands accept the other flags of
@@ -123,8 +123,8 @@ func hideControllerFlags(fs *pflag.FlagSet) {
 	fs.Lookup("cluster-name").Usage = "name of the cluster; if empty, the environment variable " + clusterNameVariable + ", then the flag of the controller that runs"
 }
 
-// Open checks the flags, connects to AWS, selects the stacks of the command and prepares DraftOf. SelectedStacks is set
-// even if AWS cannot be reached.
+// Open checks the flags, connects to AWS, selects the stacks of the command and enables DraftOf. SelectedStacks returns the
+// stacks even if AWS cannot be reached.
 func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	if err := d.Validate(); err != nil {
 		return err

@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// The timeouts of AWS calls are seconds for commands; for the controller they are the defaults, which are minutes.
+// TestCommandsTimeOutAfterSeconds checks that the timeouts of AWS calls are seconds for commands, and for the controller the
+// defaults, which are minutes.
 func TestCommandsTimeOutAfterSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10

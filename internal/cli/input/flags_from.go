@@ -143,8 +143,8 @@ func (d *Source) findLease(ctx context.Context, api coordinationv1client.Coordin
 	return lease, nil
 }
 
-// flagsOfNamedDeployment returns the flags of [NAMESPACE/]deployment/NAME. Without a namespace, the Deployment is looked
-// for in kube-system, and then in all namespaces, where its name has to be unique.
+// flagsOfNamedDeployment returns the flags of [NAMESPACE/]deployment/NAME. Without a namespace, it searches the Deployment
+// in kube-system, and then in all namespaces, in which the name must be unique.
 func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interface, text string) (controllerFlags, error) {
 	words := strings.Split(text, "/")
 	namespace := ""
@@ -186,7 +186,7 @@ func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controller
 	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.JoinFirst(names))
 }
 
-// flagsOfDeployment returns the command and the arguments of the container of the controller, else of the first container.
+// flagsOfDeployment returns the command and the arguments of the controller's container, or else of the first container.
 func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	containers := x.Spec.Template.Spec.Containers
 	if len(containers) == 0 {

@@ -22,8 +22,8 @@ import (
 // errNoCluster is the error if no flag, environment variable or pod names a cluster.
 var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and the process is not in a pod")
 
-// RESTConfig returns the client configuration for the API server: from the flag --kubeconfig, from KUBECONFIG, or in a
-// pod from its service account.
+// RESTConfig returns the client configuration for the API server: from the flag --kubeconfig, from KUBECONFIG, or, in a pod,
+// from the service account of the pod.
 func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error) {
 	source, rules := namedKubeconfig(kubeconfig, env)
 	if rules != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// lister lists the objects of a cluster, for a user who may have the right to read those of one namespace only.
+// lister lists the objects of a cluster for a user who may be permitted to read only one namespace.
 type lister struct {
 	client.Reader
 	// watchedNamespace is the only namespace that the controller watches, "" for all.
@@ -30,8 +30,8 @@ type lister struct {
 	anyRead bool
 }
 
-// list lists one kind into a list. If the user may not list it in all namespaces and the command is about one namespace,
-// that namespace is listed. If that is forbidden too, the list stays empty.
+// list lists the objects of one kind. If the user may not list them in all namespaces and the command is about one
+// namespace, it lists only that namespace. If that is forbidden too, the list stays empty.
 func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectList) error {
 	err := l.List(ctx, into, client.InNamespace(l.watchedNamespace))
 	if !apierrors.IsForbidden(err) {
@@ -55,8 +55,8 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	return nil
 }
 
-// reportUnavailableKinds prints which objects were not read, and how the output of the command differs without them. It returns
-// an error if no kind was read.
+// reportUnavailableKinds prints which kinds of objects were not read, and how the output of the command differs without
+// these objects. It returns an error if no kind was read.
 func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 	if !l.anyRead {
 		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.namespace)
@@ -99,8 +99,8 @@ func (w watchedNamespace) notWatchedError(subject string) error {
 	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", subject, string(w))
 }
 
-// filter returns the objects of files that the controller would watch. It returns an error if there are none, and prints
-// a note about the others.
+// filter returns the objects of files that are in the watched namespace. It returns an error if there are none, and prints a
+// note about the others.
 func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObject, error) {
 	var out []fileObject
 	var others []string
@@ -121,7 +121,7 @@ func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObj
 	return out, nil
 }
 
-// singleNamespace returns the only namespace that a scope is about, or "" if it is about several.
+// singleNamespace returns the only namespace that a scope includes, or "" if the scope includes several.
 func (s *scope) singleNamespace() string {
 	if s.All || len(s.Named) == 0 {
 		return s.Namespace

@@ -116,8 +116,8 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, erro
 	return out, nil
 }
 
-// probableKind returns the end of a message about a document that is not used: the apiVersion that its kind needs, or a
-// kind with a similar name. skipped is "apiVersion Kind name".
+// probableKind returns the end of a message about a document that is not used: the apiVersion that the kind of the document
+// needs, or a kind with a similar name. skipped is "apiVersion Kind name".
 func probableKind(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")
@@ -169,8 +169,8 @@ func filesOf(arg string) ([]string, error) {
 	return out, nil
 }
 
-// readCluster copies the objects that translators read from a cluster into store, except for Secrets, which are read one
-// by one later. If no cluster is configured, it returns an error unless files are given.
+// readCluster copies the objects that translators read from a cluster into store. It omits Secrets, which are later read one
+// by one. If no cluster is configured, it returns an error unless files are given.
 func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes io.Writer) error {
 	if d.FilesOnly && len(d.Files) > 0 {
 		return nil
@@ -228,8 +228,8 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	return from.reportUnavailableKinds(notes)
 }
 
-// applyFiles puts the objects of files into store in place of those of the same name, as "kubectl apply" does. It returns
-// the changes.
+// applyFiles puts the objects of files into store, where they replace objects with the same name, as "kubectl apply" does.
+// It returns the changes.
 func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]objectChange, error) {
 	fileOf := map[cluster.Ref]string{}
 	var created []*corev1.Service
@@ -277,8 +277,8 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]o
 	return fileChanges, nil
 }
 
-// exampleUID returns a UID for a Service that does not exist yet, because the names of target groups contain a hash of
-// the UID. It is always the same for the same Service.
+// exampleUID returns a UID for a Service that does not exist yet, because the names of target groups contain a hash of the
+// UID. It always returns the same UID for the same Service.
 func exampleUID(ref cluster.Ref) types.UID {
 	sum := sha256.Sum256([]byte(ref.String()))
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))

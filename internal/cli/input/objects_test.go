@@ -46,8 +46,8 @@ func loadFileObjects(t *testing.T, text string) []fileObject {
 	return out
 }
 
-// When a file replaces an object, the values that the API server and the controller wrote into the object are
-// preserved. Objects of the cluster that are in no file are preserved too.
+// TestFilesReplaceObjectsOfCluster checks that values that the API server and the controller wrote into an object are
+// preserved when a file replaces the object. Objects of the cluster that are in no file are preserved too.
 func TestFilesReplaceObjectsOfCluster(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -94,7 +94,8 @@ status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}
 	}
 }
 
-// The node ports that are assigned to Services that do not exist yet are distinct and not in use in the cluster.
+// TestExampleNodePortsAreFree checks that the node ports that are assigned to Services that do not exist yet are distinct
+// and not in use in the cluster.
 func TestExampleNodePortsAreFree(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

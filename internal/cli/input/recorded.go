@@ -103,7 +103,7 @@ func kindOf(v any) string {
 	return ""
 }
 
-// decodeAs decodes the value of an alternative as a T.
+// decodeAs decodes the value of a condition or an action as a T.
 func decodeAs[T any](a typedValue) (any, error) {
 	var v T
 	err := json.Unmarshal(a.Value, &v)
@@ -142,7 +142,7 @@ func decodeTypedValue(a typedValue) (any, error) {
 	return nil, nil
 }
 
-// decodeTypedValues decodes a list of conditions or actions. what is the noun for them in errors.
+// decodeTypedValues decodes a list of conditions or actions. what names the list in errors.
 func decodeTypedValues[T any](in []typedValue, what string) ([]T, error) {
 	var out []T
 	for _, a := range in {
@@ -213,7 +213,7 @@ func (r recordedStack) toObserved() (observed.Stack, error) {
 	return out, nil
 }
 
-// recorder passes calls to AWS, and stores the last questions and answers of each stack.
+// recorder forwards calls to AWS, and stores the last questions and answers of each stack.
 type recorder struct {
 	engine.Cloud
 	answers   map[model.StackID]observed.Stack

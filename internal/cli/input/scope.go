@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// scope selects the objects of a command: all objects, the objects of a namespace, some objects, or the objects that
-// files change.
+// scope selects the objects of a command: all objects, the objects of a namespace, the objects on the command line, or the
+// objects that files change.
 type scope struct {
 	Namespace string // the value of --namespace
 	All       bool   // whether --all-namespaces is set
@@ -37,7 +37,7 @@ func (s *scope) bind(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-// coversEverything reports whether the command is about all objects that were read.
+// coversEverything reports whether the scope includes all objects that were read.
 func (s *scope) coversEverything() bool {
 	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
 }

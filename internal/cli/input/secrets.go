@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// objectsAndSecrets are the objects that a command has read, and Secrets of the cluster. It reads a Secret when a
-// translator gets it, as the controller does, so that no right to list Secrets is needed.
+// objectsAndSecrets are the objects that a command has read, and Secrets of the cluster. A Secret is read when a translator
+// gets it, as in the controller, so that no permission to list Secrets is needed.
 type objectsAndSecrets struct {
 	*cluster.Memory
 	ctx                context.Context
@@ -62,8 +62,8 @@ func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	}
 }
 
-// correctFindings replaces findings that a Secret does not exist if the command could not read the Secret. The controller
-// may be able to read it.
+// correctFindings replaces findings that a Secret does not exist if the command could not read the Secret, because the
+// controller may be able to read it.
 func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {

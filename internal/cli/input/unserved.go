@@ -94,7 +94,7 @@ func (u unservedReasons) options() unservedpkg.Options {
 	}
 }
 
-// reasonOfIngress returns why the class of an Ingress is not one of this controller.
+// reasonOfIngress returns why the class of an Ingress does not belong to this controller.
 func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 	if class, ok := ing.Annotations[cluster.ClassAnnotation]; ok {
 		served := cmp.Or(u.cfg.Ingress.Class, "alb")
@@ -126,7 +126,7 @@ func (u unservedReasons) reasonOfService(svc *corev1.Service) string {
 		u.cfg.Service.Class, recreate, settings.ServicePrefix, settings.ServicePrefix)
 }
 
-// reasonOfGateway returns why the class of a Gateway is not one of this controller, or which feature gates may be off.
+// reasonOfGateway returns why the class of a Gateway does not belong to this controller, or which feature gates may be off.
 func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	var names []string
 	for _, c := range gatewayconfig.Controllers {
@@ -147,7 +147,7 @@ func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	return fmt.Sprintf("GatewayClass %s is one of this controller, so look at the feature gates ALBGatewayAPI and NLBGatewayAPI", name)
 }
 
-// classFix returns a text with the classes of this controller that an object can name. If there are none, the text has
+// classFix returns a text with the classes of this controller that an object can name. If there are none, the text describes
 // the field that a new class needs.
 func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func(cluster.Object) bool) string {
 	var names []string
@@ -163,8 +163,8 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 	return "name one of this controller: " + output.JoinFirst(names)
 }
 
-// probableName returns the end of a message about an object that does not exist: the most similar name of an object of
-// the kind, or "" if there is none.
+// probableName returns the end of a message about an object that does not exist: the most similar name among the objects of
+// the kind, or "" if no name is similar.
 func (u unservedReasons) probableName(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {

@@ -14,7 +14,7 @@ import (
 )
 
 // ShowUnserved prints, with --offline, the objects of files that no load balancer of this controller serves, with the
-// reasons. A controller would report them in their status, but it has not seen these files.
+// reasons. A controller would write these reasons to the status of the objects, but it has not seen these files.
 func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 	if !d.Offline || len(d.Named) > 0 && len(d.selected.stacks) == 0 { // ReportUnserved has printed the named objects
 		return

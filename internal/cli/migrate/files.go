@@ -33,7 +33,7 @@ func (m *migrateCommand) writeManifests(stdout io.Writer, r migrate.Result) ([]F
 		return []File{f}, err
 	}
 	for _, o := range objects {
-		// The namespace becomes a part of a path, and manifests may contain any text for it.
+		// The namespace becomes a part of a file path, and a manifest may have any text as its namespace.
 		if ns := o.GetNamespace(); ns != "" && len(validation.IsDNS1123Label(ns)) > 0 {
 			return nil, fmt.Errorf("namespace %q is not a valid name, so no directory is created for it", finding.TruncateValue(ns))
 		}

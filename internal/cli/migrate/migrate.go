@@ -1,4 +1,5 @@
-// Package migrate has the command that translates Ingresses to objects of the Gateway API, and compares the two.
+// Package migrate has the command migrate, which translates Ingresses to objects of the Gateway API, and compares the
+// answers of both to requests.
 package migrate
 
 import (
@@ -255,7 +256,7 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 	return doc, result, err
 }
 
-// selects reports whether arguments and flags select a load balancer, and why a selected one cannot be translated.
+// selects reports whether arguments and flags select a load balancer, and why a selected load balancer cannot be translated.
 func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool, string) {
 	if m.group != "" && (id.Namespace != "" || id.Name != m.group) {
 		return false, ""

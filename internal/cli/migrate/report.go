@@ -19,7 +19,7 @@ import (
 
 // Document is the output of migrate in machine-readable formats.
 type Document struct {
-	// IngressGroups are the load balancers of the Ingresses.
+	// IngressGroups are the reports about the load balancers of the Ingresses.
 	IngressGroups []IngressGroup `json:"groups"`
 	// NotOurs are Ingresses that another controller serves; they are not translated.
 	NotOurs []string `json:"notOurs"`
@@ -147,8 +147,8 @@ func (d *Document) addConfiguredServices(store *cluster.Memory, r migrate.Result
 	}
 }
 
-// addUnavailableKinds adds a note to each load balancer about kinds that could not be listed: settings of their objects may
-// be missing.
+// addUnavailableKinds adds to each load balancer a note about kinds that could not be listed, because settings in objects of
+// these kinds may be missing.
 func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
 	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", input.JoinKinds(unavailable)),
 		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}

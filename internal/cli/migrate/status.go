@@ -23,8 +23,8 @@ import (
 type StatusDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
-	// LoadBalancers are the load balancers of Ingresses and IngressGroups, and those that a Gateway asks for or has
-	// taken over.
+	// LoadBalancers are the load balancers of Ingresses and IngressGroups, and those that a Gateway requests or has taken
+	// over.
 	LoadBalancers []Status `json:"loadBalancers"`
 }
 
@@ -36,8 +36,8 @@ type Status struct {
 	ID string `json:"id,omitempty"`
 	// Members are the objects that the load balancer was made for and that still exist.
 	Members []output.Object `json:"members"`
-	// Gateway is NAMESPACE/NAME of the Gateway that requests the load balancer or has it; empty if there is no such
-	// Gateway.
+	// Gateway is NAMESPACE/NAME of the Gateway that requests the load balancer or has taken it over; empty if there is no
+	// such Gateway.
 	Gateway string `json:"gateway,omitempty"`
 	// State is ingress, shadow, refused, adopting, adopted, giving-back, released or unknown.
 	State handover.State `json:"state"`
@@ -53,11 +53,12 @@ type Status struct {
 	Next string `json:"next"`
 	// Command is the command for the next step, or one that shows more.
 	Command string `json:"command,omitempty"`
-	// Back is the command that gives the load balancer back to the Ingresses; empty if the Gateway cannot give it back.
+	// Back is the command with which the Gateway gives the load balancer back to the Ingresses; empty if the Gateway cannot
+	// give it back.
 	Back string `json:"back,omitempty"`
 
 	fromStack model.StackID
-	// keepsLoadBalancer is set if the Gateway cannot give the load balancer back by its annotations.
+	// keepsLoadBalancer reports whether the Gateway cannot give the load balancer back by its annotations.
 	keepsLoadBalancer bool
 	// cannotBeTakenOver reports whether the load balancer cannot be taken over, so that the Gateways get load balancers of
 	// their own.
@@ -172,7 +173,7 @@ func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	for _, m := range s.moves(ctx) {
 		status := s.status(ctx, m)
 		if status.State == handover.StateNotRequested && len(status.Members) == 0 && !s.draft(ctx, m.fromStack).TranslatedStack.Held.Everything {
-			continue // its last Ingress is being deleted or leaves it
+			continue // the last Ingress of the load balancer is being deleted or moves to another load balancer
 		}
 		doc.LoadBalancers = append(doc.LoadBalancers, status)
 	}

@@ -42,7 +42,7 @@ func (s *statusCommand) unreadableReason() string {
 	return ""
 }
 
-// gateOffError returns the error for stacks of a kind whose feature gate is off.
+// gateOffError returns the error for a kind of stack whose feature gate is off.
 func gateOffError(kind model.Kind) error {
 	gate := map[model.Kind]config.Gate{model.Service: config.EnableServiceController, model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI}[kind]
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)

@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// move is the move of a load balancer to a Gateway that requests it or has it, if there is one.
+// move is the move of a load balancer to a Gateway. The Gateway requests the load balancer or has taken it over, if there is
+// one.
 type move struct {
 	// fromStack is the stack that the load balancer was made for, zero if there is none.
 	fromStack model.StackID
@@ -26,8 +27,8 @@ type move struct {
 	gatewayUnserved bool
 }
 
-// moves returns the selected moves: those that annotations of Gateways ask for, those that tags in AWS show, and the
-// load balancers of Ingresses for which no Gateway asks.
+// moves returns the selected moves: those that annotations of Gateways request, those that tags in AWS show, and the load
+// balancers of Ingresses that no Gateway requests.
 func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	add := func(m move) {
 		if !slices.ContainsFunc(out, func(o move) bool {

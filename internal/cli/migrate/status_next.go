@@ -87,7 +87,7 @@ func (c commandLines) setNextSteps(out *Status, m move) {
 	}
 }
 
-// inspectCommand returns the command that shows more of the obstacles.
+// inspectCommand returns the command that shows details of the obstacles.
 func (c commandLines) inspectCommand(out *Status, m move, plan string) string {
 	differs := slices.ContainsFunc(out.Obstacles, func(f output.Finding) bool { return f.Reason == finding.AdoptionDiffers })
 	if m.fromStack.Kind == model.Ingress && differs {

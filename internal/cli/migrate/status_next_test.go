@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// Names and flags in the commands that users copy are quoted for a shell.
+// TestCommandsToCopyAreQuoted checks that names and flags in the commands that users copy are quoted for a shell.
 func TestCommandsToCopyAreQuoted(t *testing.T) {
 	t.Parallel()
 	s := commandLines{program: "fulcrum", fulcrumFlags: []string{"--kubeconfig=/a b/it's"}}
@@ -28,7 +28,7 @@ func TestCommandsToCopyAreQuoted(t *testing.T) {
 	}
 }
 
-// The release command has one "kubectl delete" per namespace.
+// TestReleaseNamesEachNamespaceOnce checks that the release command has one "kubectl delete" per namespace.
 func TestReleaseNamesEachNamespaceOnce(t *testing.T) {
 	t.Parallel()
 	out := Status{State: handover.StateAdopted, Members: []output.Object{{Kind: "Ingress", Namespace: "b", Name: "1"}, {Kind: "Ingress", Namespace: "a", Name: "2"}, {Kind: "Ingress", Namespace: "b", Name: "3"}}}

@@ -98,7 +98,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 	out.State = handover.StateOf(handover.StateFacts{Gateway: gateway.TranslatedStack, Other: other.TranslatedStack, Have: gateway.Have, Findings: gateway.Findings})
 	switch out.State {
 	case handover.StateNotRequested:
-		out.Gateway = "" // the Gateway asks for another load balancer
+		out.Gateway = "" // the Gateway requests another load balancer
 	case handover.StateShadow, handover.StateRefused:
 		obstacles := handover.TakeOverObstacles(gateway.Findings)
 		if gateway.TranslatedStack.IsEmpty() {

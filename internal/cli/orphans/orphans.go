@@ -1,4 +1,4 @@
-// Package orphans has the command that lists AWS resources that no object asks for.
+// Package orphans has the command orphans, which lists AWS resources that belong to the cluster but that no object needs.
 package orphans
 
 import (
@@ -50,7 +50,7 @@ type Document struct {
 	Orphans []Orphan `json:"orphans"`
 }
 
-// Orphan is a load balancer that no object asks for, with its resources.
+// Orphan is a load balancer that no object needs, with its resources.
 type Orphan struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -90,7 +90,7 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// Find returns the orphans: load balancers in AWS that no object in store asks for.
+// Find returns the orphans: load balancers in AWS that no object in store needs.
 func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
 	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
 	lister, ok := aws.(controller.OwnedLister)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// If no resource has the tags of the cluster, the output advises to check --cluster-name.
+// TestOrphansWarnsAboutUnknownCluster checks that the output advises to check --cluster-name if no resource has the tags of
+// the cluster.
 func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	orphan := Orphan{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
 	for want, found := range map[string][]Orphan{
@@ -30,8 +31,8 @@ func TestOrphansWarnsAboutUnknownCluster(t *testing.T) {
 	}
 }
 
-// The command orphans shows the command that deletes an imported certificate, because the certificate counts towards a
-// quota of ACM.
+// TestOrphansShowsTheCommandThatDeletesCertificates checks that the command orphans shows the command that deletes an
+// imported certificate, because the certificate counts towards a quota of ACM.
 func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
 	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
 	var out strings.Builder

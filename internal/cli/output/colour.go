@@ -17,15 +17,15 @@ const (
 	grey        = "\x1b[90m"
 )
 
-// lineColours are the colours of lines by their first characters. The first prefix that matches a line decides.
+// lineColours are the colours of lines, by the beginning of the line. The first matching prefix determines the colour.
 var lineColours = []struct{ prefix, colour string }{
 	{"# error", red}, {"# warning", yellow}, {"#", grey},
 	{"+", green}, {"~", yellow}, {"-", red}, {".", grey},
 	{"ok ", green}, {"warning ", yellow}, {"error ", red},
 }
 
-// terminalWriter writes whole lines to a terminal: coloured by their first characters, and wrapped at the width of the
-// terminal.
+// terminalWriter writes whole lines to a terminal. The beginning of a line determines its colour, and lines are wrapped at
+// the width of the terminal.
 type terminalWriter struct {
 	w          io.Writer
 	buffered   bytes.Buffer // the text of an incomplete line

@@ -18,7 +18,7 @@ type Finding struct {
 	Field string `json:"field,omitempty"`
 	// Message describes the problem, its effect and the fix.
 	Message string `json:"message"`
-	// Blocks is the part that is held because of the finding: nothing, rule, listener, member or stack.
+	// Blocks is what is held because of the finding: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
 
@@ -58,7 +58,7 @@ type Step struct {
 	Why string `json:"why,omitempty"`
 	// Objects are the objects that the step is for.
 	Objects []Object `json:"objects,omitempty"`
-	// From is the object and field of the listener rule that the step changes.
+	// From is the object and field that define the listener rule that the step changes.
 	From string `json:"from,omitempty"`
 	// Impact on traffic is none, brief, replace or delete.
 	Impact plan.Impact `json:"impact"`

@@ -40,7 +40,7 @@ func (o *Form) Check() error {
 	return NewUsageError(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], HelpHint(o.command)))
 }
 
-// IsText reports whether the output is text for people.
+// IsText reports whether the output is text for a person, and not a JSON or YAML document.
 func (o *Form) IsText() bool { return o.Kind == "text" }
 
 // Out returns the writer for the output. Text for a terminal is coloured and wrapped.

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// The number of findings that are shown for one object is bounded.
+// TestFindingsOfOneObjectAreBounded checks that the number of findings that are shown for one object is bounded.
 func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	var found finding.List
 	for i := range 1000 {

@@ -21,7 +21,8 @@ func headingIDs(page string) map[string]bool {
 	return out
 }
 
-// Each link within a page has a target, a heading or an anchor, and each anchor has a link.
+// TestLinksWithinPagesHaveTargets checks that each link within a page has a target, a heading or an anchor, and each anchor
+// has a link.
 func TestLinksWithinPagesHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) < 20 {

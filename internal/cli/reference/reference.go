@@ -82,8 +82,8 @@ A Service is served where its ` + "`spec.loadBalancerClass`" + ` is that of ` + 
 ` + annotationTables("Service", settings.ServiceAnnotations, nil)
 }
 
-// annotationTables returns a table for each group of annotations. If whereColumn is not nil, it returns the values of an
-// additional column.
+// annotationTables returns a table for each value of Row.Group. If whereColumn is not nil, the tables have an additional
+// column with the values that it returns.
 func annotationTables(kind string, list settings.Annotations, whereColumn func(settings.Row) string) string {
 	head, separator := "| Key | Type | Default | Group | Meaning |", "|---|---|---|---|---|"
 	if whereColumn != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// These are the rows and the kinds of objects in the matrix of the security model.
+// threats and attackedBy are the rows and the kinds of objects in the matrix of the security model.
 var (
 	threats = []string{
 		"Take over a host", "Read another's secret", "Point at another's pods", "Enlarge client ranges", "Remove a web ACL or authentication",

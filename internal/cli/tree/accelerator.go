@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Accelerators and their parts in AWS, and those that are desired and missing there, for JSON and YAML.
+// The accelerators in AWS with their listeners, endpoint groups and endpoints, and the desired ones that are missing in AWS,
+// for JSON and YAML.
 type (
 	// Accelerator is a standard accelerator of AWS Global Accelerator.
 	Accelerator struct {
@@ -151,7 +152,8 @@ func (c AcceleratorComparer) comparisonOfMissing(at plan.Address) comparison {
 	return c.comparisonOfUnplanned()
 }
 
-// nestedComparison returns the comparison of a part of a resource. If the resource is surplus, its parts are too.
+// nestedComparison returns the comparison of a resource within a parent resource. If the parent is surplus, the nested
+// resource is surplus too.
 func nestedComparison(parent, part comparison) comparison {
 	if parent.State == stateSurplus && part.State != stateSurplus {
 		part.State, part.Changes, part.Note = stateSurplus, nil, ""
@@ -323,12 +325,12 @@ func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 	return nil
 }
 
-// OtherEndpointGroup is an endpoint group of a listener of an object that the object does not own.
+// OtherEndpointGroup is an endpoint group of an accelerator's listener that the object of the stack does not own.
 type OtherEndpointGroup struct {
 	// Listener is protocol and ports, such as TCP:80.
 	Listener string `json:"listener"`
 	Region   string `json:"region"`
-	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags of the accelerator name it.
+	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as the tags of the accelerator name it.
 	Owner string `json:"owner"`
 	// Dial is the traffic dial: the percentage of the traffic for the region that the endpoint group receives.
 	Dial int32 `json:"dial"`
@@ -343,7 +345,7 @@ func (o OtherEndpointGroup) Text() string {
 	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OwnerText(o.Owner))
 }
 
-// OtherEndpointGroupsOf returns the endpoint groups of the accelerator of a draft that its object does not own.
+// OtherEndpointGroupsOf returns the endpoint groups of a draft's accelerator that the object of the stack does not own.
 func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 	if !d.Stack.ID.Kind.HasAccelerator() {
 		return nil

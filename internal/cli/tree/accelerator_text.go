@@ -14,7 +14,7 @@ import (
 // maxEndpoints is the maximum number of endpoints of an endpoint group that are shown.
 const maxEndpoints = 20
 
-// WriteAccelerator prints an accelerator with its parts.
+// WriteAccelerator prints an accelerator with its listeners and endpoint groups.
 func (t TextWriter) WriteAccelerator(a Accelerator) {
 	text := fmt.Sprintf("accelerator %s (%s)", cmp.Or(a.Name, "-"), a.AddressType)
 	var more []string
@@ -68,8 +68,8 @@ func (t TextWriter) writeAcceleratorListener(l AcceleratorListener) {
 	}
 }
 
-// withOrigin returns a text with the field that a resource comes from. It leaves out the object, which is always the one of
-// the accelerator.
+// withOrigin returns a text with the field that defines a resource. It omits the object of the field, which is always the
+// GlobalAccelerator.
 func withOrigin(text, from string) string {
 	if from == "" {
 		return text

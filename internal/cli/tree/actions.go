@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// ActionsText returns actions as text, with the target groups of the stack by id.
+// ActionsText returns actions as text. Target groups of the stack have their ids.
 func (c *Comparer) ActionsText(actions []model.Action) string {
 	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
 }
@@ -41,7 +41,8 @@ func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
 	})
 }
 
-// TargetGroupsOf returns the target groups that actions forward to: ids of those of the stack, ARNs or names of others.
+// TargetGroupsOf returns the target groups to which actions forward: the id of a target group of the stack, the ARN or name
+// of any other.
 func (c *Comparer) TargetGroupsOf(actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {

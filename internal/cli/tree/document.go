@@ -11,13 +11,13 @@ import (
 type state string
 
 const (
-	stateLive    state = "live"    // it exists in AWS as it is desired, or is held
-	stateDiffers state = "differs" // it exists in AWS, and the plan changes it
-	stateMissing state = "missing" // it is desired and does not exist in AWS
-	stateSurplus state = "surplus" // it exists in AWS, and the plan deletes it
+	stateLive    state = "live"    // the resource exists in AWS as desired, or is held
+	stateDiffers state = "differs" // the resource exists in AWS, and the plan changes it
+	stateMissing state = "missing" // the resource is desired and does not exist in AWS
+	stateSurplus state = "surplus" // the resource exists in AWS, and the plan deletes it
 )
 
-// The resources of stacks in AWS, and those that are desired and missing there, for JSON and YAML.
+// The resources of stacks in AWS, and the desired resources that are missing in AWS, for JSON and YAML.
 type (
 	// Document is the output of the command tree.
 	Document struct {
@@ -61,8 +61,8 @@ type (
 		ARN   string `json:"arn,omitempty"`
 		// Note explains the state: what a step waits for, or why the resource is not created.
 		Note string `json:"note,omitempty"`
-		// Replaced is the load balancer whose replacement creates or deletes the resource. It is missing if the reason is
-		// another one.
+		// Replaced is the load balancer whose replacement creates or deletes the resource. It is missing if the resource is
+		// created or deleted for another reason.
 		Replaced string `json:"replaced,omitempty"`
 		// Changes are the values that the plan changes.
 		Changes []output.Field `json:"changes,omitempty"`
@@ -90,7 +90,7 @@ type (
 		Certificates []Certificate `json:"certificates,omitempty"`
 		Rules        []Rule        `json:"rules,omitempty"`
 		Default      string        `json:"default"`
-		// TargetGroups are the target groups of the default action: ids of those of the stack, ARNs of others.
+		// TargetGroups are the target groups of the default action: ids of target groups of the stack, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	// Certificate is a certificate of a listener.
@@ -111,7 +111,7 @@ type (
 		Actions    string `json:"actions"`
 		// From is the object and field that the rule comes from.
 		From string `json:"from,omitempty"`
-		// TargetGroups are the target groups of the actions: ids of those of the stack, ARNs of others.
+		// TargetGroups are the target groups of the actions: ids of target groups of the stack, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	// TargetGroup is a target group with its targets.
@@ -134,7 +134,7 @@ type (
 		State       string `json:"state"`
 		Reason      string `json:"reason,omitempty"`
 		Description string `json:"description,omitempty"`
-		// Compared is missing for an endpoint that is not registered, and surplus for a target that is no endpoint.
+		// Compared is missing for an endpoint that is not registered, and surplus for a target that is not an endpoint.
 		Compared state `json:"compared,omitempty"`
 	}
 )

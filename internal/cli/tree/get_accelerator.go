@@ -3,7 +3,8 @@ package tree
 // acceleratorType is the value of getLoadBalancer.Type for accelerators. AWS has no such type of load balancers.
 const acceleratorType = "accelerator"
 
-// getEntry returns the entry of an accelerator. Its targets are the endpoints in endpoint groups that the object owns.
+// getEntry returns the entry of an accelerator. The targets of the entry are the endpoints in endpoint groups that the
+// object owns.
 func (a Accelerator) getEntry(base getLoadBalancer) getLoadBalancer {
 	out := base
 	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// graph is a document as nodes and edges. A node is known by its index in nodes.
+// graph is a document as nodes and edges. A node is identified by its index in nodes.
 type graph struct {
 	nodes     []node
 	edges     []edge
@@ -37,8 +37,8 @@ const (
 	targetShape
 )
 
-// graphOf returns the graph of objects, load balancers, listeners, rules, target groups and targets. It has as many parts
-// of each resource as text shows.
+// graphOf returns the graph of objects, load balancers, listeners, rules, target groups and targets. It shows as many of
+// them as the text output.
 func graphOf(doc Document) *graph {
 	g := &graph{nodeOfKey: map[string]int{}, hasEdge: map[edge]bool{}}
 	for _, s := range doc.Stacks {
@@ -107,8 +107,8 @@ func targetState(x Target) state {
 	return stateLive
 }
 
-// addNode adds a node and returns its index. If a node with the same key exists, it returns that one. With an empty key
-// it always adds a node.
+// addNode adds a node and returns its index. If there is already a node with the same key, it returns the index of that
+// node. With an empty key it always adds a node.
 func (g *graph) addNode(key, label string, shape shape, state state) int {
 	if at, ok := g.nodeOfKey[key]; ok && key != "" {
 		return at

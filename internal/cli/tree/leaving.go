@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// LeavingMember is a member that moves to another load balancer and is still served by this one.
+// LeavingMember is a member that moves to another load balancer, while this load balancer still serves it.
 type LeavingMember struct {
 	Object output.Object `json:"object"`
 	// Until is when the rules and target groups of the object are deleted from this load balancer. It is missing while the
-	// status of the object shows this load balancer, because the other one does not serve the object yet.
+	// other load balancer does not serve the object yet: the status of the object then shows this load balancer.
 	Until string `json:"until,omitempty"`
 }
 
@@ -33,8 +33,8 @@ func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
 		func(n int) { fmt.Fprintf(w, "# … and %d more that are moving\n", n) })
 }
 
-// LeavingMembersOf returns the members of a stack that move to another one and are still served by this one. The plan has
-// no step that removes them yet.
+// LeavingMembersOf returns the members of a stack that move to another stack, while this stack still serves them. The plan
+// has no step yet that removes them.
 func LeavingMembersOf(d engine.Draft, c config.Config, now time.Time) []LeavingMember {
 	var out []LeavingMember
 	for _, x := range d.Stack.MovesOut {
@@ -42,7 +42,7 @@ func LeavingMembersOf(d engine.Draft, c config.Config, now time.Time) []LeavingM
 		until := x.Since.Add(c.Replacement.DeletionDelay)
 		switch {
 		case c.Replacement.Order != config.CreateFirst || !x.Since.IsZero() && !now.Before(until):
-			continue // the plan deletes its part
+			continue // the plan deletes the rules and target groups of the member
 		case !x.Since.IsZero():
 			member.Until = until.UTC().Format(time.RFC3339)
 		}

@@ -88,8 +88,8 @@ func waitText(s plan.Step) string {
 	return "waits for " + s.Wait.For
 }
 
-// isShownWithParts reports whether the change of a step is shown as the state of parts of its resource: certificates and
-// rules of a listener, or endpoints of an endpoint group.
+// isShownWithParts reports whether the change of a step is shown as the state of nested resources: certificates and rules of
+// a listener, or endpoints of an endpoint group.
 func isShownWithParts(s plan.Step) bool {
 	switch s.Do.(type) {
 	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities, plan.AddEndpoints, plan.SetEndpoints, plan.RemoveEndpoints:
@@ -211,7 +211,8 @@ func (c *Comparer) listeners(id string, addresses []plan.Address, lb *observed.L
 	return out
 }
 
-// heldListeners returns the desired listeners of a load balancer that are not listed: they neither exist nor are created.
+// heldListeners returns the desired listeners of a load balancer that are not in listed, because they neither exist nor are
+// created.
 func (c *Comparer) heldListeners(id string, listed []Listener) []Listener {
 	var out []Listener
 	lb := c.desiredLoadBalancers()[id]
@@ -226,8 +227,8 @@ func (c *Comparer) heldListeners(id string, listed []Listener) []Listener {
 	return out
 }
 
-// rules returns the rules of a listener in AWS, which are in have, and those that the plan creates. addresses are those of
-// the listener.
+// rules returns the rules of a listener that are in AWS, and those that the plan creates. have are the rules in AWS, and
+// addresses the addresses of the listener.
 func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.Rule) []Rule {
 	desired, finalPriority := c.desiredRules(port), c.finalPriorities(addresses)
 	have = slices.Clone(have)
@@ -272,8 +273,8 @@ func (c *Comparer) finalPriorities(addresses []plan.Address) map[string]int32 {
 	return out
 }
 
-// desiredRules returns the desired rules of a port by the text of their conditions, because a rule in AWS has no other id
-// in common with its desired state. Rules with the same conditions are in their desired order.
+// desiredRules returns the desired rules of a port by the text of their conditions, because a rule in AWS and its desired
+// state have no common id. Rules with the same conditions are in their desired order.
 func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	out := map[string][]model.Rule{}
 	if c.desired.LoadBalancer == nil {
@@ -299,7 +300,7 @@ func heldText(r model.Rule) string {
 	return "held, see the findings"
 }
 
-// OriginText returns the object and field that a part of the desired state comes from, or "" if they are not known.
+// OriginText returns the object and field that define a part of the desired state, or "" if they are not known.
 func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// EndpointsByTargetGroup returns the endpoints that should be registered, by the ARN of the target group. It leaves out a
-// target group if its endpoints cannot be determined from the objects, or if it has several bindings, also in other
+// EndpointsByTargetGroup returns the endpoints that should be registered, by the ARN of the target group. It omits a target
+// group if its endpoints cannot be determined from the objects, or if it has several bindings, including those in other
 // clusters.
 func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][]targets.Endpoint {
 	opt := controller.BindingConfig(c, "", nil)

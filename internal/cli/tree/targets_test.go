@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Targets are compared with the endpoints of the Service: an endpoint that is not registered is "missing", a registered
-// target without an endpoint is "surplus", and a draining target is neither.
+// TestTargetsAreComparedWithEndpoints checks that targets are compared with the endpoints of the Service: an endpoint that
+// is not registered is "missing", a registered target without an endpoint is "surplus", and a draining target is neither.
 func TestTargetsAreComparedWithEndpoints(t *testing.T) {
 	h := observed.Health{Targets: []*observed.Target{
 		{ID: "10.0.0.1", Port: 80, State: "healthy"}, {ID: "10.0.0.2", Port: 80, State: "draining"},

@@ -1,4 +1,4 @@
-// Package tree has the commands tree and get, which show the load balancers in AWS, and how they differ from the desired
+// Package tree has the commands tree and get. They show the load balancers in AWS, and how these differ from the desired
 // state.
 package tree
 
@@ -56,10 +56,10 @@ type treeCommand struct {
 	// showEndpointLoadBalancers reports whether to show the load balancers that are endpoints of a GlobalAccelerator on
 	// the command line.
 	showEndpointLoadBalancers bool
-	// unchangedAge is the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
-	// maximum age for other stacks.
+	// unchangedAge is the maximum age of cached facts about stacks whose plan has no steps. It applies if it is longer than
+	// the maximum age for other stacks.
 	unchangedAge time.Duration
-	// bypassCache reports whether all of AWS is read again.
+	// bypassCache reports whether to read all of AWS again.
 	bypassCache bool
 }
 
@@ -185,8 +185,8 @@ func ExtraQuestions(d engine.Draft) []model.Question {
 	return out
 }
 
-// How many parts of a resource text and graphs show: listeners of a load balancer, rules and certificates of a listener,
-// target groups and security groups of a stack, targets of a target group, and changes of a resource.
+// The maximum numbers of nested resources that text and graphs show: listeners of a load balancer, rules and certificates of
+// a listener, target groups and security groups of a stack, targets of a target group, and changes of a resource.
 const (
 	MaxListeners      = 50
 	MaxRules          = 100
@@ -230,7 +230,7 @@ func showTree(w io.Writer, s Stack) {
 	fmt.Fprintln(w)
 }
 
-// isOnlyMember reports whether the stack has the name of its only member.
+// isOnlyMember reports whether the stack has only one member, and the name of this member.
 func (s Stack) isOnlyMember() bool {
 	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).ObjectKind()+" "+s.ID
 }

@@ -55,7 +55,7 @@ func (v *View) UpdateUncached(ctx context.Context) (previous, current Snapshot, 
 	return v.Update(ctx)
 }
 
-// UIDOf returns the UID of an object, and whether the last update has found the object. If that is not known, as before
+// UIDOf returns the UID of an object, and whether the last update found the object. If that is not known, for example before
 // the first update, it returns "" and true.
 func (v *View) UIDOf(o output.Object) (uid string, found bool) {
 	if v.store == nil {

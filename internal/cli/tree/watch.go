@@ -58,14 +58,14 @@ func (t *treeCommand) runWatch(cmd *cobra.Command) error {
 // Snapshot is the output of tree at one time.
 type Snapshot struct {
 	Document Document
-	// Text is the output in the form of the command, without colours and not wrapped, so that texts can be compared.
+	// Text is the output in the form of the command, without colours and not wrapped, so that two texts can be compared.
 	Text string
 	// Notes are lines that begin with # about objects that were not read. With the form text, Text contains them too.
 	Notes string
 }
 
 // confirmedSnapshot returns the current snapshot. If stacks differ from the previous snapshot, which is empty the first
-// time, it reads them again without the cache, because cached facts may be older than the objects, so that a resource that
+// time, it reads these stacks again without the cache: cached facts may be older than the objects, so that a resource that
 // seems to be missing may exist.
 func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, previous Snapshot) (Snapshot, error) {
 	t.MaxAge = durations.MinuteInterval
@@ -100,7 +100,7 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 	return t.snapshot(ctx, stdin)
 }
 
-// changedStacks returns the stacks of current that previous lacks or that differ there.
+// changedStacks returns the stacks of current that are missing in previous or differ from it.
 func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
 	before, err := previous.stacksAsJSON()
 	if err != nil {

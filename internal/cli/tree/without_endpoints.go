@@ -14,7 +14,7 @@ import (
 // ClusterTargets has the state of targets according to Kubernetes objects. The keys of its maps are ARNs of target groups.
 type ClusterTargets struct {
 	endpoints          map[string][]targets.Endpoint // see EndpointsByTargetGroup
-	noEndpointsReasons map[string]string             // the result of the function of the same name
+	noEndpointsReasons map[string]string             // by ARN of the target group; see the function noEndpointsReasons
 }
 
 // ClusterTargetsOf returns the state of targets according to the objects in store.
@@ -22,9 +22,9 @@ func ClusterTargetsOf(store *cluster.Memory, c config.Config) ClusterTargets {
 	return ClusterTargets{EndpointsByTargetGroup(store, c), noEndpointsReasons(store)}
 }
 
-// noEndpointsReasons returns, by the ARN of the target group, why no pod serves behind it. It leaves out Services without
-// EndpointSlices, because nothing is known of their pods, and target groups of several bindings, because any user can
-// create a binding of a target group.
+// noEndpointsReasons returns why no pod behind a target group is ready to serve, by the ARN of the target group. It omits
+// Services without EndpointSlices, because nothing is known of their pods, and target groups with several bindings, because
+// any user can create a binding of a target group.
 func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
 	for _, o := range store.All(cluster.KindBinding) {
@@ -41,7 +41,8 @@ func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	return out
 }
 
-// noEndpointsReason returns why no pod serves behind the Service of a binding, or "" if a pod does or if that is not known.
+// noEndpointsReason returns why no pod of the Service of a binding is ready to serve. It returns "" if a pod is ready, or if
+// that is not known.
 func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)

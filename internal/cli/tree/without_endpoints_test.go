@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// For a target group with two bindings, no reason for missing endpoints is shown. All reasons consist of printable
-// characters.
+// TestNoEndpointsReasonIsShownOnlyForASingleBinding checks that no reason for missing endpoints is shown for a target group
+// with two bindings. All reasons consist of printable characters.
 func TestNoEndpointsReasonIsShownOnlyForASingleBinding(t *testing.T) {
 	const of = `
 apiVersion: v1

@@ -1,6 +1,6 @@
-// Package accelerators reads and changes the accelerators of AWS Global Accelerator. The service is in one region, whatever
-// the region of the cluster is, and only accelerators carry tags: the owner of a listener, an endpoint group or an endpoint
-// is that of its accelerator.
+// Package accelerators reads and changes the accelerators of AWS Global Accelerator. AWS serves this API in one region only,
+// whatever the region of the cluster is. Only accelerators carry tags: a listener, an endpoint group or an endpoint belongs
+// to the owner of its accelerator.
 package accelerators
 
 import (
@@ -21,22 +21,22 @@ import (
 // Accelerators caches the accelerators of the account, and changes those of the cluster. It is safe for concurrent use.
 type Accelerators struct {
 	*sdk.Client
-	inv    *inventory.Inventory // has the load balancers, and notes changes by others
+	inv    *inventory.Inventory // the load balancers, and the changes that others have made
 	reader *observe.Reader
 
 	cache.Guard
 	listedAt   time.Time
 	entries    map[string]*cachedAccelerator // by ARN
 	tombstones map[string]time.Time          // when this process deleted an accelerator, by ARN
-	ports      map[string]listenerPorts      // of load balancers whose listeners the inventory does not have, by ARN
+	ports      map[string]listenerPorts      // of load balancers whose listeners are not in the inventory, by ARN of the load balancer
 }
 
-// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. A zero
-// time means that the value was not read, or may be outdated.
+// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. The zero
+// time means that the value was never read or may be outdated.
 type cachedAccelerator struct {
 	seen                 observed.Accelerator
 	readAt, tagsAt       time.Time
-	partsAt              time.Time // when all listeners were read with their endpoint groups
+	partsAt              time.Time // when all listeners and their endpoint groups were read
 	createdAt, changedAt time.Time // when this process created and last changed it
 	// groupsAt is when the endpoint groups of a listener were read separately, by ARN of the listener.
 	groupsAt map[string]time.Time
@@ -56,39 +56,40 @@ func (c *Accelerators) Reset() {
 	})
 }
 
-// belongsToStack reports whether tags are those of an accelerator of a stack.
+// belongsToStack reports whether an accelerator with these tags belongs to a stack.
 func (c *Accelerators) belongsToStack(id model.StackID, tags map[string]string) bool {
 	return naming.BelongsToAccelerator(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// owns reports whether tags are those of an accelerator of the cluster.
+// owns reports whether an accelerator with these tags belongs to the cluster.
 func (c *Accelerators) owns(tags map[string]string) bool {
 	return naming.OwnsAccelerator(c.Config.Cluster, c.Config.Region, tags)
 }
 
-// noteOutsideChange notes that others have changed an accelerator of the cluster, or an accelerator in which the cluster has
-// endpoint groups.
+// noteOutsideChange records that others have changed an accelerator of the cluster, or an accelerator in which the cluster
+// owns endpoint groups.
 func (c *Accelerators) noteOutsideChange(tags map[string]string, kind plan.ResourceKind, id string) {
 	c.noteChangeForOwner(tags, kind, id)
 	c.noteChangeForGuest(tags, kind, id)
 }
 
-// noteChangeForOwner notes a change of an accelerator for the stack of the cluster that owns it.
+// noteChangeForOwner records a change of an accelerator for the stack that owns the accelerator, if the stack is in the
+// cluster.
 func (c *Accelerators) noteChangeForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
 		c.inv.WithWriteLock(func() { c.inv.OutsideChanges.Record(tags, kind, id) })
 	}
 }
 
-// acceleratorARN returns the ARN of the accelerator from that of the accelerator or of one of its listeners or endpoint
-// groups.
+// acceleratorARN returns the ARN of an accelerator. arn is the ARN of the accelerator, or of one of its listeners or
+// endpoint groups.
 func acceleratorARN(arn string) string {
 	accelerator, _, _ := strings.Cut(arn, "/listener/")
 	return accelerator
 }
 
-// editCached replaces the cached state of an accelerator, which may have been returned to callers, by a changed copy. It
-// reports whether the accelerator is cached. The lock is held.
+// editCached replaces the cached state of an accelerator by a changed copy, because callers may still use the previous
+// state. It reports whether the accelerator is cached. The caller holds the lock.
 func (c *Accelerators) editCached(arn string, change func(a *observed.Accelerator)) bool {
 	e := c.entries[arn]
 	if e == nil {
@@ -126,7 +127,7 @@ func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Acce
 	}
 }
 
-// endpointGroupChange returns a change of an accelerator that applies change to the endpoint group with an ARN.
+// endpointGroupChange returns a change of an accelerator that applies change to the endpoint group with the given ARN.
 func endpointGroupChange(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
 	return withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {

@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Apply carries out a step. Before each write it checks that the accelerator belongs to the stack, because the permissions of
-// the controller extend to the accelerators of all clusters in the account.
+// Apply carries out a step. Before each write it checks that the accelerator belongs to the stack, because IAM permits the
+// controller to change the accelerators of all clusters in the account.
 func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	none := func(err error) (plan.StepResult, error) { return plan.StepResult{}, err }
 	w := writer{Accelerators: c, id: id, known: known}
@@ -78,7 +78,7 @@ func notCreatedError(a plan.Address) error {
 	return sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
-// checkOwner returns an error unless an ARN is that of the stack's accelerator or of a part of it.
+// checkOwner returns an error unless the stack owns the accelerator to which the ARN belongs.
 func (w writer) checkOwner(arn string) (err error) {
 	w.WithLock(func() {
 		e := w.entries[acceleratorARN(arn)]
@@ -92,8 +92,8 @@ func (w writer) checkOwner(arn string) (err error) {
 	return err
 }
 
-// handleWriteError handles a failed write. Before the next plan it makes the parts that the write may have changed be read
-// again.
+// handleWriteError handles a failed write. If the write may have changed the accelerator, it is read again before the next
+// plan.
 func (w writer) handleWriteError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false
@@ -129,10 +129,10 @@ func (w writer) createAccelerator(ctx context.Context, do plan.CreateAccelerator
 	made.Tags = maps.Clone(do.Tags)
 	w.WithLock(func() {
 		if w.entries[made.ARN] == nil {
-			// If the idempotency token matched an earlier call, others may have changed the accelerator since: its parts are
-			// read.
+			// If the idempotency token matched an earlier call, others may have changed the accelerator since, so its
+			// listeners are read.
 			w.entries[made.ARN] = &cachedAccelerator{seen: made, readAt: now, tagsAt: now, createdAt: now, changedAt: now, groupsAt: map[string]time.Time{}}
-			// An accelerator that is younger than the first back-off was created by this call, and has no parts.
+			// An accelerator that is younger than the first back-off was created by this call, and has no listeners yet.
 			if made.State == observed.AcceleratorInProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstRetry {
 				w.entries[made.ARN].partsAt = now
 			}

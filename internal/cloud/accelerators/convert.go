@@ -21,7 +21,7 @@ func acceleratorFromAWS(a types.Accelerator) observed.Accelerator {
 		out.AddressType = model.DualStack
 	}
 	for _, s := range a.IpSets {
-		//lint:ignore SA1019 AWS's page shows answers that have only the older member
+		//lint:ignore SA1019 the examples in the AWS documentation have only the older field
 		family := cmp.Or(string(s.IpAddressFamily), aws.ToString(s.IpFamily))
 		out.Addresses = append(out.Addresses, observed.AddressSet{Family: family, Addresses: slices.Clone(s.IpAddresses)})
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Checks returns the checks of all accelerators that may be read again now to find changes by others. It returns none if
-// the accelerators were never listed.
+// Checks returns the drift checks of all accelerators that may be read again now. It returns none if the accelerators were
+// never listed.
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
 	now := c.Config.Clock.Now()
@@ -37,7 +37,7 @@ func (c *Accelerators) Checks() []drift.Check {
 	return out
 }
 
-// readTagsAndParts reads the tags and the parts of an accelerator.
+// readTagsAndParts reads the tags of an accelerator, and its listeners with their endpoint groups.
 func (c *Accelerators) readTagsAndParts(ctx context.Context, arn string) error {
 	return c.ReadEssential(ctx, "parts of "+arn, func() error {
 		if err := (reader{c}).readTags(ctx, arn); err != nil {

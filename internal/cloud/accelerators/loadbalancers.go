@@ -17,13 +17,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// listenerPorts are the ports of the listeners of a load balancer by protocol.
+// listenerPorts has the ports of the listeners of a load balancer, by protocol.
 type listenerPorts struct {
 	ports  map[string][]int32
 	readAt time.Time
 }
 
-// stackOf returns the stack that tags name. ok is false if they name none.
+// stackOf returns the stack that the tags of a resource name. ok is false if the tags name no stack.
 func stackOf(tags map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if value := tags[naming.StackTag(k)]; value != "" && tags[naming.ResourceTag(k)] != "" {
@@ -33,8 +33,8 @@ func stackOf(tags map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// LoadBalancers returns the load balancers that may be endpoints, from the inventory, which has all load balancers of the
-// region.
+// LoadBalancers returns the load balancers that may be endpoints. It takes them from the inventory, which contains all load
+// balancers of the region.
 func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
 	c.inv.WithReadLock(func() {
@@ -75,8 +75,8 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	return out, nil
 }
 
-// endpointLoadBalancer returns a load balancer with its stack, its backends and its ports, as far as the inventory has them.
-// The lock of the inventory is held.
+// endpointLoadBalancer returns a load balancer with its stack, its backends and its ports, if these are in the inventory.
+// The caller holds the lock of the inventory.
 func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
 	out := observed.EndpointLoadBalancer{LoadBalancer: e.Seen}
 	out.Listeners = nil
@@ -107,8 +107,8 @@ func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalance
 	return out
 }
 
-// readPorts reads the ports of a load balancer whose listeners the inventory does not have. The result is nil if the load
-// balancer does not exist any more.
+// readPorts reads the ports of a load balancer whose listeners are not in the inventory. It returns nil if the load balancer
+// does not exist any more.
 func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]int32, error) {
 	known := func() (out map[string][]int32, ok bool) {
 		c.WithLock(func() {

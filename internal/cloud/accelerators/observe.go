@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Observe adds the accelerators of a stack to its observed state. It reads the accelerator that the status of the object names
-// first: if that belongs to the stack, no tags of other accelerators have to be read.
+// Observe adds the accelerators of a stack to its observed state. It first reads the accelerator that the status of the
+// object names: if that accelerator belongs to the stack, the tags of other accelerators need not be read.
 func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
 	bound := observe.ComparisonIn(questions)
 	recorded, since, shared := "", observe.ListsSince(questions), ""
@@ -87,7 +87,7 @@ func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
 }
 
 // findOwnAccelerators returns the ARNs of the accelerators of a stack, which it finds by their tags. recorded is the ARN in
-// the status of the object, or "".
+// the status of the object, "" if the status has none.
 func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
 	own := func(arn string) (ok bool) {
 		c.WithLock(func() { e := c.entries[arn]; ok = e != nil && c.belongsToStack(id, e.seen.Tags) })
@@ -123,8 +123,8 @@ func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID
 	return out, nil
 }
 
-// Invalidate makes the next run read all of a stack's accelerators again, after AWS has reported that a part of them does
-// not exist. It reports whether one was created within the settle window.
+// Invalidate makes the next run read all accelerators of a stack again, after AWS has reported that one of their resources
+// does not exist. It reports whether one of the accelerators was created within the settle window.
 func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
 	c.WithLock(func() {
 		c.listedAt = time.Time{}
@@ -138,8 +138,8 @@ func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
 	return young
 }
 
-// OwnedAccelerators returns the accelerators of the cluster by the stacks that their tags name. Tags that were never read
-// are read.
+// OwnedAccelerators returns the accelerators of the cluster, keyed by the stacks that their tags name. It reads tags that
+// were never read.
 func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID][]string, error) {
 	if err := (reader{c}).refreshList(ctx, time.Time{}); err != nil {
 		return nil, err

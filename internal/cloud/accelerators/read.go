@@ -24,7 +24,7 @@ import (
 // pageSize is the maximum number of results that AWS lists in a call.
 const pageSize = 100
 
-// reader reads accelerators that are not cached or not fresh.
+// reader reads accelerators that are not cached, or whose cached state is not fresh.
 type reader struct{ *Accelerators }
 
 // refreshList reads the list of all accelerators of the account, unless it was read since the given time and is fresh.
@@ -85,7 +85,8 @@ func (c reader) readList(ctx context.Context) error {
 	return nil
 }
 
-// wasRecentlyDeleted reports whether this process deleted an accelerator within the settle window before now. The lock is held.
+// wasRecentlyDeleted reports whether this process deleted an accelerator within the settle window before now. The caller
+// holds the lock.
 func (c reader) wasRecentlyDeleted(arn string, now time.Time) bool {
 	at, ok := c.tombstones[arn]
 	return ok && now.Sub(at) <= durations.SettleWindow
@@ -138,7 +139,7 @@ func (c reader) readTags(ctx context.Context, arn string) error {
 	return nil
 }
 
-// forgetAccelerator drops an accelerator that does not exist any more.
+// forgetAccelerator drops from the cache an accelerator that does not exist any more.
 func (c reader) forgetAccelerator(arn string) {
 	var tags map[string]string
 	c.WithLock(func() {
@@ -152,8 +153,8 @@ func (c reader) forgetAccelerator(arn string) {
 	}
 }
 
-// refreshParts reads the listeners of an accelerator with their endpoint groups, unless they were read, or
-// this process changed them, since the given time.
+// refreshParts reads the listeners of an accelerator with their endpoint groups, unless they were read, or this process
+// changed them, at or after the time since.
 func (c reader) refreshParts(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.WithLock(func() {
@@ -223,8 +224,8 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 	return nil
 }
 
-// changedKinds returns the kinds of resources that differ between two readings: listeners, and the endpoint groups of the
-// regions for which includes is true. It ignores the health of endpoints.
+// changedKinds returns the kinds of resources that differ between two readings: listeners, and endpoint groups of the
+// regions for which includes returns true. It ignores the health of endpoints.
 func changedKinds(previous, current []observed.AcceleratorListener, includes func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener

@@ -12,18 +12,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// admitsGuest reports whether the tags of an accelerator grant a stack the endpoint groups of the region.
+// admitsGuest reports whether the tags of an accelerator permit a stack to own the endpoint groups of the region of the
+// cluster.
 func (c *Accelerators) admitsGuest(id model.StackID, tags map[string]string) bool {
 	return naming.IsGuest(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// admitsAnyGuest reports whether the tags of an accelerator grant any stack of the cluster the endpoint groups of the region.
+// admitsAnyGuest reports whether the tags of an accelerator permit any stack of the cluster to own the endpoint groups of
+// the region of the cluster.
 func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
 	_, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags)
 	return ok
 }
 
-// noteChangeForGuest notes a change of an accelerator for the stack of the cluster that its tags name as guest.
+// noteChangeForGuest records a change of an accelerator for the stack of the cluster that the tags of the accelerator name
+// as guest.
 func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
 	if guest, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
 		c.inv.WithWriteLock(func() {
@@ -32,10 +35,10 @@ func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.Reso
 	}
 }
 
-// addSharedAccelerator adds an accelerator of another owner to the observed state of a stack. Unless its tags admit the
-// stack as guest, only its tags are read and reported.
+// addSharedAccelerator adds an accelerator of another owner to the observed state of a stack. If the tags of the accelerator
+// do not admit the stack as guest, it reads and reports only these tags.
 func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
-	// A run takes about this long and observes several times. It reads the tags only once.
+	// A run takes about durations.Recent and observes several times. It reads the tags only once.
 	since := c.Config.Clock.Now().Add(-durations.Recent)
 	listed := false
 	c.WithLock(func() { listed = c.entries[arn] != nil })
@@ -99,9 +102,9 @@ func (w writer) checkEndpointGroupOwner(arn string) error {
 	return w.checkRegionOwner(arn, region)
 }
 
-// checkRegionOwner returns an error unless the endpoint groups of a region belong to the stack. arn is the ARN of the
-// accelerator or of one of its parts. The owner of the accelerator has the endpoint groups of all regions without a
-// guest, and a guest has those of its region.
+// checkRegionOwner returns an error unless the stack owns the endpoint groups of a region. arn is the ARN of the
+// accelerator, or of one of its listeners or endpoint groups. A guest owns the endpoint groups of its region. The owner of
+// the accelerator owns those of all regions without a guest.
 func (w writer) checkRegionOwner(arn, region string) (err error) {
 	w.WithLock(func() {
 		e := w.entries[acceleratorARN(arn)]

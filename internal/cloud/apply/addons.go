@@ -25,8 +25,8 @@ type addOnWriter struct {
 	addOns *facts.AddOns
 }
 
-// associate runs a write that changes the association of a load balancer, and caches the result. After a failure the
-// association is forgotten, and read again.
+// associate runs a write that changes the association of a load balancer, and caches the result. After a failure it removes
+// the association from the cache, so that it is read again.
 func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
@@ -42,8 +42,8 @@ func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan
 	return nil
 }
 
-// handleAssociationFailure handles a failed write. A not-found error may be about the web ACL, or about a new load balancer
-// that the other service does not know yet.
+// handleAssociationFailure handles a failed write. A not-found error may mean that the web ACL does not exist, or that AWS
+// WAF or AWS Shield does not know a new load balancer yet.
 func (w *addOnWriter) handleAssociationFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":

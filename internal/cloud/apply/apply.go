@@ -1,5 +1,5 @@
 // Package apply carries out the steps of plans. Before each write it checks in the inventory that the cluster owns the
-// resource, so that a mistake elsewhere cannot change resources of other owners.
+// resource, so that a bug in another package cannot change resources of other owners.
 package apply
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Writer carries out the steps of plans, by the kind of resource, and enters their results in the inventory.
+// Writer carries out the steps of plans with one writer for each kind of resource. These enter the results in the inventory.
 type Writer struct {
 	certificates   *certificates.Certificates
 	loadBalancers  loadBalancerWriter
@@ -44,7 +44,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certifi
 	}
 }
 
-// dependencies has the dependencies that the writers of all kinds of resources share.
+// dependencies are the dependencies of all writers.
 type dependencies struct {
 	*sdk.Client
 	inv *inventory.Inventory
@@ -128,7 +128,7 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of AWS", s.Do))
 }
 
-// lookupID returns the id of a resource that an earlier step created or that existed before.
+// lookupID returns the id of a resource that existed before the plan or that an earlier step created.
 func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
@@ -136,7 +136,7 @@ func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 	return "", sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
 }
 
-// targetGroupARNs returns a function that finds the ARNs of target groups that actions name.
+// targetGroupARNs returns a function that finds the ARNs of the target groups to which actions forward.
 func targetGroupARNs(known plan.KnownIDs) convert.TargetGroupARNFunc {
 	return func(r model.GroupRef) (string, error) { return targetGroupARN(r, known) }
 }
@@ -151,8 +151,9 @@ func targetGroupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }
 
-// handleFailure handles a failed write on a resource. made is when this process created the resource, or zero if it did not.
-// It calls forget under the lock of the inventory if the entry of the resource may be outdated.
+// handleFailure handles a failed write on a resource. made is the time at which this process created the resource, zero if
+// it did not. If the entry of the resource in the inventory may be outdated, it calls forget under the lock of the
+// inventory.
 func (w *dependencies) handleFailure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)
 	if class == failure.Gone && w.IsYounger(made, durations.SettleWindow) {
@@ -164,14 +165,14 @@ func (w *dependencies) handleFailure(what string, err error, made time.Time, for
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// resourceNames has the name of each kind of resource for error messages.
+// resourceNames maps each kind of resource to its name in error messages.
 var resourceNames = map[plan.ResourceKind]string{
 	plan.LoadBalancer: "load balancer", plan.TargetGroup: "target group", plan.Listener: "listener", plan.Rule: "rule",
 	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",
 }
 
-// checkOwned returns when this process created a resource, zero if it did not; an error if the cluster does not own the
-// resource.
+// checkOwned returns an error if the cluster does not own a resource. made is the time at which this process created the
+// resource, zero if it did not.
 func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.Time, err error) {
 	r, known := w.inv.Resource(kind, id)
 	name, cluster := resourceNames[kind], w.Config.Cluster
@@ -191,7 +192,7 @@ func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.
 	return made, sdk.NewError(failure.Invalid, id, "the %s does not carry the tag of cluster %s, so it is not changed", name, cluster)
 }
 
-// lookupOwnedID returns the id of a resource as lookupID does, and the result of checkOwned for it.
+// lookupOwnedID returns the id of a resource as lookupID does, and the result of checkOwned for the resource.
 func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
 	if id, err = lookupID(known, a); err != nil {
 		return "", made, err
@@ -200,7 +201,7 @@ func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id st
 	return id, made, err
 }
 
-// forgetFunc returns a function that makes the next run read a resource again, for failure.
+// forgetFunc returns a function for handleFailure that makes the next run read a resource again.
 func forgetFunc(kind plan.ResourceKind, id string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) { v.Forget(kind, id) }
 }

@@ -24,8 +24,8 @@ type attributeWriter struct {
 	*dependencies
 }
 
-// modifyAttributes changes attributes of a resource. AWS returns all of them, so that they need not be
-// read afterwards.
+// modifyAttributes changes attributes of a resource. AWS returns all attributes of the resource, so they need not be read
+// after the change.
 func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.KnownIDs) error {
 	id, made, err := w.lookupOwnedID(known, a.Resource)
 	if err != nil {

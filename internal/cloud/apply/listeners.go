@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// certificateList returns the list of certificates of a request, with the one certificate, or nil for "".
+// certificateList returns the list of certificates for a request. It contains the given certificate; it is nil if arn is "".
 func certificateList(arn string) []elbtypes.Certificate {
 	if arn == "" {
 		return nil
@@ -26,8 +26,8 @@ func certificateList(arn string) []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
 }
 
-// alpnPolicy returns the list of ALPN policies of a request, with the one policy, or nil for "", which leaves the policy
-// unchanged.
+// alpnPolicy returns the list of ALPN policies for a request. It contains the given policy; it is nil if policy is "", and
+// AWS then leaves the policy of the listener unchanged.
 func alpnPolicy(policy string) []string {
 	if policy == "" {
 		return nil
@@ -60,7 +60,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 			if e := v.LoadBalancers.Get(lb); e != nil {
 				e.DetailAt = time.Time{}
 			}
-			if sdk.IsGone(err) { // the load balancer or a target group
+			if sdk.IsGone(err) { // the load balancer or a target group does not exist
 				v.ForgetList(inventory.LoadBalancerList)
 				v.ForgetList(inventory.TargetGroupList)
 			}
@@ -80,7 +80,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 			return
 		}
 		if e.Listeners[l.ARN] != nil {
-			e.DetailAt = time.Time{} // it existed before, and may have rules that are not in the inventory
+			e.DetailAt = time.Time{} // the listener existed before this call, and may have rules that are not in the inventory
 		}
 		w.inv.PutListener(e, &inventory.Listener{Seen: l, MadeAt: now, Rules: map[string]observed.Rule{}})
 		e.WrittenAt = now
@@ -88,8 +88,8 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	return plan.StepResult{ID: l.ARN}, nil
 }
 
-// latestCreationTime returns the latest of the time made and the times at which this process created the target groups that
-// actions forward to.
+// latestCreationTime returns the latest of two kinds of times: made, and the times at which this process created the target
+// groups to which actions forward.
 func latestCreationTime(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.KnownIDs) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)

@@ -42,7 +42,7 @@ func securityGroupIDs(groups []plan.SecurityGroupRef, known plan.KnownIDs) ([]st
 	return out, nil
 }
 
-// subnetMappings converts subnets, with the addresses in them that the user has chosen.
+// subnetMappings converts subnets with the IP addresses that the user has chosen in them.
 func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
@@ -94,7 +94,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	lb.Tags = a.Tags
 	w.inv.WithWriteLock(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
-			return // the entry of the inventory has more values than this answer
+			return // the entry in the inventory has more values than the answer of AWS
 		}
 		w.inv.SetAccount(lb.ARN)
 		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, ReadAt: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, MadeAt: now, WrittenAt: now, Listeners: map[string]*inventory.Listener{}})
@@ -102,7 +102,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	return plan.StepResult{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }
 
-// checkLoadBalancer returns an error for a load balancer that existed before and does not belong to the stack.
+// checkLoadBalancer returns an error for a load balancer that existed before the call and does not belong to the stack.
 func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
 	known, _ := w.inv.Resource(plan.LoadBalancer, arn)
 	tags := known.Tags
@@ -111,7 +111,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 			return nil
 		}
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
-		// The load balancer may have listeners that are not in the inventory.
+		// The load balancer may have listeners that are not in the inventory, so the next run reads it.
 		w.inv.WithWriteLock(func() { w.inv.Forget(plan.LoadBalancer, arn) })
 		if err != nil {
 			return err
@@ -124,8 +124,8 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 	return nil
 }
 
-// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with a name. If the stack owns
-// it, the answer to an earlier call was lost, and the next plan will find the load balancer.
+// handleLoadBalancerNameConflict returns an error that names the owner of the load balancer with the given name. If that
+// owner is the stack itself, the answer to an earlier call was lost, and the next plan will find the load balancer.
 func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
@@ -137,9 +137,9 @@ func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context,
 	return w.handleNameConflict(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
 }
 
-// handleNameConflict returns the error of a creation whose name a load balancer or a target group has. If the stack owns
-// that and the inventory does not show it, the next plan will find it. Otherwise the error names the owner in the given
-// message.
+// handleNameConflict returns the error for a resource that cannot be created, because a load balancer or target group with
+// its name exists. If the stack owns the existing resource and the inventory does not contain it, the next plan will find
+// it. Otherwise the error has the given message and names the owner.
 func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
@@ -158,13 +158,13 @@ func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID,
 	return nameTakenError(what, message, ownerError(tags[arn], id))
 }
 
-// nameTakenError returns the error of a creation whose name another owner uses.
+// nameTakenError returns the error for a resource that cannot be created because a resource of another owner has its name.
 func nameTakenError(what, format string, args ...any) error {
 	return sdk.NewError(failure.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
 // ownerError returns an error that names the owner of a resource. The error has the class failure.OtherOwner only if the
-// tags name another stack, as the stack may own a resource whose tags AWS does not show.
+// tags name another stack: if AWS does not return the tags yet, the stack itself may own the resource.
 func ownerError(tags map[string]string, id model.StackID) error {
 	owner := describeOwner(tags)
 	for _, k := range model.Kinds {
@@ -178,7 +178,7 @@ func ownerError(tags map[string]string, id model.StackID) error {
 	return errors.New(owner)
 }
 
-// describeOwner describes the owner of a resource for messages, from its tags.
+// describeOwner returns a text for messages that describes the owner of a resource, from the tags of the resource.
 func describeOwner(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
@@ -192,8 +192,8 @@ func describeOwner(tags map[string]string) string {
 	return "cluster " + cluster
 }
 
-// changeLoadBalancer calls write with the ARN of a load balancer, and applies the function that write returns to the
-// entry in the inventory.
+// changeLoadBalancer calls write with the ARN of a load balancer. It applies the function that write returns to the load
+// balancer in the inventory.
 func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {

@@ -45,9 +45,8 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 	return plan.StepResult{ID: g.ID}, nil
 }
 
-// handleSecurityGroupNameConflict returns an error that names the owner of the security group with a name. If that is the
-// security group that was to be created, the answer to an earlier call was lost, and the next plan will find the security
-// group.
+// handleSecurityGroupNameConflict returns an error that names the owner of the security group with the given name. If that
+// security group is the one that the step creates, the answer to an earlier call was lost, and the next plan will find it.
 func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
@@ -76,9 +75,9 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 	return nameTakenError(what, "a security group of this name exists and belongs to %s", describeOwner(g.Tags))
 }
 
-// changeIngress authorizes rules before it revokes others. At the quota of rules it revokes first, and then
-// authorizes as many rules as the quota allows: AWS refuses a call that would exceed the quota as a whole, and no
-// client would be admitted any more.
+// changeIngress authorizes new rules before it revokes old ones, so that traffic is not interrupted. If the quota of rules
+// does not admit this, it revokes first, and then authorizes as many rules as the quota admits. AWS refuses a call that
+// would exceed the quota as a whole, and the security group would then admit no client.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
 	id, _, err := w.lookupOwnedID(known, a.Group)
 	if err != nil {
@@ -105,13 +104,14 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 	return w.revoke(ctx, id, revoke)
 }
 
-// authorizeUpToQuota authorizes all rules, or as many of the first ones as the quota allows.
+// authorizeUpToQuota authorizes all rules. If these exceed the quota, it authorizes as many of the first ones as the quota
+// admits.
 func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string, rules []model.IngressRule) error {
 	err := w.authorize(ctx, id, rules)
 	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
 		half := len(rules) / 2
 		if err = w.authorize(ctx, id, rules[:half]); err == nil {
-			// The second half as a whole exceeds the quota, but a part of it may not.
+			// All rules of the second half exceed the quota, but some of them may not.
 			return w.authorizeUpToQuota(ctx, id, rules[half:])
 		}
 		rules = rules[:half]
@@ -119,7 +119,8 @@ func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string,
 	return err
 }
 
-// resolveSources replaces the placeholders of the stack's security groups in the sources of rules by ids.
+// resolveSources replaces the placeholders for security groups of the stack in the sources of rules by the ids of the
+// security groups.
 func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.IngressRule, error) {
 	out := slices.Clone(rules)
 	for i, r := range out {

@@ -74,16 +74,16 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		case e == nil:
 			w.inv.SetAccount(made.ARN)
 			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, ReadAt: now, TagsAt: now, MadeAt: now, WrittenAt: now})
-		case e.Seen.Tags == nil: // it existed before, with load balancers that the answer does not have
+		case e.Seen.Tags == nil: // the target group existed before this call, with load balancers that the answer does not contain
 			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.WrittenAt = a.Tags, now, now })
 		}
 	})
 	return plan.StepResult{ID: made.ARN}, nil
 }
 
-// checkTargetGroup returns an error for a target group that existed before and does not belong to the stack, as AWS
-// returns an existing target group with the same name and settings. The answer does not show whether the target group is
-// new. The list that was just read and the tags show it. seen reports whether the target group existed before.
+// checkTargetGroup returns an error for a target group that existed before the call and does not belong to the stack: AWS
+// returns an existing target group if one has the same name and settings. The answer does not show whether the target group
+// is new, but the list that was just read and the tags do. seen reports whether the target group existed before.
 func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
 	known, seen := w.inv.Resource(plan.TargetGroup, arn)
 	if !seen {
@@ -104,7 +104,7 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 	return seen, nil
 }
 
-// handleTargetGroupNameConflict returns an error that names the owner of the target group with a name.
+// handleTargetGroupNameConflict returns an error that names the owner of the target group with the given name.
 func (w *targetGroupWriter) handleTargetGroupNameConflict(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {

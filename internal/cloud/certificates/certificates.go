@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Certificates reads the certificates of ACM, requests, imports and deletes those of the cluster, and creates the DNS
-// records that validate them.
+// Certificates reads the certificates of ACM. It requests, imports and deletes certificates of the cluster, and creates the
+// DNS records that validate them.
 type Certificates struct {
 	*sdk.Client
 
@@ -29,12 +29,12 @@ type Certificates struct {
 	Zones *Zones // the hosted zones with the records that validate certificates
 }
 
-// New returns a Certificates with an empty cache.
+// New returns Certificates with an empty cache.
 func New(at *sdk.Client) *Certificates {
 	return &Certificates{Client: at, Zones: &Zones{Client: at}}
 }
 
-// Reset forgets what was read.
+// Reset empties the cache.
 func (c *Certificates) Reset() {
 	c.WithLock(func() { c.certs = newCertificateCache() })
 	c.Zones.Reset()
@@ -43,7 +43,7 @@ func (c *Certificates) Reset() {
 type certificateCache struct {
 	issued       []observed.Certificate // issued certificates of any owner
 	issuedReadAt time.Time
-	// details and tags by ARN.
+	// details and tags are keyed by ARN.
 	details map[string]certificateDetail
 	tags    map[string]certificateTags
 	// ownCertificates are the certificates of the cluster, in any state.
@@ -55,7 +55,7 @@ type certificateCache struct {
 	importedContents map[string]importedCertificate
 	// recentWrites has imports and deletions that AWS may not show yet, by ARN.
 	recentWrites map[string]certificateWrite
-	// publicCertificates are the certificates of any owner that Amazon issues and DNS records validate.
+	// publicCertificates are the certificates of any owner that Amazon issues and that are validated by DNS.
 	publicCertificates publicCertificateList
 	// validations has the validation of certificates, by ARN.
 	validations map[string]validationEntry
@@ -111,8 +111,9 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 	return out, err
 }
 
-// forEachListedCertificate calls do for each entry of ACM's list with one of the statuses, or with any if there are none. It
-// goes on after the error of a certificate that was deleted since.
+// forEachListedCertificate calls do for each entry of ACM's list that has one of the statuses, or for each entry if no
+// statuses are given. If do returns an error for a certificate that was deleted since the list was read, it continues with
+// the next entry.
 func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
 	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{
 		CertificateStatuses: statuses,
@@ -133,8 +134,8 @@ func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []a
 	return nil
 }
 
-// readCertificate completes an entry of ACM's list. The entry has the domains, unless there are many, and
-// lacks the authority of private certificates.
+// readCertificate returns the certificate of an entry of ACM's list, and reads what the entry does not contain: all domains
+// if there are many, and the authority of a private certificate.
 func (c *Certificates) readCertificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
 	out := observed.Certificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries,

@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importedCertificate is the content of an imported certificate. It is read again when ACM lists another content under the
+// importedCertificate is the content of an imported certificate. It is read again when ACM lists another content with the
 // same ARN.
 type importedCertificate struct {
 	identity    model.CertificateIdentity
@@ -33,15 +33,15 @@ type importedCertificate struct {
 	readAgainAt time.Time       // when the certificate is to be read again
 }
 
-// importedSummary is what ACM's list shows of an imported certificate. It changes with each import.
+// importedSummary has the fields of an imported certificate in ACM's list. An import changes at least one of them.
 type importedSummary struct{ importedAt, notBefore, notAfter time.Time }
 
 func summaryOf(s acmtypes.CertificateSummary) importedSummary {
 	return importedSummary{aws.ToTime(s.ImportedAt), aws.ToTime(s.NotBefore), aws.ToTime(s.NotAfter)}
 }
 
-// readImported completes an entry of ACM's list that is about an imported certificate of the cluster. It reads the
-// certificate if the entry has changed, and after durations.UnchangingFactAge.
+// readImported returns the certificate of an entry of ACM's list, which is an imported certificate of the cluster. It reads
+// the content again if the entry has changed, and after durations.UnchangingFactAge.
 func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
@@ -70,8 +70,8 @@ type certificateWrite struct {
 	writtenAt time.Time
 }
 
-// withRecentWrites applies the imports and deletions of the settle window to the certificates of a list whose reading began
-// at the given time.
+// withRecentWrites applies the imports and deletions of the settle window to certificates that were listed. begun is the
+// time at which the reading of the list began.
 func (c *Certificates) withRecentWrites(own []ownCertificate, begun time.Time) []ownCertificate {
 	c.WithLock(func() {
 		for arn, w := range c.certs.recentWrites {
@@ -129,9 +129,8 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	return plan.StepResult{ID: w.ARN}, nil
 }
 
-// CountImportedByOwner counts the imported certificates: all of the account, those of stacks with the same owner as the
-// given stack by namespace of their Secrets, and those of each other owner. The owner of a stack is its namespace or
-// IngressGroup.
+// CountImportedByOwner counts the imported certificates: those of the account, those of the owner of the given stack by
+// namespace of their Secrets, and those of each other owner. The owner of a stack is its namespace or IngressGroup.
 func (c *Certificates) CountImportedByOwner(id model.StackID) observed.Imports {
 	out, others := observed.Imports{ByNamespace: map[string]int{}}, map[string]int{}
 	c.WithLock(func() {
@@ -159,7 +158,7 @@ func (c *Certificates) CountImportedByOwner(id model.StackID) observed.Imports {
 	return out
 }
 
-// ownerOfStack returns the namespace of a stack, or its IngressGroup, from its tag.
+// ownerOfStack returns the namespace or IngressGroup of a stack. tag is the value of the stack tag.
 func ownerOfStack(tag string) string {
 	owner, _, _ := strings.Cut(tag, "/")
 	return owner

@@ -51,8 +51,8 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 	return out, nil
 }
 
-// OwnedCertificates returns the tags of the requested and imported certificates of the cluster by ARN, of the types that the
-// configuration enables. If ACM denies the reading, the result is empty.
+// OwnedCertificates returns the tags of the requested and imported certificates of the cluster, by ARN. It leaves out the
+// types of certificates that the configuration does not enable. If ACM denies the calls, the result is empty.
 func (c *Certificates) OwnedCertificates(ctx context.Context) (map[string]map[string]string, error) {
 	if !c.Config.ManagedCertificates && !c.Config.ImportedCertificates {
 		return nil, nil
@@ -135,8 +135,8 @@ func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 	return c.withRecentWrites(out, begun), foreign, nil
 }
 
-// readOwnCertificate completes an entry of ACM's list with the details of a certificate that is not issued. Its
-// validation records never change, so that a certificate with known records is described less often.
+// readOwnCertificate returns the certificate of an entry of ACM's list. If the certificate is not issued, it also reads its
+// details. Validation records never change, so a certificate whose records are known is described less often.
 func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// tagsOfCertificates is the key of failed readings of tags. All certificates share it, as a missing permission concerns
-// all of them.
+// tagsOfCertificates is the key under which failed reads of tags are recorded. All certificates share the key, because a
+// missing permission affects all of them.
 const tagsOfCertificates = "tags of certificates"
 
 // certificateOwner returns the stack for which a controller requested or imported a certificate with these tags.
@@ -28,8 +28,8 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	return out
 }
 
-// AskCertificateOwner reads for which stack a controller requested or imported a certificate. If AWS denies reading its
-// tags, a certificate that was not imported is treated as one that no controller has requested.
+// AskCertificateOwner reads for which stack a controller requested or imported a certificate. If AWS denies reading the
+// tags, it reports that no controller has requested the certificate, unless the certificate was imported.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.ReadShared(ctx, q.Key(), func() error {
 		return c.ReadOptionalPart(ctx, tagsOfCertificates, func() error {
@@ -62,7 +62,8 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 }
 
 // CountImportedByKind counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their stacks.
-// It reads the tags of at most limit imported certificates of the account. unseen is the number of the others.
+// It reads the tags of at most limit imported certificates of the account. unseen is the number of imported certificates
+// whose tags it did not read.
 func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
 	read := 0

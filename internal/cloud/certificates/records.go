@@ -22,23 +22,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Zones are the hosted zones of the account, and the changes of their records that this process has made.
+// Zones are the hosted zones of the account, and the changes that this process has made to their records.
 type Zones struct {
 	*sdk.Client
 
 	cache.Guard
 	zones         observed.HostedZones
-	zonesOutdated bool // a hosted zone does not exist any more, so that known is read again
-	// deniedChange is the fault of the last change of a record that AWS denied, at lockedAt.
+	zonesOutdated bool // a hosted zone does not exist any more, so zones is read again
+	// deniedChange is the fault of the last change of a record that AWS denied, at deniedAt.
 	deniedChange *observed.Fault
 	deniedAt     time.Time
-	// recordsCreatedAt has when each record was created or found to exist.
+	// recordsCreatedAt is when each record was created or found to exist.
 	recordsCreatedAt map[recordKey]time.Time
 }
 
 type recordKey struct{ name, value string }
 
-// Reset forgets all readings and changes.
+// Reset forgets all that was read, and all changes.
 func (c *Zones) Reset() {
 	c.WithLock(func() {
 		c.zones, c.zonesOutdated, c.deniedChange, c.deniedAt, c.recordsCreatedAt = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
@@ -96,8 +96,8 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// deniedFault returns the fault of a change of a record that AWS denied recently, or nil if there is none. The lock of the
-// cache is held.
+// deniedFault returns the fault of a change of a record that AWS denied recently, or nil if there is none. The caller holds
+// the lock of the cache.
 func (c *Zones) deniedFault() *observed.Fault {
 	if c.IsYounger(c.deniedAt, durations.LastRetry) {
 		return c.deniedChange
@@ -117,8 +117,8 @@ func (c *Zones) forgetRecord(name, value string) {
 	c.WithLock(func() { delete(c.recordsCreatedAt, recordKey{name, value}) })
 }
 
-// CreateRecord creates a record. It succeeds if a record of the name exists: if that has another value, ACM does not
-// validate the certificate and a finding reports it.
+// CreateRecord creates a record. It succeeds if a record with this name exists: if the existing record has another value,
+// ACM does not validate the certificate, and a finding reports that.
 func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "create DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
@@ -152,14 +152,14 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	return plan.StepResult{}, err
 }
 
-// isValidationRecord reports whether a record validates a certificate of the cluster. The lock is held.
+// isValidationRecord reports whether a record validates a certificate of the cluster. The caller holds the lock.
 func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 	return slices.ContainsFunc(k.ownCertificates, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
 		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
-// changeRecord sends one change. Batches would be fewer calls, but one record that already exists makes its whole
-// batch fail.
+// changeRecord sends one change. It does not combine changes in a batch, which would save calls: a batch fails as a whole if
+// one of its records already exists.
 func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
 	c.WithLock(func() { locked = c.deniedFault() })
@@ -188,7 +188,8 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	return nil
 }
 
-// isRefusedBatch reports whether Route 53 refused a batch with a text in its message. It has no error codes for the reasons.
+// isRefusedBatch reports whether Route 53 refused a batch with a message that contains text. Route 53 has no error codes for
+// the reasons.
 func isRefusedBatch(err error, text string) bool {
 	var batch *dnstypes.InvalidChangeBatch
 	if !errors.As(err, &batch) {

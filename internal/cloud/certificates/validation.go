@@ -27,8 +27,8 @@ type validationEntry struct {
 	readAt time.Time
 }
 
-// validationRecords returns the DNS records by which ACM validates a certificate; complete reports whether ACM has named
-// one for each domain.
+// validationRecords returns the DNS records by which ACM validates a certificate. complete reports whether ACM has returned
+// a record for each domain.
 func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord, complete bool) {
 	complete = len(d.DomainValidationOptions) > 0
 	for _, v := range d.DomainValidationOptions {
@@ -70,8 +70,8 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 	})
 }
 
-// AskPublicCertificates lists the certificates of the account and region that Amazon has issued, or
-// issues once they are validated.
+// AskPublicCertificates lists the certificates of the account and region that Amazon has issued, or will issue once they are
+// validated.
 func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
 		c.WithLock(func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Default quotas of Global Accelerator. The controller has no permission to read the present ones.
+// Default quotas of Global Accelerator. The controller has no permission to read the current quotas.
 // https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
 const (
 	maxAccelerators   = 20
@@ -25,13 +25,12 @@ const (
 	maxPortOverrides  = 10
 )
 
-// Accelerators has the usage of the quotas of Global Accelerator, and the accelerators whose changes are slow to
-// propagate.
+// Accelerators has the usage of the quotas of Global Accelerator, and the accelerators whose changes propagate slowly.
 type Accelerators struct {
 	Usage []Usage
-	// Slow are the accelerators of the cluster whose changes have not propagated after a while.
+	// Slow are the accelerators of the cluster that were changed before the given time and are not deployed yet.
 	Slow []SlowAccelerator
-	// Unseen is how many accelerators were not read.
+	// Unseen is the number of accelerators that were not read.
 	Unseen int
 }
 
@@ -41,8 +40,8 @@ type SlowAccelerator struct {
 	Since     time.Time
 }
 
-// ReadAccelerators reads the accelerators of the account, and the parts of those of the cluster. An accelerator of the cluster
-// is slow if it was changed before the given time and is not deployed.
+// ReadAccelerators reads all accelerators of the account, and the listeners and endpoint groups of those of the cluster. An
+// accelerator of the cluster is slow if it was changed before the given time and is not deployed.
 func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accelerators, error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	var out Accelerators
@@ -58,7 +57,7 @@ func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accel
 		}
 		ours, err := u.countAccelerator(ctx, a)
 		if sdk.ClassOf(err) == failure.Gone {
-			continue // deleted since the list
+			continue // deleted since the list was read
 		}
 		if err != nil {
 			return out, err
@@ -138,7 +137,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	return true, nil
 }
 
-// acceleratorReadChecks returns calls that read accelerators, by the permission that they need.
+// acceleratorReadChecks returns calls that read accelerators, keyed by the permission that each needs.
 func (c *Checker) acceleratorReadChecks() map[string]func(context.Context) error {
 	const none = "arn:aws:globalaccelerator::000000000000:accelerator/00000000-0000-0000-0000-000000000000"
 	return map[string]func(context.Context) error{

@@ -1,3 +1,3 @@
-// Package checks reads what only the command doctor shows of AWS: whose credentials are in use, which actions they allow, and
-// how much of the quotas is in use. It changes nothing.
+// Package checks reads from AWS what only the command doctor shows: whose credentials are in use, which actions they permit,
+// and how much of the quotas is in use. It changes nothing.
 package checks

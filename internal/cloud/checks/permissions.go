@@ -32,10 +32,10 @@ type Checker struct {
 // New returns a Checker with the credentials of a Cloud.
 func New(c *cloud.Cloud) *Checker { return &Checker{c.Client(), c} }
 
-// Identity is the principal whose credentials are in use.
+// Identity is the IAM principal whose credentials are in use.
 type Identity struct{ Account, ARN string }
 
-// ReadIdentity reads whose credentials are in use.
+// ReadIdentity reads the IAM principal whose credentials are in use.
 func (c *Checker) ReadIdentity(ctx context.Context) (Identity, error) {
 	out, err := c.API.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
@@ -44,19 +44,18 @@ func (c *Checker) ReadIdentity(ctx context.Context) (Identity, error) {
 	return Identity{aws.ToString(out.Account), aws.ToString(out.Arn)}, nil
 }
 
-// Permission is whether an action is allowed.
+// Permission is the result of checking whether an action is permitted.
 type Permission int
 
 // Values of Permission.
 const (
-	PermissionUnknown Permission = iota // only a real change would show whether it is allowed
+	PermissionUnknown Permission = iota // only a real change would show whether the action is permitted
 	PermissionGranted
 	PermissionRefused
 )
 
-// CheckPermission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. Nothing is changed. The
-// error is the one with which AWS refused the action, or the error of a call that did not show whether the action is
-// allowed.
+// CheckPermission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. It changes nothing.
+// The error is that with which AWS refused the action, or that of a call that did not show whether the action is permitted.
 func (c *Checker) CheckPermission(ctx context.Context, action string) (Permission, error) {
 	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReadChecks()} {
 		if call := reads[action]; call != nil {
@@ -95,12 +94,12 @@ func (c *Checker) Partition() string { return services.Partition(c.Config.Region
 // IsDenied reports whether an error means that the caller lacks a permission.
 func IsDenied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
 
-// nonexistentARN returns the ARN of a resource of a service that does not exist.
+// nonexistentARN returns an ARN of the service for which no resource exists.
 func (c *Checker) nonexistentARN(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
-// readChecks returns calls that read, by the permission that they need.
+// readChecks returns calls that read resources, keyed by the permission that each needs.
 func (c *Checker) readChecks() map[string]func(context.Context) error {
 	balancer := c.nonexistentARN("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
 	listener := c.nonexistentARN("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
@@ -190,8 +189,8 @@ func (c *Checker) readChecks() map[string]func(context.Context) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// dryRunChecks returns dry runs of changes of EC2, by the permission that they need. They are made without the fence, which
-// does not distinguish dry runs from changes.
+// dryRunChecks returns dry runs of changes of EC2, keyed by the permission that each needs. They are sent without the fence,
+// because the fence does not distinguish dry runs from changes.
 func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	api := c.UnfencedClients().EC2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// The command doctor checks every read permission that the controller needs with default settings, and no other.
+// TestDoctorChecksAllReadPermissions checks that the command doctor checks every read permission that the controller needs
+// with default settings, and no other.
 func TestDoctorChecksAllReadPermissions(t *testing.T) {
 	c := &Checker{Client: &sdk.Client{}}
 	tried := c.readChecks()

@@ -14,20 +14,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// Simulation is a request to simulate IAM policies: whether they allow actions on a resource with given condition keys.
+// Simulation is a request to simulate IAM policies: do they permit actions on a resource with the given condition keys?
 type Simulation struct {
 	Actions []string
-	// Resource is an ARN; empty for any.
+	// Resource is an ARN; "" for any resource.
 	Resource string
 	// Keys has the value of each condition key.
 	Keys map[string]string
 }
 
-// ErrNoPrincipal is the error of a simulation for a caller whose user or role IAM does not find.
+// ErrNoPrincipal is the error of a simulation for a user or role that IAM does not find.
 var ErrNoPrincipal = errors.New("IAM does not find the role by this ARN, as is the case for roles with a path")
 
-// Simulate returns, by action, whether the policies of a caller allow the actions, with one call to IAM. An action whose
-// permission depends on condition keys without a value is left out.
+// Simulate returns for each action whether the policies of a caller permit it, with one call to IAM. It leaves out actions
+// whose permission depends on a condition key for which no value is given.
 func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (map[string]Permission, error) {
 	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(caller.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
 	if s.Resource != "" {

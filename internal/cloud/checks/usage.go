@@ -21,24 +21,24 @@ import (
 type Usage struct {
 	// Name is AWS's name of the quota.
 	Name string
-	// Resource is the resource with the highest usage, for a quota that each load balancer, target group or security group has;
-	// empty for a quota of the account.
+	// Resource is the resource with the highest usage, if AWS applies the quota to each load balancer, target group or
+	// security group; empty for a quota of the account.
 	Resource string
 	// Used is the usage, and Limit the value of the quota.
 	Used, Limit int
-	// IsDefault reports whether Limit is the default of a new account, as the controller has no permission to read the present
-	// value.
+	// IsDefault reports whether Limit is the default of a new account, because the controller has no permission to read the
+	// current value.
 	IsDefault bool
 }
 
-// maxUsageCalls bounds the calls that read single load balancers, target groups and accelerators.
+// maxUsageCalls is the maximum number of calls that read single load balancers, target groups and accelerators.
 const maxUsageCalls = 400
 
 // rulesPerSecurityGroup is AWS's default quota of the rules of a security group.
 const rulesPerSecurityGroup = 60
 
-// ReadUsage reads the quotas that the controller can exceed, and their usage: by the account, and by the resources with the
-// tag of the cluster. unseen is how many load balancers and target groups were not read.
+// ReadUsage reads the quotas that the controller can exceed, and their usage by the account and by the resources with the
+// tag of the cluster. unseen is the number of load balancers and target groups that were not read.
 func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, unseen int, err error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	if err := u.readLimits(ctx); err != nil {
@@ -99,7 +99,8 @@ func (u *usageCounter) keepHighest(x Usage) {
 	}
 }
 
-// countResources counts the resources of the account, and what belongs to those with the tag of the cluster.
+// countResources counts the resources of the account, and the listeners, rules and targets of those with the tag of the
+// cluster.
 func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) error {
 	count := map[string]int{}
 	for _, lb := range all.LoadBalancers {
@@ -132,7 +133,7 @@ func (u *usageCounter) countTargetGroups(ctx context.Context, groups []observed.
 		}
 		out, err := u.checker.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
 		if sdk.ClassOf(err) == failure.Gone {
-			continue // deleted since the list
+			continue // deleted since the list was read
 		}
 		if err != nil {
 			return nil, err
@@ -213,8 +214,8 @@ func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalan
 	return nil
 }
 
-// countSecurityGroupRules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts
-// rules with an IPv4 and an IPv6 range separately, and each other rule for both.
+// countSecurityGroupRules counts the rules of the security groups of the cluster and of nodes and pods. AWS counts rules
+// with an IPv4 range and rules with an IPv6 range separately; each other rule counts for both.
 func (u *usageCounter) countSecurityGroupRules(ctx context.Context, own []string) error {
 	groups, err := u.checker.cloud.EndpointSecurityGroups(ctx, own, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Placeholders by which AWS shows the fields of a redirect that keep the value of the request.
+// Placeholders in AWS redirects. A field of a redirect with its placeholder keeps the value of the request.
 const (
 	hostPlaceholder     = "#{host}"
 	pathPlaceholder     = "/#{path}"
@@ -88,7 +88,8 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 		Scope:                            NilIfEmpty(a.Scope), SessionCookieName: NilIfEmpty(a.SessionCookie),
 		SessionTimeout: NilIfZero(a.SessionTimeout),
 	}
-	// A live action that is written back has no secret, as AWS never returns it. AWS is asked to keep its secret.
+	// An action that was read from AWS has no secret, because AWS never returns it. If such an action is written, AWS keeps
+	// the secret that it has stored.
 	if a.ClientSecret == "" {
 		c.UseExistingClientSecret = aws.Bool(true)
 	} else {
@@ -178,11 +179,11 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 		}
 		return out
 	}
-	// No desired action has an empty status, so this one differs from all, and the rule is corrected.
+	// No desired action has an empty status code, so this action differs from every desired one, and the rule is corrected.
 	return model.FixedResponse{Body: "unknown action of type " + string(a.Type)}
 }
 
-// forwardFromAWS reads the forward config, and the top-level target group only if there is none.
+// forwardFromAWS converts the forward config. It reads the top-level target group only if there is no forward config.
 func forwardFromAWS(a elbtypes.Action) model.Forward {
 	if a.ForwardConfig == nil {
 		return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: aws.ToString(a.TargetGroupArn)}}}}
@@ -198,7 +199,7 @@ func forwardFromAWS(a elbtypes.Action) model.Forward {
 	return out
 }
 
-// nonEmptyMap returns a copy of the map, nil for an empty one, as AWS does not distinguish the two.
+// nonEmptyMap returns a copy of a map, nil if the map is empty, because AWS does not distinguish an empty map from nil.
 func nonEmptyMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
@@ -206,7 +207,7 @@ func nonEmptyMap(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// NilIfEmpty returns nil for an empty text, so that it is not sent.
+// NilIfEmpty returns nil for an empty string, so that the field is not sent.
 func NilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -214,7 +215,7 @@ func NilIfEmpty(s string) *string {
 	return &s
 }
 
-// NilIfZero returns nil for zero, so that it is not sent.
+// NilIfZero returns nil for zero, so that the field is not sent.
 func NilIfZero[T int32 | int64](n T) *T {
 	if n == 0 {
 		return nil
@@ -222,7 +223,7 @@ func NilIfZero[T int32 | int64](n T) *T {
 	return &n
 }
 
-// withoutPlaceholder returns the text, or "" if it is the placeholder.
+// withoutPlaceholder returns a string, or "" if the string is the placeholder.
 func withoutPlaceholder(s *string, placeholder string) string {
 	if aws.ToString(s) == placeholder {
 		return ""

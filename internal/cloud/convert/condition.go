@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// AWS's names of the condition fields.
+// The names of condition fields in the AWS API.
 const (
 	hostField   = "host-header"
 	pathField   = "path-pattern"
@@ -59,8 +59,8 @@ func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
 	return elbtypes.RuleCondition{}, fmt.Errorf("condition of type %T cannot be converted for AWS", c)
 }
 
-// conditionsFromAWS reads the typed configs. The top-level values are an older form of them, and are read
-// only if a config is missing.
+// conditionsFromAWS converts the config of each condition. The top-level values are an older form of a condition, and are
+// read only if there is no config.
 func conditionsFromAWS(cs []elbtypes.RuleCondition) []model.Condition {
 	var out []model.Condition
 	for _, c := range cs {
@@ -102,11 +102,11 @@ func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
 			return model.SourceIP{CIDRs: nonEmptyList(c.SourceIpConfig.Values)}
 		}
 	}
-	// No desired condition has an empty name, so this one differs from all, and the rule is corrected.
+	// No desired condition has an empty name, so this condition differs from every desired one, and the rule is corrected.
 	return model.HTTPHeader{Name: "", Values: []string{"unknown condition " + aws.ToString(c.Field)}}
 }
 
-// nonEmptyList returns a copy of the list, nil for an empty one, as AWS does not distinguish the two.
+// nonEmptyList returns a copy of a list, nil if the list is empty, because AWS does not distinguish an empty list from nil.
 func nonEmptyList(in []string) []string {
 	if len(in) == 0 {
 		return nil
@@ -155,8 +155,8 @@ func transformsFromAWS(ts []elbtypes.RuleTransform) []model.Transform {
 	return out
 }
 
-// RuleFromAWS converts a rule without tags, which are read separately. It must not be called with the default rule,
-// whose priority is not a number.
+// RuleFromAWS converts a rule without its tags, which are read separately. It must not be called for the default rule, whose
+// priority is not a number.
 func RuleFromAWS(r elbtypes.Rule) (observed.Rule, error) {
 	p, err := strconv.ParseInt(aws.ToString(r.Priority), 10, 32)
 	if err != nil {

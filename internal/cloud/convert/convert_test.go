@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Actions that are written to AWS and read back equal the desired actions.
+// TestActionsSurviveARoundTrip checks that actions that are written to AWS and read back equal the desired actions.
 func TestActionsSurviveARoundTrip(t *testing.T) {
 	cases := map[string]struct {
 		desired model.Action

@@ -1,3 +1,3 @@
-// Package convert converts values between the types of the AWS SDK and those of model and observed. A desired value
-// that is written to AWS and read back is equal to itself. The package makes no calls and keeps no state.
+// Package convert converts values between the types of the AWS SDK and those of the packages model and observed. A desired
+// value that is written to AWS equals the value that is read afterwards. The package makes no calls and stores no state.
 package convert

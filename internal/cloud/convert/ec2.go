@@ -21,8 +21,8 @@ func SecurityGroupFromAWS(g ec2types.SecurityGroup) observed.SecurityGroup {
 	}
 }
 
-// IngressFromAWS splits permissions, which EC2 groups by protocol and ports, into one rule per
-// source, in a fixed order.
+// IngressFromAWS converts permissions to one rule for each source, in a fixed order. EC2 combines all sources with the same
+// protocol and ports in one permission.
 func IngressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
 	var out []model.IngressRule
 	for _, p := range ps {
@@ -82,7 +82,7 @@ func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 	return out
 }
 
-// allProtocols is EC2's number for any protocol. A rule for any protocol has no ports.
+// allProtocols is EC2's number for all protocols. A rule with this number has no ports.
 const allProtocols = "-1"
 
 func isIPv6(cidr string) bool { return strings.Contains(cidr, ":") }
@@ -105,7 +105,7 @@ func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	return out
 }
 
-// SubnetFromAWS converts a subnet without the type of its availability zone, which the caller fills in.
+// SubnetFromAWS converts a subnet without the type of its availability zone, which the caller sets.
 func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	out := observed.Subnet{
 		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
@@ -122,5 +122,5 @@ func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	return out
 }
 
-// NameTag is the key of the tag with the name of an EC2 resource.
+// NameTag is the key of the tag that contains the name of an EC2 resource.
 const NameTag = "Name"

@@ -37,8 +37,9 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	return out
 }
 
-// loadBalancerType returns the type of a load balancer, from the ARN if AWS's field has no known value: the operations
-// that a listener admits depend on it, and a load balancer whose type is not the desired one is replaced.
+// loadBalancerType returns the type of a load balancer. If the Type field of AWS has no known value, it reads the type from
+// the ARN: the controller replaces a load balancer whose type is not the desired one, and the type determines which
+// operations its listeners permit.
 func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	if slices.Contains(lb.Type.Values(), lb.Type) {
 		return string(lb.Type)
@@ -52,7 +53,7 @@ func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	return ""
 }
 
-// schemeFromAWS returns the scheme of a load balancer, "" if it is none of the known schemes.
+// schemeFromAWS returns the scheme of a load balancer, or "" if the scheme is not a known one.
 func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	if slices.Contains(scheme.Values(), scheme) {
 		return model.Scheme(scheme)
@@ -60,7 +61,7 @@ func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	return ""
 }
 
-// SubnetsFromAWS returns the subnets of a load balancer in order.
+// SubnetsFromAWS returns the ids of the subnets of a load balancer, sorted.
 func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
@@ -70,7 +71,7 @@ func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// AddressesFromAWS returns the allocation ids of the elastic IP addresses of a load balancer in order.
+// AddressesFromAWS returns the allocation ids of the elastic IP addresses of a load balancer, sorted.
 func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
@@ -84,8 +85,8 @@ func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// SubnetMappingsFromAWS returns the subnets of a network load balancer, each with its first address of each kind, in order of
-// the subnet ids.
+// SubnetMappingsFromAWS returns the subnets of a network load balancer, sorted by id, each with its first IP address of each
+// kind.
 func SubnetMappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	var out []model.SubnetMapping
 	for _, z := range zones {
@@ -104,9 +105,8 @@ func SubnetMappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapp
 	return out
 }
 
-// ListenerFromAWS converts a listener without rules, additional certificates, tags and
-// attributes. Mutual authentication in mode off becomes nil, and settings of mode verify are left out in
-// other modes.
+// ListenerFromAWS converts a listener without its rules, additional certificates, tags and attributes. It returns nil for
+// mutual authentication with mode off, and omits the settings of mode verify for other modes.
 func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 	out := observed.Listener{
 		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),
@@ -135,7 +135,7 @@ const (
 	mutualAuthVerify = "verify"
 )
 
-// MutualAuthToAWS converts the settings of mutual authentication. Nil, which is not sent, stays nil.
+// MutualAuthToAWS converts the settings of mutual authentication. It returns nil for nil, so that nothing is sent.
 func MutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttributes {
 	if m == nil {
 		return nil
@@ -169,7 +169,7 @@ func TargetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
 	return out
 }
 
-// MatcherToAWS converts the codes of a health check. Without codes it returns nil, which is not sent.
+// MatcherToAWS converts the codes of a health check. Without codes it returns nil, so that nothing is sent.
 func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	if h.HTTPCodes == "" && h.GRPCCodes == "" {
 		return nil

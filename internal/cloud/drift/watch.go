@@ -16,7 +16,7 @@ import (
 // CallShare is the fraction of the calls per second admitted by AWS that is used to look for drift.
 const CallShare = 0.05
 
-// Check is a reading that is repeated from time to time to find drift.
+// Check is a drift check: a reading that is repeated from time to time.
 type Check struct {
 	Key    string
 	Period time.Duration
@@ -34,14 +34,14 @@ type Source interface {
 // AWSSource is the source of the checks of AWS resources, with the rate of read calls that AWS admits.
 type AWSSource interface {
 	Source
-	// ReadRate returns how many read calls per second AWS admits now. CallShare of them is used.
+	// ReadRate returns how many read calls per second AWS currently admits. Drift checks use the fraction CallShare of them.
 	ReadRate() float64
 }
 
 // Watch runs checks one after the other.
 type Watch struct {
 	AWS AWSSource
-	// OtherSources are the sources of checks besides AWS.
+	// OtherSources are sources of checks of resources that are not in AWS.
 	OtherSources []Source
 	// Log gets each check that failed, at the debug level.
 	Log logr.Logger
@@ -56,8 +56,8 @@ type dueCheck struct {
 	dueAt time.Time
 }
 
-// RunNextCheck runs the check that is most overdue, if any is due, and returns how long to wait before the next step. The
-// wait is as long as the calls of the check take at the share of the admitted rate.
+// RunNextCheck runs the check that is most overdue, if any is due. It returns how long to wait before the next call of
+// RunNextCheck: the time that the calls of the check take at CallShare of the admitted rate.
 func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	now := time.Now()
 	if w.listedAt.IsZero() || now.Sub(w.listedAt) >= durations.Recent {
@@ -81,9 +81,9 @@ func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	return time.Duration(float64(calls.Load()) / (CallShare * max(w.AWS.ReadRate(), minReadRate)) * float64(time.Second))
 }
 
-// nextCheck returns the index of the check that is most overdue in relation to its period, so that all periods grow by the
-// same factor where the share of calls does not suffice. By absolute time, a check with a short period would wait as
-// long as all others. If no check is due, the index is -1 and wait is the time until one is.
+// nextCheck returns the index of the check that is most overdue in relation to its period. If the share of calls does not
+// suffice, all periods therefore grow by the same factor; by absolute time, a check with a short period would wait as long
+// as all others. If no check is due, the index is -1, and wait is the time until one is due.
 func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	index, wait = -1, durations.Recent
 	most := 0.0
@@ -139,7 +139,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// periodOffset returns a fraction of a period that depends on the key alone.
+// periodOffset returns a fraction of a period. It depends only on the key.
 func periodOffset(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash returns no error
@@ -148,13 +148,13 @@ func periodOffset(key string, period time.Duration) time.Duration {
 
 type callCountKey struct{}
 
-// IsCheck reports whether the context is that of a check for drift.
+// IsCheck reports whether the context belongs to a drift check.
 func IsCheck(ctx context.Context) bool {
 	_, is := ctx.Value(callCountKey{}).(*atomic.Int64)
 	return is
 }
 
-// CountCall counts a call to AWS, if the context is that of a check for drift.
+// CountCall counts a call to AWS if the context belongs to a drift check.
 func CountCall(ctx context.Context) {
 	if n, ok := ctx.Value(callCountKey{}).(*atomic.Int64); ok {
 		n.Add(1)

@@ -1,2 +1,2 @@
-// Package enis finds the ENIs of nodes and pods, and changes the rules of their security groups.
+// Package enis finds the ENIs of nodes and pods, and changes the rules of the security groups of these ENIs.
 package enis

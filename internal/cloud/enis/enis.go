@@ -20,7 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// ENIs finds the ENIs of nodes and pods, and changes the rules of their security groups.
+// ENIs finds the ENIs of nodes and pods, and changes the rules of the security groups of these ENIs. It caches what it
+// reads.
 type ENIs struct {
 	*sdk.Client
 
@@ -29,7 +30,7 @@ type ENIs struct {
 	ranges map[string]vpcRanges
 }
 
-// Reset forgets what was read.
+// Reset empties the cache.
 func (p *ENIs) Reset() {
 	p.WithLock(func() { p.cache, p.ranges = newENICache(), map[string]vpcRanges{} })
 }
@@ -43,7 +44,7 @@ type eniCache struct {
 	taggedReadAt   time.Time
 }
 
-// cachedENIs are the ENIs that were found for a key, none if there is no such ENI.
+// cachedENIs are the ENIs that were found for a key. The list is empty if no ENI has the key.
 type cachedENIs struct {
 	list   []network.ENI
 	readAt time.Time
@@ -84,7 +85,7 @@ const (
 type eniLookup struct {
 	keyKind           keyKind
 	keys              []string
-	expectedAddresses map[string][]string // addresses that the ENIs of a key are expected to carry
+	expectedAddresses map[string][]string // addresses that the ENIs of a key are expected to have
 }
 
 // readByKeys reads ENIs from AWS.
@@ -98,8 +99,7 @@ func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (map[s
 	return p.readAddresses(ctx, keys)
 }
 
-// readMissing reads the ENIs of those keys that were not read since the given time, or whose ENIs lack an address that they
-// are expected to carry.
+// readMissing reads the ENIs of those keys that were not read since the given time, or whose ENIs lack an expected address.
 func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {
@@ -141,7 +141,7 @@ func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) er
 	return nil
 }
 
-// haveAllAddresses reports whether the ENIs together carry all of the addresses.
+// haveAllAddresses reports whether each address belongs to one of the ENIs.
 func haveAllAddresses(list []network.ENI, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
 		_, ok := network.ENIOf(a, list)
@@ -172,8 +172,8 @@ func (p *ENIs) enisFromCache(q bindings.ENIQuery) bindings.ENIs {
 	return out
 }
 
-// readInstances reads the ENIs of instances. It uses a filter, since one id that does not exist would make the whole call
-// fail.
+// readInstances reads the ENIs of instances. It sends the ids as a filter, because otherwise one id that does not exist
+// would make the whole call fail.
 func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
 	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
@@ -280,7 +280,7 @@ func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
 	return i
 }
 
-// fieldTexts returns one field of each value of a list.
+// fieldTexts returns one field of each item of a list.
 func fieldTexts[T any](list []T, field func(T) *string) []string {
 	var out []string
 	for _, v := range list {
@@ -298,8 +298,8 @@ func eniSecurityGroups(groups []ec2types.GroupIdentifier) []network.ENISecurityG
 	return out
 }
 
-// setSecurityGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the
-// security groups gets the rules.
+// setSecurityGroupTags sets the tags of the security groups of ENIs that have several security groups, because the tags
+// decide which of these gets the rules.
 func (p *ENIs) setSecurityGroupTags(ctx context.Context, found map[string][]network.ENI) error {
 	each := func(do func(*network.ENISecurityGroup)) {
 		for _, l := range found {

@@ -20,13 +20,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// The controller does not own the security groups of nodes and pods. It only changes their rules, and revokes only
-// rules with its own description.
+// The controller does not own the security groups of nodes and pods. It only changes their rules, and revokes only rules
+// whose description it has set.
 
 // cachedRules are the rules of a security group of nodes or pods.
 type cachedRules struct {
 	exists        bool
-	hasClusterTag bool // it has the tag kubernetes.io/cluster/NAME, by which provisioning tools mark the groups of a cluster
+	hasClusterTag bool // it has the tag kubernetes.io/cluster/NAME, with which provisioning tools mark the security groups of a cluster
 	rules         []model.IngressRule
 	readAt        time.Time
 	writtenAt     time.Time
@@ -84,8 +84,8 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 	return out, nil
 }
 
-// readEndpointSecurityGroups reads the security groups that the filters select: those of the ids, or, if ids is nil, all with
-// the tag of the cluster.
+// readEndpointSecurityGroups reads the security groups that the filters select. ids are the ids in the filters, nil if the
+// filters select the tag of the cluster.
 func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Clock.Now()
 	found := map[string]cachedRules{}
@@ -199,8 +199,8 @@ func (p *ENIs) updateCachedRules(group string, change func([]model.IngressRule) 
 	})
 }
 
-// forgetRulesAfterFailure removes a security group from the cache after an error that shows that the cached rules are
-// outdated, or after which the rules may have changed, so that they are read again.
+// forgetRulesAfterFailure removes a security group from the cache if the error shows that the cached rules are outdated or
+// may have changed, so that they are read again. It returns the error.
 func (p *ENIs) forgetRulesAfterFailure(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
 	case sdk.MayHaveTakenEffect(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:

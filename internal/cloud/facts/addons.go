@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// AddOns reads the associations of load balancers with AWS WAF and AWS Shield, and the names of web ACLs and trust stores.
+// AddOns reads the associations of load balancers with AWS WAF and AWS Shield, and finds web ACLs and trust stores by name.
 type AddOns struct {
 	*sdk.Client
 	inv *inventory.Inventory
@@ -40,16 +40,16 @@ func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
 
 func (a *AddOns) reset() { a.WithLock(func() { a.cache = newAddOnCache() }) }
 
-// addOnCache caches the answers of these services.
+// addOnCache caches the answers of AWS WAF, AWS Shield and Elastic Load Balancing to AddOns.
 type addOnCache struct {
 	associations       map[string]association // by key of the question
 	acls               aclList
-	trustStores        map[string]foundName   // trust stores, by name
+	trustStores        map[string]foundName   // by name
 	subscription       *observed.Subscription // to Shield Advanced
 	subscriptionReadAt time.Time              // when subscription was read
 }
 
-// association is the association of a load balancer with one service.
+// association is the association of a load balancer with one of the AWS services WAF, WAF Classic or Shield.
 type association struct {
 	addOn  observed.AddOn
 	readAt time.Time
@@ -93,7 +93,8 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	return out, nil
 }
 
-// isNewLoadBalancer reports whether this process has just created a load balancer, which the other services may not know yet.
+// isNewLoadBalancer reports whether this process has just created a load balancer, so that AWS WAF and AWS Shield may not
+// know it yet.
 func (a *AddOns) isNewLoadBalancer(arn string) bool {
 	lb, _ := a.inv.Resource(plan.LoadBalancer, arn)
 	return a.IsYounger(lb.MadeAt, durations.SettleWindow)
@@ -139,7 +140,7 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 	return out, sdk.NewError(failure.Unknown, q.Key(), "unknown AWS service")
 }
 
-// askWebACL finds a web ACL by name among those of the region. All names are answered from one listing.
+// askWebACL finds a web ACL of the region by name. One listing answers the questions about all names.
 func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
 		a.WithLock(func() {
@@ -185,7 +186,7 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// askSubscription reads whether the account has Shield Advanced.
+// askSubscription reads whether the account is subscribed to Shield Advanced.
 func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	cached := func() (out *observed.Subscription, ok bool) {
 		a.WithLock(func() {
@@ -210,7 +211,7 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 }
 
 // askTrustStores returns the ARNs of trust stores by name, or "" if there is none. It reads those that are not cached in one
-// call, or one by one if one of them does not exist, since AWS then refuses the whole call.
+// call. If one of them does not exist, it reads them one by one, because AWS then refuses the whole call.
 func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	cached := func() (out map[string]string, unknown []string) {
 		out = map[string]string{}
@@ -247,7 +248,7 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 	return out, err
 }
 
-// isMissingStore reports whether AWS has no trust store of a name, or refuses the name as invalid.
+// isMissingStore reports whether AWS has no trust store with the name, or refuses the name as invalid.
 func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == failure.Invalid }
 
 func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {

@@ -1,4 +1,4 @@
-// Package facts answers the questions of a stack about AWS resources that are not part of it.
+// Package facts answers the questions of a stack about AWS resources that do not belong to the stack.
 package facts
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Facts answers the questions of a stack.
+// Facts answers the questions of stacks about AWS resources that do not belong to them.
 type Facts struct {
 	*sdk.Client
 	inv    *inventory.Inventory
@@ -32,7 +32,7 @@ type Facts struct {
 	endpoints    *enis.ENIs
 }
 
-// New returns a Facts that gets its answers from the parts of the cloud package.
+// New returns Facts that read AWS with the given readers.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis.ENIs, c *certificates.Certificates, a *AddOns, t *targets.Targets) *Facts {
 	return &Facts{
 		Client: at, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
@@ -40,7 +40,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis
 	}
 }
 
-// Reset forgets all readings.
+// Reset empties all caches.
 func (f *Facts) Reset() {
 	f.network.reset()
 	f.names.reset()
@@ -49,14 +49,14 @@ func (f *Facts) Reset() {
 	f.targets.Reset()
 }
 
-// Answer fills in the facts that a question is about, and leaves out what does not exist. Facts that the plan compares
+// Answer adds the facts that a question asks for to out, and omits resources that do not exist. Facts that the plan compares
 // with the desired state are read again if they were read before since.
 func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	facts := &out.Facts
 	switch q := q.(type) {
 	case model.AskSubnets:
 		if q.Discover != "" && hasLoadBalancerFor(*out, q) {
-			return nil // a live load balancer keeps its subnets
+			return nil // an existing load balancer keeps its subnets
 		}
 		return storeAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
 	case model.AskVPC:
@@ -105,14 +105,15 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 			facts.TrustStores = nil
 		}
 	case model.AskAdopted, model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
-		// The answers to these questions are in the resources.
+		// The answers to these questions are part of the observed resources.
 	default:
 		err = fmt.Errorf("unknown question %q", q.Key())
 	}
 	return err
 }
 
-// storeAnswer returns a function that enters an answer under its key, unless there is an error, which it returns.
+// storeAnswer returns a function that enters an answer in a map under a key. If it gets an error, it returns the error and
+// enters nothing.
 func storeAnswer[T any](into map[string]T, key string) func(T, error) error {
 	return func(answer T, err error) error {
 		if err == nil {
@@ -122,8 +123,8 @@ func storeAnswer[T any](into map[string]T, key string) func(T, error) error {
 	}
 }
 
-// hasLoadBalancerFor reports whether the stack has a load balancer of the type and scheme that a question about subnets
-// is for.
+// hasLoadBalancerFor reports whether the stack has a load balancer with the type and scheme for which a question about
+// subnets is asked.
 func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	kind := model.Application
 	if q.NLB {
@@ -134,7 +135,8 @@ func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	})
 }
 
-// maxAge returns how old facts of the network may be: if the load balancer exists, they are only compared with it.
+// maxAge returns the maximum age of facts about the network. Older facts suffice if the load balancer exists, because they
+// are then only compared with it.
 func (f *Facts) maxAge(s observed.Stack) time.Duration {
 	if s.LiveLoadBalancer(model.LoadBalancerID) != nil {
 		return f.Config.Refresh

@@ -23,19 +23,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// notFoundAge returns how long the answer that a name does not exist is used, by the number of names that do not exist.
-// Each of them is read by a call of its own, and all together must not cost more than one call every two seconds.
+// notFoundAge returns how long the answer that a name does not exist is used. names is the number of names that do not
+// exist: each of them is read by a separate call, and all of them together must not cost more than one call every two
+// seconds.
 func notFoundAge(names int) time.Duration {
 	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgeEach)
 }
 
-// foundName is the answer for a name.
+// foundName is the cached result of the search for a name.
 type foundName struct {
 	arn    string // "" if there is no resource of the name
 	readAt time.Time
 }
 
-// maxAge returns how long an answer is used; ifFound is how long if the resource exists.
+// maxAge returns how long the cached result is used. ifFound is this time if the resource exists.
 func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.Duration {
 	if f.arn != "" {
 		return ifFound
@@ -43,19 +44,19 @@ func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.
 	return notFoundAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
 }
 
-// expiryCheck returns a function that reports whether an answer can be dropped from its cache.
+// expiryCheck returns a function that reports whether a result can be dropped from its cache.
 func expiryCheck(c *sdk.Client) func(foundName) bool {
 	return func(f foundName) bool { return !c.IsYounger(f.readAt, durations.CacheRetention) }
 }
 
-// nameFacts finds security groups and target groups of any owner by the names, ids and ARNs that users write.
+// nameFacts finds security groups and target groups of any owner by the names, ids and ARNs in the objects of users.
 type nameFacts struct {
 	*sdk.Client
 	inv *inventory.Inventory
 
 	cache.Guard
-	securityGroups map[string]foundSecurityGroups // security groups, by key of the question
-	targetGroups   map[string]foundName           // target groups, by name or ARN
+	securityGroups map[string]foundSecurityGroups // by key of the question
+	targetGroups   map[string]foundName           // by name or ARN
 }
 
 func (n *nameFacts) reset() {
@@ -103,7 +104,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 		}
 	}
 	out := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
-	// The ids are sent as a filter, since one id that does not exist would make the whole call fail.
+	// The ids are sent as a filter, because otherwise one id that does not exist would make the whole call fail.
 	if len(ids) > 0 {
 		err := n.forEachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
@@ -134,7 +135,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 			}
 		}
 	}
-	// The result has the order of the question, not the order of AWS's answer.
+	// The result is in the order of the question, not in that of AWS's answer.
 	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
 	for _, found := range out.ByName {
 		slices.Sort(found)
@@ -177,8 +178,8 @@ func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bo
 	return namespace, known
 }
 
-// askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if there is none. Most are found in
-// the inventory.
+// askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if there is none. It finds most target
+// groups in the inventory, without a call.
 func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {
 		n.inv.WithReadLock(func() {

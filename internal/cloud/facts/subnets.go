@@ -24,10 +24,10 @@ type networkFacts struct {
 	*sdk.Client
 
 	cache.Guard
-	vpcSubnets       []observed.Subnet // of the VPC
+	vpcSubnets       []observed.Subnet // the subnets of the cluster's VPC
 	vpcSubnetsReadAt time.Time
 	zoneTypes        map[string]string // by zone id; a type never changes
-	publicByID       map[string]bool   // by subnet id: whether a route leads to an internet gateway
+	publicByID       map[string]bool   // by subnet id: whether the subnet has a route to an internet gateway
 	publicReadAt     time.Time
 	otherVPCSubnets  map[string]foundSubnet // subnets of other VPCs, by id
 }
@@ -45,8 +45,9 @@ func (n *networkFacts) reset() {
 	})
 }
 
-// askSubnets finds the candidates among all subnets of the VPC, which one call reads for all questions of all stacks. If
-// subnets are missing, it reads again, unless the reading is at most durations.NotFoundAge old.
+// askSubnets finds the candidates among all subnets of the VPC, which one call reads for the questions of all stacks. If
+// there are no candidates, or if named subnets are missing, it reads again, unless the last reading is at most
+// durations.NotFoundAge old.
 func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	for {
 		all, err := n.subnets(ctx, maxAge)
@@ -131,8 +132,8 @@ func (n *networkFacts) findNamedSubnets(ctx context.Context, refs []string, all 
 	return out, nil
 }
 
-// hasTags reports whether tags have each key with one of its values; for a key without values, any value will
-// do. Values may contain the wildcards * and ?, as in AWS's own filters.
+// hasTags reports whether tags contain each key of filter with one of its values. A key without values matches any value.
+// Values may contain the wildcards * and ?, as in filters of the EC2 API.
 func hasTags(tags map[string]string, filter map[string][]string) bool {
 	for k, values := range filter {
 		value, ok := tags[k]
@@ -161,7 +162,7 @@ func matchesGlob(pattern, text string) bool {
 	return text != "" && pattern[0] == text[0] && matchesGlob(pattern[1:], text[1:])
 }
 
-// subnets returns all subnets of the VPC in order of their ids, with the types of their availability zones.
+// subnets returns all subnets of the VPC with the types of their availability zones, sorted by id.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
 		n.WithLock(func() { out, ok = n.vpcSubnets, n.IsYounger(n.vpcSubnetsReadAt, maxAge) })
@@ -235,8 +236,8 @@ func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observ
 	return &typed[0], nil
 }
 
-// withZoneTypes returns subnets with the types of their availability zones. It reads the types that are not
-// cached. The subnets stay cached if that fails.
+// withZoneTypes returns subnets with the types of their availability zones, and reads the types that are not cached. If that
+// fails, the cached subnets stay.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {
 		n.WithLock(func() {
@@ -273,8 +274,8 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 	return typed, nil
 }
 
-// publicSubnets returns, by subnet id, whether a subnet has a route to an internet gateway: in the route table that
-// is associated with the subnet, else in the VPC's main route table.
+// publicSubnets returns, by subnet id, whether a subnet has a route to an internet gateway. The route is in the route table
+// that is associated with the subnet, or else in the main route table of the VPC.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
 		n.WithLock(func() { out, ok = n.publicByID, n.IsYounger(n.publicReadAt, maxAge) })

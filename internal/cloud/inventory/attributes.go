@@ -12,16 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Resource has what steps need to know of a resource of any kind before they change it.
+// Resource is what steps need to know about a resource of any kind before they change it.
 type Resource struct {
-	// VPC and Tags are those of the resource; of a listener or a rule, those of its load balancer.
+	// VPC and Tags belong to the resource. For a listener or a rule they belong to its load balancer.
 	VPC  string
 	Tags map[string]string
-	// MadeAt is when this process created the resource, zero if it did not or if the resource is a rule.
+	// MadeAt is when this process created the resource; zero if it did not create the resource, or if the resource is a
+	// rule.
 	MadeAt time.Time
 }
 
-// Resource finds a resource of a stack; false if the inventory does not have it.
+// Resource finds a resource of a stack. known is false if the inventory does not contain it.
 func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, known bool) {
 	v.WithReadLock(func() {
 		switch kind {
@@ -50,8 +51,8 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 	return out, known
 }
 
-// Forget makes the next run read a resource again, and whether it exists: a listener or a rule with all listeners of its load
-// balancer, any other resource with the list of its kind. Called under the lock.
+// Forget makes the next run read a resource again, and whether it exists. It then reads a listener or a rule with all
+// listeners of the load balancer, and any other resource with the list of its kind. The caller holds the lock.
 func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 	switch kind {
 	case plan.LoadBalancer:
@@ -82,11 +83,11 @@ func (v *loadBalancing) ForgetTags(kind plan.ResourceKind, id string) {
 // cachedAttributes are the cached attributes of a resource.
 type cachedAttributes struct {
 	values *map[string]string
-	readAt *time.Time        // when they were read
-	tags   map[string]string // by which the stack is found
+	readAt *time.Time        // when values was read
+	tags   map[string]string // the tags that name the stack of the resource
 }
 
-// attributesOf finds the attributes that a question is about; false if the inventory does not have the resource.
+// attributesOf finds the attributes that a question asks for. It returns false if the resource is not in the inventory.
 func (v *loadBalancing) attributesOf(q model.AskAttributes) (cachedAttributes, bool) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
@@ -115,7 +116,7 @@ func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	return at
 }
 
-// SetAttributes enters all attributes of a resource, which were read or written at the given time.
+// SetAttributes enters all attributes of a resource, which were read or written at the time at.
 func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]string, at time.Time) {
 	v.WithWriteLock(func() {
 		if a, ok := v.attributesOf(q); ok {
@@ -124,11 +125,11 @@ func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]strin
 	})
 }
 
-// ForgetAttributes forgets the attributes of a resource, so that the next plan reads them.
+// ForgetAttributes removes the attributes of a resource, so that the next plan reads them.
 func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
 
-// CompareAttributes compares attributes that were just read with those of the inventory, and notes a difference as a change by
-// others.
+// CompareAttributes compares attributes that were just read with those of the inventory, and records a difference as a
+// change by others.
 func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]string, now time.Time) {
 	v.WithWriteLock(func() {
 		if a, ok := v.attributesOf(q); ok && !a.readAt.IsZero() && cache.IsSettled(now, *a.readAt) && !maps.Equal(*a.values, values) {
@@ -137,7 +138,7 @@ func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]s
 	})
 }
 
-// IsCapacityFresh reports whether the capacity is fresh, and was not read before since.
+// IsCapacityFresh reports whether the capacity was read at or after since, and is fresh.
 func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.LoadBalancerProvisioning {
 		return c.IsYounger(e.CapacityAt, durations.Recent)

@@ -19,8 +19,8 @@ type FoundLoadBalancer struct {
 	Created time.Time
 }
 
-// EnterLoadBalancers enters the load balancers that a reading has found, by ARN. Load balancers that were requested and
-// not found do not exist any more and are dropped. The reading began at start.
+// EnterLoadBalancers enters the load balancers that a reading found, by ARN. A load balancer that was requested and not
+// found does not exist any more, and is dropped. start is the time at which the reading began.
 func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
@@ -76,7 +76,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requeste
 	}
 }
 
-// SetAccount takes the account id from an ARN, unless it is known.
+// SetAccount sets the account id from an ARN, unless the id is already known.
 func (v *Inventory) SetAccount(arn string) {
 	if v.Account != "" {
 		return

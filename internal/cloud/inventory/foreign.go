@@ -18,20 +18,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Each new reading is compared with the previous content of the inventory. A difference was made by others if the
-// resource was known before and its settle window is over. It is recorded for the stack of the resource, and Notifier is
-// notified. The next plan determines whether something has to be restored.
+// Each new reading is compared with the previous content of the inventory. If a resource was known before and its settle
+// window is over, others have made the difference. The difference is recorded for the stack of the resource, and Notifier is
+// called. The next plan determines whether the controller has to restore anything.
 
 // maxOutsideChanges is the maximum number of changes by others that are recorded for a stack.
 const maxOutsideChanges = 32
 
-// outsideChanges records the changes that others have made. It is part of the inventory, under its lock.
+// outsideChanges records the changes that others have made. It belongs to the inventory, whose lock guards it.
 type outsideChanges struct {
 	cluster  string
 	clock    clock.PassiveClock
 	byStack  map[stackTag][]observed.OutsideChange
 	lastDrop time.Time // when old changes were last dropped
-	// Notifier, if not nil, is notified of each change that is noted.
+	// Notifier, if not nil, is called for each change that is recorded.
 	Notifier drift.Notifier
 }
 
@@ -41,18 +41,18 @@ type stackTag struct {
 	value string
 }
 
-// Record records that others have changed a resource with the given tags. The time of the change is now and not that of the
-// reading, which may have begun long before: a plan that was made in between does not contain the change.
+// Record records that others have changed a resource with the given tags. The time of the change is the current time, not
+// the time of the reading, which may have begun long before: a plan that was made in between does not contain the change.
 func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }
 
-// noteDeleted notes that others have deleted a resource with the given tags.
+// noteDeleted records that others have deleted a resource with the given tags.
 func (v *outsideChanges) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id, DeletedResource: resourceOf(tags)})
 }
 
-// resourceOf returns the id of a resource in its stack, as its tags name it.
+// resourceOf returns the id that a resource has in its stack, from the tags of the resource.
 func resourceOf(tags map[string]string) string {
 	for _, k := range model.Kinds {
 		if id := tags[naming.ResourceTag(k)]; id != "" {
@@ -91,7 +91,7 @@ func (v *outsideChanges) addChange(tags map[string]string, f observed.OutsideCha
 	}
 }
 
-// ChangesTo returns the changes that others have made to a stack recently.
+// ChangesTo returns the recent changes that others have made to a stack.
 func (v *outsideChanges) ChangesTo(id model.StackID, now time.Time) (out []observed.OutsideChange) {
 	for _, f := range v.byStack[stackTag{id.Kind, naming.StackTagValue(id)}] {
 		if now.Sub(f.ReadAt) <= durations.CacheRetention {
@@ -118,8 +118,8 @@ func StackOf(kind model.Kind, value string) model.StackID {
 	return model.StackID{Kind: kind, Name: value}
 }
 
-// compareLoadBalancer compares a load balancer with the entry of the inventory, except for values that AWS changes itself,
-// such as its state.
+// compareLoadBalancer compares a load balancer with its entry in the inventory, except for values that AWS changes itself,
+// such as the state of the load balancer.
 func (v *outsideChanges) compareLoadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
@@ -128,8 +128,8 @@ func (v *outsideChanges) compareLoadBalancer(arn string, e *LoadBalancer, now ob
 	}
 }
 
-// compareTargetGroup compares a target group with the entry of the inventory, except for its load balancers, which depend on
-// their rules.
+// compareTargetGroup compares a target group with its entry in the inventory, except for the load balancers of the target
+// group, which depend on their rules.
 func (v *outsideChanges) compareTargetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
 	if cache.IsSettled(at, e.MadeAt, e.WrittenAt) && !equality.Semantic.DeepEqual(e.Seen, now) {
@@ -149,7 +149,7 @@ func (v *outsideChanges) CompareListeners(e *LoadBalancer, now map[string]*Liste
 			continue
 		}
 		l := le.Seen
-		l.Attributes = was.Seen.Attributes // compared where they are read
+		l.Attributes = was.Seen.Attributes // attributes are compared where they are read
 		if was.CertificatesDue || le.CertificatesDue {
 			l.Certificates = was.Seen.Certificates
 		}
@@ -168,7 +168,7 @@ func (v *outsideChanges) CompareListeners(e *LoadBalancer, now map[string]*Liste
 	}
 }
 
-// listenerID returns the id in the address of the listener on a port.
+// listenerID returns the id of the listener on a port, as in the address of the listener.
 func listenerID(lb observed.LoadBalancer, port int32) string {
 	if resourceOf(lb.Tags) == model.FrontendNLBID {
 		return naming.FrontendListenerID(port)
@@ -196,8 +196,8 @@ func (v *outsideChanges) compareRules(e *LoadBalancer, was, now *Listener) {
 	}
 }
 
-// CompareTags compares the tags of a resource, or the fact that it does not exist, with its previous tags, which were read at
-// the time at.
+// CompareTags compares the tags of a resource with its previous tags, which were read at the time at. exists is false if the
+// resource does not exist any more.
 func (v *outsideChanges) CompareTags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
 	switch {
 	case at.IsZero() || !cache.IsSettled(now, writes...) || maps.Equal(previous, tags):

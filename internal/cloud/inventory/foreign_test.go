@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A plan that is made while target groups are being listed does not include the result of the list. A change that the
-// list shows is recorded with a later time than the plan, so that the next plan reports it as drift. Otherwise the
-// change would be reverted in spite of --drift=report.
+// TestForeignChangeHasTheTimeOfItsEntry checks that a plan that is made while target groups are being listed does not
+// include the result of the list. A change that the list shows is recorded with a later time than the plan, so that the next
+// plan reports it as drift. Otherwise the change would be reverted in spite of --drift=report.
 func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
@@ -31,8 +31,8 @@ func TestForeignChangeHasTheTimeOfItsEntry(t *testing.T) {
 	}
 }
 
-// Changes by other clients are recorded for all stacks, also if drift detection does not read them. Old records, such
-// as those of deleted stacks, are removed.
+// TestForeignChangesOfDeletedStacksAreRemoved checks that changes by other clients are recorded for all stacks, also if
+// drift detection does not read them. Old records, such as those of deleted stacks, are removed.
 func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	v := New("prod", "vpc-1", time.Hour, testclock.FromVariable(&now))
@@ -46,8 +46,8 @@ func TestForeignChangesOfDeletedStacksAreRemoved(t *testing.T) {
 	}
 }
 
-// Changes by other clients are recorded. State that AWS changes, and fields that were not read, are not recorded as
-// such changes.
+// TestForeignChangesAreRecorded checks that changes by other clients are recorded. State that AWS changes, and fields that
+// were not read, are not recorded as such changes.
 func TestForeignChangesAreRecorded(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): model.LoadBalancerID}

@@ -1,5 +1,5 @@
 // Package inventory caches the state of AWS: what was read, and what this process has written since. It saves calls and
-// decides nothing.
+// makes no decisions.
 package inventory
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // Inventory is the cached state of AWS. Values that it has returned are never changed: an entry gets new maps and slices
-// instead. A zero time means that the value was not read, or may be outdated.
+// instead. The zero time means that a value was not read, or may be outdated.
 type Inventory struct {
 	mu sync.RWMutex
 
@@ -25,44 +25,45 @@ type Inventory struct {
 	loadBalancing
 	SecurityGroups *Table[SecurityGroup] // those of the cluster in its VPC, by id
 
-	// When the lists of the region were last read.
+	// LoadBalancersAt, TargetGroupsAt and SecurityGroupsAt are when the lists of the region were last read.
 	LoadBalancersAt, TargetGroupsAt, SecurityGroupsAt time.Time
 	// UnfinishedLists are readings of lists that were cut short, by the keys of the lists. The next reading resumes them.
 	UnfinishedLists map[string]any
-	// ExtraAge is by how much longer a list stays fresh because it took long to read, by its key.
+	// ExtraAge is the additional time for which a list stays fresh because reading it took long, by the key of the list.
 	ExtraAge map[string]time.Duration
 	// TagsListedAt is when the tagging service last listed tags, if it is used.
 	TagsListedAt time.Time
-	// TagsDue reports whether old tags may be read again.
+	// TagsDue reports whether tags that are not fresh may be read again.
 	TagsDue bool
 
-	// OutsideChanges has the changes that others have made.
+	// OutsideChanges are the changes that others have made.
 	OutsideChanges outsideChanges
-	// tombstones has the time at which this process deleted a resource, by its id.
+	// tombstones are the times at which this process deleted resources, by id of the resource.
 	tombstones map[string]time.Time
-	Account    string // id, "" if it is not known yet
+	Account    string // id of the account, "" if it is not known yet
 }
 
 // LoadBalancer is the cached state of a load balancer.
 type LoadBalancer struct {
 	Seen          observed.LoadBalancer // without listeners
-	ReadAt        time.Time             // when it was read; zero if it may be outdated
+	ReadAt        time.Time             // when the load balancer was read; zero if the values may be outdated
 	TagsAt        time.Time
-	DetailAt      time.Time // when the listeners were read with rules and certificates
+	DetailAt      time.Time // when the listeners were read with their rules and certificates
 	PartialDetail *PartialDetail
 	AttributesAt  time.Time
 	CapacityAt    time.Time
-	StateAt       time.Time // when its state was read separately
+	StateAt       time.Time // when the state was read separately
 	RuleTagsAt    time.Time // when the tags of all listeners and rules were read
-	// RuleTagsDue reports whether the tags of listeners and rules could not be read with them.
+	// RuleTagsDue reports whether reading the listeners succeeded, but reading the tags of listeners and rules failed.
 	RuleTagsDue bool
 	createdAt   time.Time // AWS's creation time, zero if it was not listed yet
-	MadeAt      time.Time // when this process created it, zero if it did not
-	WrittenAt   time.Time // when this process last changed it
-	// Invalidated reports whether the listeners are to be read again because AWS reported that a part of them does not exist.
+	MadeAt      time.Time // when this process created the load balancer, zero if it did not
+	WrittenAt   time.Time // when this process last changed the load balancer
+	// Invalidated reports whether the listeners are to be read again because AWS reported that one of the resources does not
+	// exist.
 	Invalidated bool
 	Listeners   map[string]*Listener
-	// TargetGroupUses has how many actions forward to a target group, by its ARN.
+	// TargetGroupUses is the number of actions that forward to a target group, by ARN of the target group.
 	TargetGroupUses map[string]int
 }
 
@@ -70,13 +71,13 @@ type LoadBalancer struct {
 type Listener struct {
 	Seen         observed.Listener // without rules
 	AttributesAt time.Time
-	MadeAt       time.Time // when this process created it, zero if it did not
+	MadeAt       time.Time // when this process created the listener, zero if it did not
 	// CertificatesDue reports whether the additional certificates could not be read with the listener.
 	CertificatesDue bool
 	Rules           map[string]observed.Rule
 }
 
-// PartialDetail has the listeners that a reading had found before it was cut short. The next reading resumes it.
+// PartialDetail has the listeners that a reading had found before it was interrupted. The next reading resumes it.
 type PartialDetail struct {
 	Start     time.Time
 	Listeners map[string]*Listener
@@ -110,7 +111,7 @@ func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *
 	return v
 }
 
-// Reset drops all entries. Called under the lock, or before the inventory is shared.
+// Reset drops all entries. The caller holds the lock, or the inventory is not shared yet.
 func (v *Inventory) Reset() {
 	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.keysOfLoadBalancer), newTable(v.keysOfTargetGroup), newTable(v.keysOfSecurityGroup)
 	v.tombstones, v.Parent = map[string]time.Time{}, map[string]string{}
@@ -119,14 +120,14 @@ func (v *Inventory) Reset() {
 	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TagsListedAt, v.NextTagsDueAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
-// The keys of the lists of a region.
+// The keys of the lists of the region.
 const (
 	LoadBalancerList  = "load balancers"
 	TargetGroupList   = "target groups"
 	SecurityGroupList = "security groups"
 )
 
-// ForgetList makes the next run read a list from its start. Called under the lock.
+// ForgetList makes the next run read a list from its start. The caller holds the lock.
 func (v *Inventory) ForgetList(key string) {
 	delete(v.UnfinishedLists, key)
 	switch key {
@@ -139,7 +140,7 @@ func (v *Inventory) ForgetList(key string) {
 	}
 }
 
-// WithReadLock runs fn under the lock that readers share. fn must change nothing and not call AWS.
+// WithReadLock runs fn under the lock that readers share. fn must not change the inventory and must not call AWS.
 func (v *Inventory) WithReadLock(fn func()) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -164,8 +165,8 @@ func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 	return ok && now.Sub(at) <= durations.SettleWindow
 }
 
-// Observed returns a load balancer with its listeners and rules, in their order, and with those of its attributes that
-// are fresh and were not read before since.
+// Observed returns a load balancer with its listeners and rules, sorted. It omits attributes that are not fresh or were read
+// before since.
 func (e *LoadBalancer) Observed(c *sdk.Client, since time.Time) observed.LoadBalancer {
 	out := e.Seen
 	if !c.IsCurrent(e.AttributesAt, since, e.Seen.ARN) {
@@ -200,8 +201,8 @@ func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 	return out
 }
 
-// Has reports whether the inventory has a load balancer, target group or listener. A question about another one
-// needs no answer: the plan with the question was made from an older observation.
+// Has reports whether the inventory contains a load balancer, target group or listener. If it does not, questions about the
+// resource need no answer: the plan with the question was made from an older observation.
 func (v *Inventory) Has(arn string) (known bool) {
 	v.WithReadLock(func() {
 		_, listener := v.Listener(arn)
@@ -210,7 +211,7 @@ func (v *Inventory) Has(arn string) (known bool) {
 	return known
 }
 
-// MayLackTags reports whether a load balancer may be too new for the tagging service.
+// MayLackTags reports whether a load balancer may be too new for the tagging service, which then does not list its tags.
 func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool {
 	return c.IsYounger(e.createdAt, durations.TagLag)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Kinds of keys by which entries of the inventory are found. A key only narrows a search down: the tags of the
-// entries still have to be compared.
+// Kinds of keys by which entries of the inventory are found. A key only limits the search: the tags of the entries still
+// have to be compared.
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
 	BySecurityGroup = "security group" // load balancers of the cluster by the security groups that they carry
@@ -21,18 +21,18 @@ const (
 	UntaggedKey     = "untagged"       // load balancers and target groups of the VPC whose tags were never read
 )
 
-// keys determines the keys of entries, for a cluster in its VPC.
+// keys determines the keys of entries. Cluster and VPC are those of the controller.
 type keys struct {
 	Cluster, VPC string
 	refresh      time.Duration
-	// NextTagsDueAt is the earliest time at which any tags are to be read again. It may be too early, never too late.
+	// NextTagsDueAt is the earliest time at which any tags have to be read again. It may be too early, but never too late.
 	NextTagsDueAt time.Time
 }
 
-// stackKind returns the kind of key by which stacks of a kind are found.
+// stackKind returns the kind of key for stacks of the given kind.
 func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
-// keysOfStack returns the keys of a resource by its tags.
+// keysOfStack returns the keys of the stacks that the tags of a resource name.
 func (v *keys) keysOfStack(tags map[string]string) (out []Key) {
 	if !naming.BelongsToCluster(v.Cluster, tags) {
 		return nil
@@ -75,7 +75,7 @@ func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
 	return out
 }
 
-// withUntaggedKey adds the key UntaggedKey if the tags were never read, and notes when they are to be read again otherwise.
+// withUntaggedKey adds UntaggedKey if the tags were never read. Otherwise it records when the tags are to be read again.
 func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	switch {
 	case vpc != v.VPC:
@@ -87,7 +87,7 @@ func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []
 	return slices.Clip(keys)
 }
 
-// tagsDueAt returns when the tags of a resource that were read at a time are to be read again.
+// tagsDueAt returns when the tags of a resource are to be read again. at is when they were last read.
 func (v *keys) tagsDueAt(at time.Time, arn string) time.Time {
 	return at.Add(v.refresh + sdk.FreshDuration(v.refresh, arn))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// loadBalancing has the load balancers with their listeners and rules, and the target groups that these forward to. All
-// methods are called under the lock of the inventory.
+// loadBalancing has the load balancers with their listeners and rules, and the target groups to which these forward. The
+// caller of each method holds the lock of the inventory.
 type loadBalancing struct {
 	LoadBalancers *Table[LoadBalancer] // all of the region, by ARN
 	TargetGroups  *Table[TargetGroup]  // all of the region, by ARN
@@ -109,7 +109,7 @@ func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
 	v.updateTargetGroupLinks(e)
 }
 
-// Listener finds a listener and its load balancer, nil if they are not known.
+// Listener finds a listener and its load balancer. It returns nil if the inventory does not contain them.
 func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 	e := v.LoadBalancers.Get(v.Parent[arn])
 	if e == nil {
@@ -147,13 +147,13 @@ func (e *LoadBalancer) addUses(as []model.Action, n int) {
 	}
 }
 
-// updateTargetGroupLinks updates the lists of load balancers of the target groups that a load balancer uses, or used.
+// updateTargetGroupLinks updates the lists of load balancers of all target groups that a load balancer uses or has used.
 func (v *loadBalancing) updateTargetGroupLinks(e *LoadBalancer) {
 	v.linkTargetGroups(e.Seen.ARN, e.TargetGroupUses)
 }
 
-// linkTargetGroups adds a load balancer to the lists of the target groups that it uses, and removes it from those of all
-// others.
+// linkTargetGroups adds a load balancer to the lists of the target groups that it uses, and removes it from the lists of all
+// other target groups.
 func (v *loadBalancing) linkTargetGroups(lb string, uses map[string]int) {
 	var unused []string
 	for arn := range v.TargetGroups.EntriesWithKey(byLoadBalancer, lb) {

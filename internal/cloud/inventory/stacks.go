@@ -10,26 +10,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// StackLoadBalancers returns the load balancers of a stack, under the lock of the inventory.
+// StackLoadBalancers returns the load balancers of a stack. The caller holds the lock of the inventory.
 func (v *Inventory) StackLoadBalancers(id model.StackID) iter.Seq2[string, *LoadBalancer] {
 	return Filter(entriesOfStack(v.LoadBalancers, id), func(e *LoadBalancer) bool {
 		return e.Seen.VPC == v.VPC && naming.BelongsToStack(v.Cluster, id, e.Seen.Tags)
 	})
 }
 
-// StackTargetGroups returns the target groups of a stack, under the lock of the inventory.
+// StackTargetGroups returns the target groups of a stack. The caller holds the lock of the inventory.
 func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *TargetGroup] {
 	return Filter(entriesOfStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.BelongsToStack(v.Cluster, id, e.Seen.Tags) })
 }
 
-// StackSecurityGroups returns the security groups of a stack, under the lock of the inventory.
+// StackSecurityGroups returns the security groups of a stack. The caller holds the lock of the inventory.
 func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
 	return Filter(entriesOfStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.BelongsToStack(v.Cluster, id, e.Seen.Tags) })
 }
 
-// Adopter returns the load balancer that was created for a stack and that another stack has taken over, with that other
-// stack; nil if there is none. A load balancer with the tag of the take-over comes before one that is only found by its
-// name. Called under the lock of the inventory.
+// Adopter returns the load balancer that was created for a stack and that another stack has taken over, with the other
+// stack; nil if there is none. It prefers a load balancer whose tag names the stack to one that only has the name of the
+// stack's load balancer. The caller holds the lock of the inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	for arn, e := range v.LoadBalancers.EntriesWithKey(byAdoptedStack, naming.AdoptedTagValue(id)) {
 		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
@@ -61,7 +61,7 @@ func entriesOfStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] 
 	return t.EntriesWithKey(stackKind(id.Kind), naming.StackTagValue(id))
 }
 
-// Filter returns the entries of a sequence for which a condition holds.
+// Filter returns the entries of a sequence for which condition returns true.
 func Filter[E any](entries iter.Seq2[string, *E], condition func(*E) bool) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
 		for id, e := range entries {
@@ -83,7 +83,7 @@ func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
-// SchemeOf returns the scheme of the load balancer of a stack with the given DNS name, or "" if there is none.
+// SchemeOf returns the scheme of the load balancer of a stack that has the given DNS name, or "" if there is none.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
 	v.WithReadLock(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {

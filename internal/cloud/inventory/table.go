@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Table has the resources of one kind by id and finds them by keys, so that the cost of reading one stack
-// is proportional to the stack and not to the account. Values that keys depend on are changed only by Put,
-// Edit and Drop, which keep the index up to date.
+// Table stores the resources of one kind by id and finds them by keys, so that the cost of reading a stack is proportional
+// to the size of the stack and not of the account. Values on which keys depend are changed only by Put, Edit and Drop, which
+// update the index.
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
@@ -27,13 +27,14 @@ func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	}
 }
 
-// Get returns an entry, or nil if there is none. The caller must not change values that keys depend on: see Edit.
+// Get returns an entry, or nil if there is none. The caller must not change values on which keys depend; Edit can change
+// them.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
-// All returns the entries, in no order. Entries may be dropped during the iteration.
+// All returns the entries in no particular order. Entries may be dropped during the iteration.
 func (t *Table[E]) All() iter.Seq2[string, *E] { return maps.All(t.entries) }
 
-// IDs returns the ids of the present entries, in no order. The table may be changed during the iteration.
+// IDs returns the ids of the current entries in no particular order. The table may be changed during the iteration.
 func (t *Table[E]) IDs() iter.Seq[string] { return slices.Values(slices.Collect(maps.Keys(t.entries))) }
 
 // Put adds or replaces an entry.
@@ -42,7 +43,7 @@ func (t *Table[E]) Put(id string, e *E) {
 	t.updateIndex(id, t.KeysOf(id, e))
 }
 
-// Edit changes an entry; it reports whether there is one.
+// Edit changes an entry. It reports whether the entry exists.
 func (t *Table[E]) Edit(id string, change func(e *E)) bool {
 	e := t.entries[id]
 	if e == nil {
@@ -59,7 +60,7 @@ func (t *Table[E]) Drop(id string) {
 	t.updateIndex(id, nil)
 }
 
-// updateIndex indexes an entry under its present keys.
+// updateIndex replaces the keys under which an entry is indexed.
 func (t *Table[E]) updateIndex(id string, keys []Key) {
 	old := t.keysByID[id]
 	if slices.Equal(old, keys) {
@@ -82,7 +83,7 @@ func (t *Table[E]) updateIndex(id string, keys []Key) {
 	}
 }
 
-// EntriesWithKey returns the entries with a key, in no order.
+// EntriesWithKey returns the entries with a key in no particular order.
 func (t *Table[E]) EntriesWithKey(of, value string) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
 		for id := range t.IDsByKey[Key{of, value}] {

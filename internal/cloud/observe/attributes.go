@@ -23,7 +23,7 @@ type attributeReader struct {
 	inv *inventory.Inventory
 }
 
-// askAttributes reads the attributes of a resource, for a plan that has a question about them.
+// askAttributes reads the attributes of a resource for a plan that asks for them.
 func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
@@ -65,8 +65,8 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 	return nil, fmt.Errorf("a %s has no attributes", q.Of)
 }
 
-// askCapacity reads a capacity reservation; 0 means none. It also reads the state of a load balancer that was in state
-// provisioning.
+// askCapacity reads a capacity reservation; 0 means that there is none. If the load balancer was in state provisioning, it
+// also reads the state.
 func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil

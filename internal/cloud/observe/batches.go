@@ -11,12 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// maxConcurrentBatches is how many batches are read concurrently. A reading mostly waits for AWS, and after a
-// start there are a hundred batches for a thousand load balancers. More would use up the token bucket of all reads.
+// maxConcurrentBatches is the number of batches that are read concurrently. A reading mostly waits for AWS, and after a
+// start there are a hundred batches for a thousand load balancers. More concurrent batches would use up the token bucket of
+// all reads.
 const maxConcurrentBatches = 8
 
-// readInBatches reads batches, several concurrently. After a failure it begins no more batches and returns the error. The first
-// batch is read alone, so that only one call is made if AWS does not answer.
+// readInBatches reads batches, several of them concurrently. After a failure it begins no more batches and returns the
+// error. It reads the first batch alone, so that only one call is made if AWS does not answer.
 func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
 	limit := 1
 	for remaining := slices.Collect(batches); len(remaining) > 0; limit = maxConcurrentBatches {
@@ -26,8 +27,8 @@ func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) 
 		var reading sync.WaitGroup
 		for i, batch := range concurrent {
 			reading.Go(func() {
-				// In this goroutine a panic would end the process. As an error it ends the run, like a panic of the run's
-				// own goroutine.
+				// A panic in this goroutine would end the process. Returned as an error it ends only the run, like a panic
+				// in the goroutine of the run.
 				defer func() {
 					if p := recover(); p != nil {
 						errs[i] = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -44,9 +45,9 @@ func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) 
 	return nil
 }
 
-// readInHalves reads resources in batches, several concurrently. A resource that does not exist makes AWS refuse its whole
-// batch, which is then read in halves. read enters each batch at once, so that a reading that is cut short need
-// not be repeated from its start.
+// readInHalves reads resources in batches, several of them concurrently. If a resource does not exist, AWS refuses its whole
+// batch, which is then read in halves. read enters each batch at once, so that an interrupted reading need not be repeated
+// from its start.
 func readInHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {

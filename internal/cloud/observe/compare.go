@@ -19,12 +19,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The inventory answers subsequent runs without calls, so it hides what others change in AWS. A
-// comparison has a time: resources of the stack that were read before that time are read again, one by
-// one, so that it costs calls for this stack alone. The lists of the region are only read again after the
-// refresh period, as they are only needed to find resources that the inventory does not have.
+// Later runs read the inventory and make no calls, so they do not see what others change in AWS. A comparison therefore sets
+// a time: resources of the stack that were read before that time are read again one by one, which costs calls for this stack
+// only. The lists of the region are read again only after the refresh period, because they are needed only to find resources
+// that are not in the inventory.
 
-// ComparisonIn returns the comparison among the questions; the zero value, which sets no bound, if there is none.
+// ComparisonIn returns the comparison in a list of questions; if there is none, the zero value, which sets no time.
 func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskComparison); ok {
@@ -34,8 +34,8 @@ func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	return b
 }
 
-// outdatedResources has the ids of the resources of a stack that have to be read again. tagged has the ids of the
-// resources whose tags have to be read again.
+// outdatedResources has the ids of the resources of a stack that have to be read again. withOutdatedTags has the ids of
+// those whose tags have to be read again.
 type outdatedResources struct{ lbs, groups, sgs, withOutdatedTags []string }
 
 func (r *Reader) findOutdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
@@ -73,8 +73,8 @@ func (r *Reader) findOutdated(id model.StackID, b model.AskComparison) (out outd
 	return out
 }
 
-// refreshResources reads the resources of a stack again that are older than the comparison admits. Resources that do not
-// exist any more are dropped from the inventory.
+// refreshResources reads again the resources of a stack that were read before the times of a comparison. It drops resources
+// that do not exist any more from the inventory.
 func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
 	old, of := r.findOutdated(id, b), " of "+string(id.Kind)+" "+id.String()
 	read := func(key string, arns []string, read func(context.Context, []string) error) error {
@@ -149,7 +149,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
-	// The ids are sent as a filter, since one id that does not exist would make the whole call fail.
+	// The ids are sent as a filter, because otherwise one id that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.MaxFilterValues) {
 		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).readAll(ctx); err != nil {
 			return err
@@ -159,9 +159,8 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// invalidate makes the next run read all of a stack again, after AWS has reported that a part of it does not
-// exist. It reports whether a part of it was created within the settle window, as AWS may not show that
-// part everywhere yet.
+// invalidate makes the next run read all resources of a stack again, after AWS has reported that one of them does not exist.
+// It reports whether one of them was created within the settle window, as AWS may not show it everywhere yet.
 func (r *Reader) invalidate(id model.StackID) (young bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.WithWriteLock(func() {

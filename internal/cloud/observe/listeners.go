@@ -24,8 +24,8 @@ type listenerReader struct {
 	inv *inventory.Inventory
 }
 
-// refreshDetail reads a load balancer's listeners with their rules, certificates and tags, unless the inventory has
-// them. If the load balancer or one of its listeners does not exist, the error has class Gone.
+// refreshDetail reads the listeners of a load balancer with their rules, certificates and tags, unless these are in the
+// inventory. If the load balancer or one of its listeners does not exist, the error has the class Gone.
 func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.AskComparison) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {
@@ -34,7 +34,7 @@ func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.
 		})
 		return ok
 	}
-	// Essential: without the listeners and their rules the plan cannot determine changes.
+	// The read is essential: without the listeners and their rules the plan cannot determine changes.
 	err := sdk.ReadOnce(ctx, r.ReadEssential, "detail "+arn, fresh, func() error {
 		known, at := r.ruleTags(arn, b.TagsSince)
 		return r.readDetail(ctx, arn, b.Since, known, at)
@@ -45,8 +45,9 @@ func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.
 	return nil
 }
 
-// readDetail reads the listeners of a load balancer with rules, certificates and tags. It resumes a reading that was
-// cut short, unless that began before since. Known tags, by ARN, are not read again; they were read at tagsAt.
+// readDetail reads the listeners of a load balancer with their rules, certificates and tags. It resumes an interrupted
+// reading, unless that reading began before since. It does not read again tags that are in known, by ARN, which were read at
+// tagsAt.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail
 	r.inv.WithReadLock(func() {
@@ -86,7 +87,8 @@ func (r *listenerReader) describeListeners(ctx context.Context, arn string, list
 	return nil
 }
 
-// readListeners reads the rules, certificates and tags of listeners that were found, and enters all in the inventory.
+// readListeners reads the rules, certificates and tags of listeners that were found, and enters the listeners in the
+// inventory.
 func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *inventory.PartialDetail, known map[string]map[string]string, tagsAt time.Time) error {
 	start, listeners := seen.Start, seen.Listeners
 	for _, id := range slices.Sorted(maps.Keys(listeners)) {
@@ -121,7 +123,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	r.inv.WithWriteLock(func() {
 		e := r.inv.LoadBalancers.Get(arn)
 		if e == nil || e.WrittenAt.After(start) {
-			return // changed meanwhile: the next run reads again
+			return // the load balancer was changed meanwhile: the next run reads again
 		}
 		r.inv.OutsideChanges.CompareListeners(e, listeners, start)
 		for id, le := range listeners {
@@ -147,7 +149,8 @@ func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]
 	return known, at
 }
 
-// lastRuleTags returns the tags of a load balancer's listeners and rules, by ARN, as they were read last, and when.
+// lastRuleTags returns the tags of a load balancer's listeners and rules, by ARN, as they were last read, and when they were
+// read.
 func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
 	r.inv.WithReadLock(func() {
 		e := r.inv.LoadBalancers.Get(lb)
@@ -165,8 +168,8 @@ func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]st
 	return known, at
 }
 
-// readMissing reads the certificates and tags that could not be read with the listeners of a load balancer, and notes a
-// fault for each that still cannot be read.
+// readMissing reads the certificates and tags that could not be read with the listeners of a load balancer. For each that
+// still cannot be read it records a fault.
 func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Faults) error {
 	var due []string // listeners
 	tagsDue := false
@@ -216,7 +219,7 @@ func (r *listenerReader) readMissingCertificates(ctx context.Context, listener s
 	r.inv.WithWriteLock(func() {
 		e, le := r.inv.Listener(listener)
 		if le == nil || e.WrittenAt.After(start) {
-			return // changed meanwhile: the next run reads again
+			return // the load balancer was changed meanwhile: the next run reads again
 		}
 		le.Seen.Certificates, le.CertificatesDue = certs, false
 	})
@@ -242,7 +245,7 @@ func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 	r.inv.WithWriteLock(func() {
 		e := r.inv.LoadBalancers.Get(lb)
 		if e == nil || e.WrittenAt.After(start) {
-			return // changed meanwhile: the next run reads again
+			return // the load balancer was changed meanwhile: the next run reads again
 		}
 		e.RuleTagsDue, e.RuleTagsAt = false, start
 		for id, le := range e.Listeners {
@@ -262,8 +265,8 @@ func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 	return nil
 }
 
-// describeRules reads the rules of a listener without the default rule, whose actions are the
-// listener's default actions.
+// describeRules reads the rules of a listener. It omits the default rule, because the default actions of the listener are
+// the same.
 func (r *listenerReader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
 	out := map[string]observed.Rule{}
 	pages := elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
@@ -286,8 +289,8 @@ func (r *listenerReader) describeRules(ctx context.Context, listener string) (ma
 	return out, nil
 }
 
-// describeCertificates reads the additional certificates of a listener. AWS lists a default certificate that is also an
-// additional one twice.
+// describeCertificates reads the additional certificates of a listener. If the default certificate is also an additional
+// certificate, AWS lists it twice.
 func (r *listenerReader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
 	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
@@ -306,7 +309,7 @@ func (r *listenerReader) describeCertificates(ctx context.Context, listener stri
 	return out, nil
 }
 
-// setDetailTags sets the tags of listeners and rules: the known ones, and those that it reads, in common batches.
+// setDetailTags sets the tags of listeners and rules. It uses the tags in known, and reads the others in common batches.
 func (r *listenerReader) setDetailTags(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {

@@ -27,15 +27,15 @@ type Reader struct {
 	attributes attributeReader
 }
 
-// New returns a reader that reads into an inventory.
+// New returns a Reader that enters what it reads in the given inventory.
 func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 	return &Reader{Client: at, Inv: inv, Tags: tagReader{at, inv}, listeners: listenerReader{at, inv}, attributes: attributeReader{at, inv}}
 }
 
-// RefreshLists makes the inventory have all load balancers, target groups and security groups with the tags that name
-// their owners. It reads lists that are missing, not fresh, or older than since, once for all concurrent
-// callers. The list of security groups is optional, as load balancers and their rules can be changed while EC2
-// does not answer. So is that of the tagging service, which only saves calls.
+// RefreshLists ensures that the inventory contains all load balancers, target groups and security groups, with the tags that
+// name their owners. It reads lists that are missing, not fresh or older than since, once for all concurrent callers. The
+// list of security groups is optional, because load balancers and their rules can be changed while EC2 does not answer. The
+// list of the tagging service is optional too, because it only saves calls.
 func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
 	for _, l := range []listing{r.loadBalancerListing(), r.targetGroupListing()} {
 		if err := r.refreshList(ctx, l, since); err != nil {
@@ -64,15 +64,15 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 	})
 }
 
-// TaggedResourceList is the key of the list of the tagging service.
+// TaggedResourceList is the key of the list that the tagging service returns.
 const TaggedResourceList = "tagged resources"
 
-// listing is one list of the inventory.
+// listing describes one list of the inventory and how to read it.
 type listing struct {
 	key    string
 	once   sdk.OnceFunc
-	readAt *time.Time                                       // when it was last read, under the lock of the inventory
-	read   func(ctx context.Context, since time.Time) error // resumes a reading that was cut short only if that began after since
+	readAt *time.Time                                       // when the list was last read; guarded by the lock of the inventory
+	read   func(ctx context.Context, since time.Time) error // resumes an interrupted reading only if that began after since
 }
 
 func (r *Reader) loadBalancerListing() listing {
@@ -109,9 +109,8 @@ func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) er
 	})
 }
 
-// slowListFactor is the multiple of the time that the reading of a list took by which the list stays fresh for longer.
-// Otherwise, where AWS is slow, a list would be old before the other readings of the run are done, and be read again
-// and again.
+// slowListFactor is the multiple of the reading time of a list for which the list stays fresh longer. Without this time, if
+// AWS is slow, a list would be old before the other readings of the run are done, and would be read again and again.
 const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
@@ -179,7 +178,7 @@ func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error 
 	return nil
 }
 
-// securityGroupPages returns the pages of a describe call, which enter the security groups of the cluster in seen.
+// securityGroupPages returns the pages of a describe call. They enter the security groups of the cluster in seen.
 func (r *Reader) securityGroupPages(in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) nextPage {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
 	return func(ctx context.Context) (bool, error) {

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// nextPage reads the next page of a list, the same one again after a failure, and reports whether there are more.
+// nextPage reads the next page of a list, and reports whether there are more pages. After a failure it reads the same page
+// again.
 type nextPage func(context.Context) (more bool, err error)
 
 // readAll reads the remaining pages.
@@ -21,9 +22,9 @@ func (next nextPage) readAll(ctx context.Context) error {
 	}
 }
 
-// readPages reads the list with a key, and returns its entries and when the reading began. A reading that failed is
-// resumed by the next one, unless it began before since: where a list has many pages and AWS answers few
-// calls, no reading would reach its end if each began at the first page.
+// readPages reads a list, and returns its entries and when the reading began. The next call resumes a failed reading, unless
+// that began before since: if a list has many pages and AWS answers few calls, no reading would reach the end of the list if
+// each began at the first page.
 func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage) (map[string]T, time.Time, error) {
 	type reading struct {
 		start time.Time

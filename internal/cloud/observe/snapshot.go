@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// snapshot returns the resources that the inventory has of a stack, which is first in shown, and of the stack whose load
-// balancer it takes over, with the facts that need no call, and with the attributes that were not read before since. A
-// resource with the tags of both belongs to the first.
+// snapshot returns the resources in the inventory of the stacks in shown, with the facts that need no call, and with the
+// attributes that were not read before since. The first of shown is the observed stack; others are stacks whose load
+// balancers it takes over. A resource with the tags of several stacks belongs to the first of them.
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{
@@ -45,7 +45,7 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 	return out
 }
 
-// addResources adds the resources of a stack that are not in seen yet, under the lock of the inventory.
+// addResources adds the resources of a stack that are not in seen yet. The caller holds the lock of the inventory.
 func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.Time, seen map[string]bool) {
 	key := naming.ResourceTag(id.Kind)
 	isNew := func(arn string) bool {
@@ -81,8 +81,8 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 }
 
 // FindBackendSecurityGroup finds the shared backend security group by its two tags, and counts the load balancers of other
-// stacks that carry it. Of several groups it takes the one that most load balancers of the cluster carry, and of
-// those the one with the lowest id.
+// stacks that have it. If there are several such security groups, it chooses the one that most load balancers of the cluster
+// have, and of these the one with the lowest id.
 func (r *Reader) FindBackendSecurityGroup(out *observed.Stack) {
 	r.Inv.WithReadLock(func() {
 		lbs, best := r.Inv.LoadBalancers, (*observed.SecurityGroup)(nil)

@@ -23,10 +23,9 @@ type tagReader struct {
 	inv *inventory.Inventory
 }
 
-// TagsToRead returns the load balancers and target groups of the VPC whose tags have to be read. Tags
-// change less often than anything else, so they are kept for two refresh periods and then read again
-// together with others, to fill the batches. If the tagging service is used and answers, only tags that it
-// could not confirm are read.
+// TagsToRead returns the load balancers and target groups of the VPC whose tags have to be read. Tags change less often than
+// anything else, so they are used for two refresh periods, and are then read again together with others, to fill the
+// batches. If the tagging service is used and answers, only tags that it could not confirm are read.
 func (r *tagReader) TagsToRead() []string {
 	var out []string
 	listed := r.Config.TaggingAPI && r.EarlierFailure(TaggedResourceList) == nil
@@ -52,7 +51,7 @@ const maxTagBatch = 20
 // readTags reads the tags of load balancers and target groups into the inventory.
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
-	// Each batch is entered at once, so that a reading that is cut short need not be repeated from its start.
+	// Each batch is entered at once, so that an interrupted reading need not be repeated from its start.
 	return readInBatches(slices.Chunk(arns, maxTagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
@@ -63,8 +62,8 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	})
 }
 
-// enterTags enters tags, by ARN, of a reading that began at start. Load balancers and target groups among arns that have
-// none do not exist any more, and are dropped.
+// enterTags enters the tags that a reading found, by ARN. start is the time at which the reading began. Load balancers and
+// target groups in arns for which it found no tags do not exist any more, and are dropped.
 func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.WithWriteLock(func() {
 		for _, arn := range arns {

@@ -17,10 +17,10 @@ import (
 // taggingPageSize is how many resources the tagging service lists in one call.
 const taggingPageSize = 100
 
-// listTagged lists with the tagging service the load balancers and target groups that carry one of the tags of
-// the cluster, the present or the legacy one. The service shows changes late: it lacks resources that were just
-// created, lists deleted ones, and shows old tags. So it only saves calls: which resources exist is read from
-// Elastic Load Balancing, and where the two disagree, or a resource is too new, the tags are read there too.
+// listTagged reads from the tagging service the load balancers and target groups that have the current or the legacy tag of
+// the cluster. This service shows changes late: it omits resources that were just created, lists deleted ones, and returns
+// old tags. Therefore it is used only to save calls: which resources exist is read from Elastic Load Balancing. If the two
+// disagree, or if a resource is too new, the tags are read from there too.
 func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	shown, start, err := readPages(ctx, r.Client, r.inv, TaggedResourceList, since, r.taggedPages)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// taggedPages returns the pages of the tagging service, for one tag key after the other, which enter tags in shown.
+// taggedPages returns the pages of the tagging service, for one tag key after the other. They enter tags in shown.
 func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	keys := []string{naming.ClusterTag, naming.LegacyClusterTag}
 	var pages *tagging.GetResourcesPaginator
@@ -77,9 +77,9 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	}
 }
 
-// setListedTags sets the tags of a resource, and the time of their reading, from what the tagging service has listed. The
-// time becomes zero, so that the tags are read, if the list does not determine them. shown are the listed tags, nil if
-// the resource is not in the list; young reports whether the resource may be too new for the tagging service.
+// setListedTags sets the tags of a resource and the time at which they were read, from the list of the tagging service. If
+// the list does not determine the tags, the time becomes zero, so that they are read. shown are the listed tags, nil if the
+// resource is not in the list. young reports whether the resource may be too new for the tagging service.
 func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
@@ -88,14 +88,14 @@ func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
 	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.BelongsToCluster(r.Config.Cluster, *tags):
-		*at = now // a resource of another owner, whose tags are not needed
+		*at = now // the resource has another owner, so its tags are not needed
 	default:
 		*at = time.Time{}
 	}
 }
 
-// usedByOtherOwner reports whether a target group is used by a load balancer of another owner that is old enough for the
-// tagging service. AWS does not show when a target group was created.
+// usedByOtherOwner reports whether a load balancer of another owner uses a target group and is old enough for the tagging
+// service to list it. AWS does not show when a target group was created, so the age of the load balancer is used.
 func usedByOtherOwner(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
 	for _, arn := range e.Seen.LoadBalancers {
 		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.BelongsToCluster(c.Config.Cluster, lb.Seen.Tags) && !lb.MayLackTags(c) {

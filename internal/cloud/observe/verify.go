@@ -18,20 +18,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// NewVerifier returns a verifier of the resources that a reader has read.
+// NewVerifier returns a Verifier of the resources that a Reader has read.
 func NewVerifier(r *Reader) *Verifier { return &Verifier{Reader: r} }
 
-// Verifier reads resources again from time to time, to find changes by others. It only reads what the inventory
-// has, as a change is found by comparison with a previous reading (inventory/foreign.go).
+// Verifier reads resources again from time to time, to find changes by others. It reads only resources in the inventory,
+// because a change is found by comparison with a previous reading (inventory/foreign.go).
 type Verifier struct {
 	*Reader
 
-	// tagged is the last resource whose tags were verified. Tags are read in order of the ids, in full batches.
+	// lastVerified is the last resource whose tags were verified. Tags are read in order of the ids, in full batches.
 	cache.Guard
 	lastVerified string
 }
 
-// Checks returns the checks of all resources that may be read again now.
+// Checks returns the drift checks of all resources that may be read again now.
 func (v *Verifier) Checks() []drift.Check {
 	now := v.Config.Clock.Now()
 	var out []drift.Check
@@ -64,7 +64,7 @@ func (v *Verifier) Checks() []drift.Check {
 	return out
 }
 
-// loadBalancerChecks returns the checks of a load balancer. The lock of the inventory is held.
+// loadBalancerChecks returns the drift checks of a load balancer. The caller holds the lock of the inventory.
 func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
 	if !e.DetailAt.IsZero() {
@@ -87,14 +87,14 @@ func (v *Verifier) loadBalancerChecks(arn string, e *inventory.LoadBalancer) []d
 	return out
 }
 
-// verifyDetail reads the listeners of a load balancer with their rules and certificates. Tags that are
-// known are not read again.
+// verifyDetail reads the listeners of a load balancer with their rules and certificates. It does not read tags again that
+// are in the inventory.
 func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	err := v.ReadEssential(ctx, "detail "+arn, func() error {
 		known, at := v.listeners.lastRuleTags(arn)
 		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
 	})
-	if sdk.IsGone(err) { // the load balancer, or a listener that was deleted during the reading
+	if sdk.IsGone(err) { // the load balancer does not exist, or a listener was deleted during the reading
 		err = v.readLoadBalancers(ctx, []string{arn})
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	return nil
 }
 
-// attributesCheck returns the check of the attributes of a resource.
+// attributesCheck returns the drift check of the attributes of a resource.
 func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Period: durations.RareDriftPeriod, LastReadAt: at, Read: func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
 		if v.Inv.AttributesAt(q).After(start) {
-			return nil // this process changed them meanwhile
+			return nil // this process changed the attributes meanwhile
 		}
 		v.Inv.CompareAttributes(q, got, start)
 		v.Inv.SetAttributes(q, got, start)
@@ -144,7 +144,8 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 	return v.verifyDetail(ctx, lb)
 }
 
-// taggedResources returns the resources whose tags are verified, in no order. The lock of the inventory is held.
+// taggedResources returns the resources whose tags are verified, in no particular order. The caller holds the lock of the
+// inventory.
 func (v *Verifier) taggedResources() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
 		if e.TagsAt.IsZero() || !inventory.IsTracked(v.Config.Cluster, e.Seen.Tags) {
@@ -169,8 +170,8 @@ func (v *Verifier) taggedResources() (out []string) {
 	return out
 }
 
-// verifyTags reads the tags of the next batch of resources. AWS returns no tags for a resource that does not exist
-// any more, so that this finds deletions too, with one call for twenty resources.
+// verifyTags reads the tags of the next batch of resources. AWS returns no tags for a resource that does not exist any more,
+// so one call also finds deletions of up to twenty resources.
 func (v *Verifier) verifyTags(ctx context.Context) error {
 	var all []string
 	v.Inv.WithReadLock(func() { all = v.taggedResources() })
@@ -198,8 +199,8 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	return nil
 }
 
-// enterPartTags enters the tags of listeners and rules, by ARN. It returns the load balancers of listeners and rules that
-// do not exist any more.
+// enterPartTags enters the tags of listeners and rules, by ARN. It returns the load balancers whose listeners or rules do
+// not exist any more.
 func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
 	v.Inv.WithWriteLock(func() {
 		for _, arn := range arns {

@@ -22,43 +22,44 @@ import (
 // Blind multiplicative decrease and additive increase would waste a fifth of the calls that AWS admits, and
 // would be throttled in each cycle; measuring costs one throttled call in each cycle.
 const (
-	// minScale is large enough that a fortieth of the documented rate is handled even where AWS throttles
-	// nine of ten calls, however few are made.
+	// minScale is large enough that AWS handles a fortieth of the documented rate even if it throttles nine of ten calls,
+	// however few calls are made.
 	minScale = 1.0 / 4
 	maxScale = 128.0
 
-	// baseTrials is how many trials may be in flight at first. One more may be for each trialsPerIncrease trials that AWS
-	// has handled in a row, up to maxTrials, as all trials in flight are throttled when AWS has no token left.
+	// baseTrials is the number of trials that may be in flight at first. For each trialsPerIncrease trials that AWS has
+	// handled in a row, one more may be in flight, up to maxTrials, because all trials in flight are throttled when AWS has
+	// no token left.
 	baseTrials, maxTrials, trialsPerIncrease = 4, 64, 32
 
-	// A throttled call multiplies the scale by a factor between these two.
+	// A throttled call multiplies the scale by a factor between smallestDecrease and greatestDecrease.
 	smallestDecrease, greatestDecrease = 0.95, 0.5
 
-	// ceilingMargin is the factor above the scale that was throttled last up to which AWS is expected to
-	// throttle again.
+	// ceilingMargin is the factor of the highest scale at which AWS is expected to throttle again, relative to the scale
+	// that was throttled last.
 	ceilingMargin = 1.1
 
-	// maxPauses bounds the time without trials, in multiples of durations.ThrottlePause. The time doubles after each
-	// throttled trial, unless trials have raised the scale: then the pause only takes as long as ten calls.
+	// maxPauses is the longest pause without trials, in multiples of durations.ThrottlePause. The pause doubles after each
+	// throttled trial. If trials have raised the scale, the pause is only as long as ten calls take.
 	maxPauses = 8
 )
 
-// bucket is guarded by the lock of its limiter.
+// bucket is a token bucket with a learned scale. The lock of its limiter guards it.
 type bucket struct {
 	TokenBucket
 	scale     float64
 	tokens    float64
 	countedAt time.Time // when tokens was counted
-	// refilledTokens is how many tokens a bucket of scale 1 has been filled with since the tokens of AWS were last
-	// known, which is when the bucket was full, or empty because AWS throttled.
+	// refilledTokens is the number of tokens that a bucket of scale 1 has received since the tokens of AWS were last known:
+	// when the bucket was full, or when AWS throttled and the bucket was therefore empty.
 	refilledTokens float64
 
-	flightNumber   int           // number of the flight of calls that are sent now; a throttled answer begins the next
+	flightNumber   int           // number of the flight to which calls that are sent now belong; a throttled answer begins the next flight
 	trialsInFlight int           // how many trials are in flight
 	trialLimit     int           // how many trials may be in flight
 	handledTrials  int           // how many trials AWS has handled since it throttled last
-	pausedUntil    time.Time     // until when no trials are made
-	nextPause      time.Duration // the next time without trials
+	pausedUntil    time.Time     // no trials are made before this time
+	nextPause      time.Duration // the length of the next pause without trials
 	ceiling        float64       // the scale that was throttled last
 }
 
@@ -70,7 +71,7 @@ func (b *bucket) rate() float64 { return b.Rate * b.scale }
 
 func (b *bucket) burst() float64 { return max(float64(b.Burst)*b.scale, 1) }
 
-// refill adds the tokens since the last refill.
+// refill adds the tokens for the time since the last refill.
 func (b *bucket) refill(now time.Time) {
 	d := now.Sub(b.countedAt).Seconds()
 	if d <= 0 {
@@ -84,7 +85,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// waitTimeForTokens returns how long it takes until the bucket has a number of tokens, if no call takes any.
+// waitTimeForTokens returns how long it takes until the bucket has the given number of tokens, if no call takes any.
 func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration {
 	b.refill(now)
 	if b.tokens >= tokens {
@@ -93,8 +94,8 @@ func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration 
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.TokenMargin
 }
 
-// waitTime returns how long it takes until a call may be sent, by the number of waiting and of postponed calls ahead of it.
-// Postponed calls keep their claim to tokens, but do not delay trials, which take no token.
+// waitTime returns how long it takes until a call may be sent. waiting and postponed are the numbers of such calls that come
+// before it. Postponed calls keep their claim to tokens, but do not delay trials, because trials take no token.
 func (b *bucket) waitTime(now time.Time, waiting, postponed int) time.Duration {
 	wait := b.waitTimeForTokens(now, float64(1+waiting+postponed))
 	if !b.Fixed && b.trialsInFlight+waiting < b.trialLimit {
@@ -103,7 +104,8 @@ func (b *bucket) waitTime(now time.Time, waiting, postponed int) time.Duration {
 	return wait
 }
 
-// awaitsTrial reports whether a trial is in flight or may be sent now. Its answer can admit more calls at any moment.
+// awaitsTrial reports whether a trial is in flight or may be sent now. The answer to a trial can admit more calls at any
+// moment.
 func (b *bucket) awaitsTrial(now time.Time) bool {
 	return b.trialsInFlight > 0 || !b.Fixed && !now.Before(b.pausedUntil)
 }
@@ -119,7 +121,7 @@ func (b *bucket) takeToken(now time.Time) (trial bool) {
 	return true
 }
 
-// adaptToHandledCall learns from a call that AWS has handled.
+// adaptToHandledCall adapts the scale to a call that AWS has handled.
 func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	if !trial {
 		return
@@ -127,7 +129,7 @@ func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	b.refill(now)
 	b.tokens--
 	if !sameFlight {
-		return // AWS had no token left right after it
+		return // AWS had no token left right after this call
 	}
 	if b.tokens < 0 {
 		b.scale = min(b.scale-b.tokens/max(b.refilledTokens, 1), 2*b.scale, maxScale)
@@ -138,8 +140,8 @@ func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	}
 }
 
-// adaptToThrottledCall learns from the first throttled call of a flight. The others were sent before this one
-// was answered, and add no information.
+// adaptToThrottledCall adapts the scale to the first throttled call of a flight. The other calls of the flight were sent
+// before this one was answered, and add no information.
 func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 	if b.Fixed {
 		return
@@ -153,7 +155,7 @@ func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 		if handled > 0 {
 			b.tokens = min(b.tokens, 0)
 		}
-		if handled > 0 && risen { // AWS had saved tokens: measure its steady rate soon
+		if handled > 0 && risen { // AWS had saved tokens: measure its steady rate after a short pause
 			b.nextPause = durations.ThrottlePause
 			b.pausedUntil = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), durations.ThrottlePause))
 			return
@@ -162,7 +164,7 @@ func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 		b.nextPause = min(2*b.nextPause, maxPauses*durations.ThrottlePause)
 		return
 	}
-	// AWS had less than one token, on average half of one.
+	// AWS had less than one token, half a token on average.
 	measured := b.scale - (b.tokens+0.5)/max(b.refilledTokens, float64(b.Burst))
 	b.scale = max(min(measured, smallestDecrease*b.scale), greatestDecrease*b.scale, minScale)
 	b.tokens, b.refilledTokens = 0, 0

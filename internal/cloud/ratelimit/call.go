@@ -7,11 +7,11 @@ type (
 	callerKey struct{}
 )
 
-// Caller identifies who makes a call. A postponed call keeps its position in the queue under the name of its caller, and
-// callers of one tenant share what AWS admits to the tenant.
+// Caller identifies who makes a call. A postponed call keeps its queue position under the name of its caller. Callers with
+// the same tenant share the calls that AWS admits for the tenant.
 type Caller struct {
 	Tenant, Name string
-	// Cause is the purpose of the calls, as metrics name it.
+	// Cause is the purpose of the calls, as in the label of metrics.
 	Cause string
 }
 
@@ -26,20 +26,20 @@ func CallerOf(ctx context.Context) Caller {
 	return of
 }
 
-// withPermit passes a permit of the schedule on to the call that is made with the context.
+// withPermit returns a context with a permit of the schedule, for the call that is made with the context.
 func withPermit(ctx context.Context, p *permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// Call is one call to AWS with all of its attempts. One goroutine uses it.
+// Call is one call to AWS with all of its attempts. Only one goroutine uses it.
 type Call struct {
 	limiter            *Limiter
 	service, operation string
 
 	permit    *permit
-	scheduled bool // the permit comes from the schedule
+	scheduled bool // whether the permit comes from the schedule
 	attempts  int
-	throttled bool // AWS throttled the last attempt
+	throttled bool // whether AWS throttled the last attempt
 }
 
 // Begin waits until the call may be made.
@@ -57,8 +57,9 @@ func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, 
 // End releases the permit of an attempt that was not answered.
 func (c *Call) End() { c.permit.report(Unanswered) }
 
-// Attempt is called before each attempt. The first attempt uses the permit of Begin. An attempt after a throttled
-// answer waits until it is admitted; any other, which the SDK has delayed already, only takes its token.
+// Attempt is called before each attempt. The first attempt uses the permit that Begin has obtained. An attempt after a
+// throttled answer waits until it is admitted. Any other attempt only takes its token, because the SDK has already delayed
+// it.
 func (c *Call) Attempt(ctx context.Context) error {
 	c.attempts++
 	if c.attempts == 1 || c.permit == nil || !c.permit.learnsFromAnswer {
@@ -84,8 +85,8 @@ func (c *Call) Attempt(ctx context.Context) error {
 	return err
 }
 
-// RecordOutcome learns from the outcome of an attempt. If AWS throttled it and the rate limiter decides when the next attempt
-// is made, the error becomes a ThrottledError.
+// RecordOutcome updates the token buckets after an attempt. If AWS throttled the attempt and the rate limiter decides when
+// the next one is made, the error becomes a ThrottledError.
 func (c *Call) RecordOutcome(err error, o Outcome) error {
 	if c.permit == nil {
 		return err

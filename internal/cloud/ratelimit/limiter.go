@@ -12,22 +12,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Limiter delays calls until AWS has a token for them, and learns from their answers what AWS admits. There is one for
-// each AWS account, as AWS limits calls per account. Tenants share the queue: a call is queued as if it had arrived when
-// the earlier calls of its tenant are done at the present rate, so that the calls of other tenants do not wait for all
-// calls of a busy one (as in fair queueing).
+// Limiter delays calls until AWS has a token for them, and learns the rates of AWS from its answers. There is one Limiter
+// for each AWS account, because AWS limits calls per account. Tenants share the queue: a call is queued as if it had arrived
+// when the earlier calls of its tenant are done at the current rate. The calls of other tenants therefore do not wait for
+// all calls of a busy tenant (as in fair queueing).
 type Limiter struct {
 	clock   clock.PassiveClock
-	maxWait time.Duration // the longest wait
+	maxWait time.Duration // the longest time that a call waits
 
 	buckets     []*bucket
-	byOperation sync.Map // from service and operation to the buckets that the operation takes tokens from
+	byOperation sync.Map // maps service and operation to the buckets from which the operation takes tokens
 
 	mu             sync.Mutex
 	queue          []*waiter                // ordered by since
-	reservations   map[queueKey]reservation // of calls that were postponed
-	nextEligibleAt map[queueKey]time.Time   // the position in the queue of the next call of a tenant, as a time, if that is later than now
-	changed        chan struct{}            // closed when a waiting call may be sent earlier
+	reservations   map[queueKey]reservation // of postponed calls
+	nextEligibleAt map[queueKey]time.Time   // the queue position of the next call of a tenant, as a time, if that is later than now
+	changed        chan struct{}            // closed when waiting calls may be sent earlier than computed
 }
 
 // waiter is a waiting call.
@@ -36,16 +36,17 @@ type waiter struct {
 	since   time.Time // when the call first arrived, or later if its tenant has made many calls
 }
 
-// queueKey names the calls that share a position in the queue, which is kept while they are postponed.
+// queueKey identifies the calls that share a queue position, which is kept while they are postponed.
 type queueKey struct{ caller, operation string }
 
-// reservation is the position in the queue of a call that was postponed, and when it is expected to be made again.
+// reservation is the queue position of a postponed call, and when the call is expected to be made again.
 type reservation struct {
 	waiter
 	expectedAt time.Time
 }
 
-// NewLimiter starts with the rates of a throttle table. A call that would have to wait for longer than the limit is postponed.
+// NewLimiter returns a Limiter that starts with the rates of a throttle table. A call that would have to wait for longer
+// than limit is postponed.
 func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Duration) *Limiter {
 	l := &Limiter{clock: clock, maxWait: limit, changed: make(chan struct{}), reservations: map[queueKey]reservation{}, nextEligibleAt: map[queueKey]time.Time{}}
 	for _, e := range table {
@@ -54,7 +55,7 @@ func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Durati
 	return l
 }
 
-// bucketsFor returns the buckets that an operation takes tokens from.
+// bucketsFor returns the buckets from which an operation takes tokens.
 func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 	call := [2]string{service, operation}
 	if known, ok := l.byOperation.Load(call); ok {
@@ -70,8 +71,8 @@ func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 	return out
 }
 
-// wait waits until the call may be made. A call that would have to wait for longer than the limit
-// is not created; its error has the time after which to try again.
+// wait waits until the call may be made. If that would take longer than maxWait, the call is postponed, and the error has
+// the time after which to try again.
 func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
 	buckets := l.bucketsFor(service, operation)
 	if len(buckets) == 0 {
@@ -125,7 +126,7 @@ func (e *PostponedError) Error() string {
 // RetryAfter returns how long it takes until the call may be made.
 func (e *PostponedError) RetryAfter() time.Duration { return e.After }
 
-// pause waits for a time, until changed is closed, or until the context ends, which is an error.
+// pause waits for the duration d, until changed is closed, or until the context ends, which is an error.
 func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -138,7 +139,7 @@ func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 	return nil
 }
 
-// waitTime returns how long a waiting call has to wait. The lock is held.
+// waitTime returns how long a waiting call has to wait. The caller holds the lock.
 func (l *Limiter) waitTime(w *waiter, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, b := range w.buckets {
@@ -161,7 +162,7 @@ func (l *Limiter) waitTime(w *waiter, now time.Time) time.Duration {
 	return longest
 }
 
-// enqueue puts a call into the queue, at the position that it has kept if it was postponed. The lock is held.
+// enqueue puts a call into the queue, at the reserved position if the call was postponed. The caller holds the lock.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	now := l.clock.Now()
 	maps.DeleteFunc(l.reservations, func(_ queueKey, a reservation) bool { return now.Sub(a.expectedAt) > durations.CallDeadline })
@@ -180,22 +181,22 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	return w
 }
 
-// eligibleAt returns the position in the queue of a tenant's call, as a time, and charges the tenant for the call. The
-// lock is held.
+// eligibleAt returns the queue position of a tenant's call, as a time, and charges the tenant for the call. The caller holds
+// the lock.
 func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
 	since := now.Add(l.chargedTimeLeft(tenant, now))
 	l.charge(buckets, tenant, now, 1)
 	return since
 }
 
-// chargedTimeLeft returns the rest of the time that the charged calls of a tenant take at the present rate. The lock is
-// held.
+// chargedTimeLeft returns the rest of the time that the charged calls of a tenant take at the current rate. The caller holds
+// the lock.
 func (l *Limiter) chargedTimeLeft(tenant queueKey, now time.Time) time.Duration {
 	return max(l.nextEligibleAt[tenant].Sub(now), 0)
 }
 
-// charge adds the time that a number of calls takes at the present rate to the time that a tenant has used. The lock is
-// held.
+// charge adds the time that a number of calls takes at the current rate to the time that a tenant has used. The caller holds
+// the lock.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
 	maps.DeleteFunc(l.nextEligibleAt, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
@@ -205,19 +206,19 @@ func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, call
 	l.nextEligibleAt[tenant] = now.Add(min(l.chargedTimeLeft(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
 }
 
-// dequeue takes a call out of the queue. The lock is held.
+// dequeue removes a call from the queue. The caller holds the lock.
 func (l *Limiter) dequeue(w *waiter) {
 	l.queue = slices.DeleteFunc(l.queue, func(o *waiter) bool { return o == w })
 	l.wakeWaitingCalls()
 }
 
-// wakeWaitingCalls makes all waiting calls compute their wait again. The lock is held.
+// wakeWaitingCalls makes all waiting calls compute their wait time again. The caller holds the lock.
 func (l *Limiter) wakeWaitingCalls() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// takeTokens takes the tokens of one attempt of a call. The lock is held.
+// takeTokens takes the tokens for one attempt of a call. The caller holds the lock.
 func (l *Limiter) takeTokens(buckets []*bucket, now time.Time) *permit {
 	p := &permit{limiter: l}
 	for _, b := range buckets {
@@ -232,29 +233,29 @@ func (l *Limiter) takeTokens(buckets []*bucket, now time.Time) *permit {
 type permit struct {
 	limiter          *Limiter
 	bucketShares     []bucketShare
-	learnsFromAnswer bool // a bucket learns from the answer
+	learnsFromAnswer bool // whether a bucket adapts to the answer
 	used             bool // a call has taken the permit
 	reported         bool
 }
 
-// bucketShare is the share of a permit in one token bucket.
+// bucketShare is the part of a permit that concerns one token bucket.
 type bucketShare struct {
 	bucket *bucket
 	flight int
 	trial  bool
 }
 
-// Outcome is how an attempt ended.
+// Outcome is the result of an attempt.
 type Outcome int
 
 // The values of Outcome.
 const (
-	Unanswered Outcome = iota // it is not known whether AWS has handled it
-	Handled                   // AWS has handled it, whatever it answered
-	Throttled                 // AWS has refused it, because there were too many
+	Unanswered Outcome = iota // it is not known whether AWS has handled the attempt
+	Handled                   // AWS has handled the attempt, whatever it answered
+	Throttled                 // AWS has refused the attempt because of its rate limit
 )
 
-// report records the outcome of the attempt. Later reports are ignored. Each permit must be reported, as otherwise a
+// report records the outcome of the attempt. Only the first report counts. Each permit must be reported, because otherwise a
 // trial would stay in flight forever.
 func (p *permit) report(o Outcome) {
 	if p == nil {
@@ -281,15 +282,15 @@ func (p *permit) report(o Outcome) {
 	p.limiter.wakeWaitingCalls()
 }
 
-// Limit is the rate that a token bucket admits now.
+// Limit is the rate that a token bucket currently admits.
 type Limit struct {
-	// Service and Operations are the service id and the expression as in the throttle table.
+	// Service is the service id, and Operations the regular expression of the throttle table.
 	Service, Operations string
 	// Rate is in calls per second.
 	Rate float64
 }
 
-// Rate returns how many calls of an operation per second are admitted now; 0 if they are not limited.
+// Rate returns how many calls of an operation per second are currently admitted; 0 if they are not limited.
 func (l *Limiter) Rate(service, operation string) (rate float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,8 +302,8 @@ func (l *Limiter) Rate(service, operation string) (rate float64) {
 	return rate
 }
 
-// Rates returns what the token buckets admit now, in the order of the throttle table. Of several entries for the same
-// operations it returns the slowest.
+// Rates returns the rates that the token buckets currently admit, in the order of the throttle table. If several entries
+// have the same operations, it returns the slowest of them.
 func (l *Limiter) Rates() []Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -128,7 +128,8 @@ func (s *limitedAWS) rate(operation string) float64 {
 
 func runInVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
-// A fixed limit that the operator sets is never exceeded, and answers of AWS do not change it.
+// TestAFixedLimitIsNeverExceeded checks that a fixed limit that the operator sets is never exceeded, and answers of AWS do
+// not change it.
 func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
@@ -150,8 +151,8 @@ func TestAFixedLimitIsNeverExceeded(t *testing.T) {
 	})
 }
 
-// A call that AWS throttles although it was within the limit lowers the rate at once. All calls that were in flight at
-// the same time lower it only once.
+// TestThrottledCallsInFlightLowerTheRateOnce checks that a call that AWS throttles although it was within the limit lowers
+// the rate at once. All calls that were in flight at the same time lower it only once.
 func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	l := NewLimiter(DefaultTokenBuckets(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 0)
 	b := l.bucketsFor(services.ELB, registerOperation)[0]
@@ -179,8 +180,8 @@ func TestThrottledCallsInFlightLowerTheRateOnce(t *testing.T) {
 	}
 }
 
-// The limiter remembers a throttled rate for minutes: under full demand AWS throttles few calls, and not many within a
-// short time.
+// TestThrottledRateIsRememberedForMinutes checks that the limiter remembers a throttled rate for minutes: under full demand
+// AWS throttles few calls, and not many within a short time.
 func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.DocumentedLimits(1), DefaultTokenBuckets())
@@ -199,8 +200,8 @@ func TestThrottledRateIsRememberedForMinutes(t *testing.T) {
 	})
 }
 
-// The rate rises when AWS accepts more calls, falls while another client uses a part of the limit, and rises again
-// afterwards. Few calls are throttled meanwhile.
+// TestTheRateFollowsTheLimitOfAWS checks that the rate rises when AWS accepts more calls, falls while another client uses a
+// part of the limit, and rises again afterwards. Few calls are throttled meanwhile.
 func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	for _, c := range []struct {
 		operation string
@@ -238,7 +239,8 @@ func TestTheRateFollowsTheLimitOfAWS(t *testing.T) {
 	}
 }
 
-// Calls are sent in the order in which they arrive, also after AWS throttled them.
+// TestCallsAreSentInOrderOfArrival checks that calls are sent in the order in which they arrive, also after AWS throttled
+// them.
 func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.DocumentedLimits(0.5), DefaultTokenBuckets())
@@ -267,7 +269,7 @@ func TestCallsAreSentInOrderOfArrival(t *testing.T) {
 	})
 }
 
-// Throttled calls of one operation do not delay other operations.
+// TestThrottledBucketDelaysNoOtherBucket checks that throttled calls of one operation do not delay other operations.
 func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
@@ -296,7 +298,8 @@ func TestThrottledBucketDelaysNoOtherBucket(t *testing.T) {
 	})
 }
 
-// For all answers of AWS the rate stays within its bounds, and later rises again to the limit of AWS.
+// TestTheRateLimiterRecovers checks that the rate stays within its bounds for all answers of AWS, and later rises again to
+// the limit of AWS.
 func TestTheRateLimiterRecovers(t *testing.T) {
 	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -324,7 +327,8 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 	}
 }
 
-// An attempt without an answer neither changes the rate nor blocks another call.
+// TestALostAnswerDoesNotChangeTheRate checks that an attempt without an answer neither changes the rate nor blocks another
+// call.
 func TestALostAnswerDoesNotChangeTheRate(t *testing.T) {
 	runInVirtualTime(t, func(t *testing.T) {
 		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)

@@ -153,7 +153,7 @@ func TestRegistrationsPrecedeDeregistrations(t *testing.T) {
 	}
 }
 
-// A call that AWS throttled keeps its deadline when it is retried.
+// TestAThrottledCallKeepsItsDeadline checks that a call that AWS throttled keeps its deadline when it is retried.
 func TestAThrottledCallKeepsItsDeadline(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		s := newTestSchedule(4, 20)

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Calls that register and deregister targets share a small token bucket of AWS. They are sent in the
-// order of their deadlines, which are near for registrations, so that neither kind delays the other for ever where AWS
-// admits fewer calls than are made. Calls of a tenant beyond its share are sent after the calls of other tenants. A call
-// that has to wait occupies no goroutine: its caller gets the time after which to try again, and then sends all changes
-// that the target group needs by that time.
+// Calls that register and deregister targets share a small token bucket of AWS. They are sent in the order of their
+// deadlines. The deadlines of registrations are earlier, but a deregistration becomes due too, so neither delays the other
+// forever if AWS admits fewer calls than are made. Calls of a tenant beyond its share are sent after the calls of other
+// tenants. A call that has to wait occupies no goroutine: its caller gets the time after which to try again, and then sends
+// all changes that the target group needs by that time.
 
-// callSpacing is the time between calls for one target group, so that each call carries more targets. It does not apply
-// while the bucket is nearly full.
+// callSpacing is the minimum time between calls for one target group, so that each call carries more targets. It does not
+// apply while the bucket is nearly full.
 var callSpacing = map[string]time.Duration{RegisterTargets: durations.Moment / 2, DeregisterTargets: durations.Moment}
 
 const (
@@ -34,7 +34,7 @@ type TargetCall struct {
 	TargetGroup string // ARN of the target group
 	// Tenant is the tenant whose share the call uses.
 	Tenant string
-	// MaxDelay is how long the call may wait from when its admission is first requested.
+	// MaxDelay is how long the call may wait, counted from the first request for its admission.
 	MaxDelay time.Duration
 	// IsFull reports whether the call carries as many targets as one call can, so that no spacing follows it.
 	IsFull bool
@@ -48,21 +48,21 @@ func (c TargetCall) key() callKey { return callKey{c.Operation, c.TargetGroup} }
 type scheduledCall struct {
 	callKey
 	tenant     queueKey
-	deadline   time.Time // its deadline: when it is to be sent at the latest, if AWS admits it
-	expectedAt time.Time // when it was expected to be sent
-	inFlight   bool      // it is in flight
+	deadline   time.Time // when the call is to be sent at the latest, if AWS admits it
+	expectedAt time.Time // when the call was expected to be sent
+	inFlight   bool      // whether the call is in flight
 }
 
-// Schedule orders the calls of one AWS account. The lock of the limiter guards it.
+// Schedule orders the target calls of one AWS account. The lock of the Limiter guards it.
 type Schedule struct {
 	Limiter       *Limiter
 	buckets       map[string][]*bucket // by operation
 	waiting       map[callKey]*scheduledCall
-	lastSentAt    map[callKey]time.Time  // when the last call that was not full was sent
+	lastSentAt    map[callKey]time.Time  // when the last call that was not full was sent, by target group
 	activeTenants map[queueKey]time.Time // when a tenant made its last call or is to make its next one; tenants that were active recently have equal shares
 }
 
-// NewSchedule orders calls above the token buckets of a limiter.
+// NewSchedule returns a Schedule that orders calls before they take tokens from a Limiter.
 func NewSchedule(l *Limiter) *Schedule {
 	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]*scheduledCall{}, lastSentAt: map[callKey]time.Time{}, activeTenants: map[queueKey]time.Time{}}
 	for operation := range callSpacing {
@@ -105,7 +105,7 @@ func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 	return s.Limiter.takeTokens(buckets, now), nil
 }
 
-// markActive makes a tenant one of those that share the rate, for durations.Recent from the given time.
+// markActive makes a tenant one of those that share the rate, for durations.Recent after the given time.
 func (s *Schedule) markActive(tenant queueKey, at time.Time) {
 	if at.After(s.activeTenants[tenant]) {
 		s.activeTenants[tenant] = at
@@ -127,7 +127,7 @@ func (s *Schedule) noteAnswer(key callKey, again bool) {
 	w.inFlight = false
 }
 
-// Admission is the admission of a call that changes targets. End must be called on it, whether or not the call was made.
+// Admission is the admission of a call that changes targets. The caller must call End, whether or not the call was made.
 type Admission struct {
 	schedule *Schedule
 	key      callKey
@@ -149,7 +149,7 @@ func (a Admission) End(again bool) {
 	a.schedule.noteAnswer(a.key, again)
 }
 
-// waitTime returns how long it takes until a call may be sent, if no more urgent call follows.
+// waitTime returns how long it takes until a call may be sent, if no more urgent call is scheduled.
 func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Duration {
 	wait := b.waitTime(now, s.callsAhead(w, b, now), 0)
 	if b.awaitsTrial(now) {
@@ -161,10 +161,10 @@ func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Dur
 	return wait
 }
 
-// callsAhead returns how many waiting calls are to be sent before w. Calls within the share of their tenant come first, by
-// deadline, and then the others, by the time at which they will be within it. A deadline before that time counts as that
-// time, so that a tenant with a backlog is not served before all others. Sending a call does not change the order of the
-// others, so that each can be sent when its caller was asked to try again.
+// callsAhead returns how many waiting calls are to be sent before w. First are the calls within the share of their tenant,
+// by deadline. Then come the others, by the time from which they are within that share. A deadline before that time counts
+// as that time, so that a tenant with a backlog is not served before all others. Sending a call does not change the order of
+// the others, so each can be sent at the time at which its caller was asked to try again.
 func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int) {
 	calls := make([]*scheduledCall, 1, len(s.waiting)+1)
 	calls[0] = w
@@ -175,7 +175,7 @@ func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int
 	}
 	slices.SortFunc(calls, (*scheduledCall).compare)
 	each := time.Duration(float64(len(s.activeTenants)) / b.rate() * float64(time.Second))
-	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // the share of a full bucket
+	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // a tenant may exceed its share by the tokens of a full bucket
 	lead, orders, index := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
 	for i, c := range calls {
 		if _, ok := lead[c.tenant]; !ok {

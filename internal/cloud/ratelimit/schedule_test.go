@@ -52,7 +52,7 @@ func (t *testSchedule) drainBucket(tenant string) {
 // caller repeats the request for a call, each time after the wait that the schedule returned, until the call is sent.
 type caller struct {
 	operation, tenant, group string
-	firstAt                  time.Duration // time of the first request, after the start
+	firstAt                  time.Duration // time from the start to the first request
 	repeats                  bool          // whether the next call is requested a second after a call is sent
 }
 
@@ -124,7 +124,8 @@ func TestAnOverdueDeregistrationIsSentFirst(t *testing.T) {
 	}
 }
 
-// Registrations are sent first until a deregistration is due. The deregistration is then sent within a bounded time.
+// TestDeregistrationsWaitUntilTheyAreDue checks that registrations are sent first until a deregistration is due. The
+// deregistration is then sent within a bounded time.
 func TestDeregistrationsWaitUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drainBucket("shop")
@@ -170,8 +171,8 @@ func TestATenantWithManyCallsDelaysNoOtherTenant(t *testing.T) {
 	}
 }
 
-// A tenant within its share waits only for the calls of other tenants within their shares, and not for calls beyond
-// these shares.
+// TestATenantWithinItsShareWaitsForNoBacklog checks that a tenant within its share waits only for the calls of other tenants
+// within their shares, and not for calls beyond these shares.
 func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	for name, c := range map[string]struct {
 		tenants, groups int           // of the flooding tenants
@@ -205,7 +206,8 @@ func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
 	}
 }
 
-// The calls of a burst wait until they are within the share of their tenant, but not for the backlog of other tenants.
+// TestABurstWaitsForItsOwnShare checks that the calls of a burst wait until they are within the share of their tenant, but
+// not for the backlog of other tenants.
 func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -221,7 +223,8 @@ func TestABurstWaitsForItsOwnShare(t *testing.T) {
 	}
 }
 
-// Concurrent calls of many tenants are sent at the rate that AWS admits, each at the time that the schedule returned.
+// TestConcurrentTenantsUseTheFullRate checks that concurrent calls of many tenants are sent at the rate that AWS admits,
+// each at the time that the schedule returned.
 func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -236,8 +239,8 @@ func TestConcurrentTenantsUseTheFullRate(t *testing.T) {
 	}
 }
 
-// The share of a tenant depends on the number of tenants that make calls now, and not on tenants that made calls
-// earlier.
+// TestTenantsWithoutCallsHaveNoShare checks that the share of a tenant depends on the number of tenants that make calls now,
+// and not on tenants that made calls earlier.
 func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	var callers []caller
@@ -256,7 +259,7 @@ func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
 	}
 }
 
-// The rate that AWS admits is used in full, by however many tenants.
+// TestTheFullRateIsUsed checks that the rate that AWS admits is used in full, by however many tenants.
 func TestTheFullRateIsUsed(t *testing.T) {
 	for name, tenants := range map[string]int{"one tenant": 1, "two tenants": 2, "thirty tenants": 30} {
 		s := newTestSchedule(4, 20)
@@ -275,7 +278,8 @@ func TestTheFullRateIsUsed(t *testing.T) {
 	}
 }
 
-// Calls for one target group are spaced. A call that carries as many targets as one call can is followed by no pause.
+// TestCallsForOneTargetGroupAreSpaced checks that calls for one target group are spaced. A call that carries as many targets
+// as one call can is followed by no pause.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s := newTestSchedule(4, 20)
 	s.drainBucket("shop")
@@ -298,7 +302,7 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	}
 }
 
-// A caller that does not repeat its request delays no other call for long.
+// TestAnAbandonedCallIsSkipped checks that a caller that does not repeat its request delays no other call for long.
 func TestAnAbandonedCallIsSkipped(t *testing.T) {
 	s := newTestSchedule(1, 1)
 	s.drainBucket("shop")

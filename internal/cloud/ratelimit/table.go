@@ -11,24 +11,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// TokenBucket limits the calls of one service whose operation matches, so that AWS has no reason to
-// throttle them.
+// TokenBucket limits the calls of one service whose operations match, so that AWS does not throttle them.
 type TokenBucket struct {
 	Service   string // service id, as the SDK spells it
 	Operation *regexp.Regexp
 	Rate      float64 // calls per second
 	Burst     int
-	// Fixed reports whether the limit is used as it is. The others are where the rate limiter starts to learn.
+	// Fixed reports whether the limit is used unchanged. Other limits are starting values from which the rate limiter
+	// learns.
 	Fixed bool
 }
 
-// String returns the form that ParseTokenBuckets reads.
+// String returns the token bucket in the form that ParseTokenBuckets parses.
 func (p TokenBucket) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultTokenBuckets returns the limits that AWS documents for an account whose limits were not raised; the creation of
-// load balancers has the lowest. The rate limiter starts with these.
+// DefaultTokenBuckets returns the limits that AWS documents for an account whose limits were not raised. The rate limiter
+// starts with these limits.
 func DefaultTokenBuckets() []TokenBucket {
 	p := func(service, op string, rate float64, burst int) TokenBucket {
 		return TokenBucket{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
@@ -48,13 +48,14 @@ func DefaultTokenBuckets() []TokenBucket {
 		p(services.EC2, "^Describe", 20, 100),
 		p(services.EC2, "^Authorize|^Create|^Delete|^Modify|^Revoke", 5, 50),
 		p(services.Tagging, ".*", 15, 15),
-		p(services.GlobalAccelerator, ".*", 5, 10), // AWS documents no rate
-		p(services.Route53, ".*", 3, 5),            // AWS takes 5 a second, from all of the account together
+		p(services.GlobalAccelerator, ".*", 5, 10), // AWS documents no rate for this service
+		p(services.Route53, ".*", 3, 5),            // AWS admits 5 calls per second of the whole account
 	}
 }
 
-// ParseTokenBuckets reads "serviceID:operationRegex=rate:burst,..." and returns the whole table: entries for a service
-// take the place of all defaults of that service, and stay fixed. The expression must not contain the separators.
+// ParseTokenBuckets parses "serviceID:operationRegex=rate:burst,..." and returns the whole table. Entries for a service
+// replace all defaults of that service, and are not changed by learning. The regular expression must not contain the
+// separators.
 func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 	configured := map[string]bool{} // service ids
 	var entries []TokenBucket
@@ -75,7 +76,8 @@ func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 	return table, nil
 }
 
-// Bounds of a rate, in calls per second. A rate below one call a day, or above what any client makes, is a typing error.
+// minRate and maxRate are the bounds of a rate, in calls per second. A rate below one call a day, or above what any client
+// makes, is a typing error.
 const minRate, maxRate = 1e-5, 1e6
 
 func parseTokenBucket(entry string) (TokenBucket, error) {

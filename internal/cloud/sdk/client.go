@@ -29,14 +29,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Client calls AWS. It has what all readings have in common: the clock, the sharing of readings among
-// concurrent callers, and the readings that failed.
+// Client calls AWS. It has what all readings share: the clock, the readings that concurrent callers share, and the readings
+// that failed.
 type Client struct {
-	Config      Config // with region and defaults filled in
+	Config      Config // with the region and the defaults set
 	awsConfig   aws.Config
 	VPC         string // id of the cluster's VPC
 	API         Clients
-	Limits      *ratelimit.Schedule // of the controller's own account
+	Limits      *ratelimit.Schedule // the rate limiter of the controller's own account
 	sharedReads flight
 	failedReads failedReads
 }
@@ -59,8 +59,8 @@ type Clients struct {
 	Accelerators *globalaccelerator.Client
 }
 
-// New makes the clients. It finds the region and the VPC if the configuration does not name them, and makes no call
-// if it names both.
+// New makes the clients. It finds the region and the VPC if the configuration does not name them, and makes no call if the
+// configuration names both.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -79,22 +79,22 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, err
 }
 
-// ClientsWithCredentials returns clients with other credentials, for another account, which has its own rate limiter.
+// ClientsWithCredentials returns clients with the credentials of another account, which has a separate rate limiter.
 func (c *Client) ClientsWithCredentials(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
 	base := c.awsConfig.Copy()
 	base.Credentials = credentials
 	return newClients(base, c.Config, l)
 }
 
-// UnfencedClients returns clients without a fence, for calls that change nothing although their operation is a mutating one,
-// such as dry runs.
+// UnfencedClients returns clients without the fence, for calls that change nothing although their operation is a mutating
+// one, such as dry runs.
 func (c *Client) UnfencedClients() Clients {
 	cfg := c.Config
 	cfg.Fence = nil
 	return newClients(c.awsConfig, cfg, c.Limits.Limiter)
 }
 
-// loadConfig returns the SDK's configuration for the region.
+// loadConfig returns the configuration of the SDK for the region.
 func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	retryer := func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
@@ -109,7 +109,7 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withAttemptDeadlines(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
-		awsconfig.WithLogger(logging.Nop{})) // the errors of the SDK have its warnings, and lines of text would break a log in JSON
+		awsconfig.WithLogger(logging.Nop{})) // the errors of the SDK contain its warnings, and lines of text would break a log in JSON
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
@@ -117,8 +117,8 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	return out, nil
 }
 
-// backOff is the SDK's back-off. After a throttled attempt there is none if the rate limiter decides when the next
-// attempt is made.
+// backOff is the back-off of the SDK. After a throttled attempt it is zero if the rate limiter decides when the next attempt
+// is made.
 type backOff struct{ sdk retry.BackoffDelayer }
 
 // BackoffDelay implements retry.BackoffDelayer.
@@ -130,8 +130,8 @@ func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
 	return b.sdk.BackoffDelay(attempt, err)
 }
 
-// acceleratorRetryer does not repeat a call that Global Accelerator refuses because a change is in progress or a quota is
-// full. The SDK treats both as throttling, and would keep a worker waiting for minutes, or until an operator raises the
+// acceleratorRetryer does not retry a call that Global Accelerator refuses because a change is in progress or a quota is
+// reached. The SDK treats both errors as throttling, and would block a worker for minutes, or until an operator raises the
 // quota.
 type acceleratorRetryer struct{ aws.Retryer }
 
@@ -171,13 +171,13 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	}
 }
 
-// IsYounger reports whether something was read less than the age ago; false if it was never read.
+// IsYounger reports whether the time at is less than age ago; it is false for the zero time.
 func (c *Client) IsYounger(at time.Time, age time.Duration) bool {
 	return !at.IsZero() && c.Config.Clock.Now().Sub(at) < age
 }
 
-// IsFresh reports whether what was read at a time is younger than Config.Refresh. The period differs by up to a
-// tenth between resources, by key, so that not all are read again at once.
+// IsFresh reports whether what was read at the time at is younger than Config.Refresh. This period differs by up to a tenth
+// between keys, so that not all resources are read again at once.
 func (c *Client) IsFresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
@@ -185,7 +185,7 @@ func (c *Client) IsFresh(at time.Time, key string) bool {
 	return c.Config.Clock.Now().Sub(at) < FreshDuration(c.Config.Refresh, key)
 }
 
-// FreshDuration returns how long a reading of a resource stays fresh: refresh, give or take up to a tenth.
+// FreshDuration returns how long a reading of a resource stays fresh: refresh, plus or minus up to a tenth.
 func FreshDuration(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))                           // a hash returns no error
@@ -193,12 +193,12 @@ func FreshDuration(refresh time.Duration, key string) time.Duration {
 	return refresh*9/10 + part
 }
 
-// IsCurrent reports whether what was read at a time is fresh, and was not read before since.
+// IsCurrent reports whether what was read at the time at is fresh and was not read before since.
 func (c *Client) IsCurrent(at, since time.Time, key string) bool {
 	return c.IsFresh(at, key) && !at.Before(since)
 }
 
-// EarliestReadTime returns the earliest time at which something may have been read that must not be older than maxAge now; the
+// EarliestReadTime returns the earliest time at which a value may have been read that must not be older than maxAge; the
 // zero time if maxAge sets no bound.
 func (c *Client) EarliestReadTime(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {
@@ -210,8 +210,8 @@ func (c *Client) EarliestReadTime(maxAge time.Duration) time.Time {
 // OnceFunc runs a read once for all concurrent callers: ReadShared, ReadEssential or ReadOptional of a Client.
 type OnceFunc func(ctx context.Context, key string, read func() error) error
 
-// ReadOnce calls read through once, unless fresh is true. It asks fresh again right before it calls read, as another caller may
-// have read meanwhile.
+// ReadOnce calls read through once, unless fresh returns true. It calls fresh again right before it calls read, because
+// another caller may have read meanwhile.
 func ReadOnce(ctx context.Context, once OnceFunc, key string, fresh func() bool, read func() error) error {
 	if fresh() {
 		return nil
@@ -224,7 +224,7 @@ func ReadOnce(ctx context.Context, once OnceFunc, key string, fresh func() bool,
 	})
 }
 
-// CachedOrRead returns the value that known returns. If there is none yet, it calls read first, as ReadOnce does.
+// CachedOrRead returns the value that known returns. If known has no value yet, it calls read first, as ReadOnce does.
 func CachedOrRead[T any](ctx context.Context, once OnceFunc, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil

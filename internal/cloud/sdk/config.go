@@ -19,9 +19,9 @@ import (
 
 // Config holds the dependencies of New. Only Cluster is required.
 type Config struct {
-	// Cluster is the cluster's name. A tag with it marks the resources that the controller owns.
+	// Cluster is the name of the cluster. The controller owns the resources that have a tag with this name.
 	Cluster string
-	// Region and VPC, an id, are read from the environment and the instance metadata if empty.
+	// Region and VPC, which is an id, are read from the environment and the instance metadata if they are empty.
 	Region string
 	VPC    string
 	// VPCTags are tags by which the VPC is found, if VPC is empty.
@@ -33,48 +33,47 @@ type Config struct {
 	Endpoints map[string]string
 	// Credentials default to the SDK's chain: environment, web identity, shared files, metadata.
 	Credentials aws.CredentialsProvider
-	// HTTP defaults to the SDK's client. With the emulator's transport, no request leaves the process.
+	// HTTP is the HTTP client; the SDK's client if nil. With the emulator's transport, no request leaves the process.
 	HTTP *http.Client
-	// MaxAttempts is the greatest number of attempts of a call, 10 if zero. Negative: no limit.
+	// MaxAttempts is the greatest number of attempts of a call; 10 if zero, no limit if negative.
 	MaxAttempts int
 	// MaxBackoff is the longest back-off between attempts, 20 s if zero.
 	MaxBackoff time.Duration
-	// AttemptTimeout is how long one attempt of a call may take at first, from finding credentials to the
-	// end of the answer; 30 s if zero. CallTimeout bounds the call with all of its attempts and the
-	// back-off between them; 1 min if zero. If the deadline of an attempt has grown beyond it, that bounds the
-	// call. A call for an optional fact ends with the first attempt that misses its deadline.
+	// AttemptTimeout is the initial deadline of one attempt of a call, from finding credentials to the end of the answer; 30
+	// s if zero. CallTimeout is the deadline of the call with all of its attempts and their back-off; 1 min if zero. If the
+	// deadline of an attempt has grown beyond CallTimeout, it is also the deadline of the call. A call for an optional fact
+	// ends after the first attempt that misses its deadline.
 	AttemptTimeout, CallTimeout time.Duration
 	// deadlines are the deadlines of attempts, which grow where AWS answers late.
 	deadlines *deadlines
-	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty table limits no call.
+	// TokenBuckets is the throttle table of the rate limiter. Nil means DefaultTokenBuckets; an empty table limits no call.
 	TokenBuckets []ratelimit.TokenBucket
-	// MaxWait is how long a call waits for a token; 1 s if zero. A call that would have to wait for
-	// longer fails at once with class Throttled and an error that has the time to try again, so that
-	// it blocks no worker.
+	// MaxWait is the longest time that a call waits for a token; 1 s if zero. A call that would have to wait longer fails at
+	// once, so that it blocks no worker: the error has the class Throttled and the time after which to try again.
 	MaxWait time.Duration
 	// Version is sent to AWS in the user agent.
 	Version string
 
-	// Refresh is how long a reading stays fresh, give or take a tenth; 10 min if zero.
+	// Refresh is how long a reading stays fresh, plus or minus a tenth; 10 min if zero.
 	Refresh time.Duration
 	// RuleTags enables reading the tags of listeners and rules.
 	RuleTags bool
-	// TaggingAPI finds the load balancers and target groups of the cluster with the Resource Groups
-	// Tagging API, instead of reading the tags of all that are in the VPC.
+	// TaggingAPI reports whether the load balancers and target groups of the cluster are found with the Resource Groups
+	// Tagging API. Otherwise the tags of all load balancers and target groups of the VPC are read.
 	TaggingAPI bool
-	// Reachability looks for subnets by their routes where none has the role tag.
+	// Reachability reports whether subnets are chosen by their routes if no subnet has the role tag.
 	Reachability bool
-	// ManagedCertificates distinguishes certificates with tracking tags from others, at one call for
-	// each certificate.
+	// ManagedCertificates reports whether the controller requests certificates. It then reads the tags of certificates, with
+	// one call for each certificate, to find those of the cluster.
 	ManagedCertificates bool
-	// ImportedCertificates distinguishes imported certificates likewise, and finds those that the cluster
-	// has imported.
+	// ImportedCertificates reports whether the controller imports certificates. It then reads the tags of imported
+	// certificates, to find those of the cluster.
 	ImportedCertificates bool
 
-	// Clock is clock.RealClock if nil.
+	// Clock is the source of time; clock.RealClock if nil.
 	Clock clock.PassiveClock
-	// Fence is called before every attempt of a mutating call, retries included, and once more when
-	// the request is about to be sent; an error stops the call. Nil admits all calls.
+	// Fence is called before every attempt of a mutating call, including retries, and again when the request is about to be
+	// sent. An error stops the call. Nil admits all calls.
 	Fence interface{ Fence() error }
 	// Calls records the calls; nil records none.
 	Calls CallRecorder
@@ -95,19 +94,18 @@ type Call struct {
 	Code      string // AWS's error code; "" on success, "internal" for an error that is not from AWS
 	Status    int    // HTTP status, 0 if there was no answer
 	Duration  time.Duration
-	// Cause is what the call was made for: stack, targets, drift, orphans, or empty.
+	// Cause is the purpose of the call: stack, targets, drift, orphans, or empty.
 	Cause string
 	// Attempts is how many attempts the call took.
 	Attempts int
 }
 
-// UnknownServices lists, in order, the ids of an endpoint table that are not in services.All. Such entries
-// have no effect.
+// UnknownServices returns the ids of an endpoint table that are not in services.All, sorted. Such entries have no effect.
 func UnknownServices(endpoints map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services.All, id) })
 }
 
-// withDefaults fills in defaults. It returns an error for a missing cluster name or an invalid URL.
+// withDefaults returns the configuration with defaults. It returns an error for a missing cluster name or an invalid URL.
 func (c Config) withDefaults() (Config, error) {
 	if c.Cluster == "" {
 		return c, fmt.Errorf("the cluster name is missing")
@@ -151,7 +149,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// ManagesCertificateType reports whether certificates of a type are requested or imported, and deleted.
+// ManagesCertificateType reports whether the controller requests or imports, and deletes, certificates of a type.
 func (c Config) ManagesCertificateType(t acmtypes.CertificateType) bool {
 	if t == acmtypes.CertificateTypeImported {
 		return c.ImportedCertificates

@@ -18,27 +18,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
 
-// maxDeadlineGrowth bounds the deadline of an attempt, in multiples of Config.AttemptTimeout.
+// maxDeadlineGrowth is the maximum deadline of an attempt, in multiples of Config.AttemptTimeout.
 const maxDeadlineGrowth = 4
 
-// deadlines are how long AWS may take for an attempt of an operation: at first Config.AttemptTimeout.
-// A deadline that was missed is doubled for the next attempt. Where AWS has answered late, attempts
-// have twice the time of that answer, for other operations of the service too, until answers were quick
-// for a while. Only one attempt of an operation at a time, the probe, has a deadline that was doubled because
-// the last one was missed, so that an operation that hangs blocks no more than one worker for that long.
+// deadlines determines the deadline of each attempt. It begins with Config.AttemptTimeout. A missed deadline is doubled for
+// the next attempt. After a late answer, attempts get twice the time of that answer, for other operations of the service
+// too, until answers were quick for a while. Only one attempt of an operation at a time, the probe, has a deadline that was
+// doubled after a missed one, so an operation that hangs blocks at most one worker for that long.
 type deadlines struct {
 	cache.Guard
 	initialDeadline time.Duration // Config.AttemptTimeout
 	clock           clock.PassiveClock
 	responses       map[string]*responseTimes // by service, and by service and operation
-	// pending has the calls in flight that a run needs.
+	// pending has the calls in flight for which a run waits.
 	pending map[*pendingCall]bool
 }
 
 // responseTimes are the observed response times of AWS.
 type responseTimes struct {
-	slowest        time.Duration // the slowest recent answer; each quicker one lowers it by an eighth
-	missedDeadline time.Duration // the longest deadline that was missed since the last answer; 0 if none was
+	slowest        time.Duration // the slowest recent answer; each quicker answer lowers it by an eighth
+	missedDeadline time.Duration // the longest missed deadline since the last answer; 0 if none was missed
 	missedAt       time.Time
 	probing        bool // a probe is in flight
 }
@@ -47,7 +46,7 @@ func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
 	return &deadlines{initialDeadline: first, clock: clock, responses: map[string]*responseTimes{}, pending: map[*pendingCall]bool{}}
 }
 
-// responseTimesOf returns the response times of an operation or a service. The lock is held.
+// responseTimesOf returns the response times of an operation or a service. The caller holds the lock.
 func (d *deadlines) responseTimesOf(key string) *responseTimes {
 	if d.responses[key] == nil {
 		d.responses[key] = &responseTimes{}
@@ -55,19 +54,19 @@ func (d *deadlines) responseTimesOf(key string) *responseTimes {
 	return d.responses[key]
 }
 
-// attemptDeadline returns the deadline of an attempt that is not a probe. The lock is held.
+// attemptDeadline returns the deadline of an attempt that is not a probe. The caller holds the lock.
 func (d *deadlines) attemptDeadline(service, operation string) time.Duration {
 	return min(max(d.initialDeadline, 2*d.responseTimesOf(service).slowest, 2*d.responseTimesOf(service+" "+operation).slowest), maxDeadlineGrowth*d.initialDeadline)
 }
 
-// probeDeadline returns the deadline of a probe. The lock is held.
+// probeDeadline returns the deadline of a probe. The caller holds the lock.
 func (d *deadlines) probeDeadline(service, operation string) time.Duration {
 	return min(max(d.attemptDeadline(service, operation), 2*d.responseTimesOf(service+" "+operation).missedDeadline), maxDeadlineGrowth*d.initialDeadline)
 }
 
-// callDeadline returns the longest deadline that an attempt of an operation may have now. An optional call gets an
-// error if it is not to be made: after a missed deadline the operation is not called for optional facts
-// while a probe is in flight, nor for as long after the deadline as it had taken.
+// callDeadline returns the longest deadline that an attempt of an operation may currently have. For an optional call it
+// returns an error if the call must not be made: after a missed deadline, optional calls of the operation are not made while
+// a probe is in flight, and for as long after the deadline as the deadline had been.
 func (d *deadlines) callDeadline(service, operation string, optional bool) (limit time.Duration, err error) {
 	d.WithLock(func() {
 		a := d.responseTimesOf(service + " " + operation)
@@ -79,8 +78,8 @@ func (d *deadlines) callDeadline(service, operation string, optional bool) (limi
 	return limit, err
 }
 
-// beginAttempt returns the deadline of an attempt. end takes its result: AWS has answered, or the deadline was missed; if
-// neither is true, the attempt has no effect on later deadlines.
+// beginAttempt returns the deadline of an attempt. The caller passes the result of the attempt to end: answered if AWS has
+// answered, missed if the deadline was missed. If both are false, the attempt does not affect later deadlines.
 func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.clock.Now(), false
 	d.WithLock(func() {
@@ -112,15 +111,15 @@ func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration
 
 type optionalKey struct{}
 
-// WithOptional returns a context for calls for an optional fact: an attempt that misses its deadline ends the call, and the
-// fact is reported as a fault, so that a service that hangs does not block a worker for long.
+// WithOptional returns a context for calls that read an optional fact: an attempt that misses its deadline ends the call,
+// and the fact is reported as a fault. A service that hangs then does not block a worker for long.
 func WithOptional(ctx context.Context) context.Context {
 	return context.WithValue(ctx, optionalKey{}, true)
 }
 
 func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != nil }
 
-// timeoutError is the error of an attempt or a call that AWS did not answer in time.
+// timeoutError is the error of an attempt or a call that AWS did not answer within its deadline.
 type timeoutError struct {
 	after time.Duration
 	// lastAnswer is AWS's error answer to an earlier attempt, or nil if there was no answer.
@@ -139,10 +138,10 @@ func (e *timeoutError) Error() string {
 // Unwrap returns the last answer, by which the failure is classified.
 func (e *timeoutError) Unwrap() error { return e.lastAnswer }
 
-// RetryableError lets the SDK make another attempt.
+// RetryableError reports that the SDK may make another attempt.
 func (e *timeoutError) RetryableError() bool { return true }
 
-// boundCall runs a call with all of its attempts under a deadline. If the call ends because of it, or because of another
+// boundCall runs a call with all of its attempts under a deadline. If the call ends because of this deadline, or of another
 // deadline of this package, the error is a timeoutError.
 func boundCall(ctx context.Context, limit time.Duration, call func(context.Context) (middleware.Metadata, error)) error {
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
@@ -164,8 +163,8 @@ func boundCall(ctx context.Context, limit time.Duration, call func(context.Conte
 	return &ended
 }
 
-// boundAttempt runs one attempt under its deadline. It covers all that an attempt does: finding
-// credentials, connecting, sending, and reading the answer to its end.
+// boundAttempt runs one attempt under its deadline, which covers finding credentials, connecting, sending, and reading the
+// answer to its end.
 func (d *deadlines) boundAttempt(ctx context.Context, service, operation string, attempt func(context.Context) error) error {
 	limit, end := d.beginAttempt(service, operation)
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
@@ -186,9 +185,9 @@ func isAnswer(err error) bool {
 	return errors.As(err, &response) && response.HTTPStatusCode() > 0
 }
 
-// withTimeout returns an HTTP client whose requests have a deadline. The SDK finds credentials with requests
-// that pass none of our middleware, and for all callers together, so that one that hangs would block
-// every call. The deadline is a little later than that of a call, because the error of a call has more details.
+// withTimeout returns an HTTP client whose requests have a deadline. The SDK finds credentials for all callers together,
+// with requests that do not pass our middleware, so one request that hangs would block every call. The deadline is a little
+// later than that of a call, because the error of a call has more details.
 func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	limit += time.Second
 	if c == nil {
@@ -202,7 +201,7 @@ func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	return &own
 }
 
-// withAttemptDeadlines returns the client that calls are made with. It has no timeout, as each attempt has its own deadline.
+// withAttemptDeadlines returns the HTTP client for calls. It has no timeout, because each attempt has a deadline of its own.
 func withAttemptDeadlines(c aws.HTTPClient) aws.HTTPClient {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:

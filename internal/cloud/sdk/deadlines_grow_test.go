@@ -7,8 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// After a missed deadline, the next attempt has twice the deadline. After a slow answer the deadline stays above the
-// time of this answer, and fast answers lower it again. Only one attempt at a time has an extended deadline.
+// TestDeadlinesFollowResponseTimes checks that the attempt after a missed deadline has twice the deadline. After a slow
+// answer the deadline stays above the time of this answer, and fast answers lower it again. Only one attempt at a time has
+// an extended deadline.
 func TestDeadlinesFollowResponseTimes(t *testing.T) {
 	now := time.Unix(0, 0)
 	d := newDeadlines(30*time.Second, testclock.FromVariable(&now))

@@ -18,10 +18,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// newMetadataClient returns the client of the instance metadata service. It uses IPv6 on a host that has no IPv4 address
-// but loopback.
+// newMetadataClient returns the client of the instance metadata service. The client uses IPv6 if the host has no IPv4
+// address except loopback.
 func newMetadataClient(c Config) *imds.Client {
-	// With the SDK's HTTP client each operation has the SDK's deadline of 5 s.
+	// With the HTTP client of the SDK, each operation has the SDK's deadline of 5 s.
 	o := imds.Options{Endpoint: c.Endpoints[services.IMDS]}
 	if c.HTTP != nil {
 		o.HTTPClient = withTimeout(c.HTTP, c.AttemptTimeout)
@@ -45,7 +45,7 @@ func hasOnlyIPv6() bool {
 	return true
 }
 
-// findRegion returns the first of: the setting, two environment variables, the instance metadata.
+// findRegion returns the first region that is set: in the flag, in two environment variables, or in the instance metadata.
 func findRegion(ctx context.Context, c Config) (string, error) {
 	for _, r := range []string{c.Region, c.Env("AWS_DEFAULT_REGION"), c.Env("AWS_REGION")} {
 		if r != "" {
@@ -59,8 +59,8 @@ func findRegion(ctx context.Context, c Config) (string, error) {
 	return out.Region, nil
 }
 
-// findVPC returns the first of: the setting, the VPC with the tags, the instance metadata, the VPC of
-// the instance that the node is named after.
+// findVPC returns the VPC of the flag, or else the VPC that has the given tags, or else the VPC in the instance metadata, or
+// else the VPC of the instance after which the node is named.
 func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 	if c.VPC != "" {
 		return c.VPC, nil
@@ -132,23 +132,23 @@ func findVPCByInstance(ctx context.Context, cl *ec2.Client, id string) (string, 
 	return aws.ToString(out.Reservations[0].Instances[0].VpcId), nil
 }
 
-// Filter returns a filter of an EC2 describe call.
+// Filter returns one filter for an EC2 describe call.
 func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// SortedUnique returns the texts sorted, each once.
+// SortedUnique returns the sorted strings without duplicates.
 func SortedUnique(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Filters returns the filters of an EC2 describe call that has only one.
+// Filters returns the filters for an EC2 describe call that needs only one filter.
 func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }
 
-// MaxFilterValues is the maximum number of values of a filter in a call: one less than EC2 allows, as some calls have a
-// second filter with one value.
+// MaxFilterValues is the maximum number of values of a filter in a call. It is one less than EC2 permits, because some calls
+// have a second filter with one value.
 const MaxFilterValues = 199

@@ -13,13 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Error is a failure with a class, where AWS's error code does not determine the class or the failure did not come
-// from AWS.
+// Error is a failure with a class. It is used where the error code of AWS does not determine the class, or where the failure
+// did not come from AWS.
 type Error struct {
 	// Operation is the attempted operation, such as "create load balancer k8s-shop".
 	Operation string
 	class     failure.Class
-	// reason is the reason of the finding for users, or "" if the class determines it.
+	// reason is the reason of the finding for users, or "" if the class determines the reason.
 	reason finding.Reason
 	err    error
 }
@@ -30,18 +30,18 @@ func (e *Error) Error() string { return e.Operation + ": " + e.err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// Class returns the class of the error, which determines how it is handled.
+// Class returns the class of the error, which determines how callers handle the error.
 func (e *Error) Class() failure.Class { return e.class }
 
-// Reason returns the reason of the finding for users, or "" if the class determines it.
+// Reason returns the reason of the finding for users, or "" if the class determines the reason.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
-// NewError builds an Error of a class.
+// NewError returns an Error with a class.
 func NewError(class failure.Class, what, format string, args ...any) *Error {
 	return &Error{Operation: what, class: class, err: fmt.Errorf(format, args...)}
 }
 
-// Wrap gives an error a class.
+// Wrap returns an Error that wraps err and has the given class.
 func Wrap(class failure.Class, what string, err error) *Error {
 	return &Error{Operation: what, class: class, err: err}
 }
@@ -55,13 +55,13 @@ func (e *Error) WithReason(r finding.Reason) *Error {
 // errFenced is the error of a mutating call when this process must not write any more.
 var errFenced = errors.New("this process may no longer write to AWS")
 
-// uncertainError is the error of a call if an attempt before the last one may have taken effect.
+// uncertainError is the error of a call in which an attempt before the last one may have taken effect.
 type uncertainError struct{ error }
 
 // Unwrap returns the error of the last attempt.
 func (e *uncertainError) Unwrap() error { return e.error }
 
-// ClassOf returns the class of an error, which determines how it is handled.
+// ClassOf returns the class of an error, which determines how callers handle the error.
 func ClassOf(err error) failure.Class {
 	var own *Error
 	var postponed *ratelimit.PostponedError
@@ -101,7 +101,7 @@ func IgnoreGone(err error) error {
 // IsInvalid reports whether AWS has refused a value of the request.
 func IsInvalid(err error) bool { return err != nil && ClassOf(err) == failure.Invalid }
 
-// Code returns AWS's code of an error, "" if the error is not AWS's.
+// Code returns the error code of AWS, or "" if the error is not from AWS.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -110,8 +110,8 @@ func Code(err error) string {
 	return ""
 }
 
-// MayHaveTakenEffect reports whether a call that failed may nevertheless have taken effect: its answer did not
-// arrive, or AWS reported a failure of its own.
+// MayHaveTakenEffect reports whether a failed call may have taken effect: its answer did not arrive, or AWS reported an
+// internal failure.
 func MayHaveTakenEffect(err error) bool {
 	var uncertain *uncertainError
 	if errors.As(err, &uncertain) {
@@ -129,7 +129,7 @@ func MayHaveTakenEffect(err error) bool {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		// Without an answer it is not known whether the request was sent.
+		// Without an answer it is not known whether AWS received the request.
 		return true
 	}
 	if api.ErrorFault() == smithy.FaultServer {
@@ -142,7 +142,7 @@ func MayHaveTakenEffect(err error) bool {
 	return false
 }
 
-// outcomeOf returns the outcome of an attempt, from which the rate limiter learns.
+// outcomeOf returns the outcome of an attempt for the rate limiter.
 func outcomeOf(err error) ratelimit.Outcome {
 	switch c := Code(err); {
 	case classByCode[c] == failure.Throttled && c != "PriorRequestNotComplete":
@@ -153,13 +153,13 @@ func outcomeOf(err error) ratelimit.Outcome {
 	return ratelimit.Unanswered
 }
 
-// IsInterrupted reports whether an error only means that the caller's context ended.
+// IsInterrupted reports whether an error means only that the context of the caller ended.
 func IsInterrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// classByCode maps the error codes of all services that are called to classes. A code that means different things in
-// different services is not in the table.
+// classByCode maps the error codes of all AWS services that the controller calls to classes. It omits codes that have
+// different meanings in different services.
 var classByCode = map[string]failure.Class{
 	"Throttling":                             failure.Throttled,
 	"ThrottlingException":                    failure.Throttled,
@@ -236,7 +236,7 @@ var classByCode = map[string]failure.Class{
 	"ResourceNotFoundException":       failure.Gone,
 	"NoSuchHostedZone":                failure.Gone,
 
-	// Codes of Global Accelerator. It refuses a change while an earlier one is in progress.
+	// Error codes of Global Accelerator, which refuses a change while an earlier change is in progress.
 	"TransactionInProgressException":        failure.NotReady,
 	"AcceleratorNotDisabledException":       failure.NotReady,
 	"AssociatedListenerFoundException":      failure.InUse,
@@ -305,7 +305,8 @@ var classByCode = map[string]failure.Class{
 }
 
 // IsUnreached reports whether AWS did not answer, or throttled the call, so that the same call may succeed later. It is
-// false for a setting that the instance metadata does not have, as the message names the flag to set.
+// false for a setting that is missing in the instance metadata: a retry does not help, and the message names the flag to
+// set.
 func IsUnreached(err error) bool {
 	var missing *notSetError
 	if err == nil || errors.As(err, &missing) {

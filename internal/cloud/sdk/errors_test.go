@@ -76,7 +76,8 @@ func TestMayHaveTakenEffect(t *testing.T) {
 	}
 }
 
-// An error that does not concern rate limits shows the rate limiter that AWS handled the call.
+// TestOutcomeOfAttemptsForTheRateLimiter checks that an error that does not concern rate limits shows the rate limiter that
+// AWS handled the call.
 func TestOutcomeOfAttemptsForTheRateLimiter(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Explain returns an error of a call to AWS as one sentence for a person at a terminal, without the
-// prefixes of the SDK. Errors that are not from a call to AWS are returned unchanged.
+// Explain returns the error of a call to AWS as one sentence for a terminal, without the prefixes of the SDK. It returns
+// other errors unchanged.
 func Explain(err error) error {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -41,7 +41,8 @@ func Explain(err error) error {
 	return fmt.Errorf("call %q: %w", call, operation.Err)
 }
 
-// CallOf returns the service and operation of the call to AWS that failed with the error, "" if there was none.
+// CallOf returns the service and operation of the AWS call that failed with the error, or "" if the error is not from a
+// call.
 func CallOf(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -50,13 +51,13 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or reports a failure of its own. It is
-// false for a throttled or postponed call.
+// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or reports an internal failure. It is false
+// for a throttled or postponed call.
 func IsSilent(err error) bool {
 	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
-// rootCause returns the innermost error.
+// rootCause returns the innermost wrapped error.
 func rootCause(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -67,7 +68,7 @@ func rootCause(err error) error {
 	}
 }
 
-// notSetError is the error of a setting that is missing and that the instance metadata does not have either.
+// notSetError is the error for a setting that is neither set by the user nor found in the instance metadata.
 type notSetError struct {
 	text string
 	err  error

@@ -19,16 +19,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A fact that cannot be read is either essential or optional. Without the load balancers, the target
-// groups, their tags, the listeners and the rules it is not known what exists and who owns it, so a
-// run that cannot read one of these fails as a whole. Everything else is optional: a read that AWS
-// denies or does not answer becomes an observed.Fault in place of the fact, and the plan holds what
-// depends on it and nothing else.
+// A fact that cannot be read is either essential or optional. Load balancers, target groups, their tags, listeners and rules
+// show what exists and who owns it, so a run that cannot read one of these fails as a whole. Everything else is optional: if
+// AWS denies a read or does not answer it, an observed.Fault replaces the fact, and the plan holds only what depends on the
+// fact.
 //
-// A read that the controller's rate limiter postpones is not a failure of either kind: the run is repeated when the read
-// is admitted.
+// If the rate limiter of the controller postpones a read, that is not a failure: the run is repeated when the read is
+// admitted.
 
-// faultEntry is the cached fault of a read that failed, so that not every run repeats the read.
+// faultEntry is the fault of a read that failed. It is cached so that not every run repeats the read.
 type faultEntry struct {
 	fault                observed.Fault
 	err                  error
@@ -36,18 +35,18 @@ type faultEntry struct {
 	failures             int
 }
 
-// failedReads are the readings that failed, by their keys.
+// failedReads are the reads that failed, by their keys.
 type failedReads struct {
 	cache.Guard
 	byKey map[string]faultEntry
 }
 
-// ForgetFaults forgets all readings that failed, so that they are tried again at once.
+// ForgetFaults forgets all failed reads, so that they are tried again at once.
 func (c *Client) ForgetFaults() {
 	c.failedReads.WithLock(func() { c.failedReads.byKey = map[string]faultEntry{} })
 }
 
-// faultError is the error of an optional read. The plan gets the fault in place of the fact.
+// faultError is the error of an optional read. The plan uses the fault in place of the fact.
 type faultError struct {
 	fault observed.Fault
 	err   error
@@ -78,8 +77,8 @@ func (c *Client) ReadOptional(ctx context.Context, key string, read func() error
 	return c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
 }
 
-// ReadEssential runs the read of an essential fact, once for all concurrent callers. A read that AWS denied is not
-// repeated for a while, as the runs of all load balancers fail with it.
+// ReadEssential runs the read of an essential fact, once for all concurrent callers. A denied read is not repeated for a
+// while, because the runs of all load balancers fail with it.
 func (c *Client) ReadEssential(ctx context.Context, key string, read func() error) error {
 	return c.ReadShared(ctx, key, func() error {
 		var before error
@@ -103,8 +102,8 @@ func (c *Client) ReadEssential(ctx context.Context, key string, read func() erro
 	})
 }
 
-// ReadOptionalPart runs the read of an optional fact that is a part of a larger read. It is not shared, and not repeated at
-// once after a failure.
+// ReadOptionalPart runs the read of an optional fact within a larger read. Concurrent callers do not share the read. After a
+// failure it is not repeated at once.
 func (c *Client) ReadOptionalPart(ctx context.Context, key string, read func() error) error {
 	if err := c.EarlierFailure(key); err != nil {
 		return err
@@ -124,8 +123,8 @@ func (c *Client) EarlierFailure(key string) (err error) {
 	return err
 }
 
-// noteFault turns the failure of an optional read into a faultError, and forgets the fault of a read that
-// succeeded. Errors with which the run fails are returned unchanged.
+// noteFault turns the failure of an optional read into a faultError. If the read succeeded, it forgets an earlier fault. It
+// returns errors with which the run fails unchanged.
 func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	if err == nil || IsGone(err) || FaultOf(err) != nil {
 		if err == nil {
@@ -139,7 +138,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	now := c.Config.Clock.Now()
 	f := NewFault(err)
 	if f.Reason == finding.RejectedByAWS {
-		// The request had an invalid value, and the next request may have another one.
+		// The request had an invalid value. A later request may have a valid one.
 		f.RetryAfter = durations.SettleWindow
 		return &faultError{f, err}
 	}
@@ -150,7 +149,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		}
 		wait := durations.FirstRetry
 		if f.Reason == finding.AccessDenied {
-			wait = durations.SettleWindow // a change of the policy is unlikely to take effect sooner
+			wait = durations.SettleWindow // a change of the IAM policy is unlikely to take effect sooner
 		}
 		f.RetryAfter = min(wait<<min(e.failures, 10), durations.LastRetry)
 		if ClassOf(err) == failure.Throttled && now.Sub(e.failedSince) < durations.CallDeadline {
@@ -164,14 +163,14 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	return &faultError{f, err}
 }
 
-// isPostponed reports whether a call was not sent, to keep below AWS's limits.
+// isPostponed reports whether a call was not sent because of the rate limits of AWS.
 func isPostponed(err error) bool {
 	var postponed *ratelimit.PostponedError
 	return errors.As(err, &postponed)
 }
 
-// NewFault returns the fault of a call that failed, with a message for users. The message leaves the request id out,
-// so that repeated failures have the same message.
+// NewFault returns the fault of a failed call, with a message for users. The message does not contain the request id, so
+// that repeated failures have the same message.
 func NewFault(err error) observed.Fault {
 	action := actionOf(err)
 	named := fmt.Sprintf("%q", action)
@@ -211,7 +210,7 @@ func NewFault(err error) observed.Fault {
 	return f
 }
 
-// causeText returns the text of an error without the SDK's name of the operation.
+// causeText returns the text of an error without the operation name that the SDK adds.
 func causeText(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
@@ -230,9 +229,8 @@ func actionOf(err error) string {
 	return failure.IAMAction(operation)
 }
 
-// AddOnFault returns the fault of a read from the service of an add-on, such as AWS WAF or Route 53. The run does not
-// fail with such a read, even if the call was postponed. The message is empty if the call was postponed. Other errors are
-// returned unchanged.
+// AddOnFault returns the fault of a failed read from an add-on service, such as AWS WAF or Route 53. The run does not fail
+// with such a read, even if the call was postponed; the message is empty then. Other errors are returned unchanged.
 func AddOnFault(err error) (*observed.Fault, error) {
 	if isPostponed(err) {
 		return &observed.Fault{RetryAfter: durations.FirstRetry}, nil // the call is usually admitted by then

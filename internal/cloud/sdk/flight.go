@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// flight shares one reading among concurrent callers that need the same value. The first caller reads on its own
-// goroutine; no lock is held meanwhile.
+// flight shares one reading among concurrent callers that need the same value. The first caller reads in its own goroutine.
+// No lock is held during the reading.
 type flight struct {
 	mu    sync.Mutex
 	calls map[string]*sharedCall
@@ -17,8 +17,8 @@ type sharedCall struct {
 	err  error
 }
 
-// do runs fn, or waits for another caller's run under the same key. The value that fn reads is passed on through a
-// cache, not through do. If the context of the reading caller ends, another caller reads.
+// do runs fn, or waits while another caller runs it under the same key. fn stores the value that it reads in a cache,
+// because do returns only an error. If the context of the reading caller ends, another caller reads.
 func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 	for {
 		f.mu.Lock()
@@ -46,7 +46,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 }
 
 func (f *flight) runAsLeader(key string, c *sharedCall, fn func() error) error {
-	// The error if fn panics, so that waiting callers do not take the value as read.
+	// If fn panics, waiting callers get this error, so that they do not consider the value as read.
 	c.err = context.Canceled
 	defer func() {
 		f.mu.Lock()

@@ -17,16 +17,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 )
 
-// userAgent takes the place of the SDK's whole user agent.
+// userAgent replaces the whole user agent of the SDK.
 const userAgent = "elbv2.k8s.aws/"
 
 type limitedKey struct{}
 
-// instrument adds our middleware to the stack of an operation.
+// instrument adds the middleware of the controller to the middleware stack of an operation.
 func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
-		// A fenced call takes no token.
+		// A call that the fence stops takes no token.
 		if err := c.checkFence(operation); err != nil {
 			return out, meta, err
 		}
@@ -93,12 +93,12 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		s.Initialize.Add(call, middleware.After),
 		s.Build.Add(agent, middleware.After),
 		s.Finalize.Insert(attempt, "Retry", middleware.After),
-		// This middleware is the last one, after the one that may wait for credentials.
+		// This is the last middleware, after the one that may wait for credentials.
 		s.Finalize.Add(fence, middleware.After),
 	)
 }
 
-// checkFence returns an error if the operation changes something and this process must not write.
+// checkFence returns an error if the operation changes resources and this process must not write.
 func (c Config) checkFence(operation string) error {
 	if c.Fence == nil || !isMutating(operation) {
 		return nil
@@ -109,8 +109,8 @@ func (c Config) checkFence(operation string) error {
 	return nil
 }
 
-// fenceAttempt checks the fence before an attempt, and once more when its body is about to be sent:
-// connecting may take long, above all while the network is down and this process cannot renew its lease.
+// fenceAttempt checks the fence before an attempt, and again when the body of the request is about to be sent: connecting
+// may take long, above all while the network is down and this process cannot renew its lease.
 func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	operation := awsmiddleware.GetOperationName(ctx)
 	if err := c.checkFence(operation); err != nil {
@@ -128,7 +128,7 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 	in.Request = r
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if err != nil && body.refused != nil {
-		err = body.refused // not the connection error that the SDK makes of it, which would be retried
+		err = body.refused // not err, a connection error that the SDK makes of this error and would retry
 	}
 	return out, meta, err
 }
@@ -153,8 +153,8 @@ func (b *fencedBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// markUncertain makes the error of a call an uncertainError if an earlier attempt may have taken effect and the last
-// answer does not show it.
+// markUncertain wraps the error of a call in an uncertainError if an earlier attempt may have taken effect and the last
+// answer does not show whether it did.
 func markUncertain(meta middleware.Metadata, err error) error {
 	if err == nil || MayHaveTakenEffect(err) {
 		return err
@@ -168,7 +168,7 @@ func markUncertain(meta middleware.Metadata, err error) error {
 	return err
 }
 
-// isMutating reports whether an operation changes anything.
+// isMutating reports whether an operation changes resources.
 func isMutating(operation string) bool {
 	for _, p := range []string{"Describe", "Get", "List", "Search", "Simulate", "AssumeRole"} {
 		if strings.HasPrefix(operation, p) {
@@ -178,7 +178,7 @@ func isMutating(operation string) bool {
 	return true
 }
 
-// recordOf returns the record of a call.
+// recordOf returns a Call for the recorder.
 func recordOf(service, operation string, start, end time.Time, meta middleware.Metadata, err error) Call {
 	out := Call{Service: service, Operation: operation, Duration: end.Sub(start)}
 	var response *smithyhttp.ResponseError

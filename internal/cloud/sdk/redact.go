@@ -7,17 +7,17 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Texts in place of secrets in errors: AWS's messages quote the values that it refuses.
+// Texts that replace secrets in errors. Messages of AWS quote the values that AWS refuses.
 const (
 	hiddenText  = "[redacted]"
 	hiddenError = "the message of AWS is not shown, because it contains a secret"
 )
 
-// minRedactable is the length of the shortest secret that is replaced in a text. A shorter one is likely to occur in
-// other words too, so that the whole text is replaced.
+// minRedactable is the minimum length of a secret that is replaced in a text. A shorter secret is likely to occur in other
+// words, so the whole text is replaced.
 const minRedactable = 4
 
-// WithoutSecrets returns the error with all secrets that were sent redacted from its message.
+// WithoutSecrets returns the error with a message in which all given secrets are redacted.
 func WithoutSecrets(err error, secrets []string) error {
 	if err == nil {
 		return nil
@@ -50,11 +50,11 @@ type redactedError struct {
 // Error implements error.
 func (e *redactedError) Error() string { return e.text }
 
-// Unwrap returns the error with its own text.
+// Unwrap returns the wrapped error, whose message is not redacted.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAPIError returns a smithy.APIError with a redacted message if the error is one of AWS, so that errors.As does not
-// find the original message.
+// asAPIError returns a smithy.APIError with a redacted message if the error is from AWS, so that errors.As does not find the
+// original message.
 func (e *redactedError) asAPIError() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {

@@ -10,15 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// pendingCall is a call in flight that a run needs.
+// pendingCall is a call in flight for which a run waits.
 type pendingCall struct {
 	service         string
-	unansweredSince time.Time // since when AWS has not answered, zero while no attempt waits for an answer
+	unansweredSince time.Time // since when AWS has not answered; zero while no attempt waits for an answer
 }
 
 type pendingCallKey struct{}
 
-// beginCall records a call as in flight until end is called. A call for an optional fact is not recorded.
+// beginCall records that a call is in flight, until end is called. It does not record calls for optional facts.
 func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Context, end func()) {
 	if isOptional(ctx) {
 		return ctx, func() {}
@@ -28,9 +28,9 @@ func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Co
 	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.WithLock(func() { delete(d.pending, u) }) }
 }
 
-// noteAttempt records that an attempt of the call begins. answered is called with the result of the attempt. A timeout or
-// an internal failure of AWS (status 500 and above) does not end the silence, as another attempt follows. A refused or
-// throttled attempt ends it.
+// noteAttempt records that an attempt of the call begins. The caller passes the result of the attempt to answered. A timeout
+// or an internal failure of AWS (status 500 and above) does not end the silence, because another attempt follows. A refused
+// or throttled attempt ends it.
 func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	u, ok := ctx.Value(pendingCallKey{}).(*pendingCall)
 	if !ok {
@@ -50,8 +50,8 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	}
 }
 
-// silentSince returns since when AWS has not answered a call that waits longer than usual; zero if there is none. Where
-// AWS is slow, an answer may take 1.5 times as long as the slowest recent one.
+// silentSince returns since when AWS has not answered a call that waits longer than usual; zero if there is no such call. If
+// AWS is slow, an answer may take 1.5 times as long as the slowest recent answer.
 func (d *deadlines) silentSince() (since time.Time) {
 	now := d.clock.Now()
 	d.WithLock(func() {
@@ -65,8 +65,8 @@ func (d *deadlines) silentSince() (since time.Time) {
 	return since
 }
 
-// WatchSilence calls report once, if a call in flight has no answer for longer than usual, until stop is called. stop
-// ends the context of a report that has begun, and waits for it.
+// WatchSilence watches the calls in flight until stop is called. If one has no answer for longer than usual, it calls report
+// once. stop ends the context of a running report, and waits for the report to end.
 func (c *Client) WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})

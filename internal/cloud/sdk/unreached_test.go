@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// At startup the controller retries only after errors that may disappear.
+// TestIsUnreached checks that the controller retries at startup only after errors that may disappear.
 func TestIsUnreached(t *testing.T) {
 	call := func(err error) error {
 		return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeVpcs", Err: err}

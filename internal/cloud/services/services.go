@@ -1,10 +1,11 @@
-// Package services has the ids of the AWS services that are called, and the partitions and regions where they exist.
+// Package services has the ids of the AWS services that the controller calls, and the partitions and regions in which they
+// exist.
 package services
 
 import "strings"
 
-// Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables
-// and the labels of metrics.
+// Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables, and values of metric
+// labels.
 const (
 	ELB               = "Elastic Load Balancing v2"
 	EC2               = "EC2"
@@ -20,7 +21,7 @@ const (
 	IMDS              = "ec2imds"
 )
 
-// AcceleratorRegion is the region of Global Accelerator for clusters of all regions.
+// AcceleratorRegion is the region of the Global Accelerator API for clusters of all regions.
 const AcceleratorRegion = "us-west-2"
 
 // All lists the service ids that endpoint overrides and throttle tables may name.
@@ -32,7 +33,7 @@ var All = []string{
 // standardPartition is the partition of most regions.
 const standardPartition = "aws"
 
-// partitions maps the prefix of a region's name to the region's partition, for all but the standard one.
+// partitions maps prefixes of region names to the partition of these regions. It omits the standard partition.
 var partitions = map[string]string{
 	"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
 	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",

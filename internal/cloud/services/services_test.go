@@ -6,7 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// The region determines the partition. Global Accelerator exists only in the partition aws.
+// TestPartitions checks that the region determines the partition, and that Global Accelerator exists only in the partition
+// aws.
 func TestPartitions(t *testing.T) {
 	for region, want := range map[string]string{
 		"eu-west-1": "aws", "us-east-1": "aws", "EU-WEST-1": "aws", "eu-isolde-1": "aws", "": "aws",

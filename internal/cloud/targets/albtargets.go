@@ -20,8 +20,8 @@ type albTargetsEntry struct {
 	readAt  time.Time
 }
 
-// AskALBTargets reads which load balancers are the targets of a target group of type alb. No other client
-// registers targets there, so the answer is kept for as long as other readings.
+// AskALBTargets reads which load balancers are targets of a target group of type alb. No other client registers targets in
+// this target group, so the answer is cached for as long as other readings.
 func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
 	if !t.inv.Has(q.ARN) {
 		return nil, nil
@@ -61,7 +61,7 @@ func (t *Targets) ChangeALBTargets(arn string, created bool, change func([]obser
 			return
 		}
 		if !ok {
-			e.readAt = t.Config.Clock.Now() // it had no targets before
+			e.readAt = t.Config.Clock.Now() // the target group had no targets before
 		}
 		t.albTargets[arn] = albTargetsEntry{change(slices.Clone(e.targets)), e.readAt}
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// readHealth reads the targets of a target group with their health. It applies the writes of this process within the
-// settle window, and during the reading, to what AWS lists.
+// readHealth reads the targets of a target group with their health. To what AWS lists, it applies the writes of this process
+// within the settle window and during the reading.
 func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	key := t.key(arn)
 	api, err := t.api(ctx)
@@ -55,7 +55,7 @@ func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	return nil
 }
 
-// AskHealth reads the health of the targets of a target group. It is cached only for durations.ShortestInterval, so that
+// AskHealth reads the health of the targets of a target group. The health is cached only for durations.Moment, so that
 // concurrent callers share one call.
 func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
 	cached := func() (h observed.Health, ok bool) {
@@ -66,7 +66,7 @@ func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, e
 		return t.OwnTargetGroups().readHealth(sdk.WithOptional(ctx), arn)
 	})
 	if sdk.IsGone(err) && !t.inv.Has(arn) {
-		return observed.Health{ReadAt: t.Config.Clock.Now()}, nil // a deleted target group, of this stack or of another owner
+		return observed.Health{ReadAt: t.Config.Clock.Now()}, nil // the target group was deleted; it belonged to this stack or another owner
 	}
 	return h, err
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// accountLimits has the rate limiter of each account. AWS limits the calls to an account, whichever role makes
-// them.
+// accountLimits has the rate limiter of each account. AWS limits the calls to an account, whichever IAM role makes them.
 type accountLimits struct {
 	ownSchedule    *ratelimit.Schedule            // of the controller's account
 	ownAccount     string                         // id of the controller's account, "" until it is known

@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// The rate limits of AWS apply to an account, so all roles of an account share one token bucket.
+// TestRolesOfOneAccountShareItsBucket checks that all IAM roles of an account share one token bucket, because the rate
+// limits of AWS apply to the account.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	cfg := sdk.Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Clock: clock.RealClock{}}
 	c := New(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Clock, 0))}, nil)

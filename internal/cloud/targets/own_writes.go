@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ownWrites are targets as this process has registered or deregistered them within the settle window, by identity. Until
-// the window is over, AWS may list them as they were before.
+// ownWrites are the targets that this process has registered or deregistered within the settle window, by identity. During
+// this window AWS may list them in their previous state.
 type ownWrites map[targetID]ownWrite
 
 type targetID struct {
@@ -25,7 +25,7 @@ type ownWrite struct {
 	writtenAt time.Time
 }
 
-// noteOwnWrite notes targets that this process has just registered or deregistered, and updates the cached targets of the
+// noteOwnWrite records targets that this process has just registered or deregistered, and updates the cached targets of the
 // target group.
 func (t TargetGroups) noteOwnWrite(arn string, list []*observed.Target) {
 	key, now := t.key(arn), t.Config.Clock.Now()
@@ -63,8 +63,8 @@ func (w ownWrites) dropOld(now time.Time) {
 	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.writtenAt) > durations.SettleWindow })
 }
 
-// applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets, which are shared
-// with other lists.
+// applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets, because other lists
+// share them.
 func applyWrite(list []*observed.Target, written *observed.Target) []*observed.Target {
 	leaving := isDeregistered(written)
 	i, known := slices.BinarySearchFunc(list, written, compareTargets)

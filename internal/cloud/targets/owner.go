@@ -15,21 +15,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// targetGroupOwner is a cached answer of ownerNamespacesIn: the target group belongs to one of the namespaces. at is the
-// time at which its tags were read.
+// targetGroupOwner is a cached answer of ownerNamespacesIn: the target group belongs to one of the namespaces. readAt is the
+// time at which the tags of the target group were read.
 type targetGroupOwner struct {
 	namespaces []string
 	readAt     time.Time
 }
 
-// OwnerNamespaces implements bindings.TargetGroups. The namespaces are read from the tags that the controller
-// sets on the target groups that it creates, and that no object in Kubernetes can set.
+// OwnerNamespaces implements bindings.TargetGroups. The namespaces are read from the tags that the controller sets when it
+// creates a target group, and that no Kubernetes object can set.
 func (t TargetGroups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
 	var namespaces []string
 	found := false
 	t.inv.WithReadLock(func() {
-		// Tags of any age suffice: those that name the owner do not change.
+		// Tags of any age suffice, because the tags that name the owner do not change.
 		if e := t.inv.TargetGroups.Get(arn); e != nil && (len(e.Seen.Tags) > 0 || !e.TagsAt.IsZero()) {
 			namespaces, found = ownerNamespacesIn(t.Client, e.Seen.Tags), e.Seen.Tags != nil
 		}
@@ -72,8 +72,8 @@ func (t TargetGroups) OwnerStack(arn string) (id model.StackID, group string, ok
 	return id, group, ok
 }
 
-// ownerNamespacesIn returns namespaces, one of which has the Service for which a target group with these tags was created. It
-// returns none if the controller of this cluster did not create the target group.
+// ownerNamespacesIn returns the namespaces that may contain the Service for which a target group with these tags was
+// created. It returns none if the controller of this cluster did not create the target group.
 func ownerNamespacesIn(c *sdk.Client, tags map[string]string) []string {
 	if !naming.BelongsToCluster(c.Config.Cluster, tags) {
 		return nil

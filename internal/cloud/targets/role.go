@@ -22,13 +22,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxSessionName is the length of the longest session name that STS accepts.
+// maxSessionName is the maximum length of a session name in STS.
 const maxSessionName = 64
 
-// roleClient is the client of a role and external id.
+// roleClient is the client for an IAM role and an external id.
 type roleClient struct {
 	elb       *elb.Client
-	err       error // AWS's refusal, in place of a client
+	err       error // the error with which AWS refused the role; there is no client then
 	expiresAt time.Time
 }
 
@@ -40,8 +40,8 @@ func (t *Targets) putRole(a bindings.Account, client roleClient) {
 	})
 }
 
-// assumeRole returns a client with the rights of a role. It assumes the role if there is no client, or if the credentials of
-// the client expire soon.
+// assumeRole returns a client with the permissions of an IAM role. It assumes the role if there is no client, or if the
+// credentials of the client expire soon.
 func (t *Targets) assumeRole(ctx context.Context, a bindings.Account) (*elb.Client, error) {
 	cached := func() (r roleClient, ok bool) {
 		t.WithLock(func() { r = t.roles[a] })
@@ -95,8 +95,8 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	return nil
 }
 
-// withoutSecret returns an error with the external id redacted, which AWS quotes in its message if it has an invalid
-// form.
+// withoutSecret returns an error in which the external id is redacted, because AWS quotes an external id with an invalid
+// form in its message.
 func withoutSecret(err error, secret model.Secret) error {
 	if secret == "" || !strings.Contains(err.Error(), string(secret)) {
 		return err

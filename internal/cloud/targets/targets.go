@@ -1,5 +1,5 @@
-// Package targets reads and changes the targets of target groups, with the rights of the controller or of a role. The
-// target groups may have any owner: a user who writes a TargetGroupBinding names the target group.
+// Package targets reads and changes the targets of target groups, with the credentials of the controller or of an IAM role.
+// The target groups may have any owner, because a user who writes a TargetGroupBinding names the target group.
 package targets
 
 import (
@@ -37,7 +37,7 @@ type Targets struct {
 	limits       accountLimits
 }
 
-// New returns a Targets with an empty cache.
+// New returns Targets with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 	t := &Targets{Client: at, inv: inv, owners: map[string]targetGroupOwner{}, roles: map[bindings.Account]roleClient{}}
 	t.limits = accountLimits{ownSchedule: at.Limits, otherSchedules: map[string]*ratelimit.Schedule{}}
@@ -45,7 +45,7 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 	return t
 }
 
-// Reset forgets all readings and writes.
+// Reset empties the cache.
 func (t *Targets) Reset() {
 	t.WithLock(func() {
 		t.descriptions, t.health, t.recentWrites = map[string]describedTargetGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
@@ -55,24 +55,24 @@ func (t *Targets) Reset() {
 
 type describedTargetGroup struct {
 	group  bindings.TargetGroup
-	err    error // AWS's refusal, in place of a description
+	err    error // the error with which AWS refused the call; there is no description then
 	readAt time.Time
 }
 
-// TargetGroups are the target groups that an account's credentials reach.
+// TargetGroups are the target groups that the credentials of an account can access.
 type TargetGroups struct {
 	*Targets
 	account bindings.Account
 }
 
-// TargetGroupsOf returns the target groups that the credentials of an account reach.
+// TargetGroupsOf returns the target groups that the credentials of an account can access.
 func (t *Targets) TargetGroupsOf(a bindings.Account) TargetGroups { return TargetGroups{t, a} }
 
-// OwnTargetGroups returns the target groups that the controller's own credentials reach.
+// OwnTargetGroups returns the target groups that the credentials of the controller can access.
 func (t *Targets) OwnTargetGroups() TargetGroups { return TargetGroups{Targets: t} }
 
-// key returns the key of a target group in the caches. It differs by role, so that readings with the rights of one
-// role are not used for another.
+// key returns the key of a target group in the caches. It contains the IAM role, so that what was read with one role is not
+// used for another role.
 func (t TargetGroups) key(arn string) string {
 	if t.account.Role == "" {
 		return arn
@@ -88,13 +88,13 @@ func (t TargetGroups) api(ctx context.Context) (*elb.Client, error) {
 	return t.assumeRole(ctx, t.account)
 }
 
-// forTargetGroup returns a context that names the target group as the caller of calls for a binding, so that postponed
-// calls keep their position in the queue of the rate limiter, as calls for stacks do.
+// forTargetGroup returns a context that names the target group as the caller of calls for a binding. Postponed calls then
+// keep their position in the queue of the rate limiter, as calls for stacks do.
 func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.CauseTargets)
 }
 
-// ownTargetGroup returns a target group from the inventory, which needs no call.
+// ownTargetGroup returns a target group from the inventory, without a call.
 func (t TargetGroups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false
@@ -179,15 +179,16 @@ func (t TargetGroups) IsInUse(ctx context.Context, arn string) (bool, error) {
 	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
 }
 
-// cacheDescription caches a description, and drops old ones, as users choose the names and so the number of entries.
+// cacheDescription caches a description. It drops old descriptions, because users choose the names and thereby the number of
+// entries.
 func (t TargetGroups) cacheDescription(key string, d describedTargetGroup) {
 	t.WithLock(func() {
 		cache.Put(t.descriptions, key, d, func(old describedTargetGroup) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
 	})
 }
 
-// Forget drops all cached readings of a target group that was deleted or differs from what was read. The stack that has
-// created it reads it again.
+// Forget removes what was read of a target group from the caches, because the target group was deleted or has changed. The
+// stack that has created the target group reads it again.
 func (t TargetGroups) Forget(arn string) {
 	if t.account.Role == "" {
 		t.inv.WithWriteLock(func() {
@@ -227,7 +228,7 @@ func (t TargetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.
 		if err := t.ReadShared(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
-		// A reading that was shared with another caller may have begun too early.
+		// If another caller shared its reading, the reading may have begun too early.
 		if h := cached(); !h.ReadAt.Before(start) || t.IsYounger(h.ReadAt, maxAge) {
 			return h, nil
 		}

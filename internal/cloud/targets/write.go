@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// zoneRequiredMessage is a part of AWS's message for a target outside the VPC without an availability zone, which has no
-// error code of its own.
+// zoneRequiredMessage is a part of the message with which AWS refuses a target outside the VPC without an availability zone.
+// This refusal has no error code of its own.
 const zoneRequiredMessage = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
@@ -88,8 +88,8 @@ func (t TargetGroups) Deregister(ctx context.Context, arn string, priority bindi
 	return nil
 }
 
-// forgetAfterFailure removes a target group from the caches after an error that shows that the cached state is outdated, or
-// after which its targets may have changed.
+// forgetAfterFailure removes a target group from the caches if the error shows that the cached state is outdated or that the
+// targets may have changed. It returns the error.
 func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 	class := sdk.ClassOf(err)
 	if sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict || class == failure.Invalid {
@@ -98,8 +98,8 @@ func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 	return err
 }
 
-// NoteNewTargetGroup notes that this process has just created a target group, so that its targets need not be read before the
-// first registration.
+// NoteNewTargetGroup records that this process has just created a target group, so that the targets need not be read before
+// the first registration.
 func (t *Targets) NoteNewTargetGroup(arn string, at time.Time) {
 	t.WithLock(func() {
 		if _, known := t.health[arn]; !known {

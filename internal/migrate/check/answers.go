@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Side is one of the two desired states of a comparison.
+// Side is one of the two desired states that a comparison compares.
 type Side struct {
 	model.Stack
 	// Port returns the number of a port of a Service.
@@ -23,11 +23,11 @@ type Side struct {
 	Frontend *model.Stack
 	// ALB is the ARN of the ALB in the target groups of Frontend.
 	ALB string
-	// TakesOver is set if the Gateway takes over the load balancer of the other side.
+	// TakesOver reports whether the Gateway takes over the load balancer of the other side.
 	TakesOver bool
 }
 
-// answer is the answer to a request: id identifies the answer for comparison, text describes it for users.
+// answer is the answer to a request. id identifies the answer for comparisons, and text describes it for users.
 type answer struct{ id, text string }
 
 // answerTo returns the answer of actions and transforms to a request on a listener.
@@ -61,8 +61,8 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 	return answer{strings.Join(id, "\n"), strings.Join(text, ", then ")}
 }
 
-// forwardAnswer returns the target groups of a forward with their shares, as identifier and text. The identifier is empty
-// if all weights are 0.
+// forwardAnswer returns the target groups of a forward action with their shares, as an identifier and as text. The
+// identifier is empty if all weights are 0.
 func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 	total := int32(0)
 	weight := func(g model.WeightedGroup) int32 {
@@ -104,7 +104,7 @@ func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 	return id, text
 }
 
-// targetGroupKey identifies a target group by its Service and port, so that the groups of both sides can be compared.
+// targetGroupKey identifies a target group by its Service and port, so that the target groups of both sides can be compared.
 func (s Side) targetGroupKey(ref model.GroupRef) string {
 	if ref.ID == "" {
 		name := ref.Name

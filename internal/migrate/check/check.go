@@ -18,7 +18,7 @@ type Difference struct {
 	Port int32 `json:"port,omitempty"`
 	// Request is a request to which the two sides give different answers.
 	Request string `json:"request,omitempty"`
-	// Requests is the number of tried requests for which the same two rules give different answers.
+	// Requests is the number of requests for which the same two rules give different answers.
 	Requests int `json:"requests,omitempty"`
 	// Setting is the setting that differs, empty if the difference is in an answer.
 	Setting string `json:"setting,omitempty"`
@@ -60,12 +60,12 @@ type Result struct {
 	Differences []Difference `json:"differences"`
 	// Requests is how many requests were tried.
 	Requests int `json:"requests"`
-	// Partial has the ports that have too many requests to try all of them.
+	// Partial are the ports with too many requests to try all of them.
 	Partial []int32 `json:"partial,omitempty"`
 }
 
-// Compare compares the load balancer of Ingresses with that of the Gateway that is to replace it. It ignores the tag with
-// the key ignoredTag, which has no effect.
+// Compare compares the load balancer of Ingresses with that of the Gateway that replaces it. It ignores the tag with the key
+// ignoredTag, because this tag has no effect.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
 	c := &comparison{ingressSide: ingress, gatewaySide: gateway, ignoredTag: ignoredTag}
 	if gateway.LoadBalancer == nil || gateway.Held.Everything {
@@ -110,8 +110,8 @@ func (c *comparison) compareText(port int32, name string, from, to any) {
 	}
 }
 
-// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, the attributes
-// that the Gateway does not set keep their value.
+// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, it ignores
+// attributes that the Gateway does not set, because these keep their values.
 func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	if c.gatewaySide.TakesOver {
 		from = maps.Clone(from)
@@ -196,7 +196,7 @@ func subnetsText(s model.SubnetChoice) string {
 	return "discovered"
 }
 
-// compareSecurityGroups compares security groups, and the rules of managed ones.
+// compareSecurityGroups compares the security groups, and the rules of managed security groups.
 func (c *comparison) compareSecurityGroups(a, b model.GroupChoice) {
 	describe := func(g model.GroupChoice) (groups string, rules []string) {
 		switch g := g.(type) {
@@ -239,7 +239,7 @@ func mutualAuthText(m *model.MutualAuth) string {
 	return fmt.Sprintf("%s %s, expired certificates are accepted: %t, names of certificate authorities are sent: %t", m.Mode, m.TrustStore, ignore, m.AdvertiseCA == "on")
 }
 
-// compareCertificates compares the certificates of listeners, and the hosts for which certificates are discovered.
+// compareCertificates compares the certificates of two listeners, and the hosts for which certificates are discovered.
 func (c *comparison) compareCertificates(a, b model.Listener) {
 	describe := func(t *model.TLS) (arns, hosts []string) {
 		for _, x := range t.Certificates {
@@ -290,9 +290,9 @@ func (c *comparison) compareAnswers(a, b model.Listener) {
 	}
 }
 
-// ForEachRequest calls visit with requests that the conditions of two lists of rules distinguish: each condition matches some
-// of them and not others. visit also gets the rules of both lists that may match the host of the request. complete
-// reports whether all combinations of values and patterns were tried. For a regular expression examples are tried.
+// ForEachRequest calls visit with requests that the conditions of two lists of rules distinguish: each condition matches
+// some of the requests and not others. visit also gets the rules of both lists that may match the host of the request.
+// complete reports whether all combinations of values and patterns were tried. Regular expressions are tried with examples.
 func ForEachRequest(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (complete bool) {
 	remaining := min(maxRequests, maxEvaluations/(len(a)+len(b)+1))
 	complete = true
@@ -361,7 +361,7 @@ func (c *comparison) compareTargetGroups() {
 		g := &c.gatewaySide.TargetGroups[i]
 		key := c.gatewaySide.targetGroupKey(model.GroupRef{ID: g.ID})
 		if len(byKey[key]) == 0 {
-			continue // the answers to requests differ
+			continue // compareAnswers reports this difference
 		}
 		best := c.targetGroupDifferences(byKey[key][0], g)
 		for _, o := range byKey[key][1:] {

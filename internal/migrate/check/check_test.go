@@ -66,7 +66,8 @@ func compare(a, b model.Stack) check.Result {
 	return check.Compare(check.Side{Stack: a, Port: port}, check.Side{Stack: b, Port: port}, ignoredTag)
 }
 
-// Each change that affects clients or operators is reported as a difference whose text names the setting or request.
+// TestEachChangeIsADifference checks that each change that affects clients or operators is reported as a difference whose
+// text names the setting or request.
 func TestEachChangeIsADifference(t *testing.T) {
 	t.Parallel()
 	if same := compare(sampleStack(), sampleStack()); len(same.Differences) > 0 || same.Requests < 100 || len(same.Partial) > 0 {
@@ -166,8 +167,8 @@ func TestEachChangeIsADifference(t *testing.T) {
 	}
 }
 
-// Rules that need several parameters at once are checked. If there are too many combinations of parameters, the result
-// reports that the check is partial.
+// TestCombinedConditionsAreChecked checks that rules that need several parameters at once are checked. If there are too many
+// combinations of parameters, the result reports that the check is partial.
 func TestCombinedConditionsAreChecked(t *testing.T) {
 	t.Parallel()
 	listening := func(status string, c ...model.Condition) model.Stack {

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// FrontendNLB returns the frontend NLB of a stack, or nil if there is none. The result has the security groups that it
-// shares with the ALB, and its name is marked as set by a user if the name of the ALB is set by a user.
+// FrontendNLB returns the frontend NLB of a stack, or nil if there is none. The result includes the security groups that the
+// frontend NLB shares with the ALB. If a user has set the name of the ALB, the name of the result is marked as set by a user
+// too.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
 		return nil
@@ -44,7 +45,8 @@ func hasListener(lb *model.LoadBalancer, port int32) bool {
 	return slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
-// limitToPorts returns a choice of security groups. A managed group keeps only the rules whose port is included.
+// limitToPorts returns a choice of security groups. A managed security group keeps only the rules for whose ports included
+// returns true.
 func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupChoice {
 	managed, ok := g.(model.GroupsManaged)
 	if !ok {

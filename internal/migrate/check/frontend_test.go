@@ -12,7 +12,7 @@ import (
 
 const albARN = "arn:aws:elasticloadbalancing:::loadbalancer/app/edge/0"
 
-// albStack returns the sample with one rule.
+// albStack returns sampleStack with only one rule.
 func albStack() model.Stack {
 	s := sampleStack()
 	s.LoadBalancer.Listeners[0].Rules = s.LoadBalancer.Listeners[0].Rules[:1]
@@ -42,7 +42,7 @@ func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	}
 }
 
-// ingressSide returns a side whose frontend NLB shares the managed security group of the ALB, which also opens port 80.
+// ingressSide returns a Side whose frontend NLB shares the managed security group of the ALB, which also opens port 80.
 func ingressSide() check.Side {
 	s := albStack()
 	frontend := frontendStack(model.GroupsShared{}, "")
@@ -53,7 +53,7 @@ func ingressSide() check.Side {
 	return check.Side{Stack: s, Port: portText}
 }
 
-// gatewaySide returns a side whose frontend NLB has the same settings, but its own security group.
+// gatewaySide returns a Side whose frontend NLB has the same settings as in ingressSide, but a security group of its own.
 func gatewaySide() check.Side {
 	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
@@ -64,8 +64,8 @@ func gatewaySide() check.Side {
 // portText returns the port of a binding.
 func portText(b *model.Binding) string { return b.Port.String() }
 
-// Each change of the Gateway that replaces a frontend NLB is a difference, and so is a frontend NLB without a
-// counterpart.
+// TestEachChangeOfAFrontendNLBIsADifference checks that each change of the Gateway that replaces a frontend NLB is a
+// difference, and so is a frontend NLB without a counterpart.
 func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	t.Parallel()
 	if got := check.Compare(ingressSide(), gatewaySide(), ignoredTag); len(got.Differences) > 0 || got.Requests == 0 {
@@ -119,8 +119,8 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	}
 }
 
-// The name of a frontend NLB is compared only if the name of the ALB is set. A frontend NLB that only the Gateway has
-// is a difference.
+// TestFrontendNLBNameFollowsALBName checks that the name of a frontend NLB is compared only if the name of the ALB is set. A
+// frontend NLB that only the Gateway has is a difference.
 func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxRequests bounds the requests that are tried for a port, and maxEvaluations the rules that are evaluated for them.
-// Requests reports whether neither bound was reached.
+// maxRequests is the maximum number of requests that are tried for a port, and maxEvaluations the maximum number of rules
+// that are evaluated for them. ForEachRequest reports whether neither maximum was reached.
 const (
 	maxRequests    = 200_000
 	maxEvaluations = 40_000_000
@@ -213,7 +213,7 @@ func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bo
 	return out, complete
 }
 
-// forEachRequest calls visit with the requests for a host, with at most remaining of them. It decreases remaining by their
+// forEachRequest calls visit with the requests for a host, at most remaining of them, and decreases remaining by their
 // number. complete reports whether these were all requests.
 func (s *requestSpace) forEachRequest(host string, remaining *int, visit func(model.Request)) (complete bool) {
 	headers, headersComplete := s.combinedHeaders()

@@ -8,19 +8,19 @@ import (
 // Rule is a match, and the answer to its requests.
 type Rule struct {
 	Match
-	// Excluded has the requests that fit Match but that the rule must not answer.
+	// Excluded has the requests that match Match but that the rule must not answer.
 	Excluded []Match
-	// Answer identifies the actions on the requests; the order of rules with equal answers does not matter.
+	// Answer identifies the answer to the requests. The order of rules with equal answers does not matter.
 	Answer string
 	// RuleIndex is the index of the listener rule that the match comes from.
 	RuleIndex int
-	// Owner identifies the object of the rule. Rules of one owner and host are in one route, where they keep their order
-	// if their precedence is equal.
+	// Owner identifies the object of the rule. Rules with the same owner and host are in one route, in which they keep their
+	// order if their precedence is equal.
 	Owner string
 	// IsDefault reports whether this is the default action, which needs no rule and comes after all rules.
 	IsDefault bool
-	// AddedBefore is the index of the rule before which Arrange added this rule, so that the requests of both keep their
-	// answer; -1 if Arrange did not add the rule.
+	// AddedBefore is the index of the rule before which Arrange added this rule, so that the common requests of both keep
+	// their answer; -1 if Arrange did not add the rule.
 	AddedBefore int
 }
 
@@ -33,13 +33,14 @@ type ArrangeResult struct {
 	Conflicts []Conflict
 }
 
-// Conflict is a pair of rules in the order of the listener: First answers the requests of both, but Then has the higher
-// precedence in the Gateway API.
+// Conflict is a pair of rules in the order of the listener: First answers the requests that match both, but Then has the
+// higher precedence in the Gateway API.
 type Conflict struct {
 	First, Then Rule
 }
 
-// maxAddedRules bounds how many rules Arrange adds. A load balancer has at most 100 rules, unless its quota is raised.
+// maxAddedRules is the maximum number of rules that Arrange adds. A load balancer has at most 100 rules, unless its quota is
+// raised.
 const maxAddedRules = 1000
 
 // maxPasses is the maximum number of passes. Rules that one pass adds can require more rules in the next pass. Usually a
@@ -49,11 +50,11 @@ const maxPasses = 40
 // MaxConflicts is the maximum number of conflicts that Arrange reports.
 const MaxConflicts = 100
 
-// Arrange returns rules that, in the order of precedence of the Gateway API, answer each request as the given rules do in
-// their order. The last rule must match all requests: it is the default action.
+// Arrange returns rules that give the same answers in the order of precedence of the Gateway API as the given rules give in
+// their own order. The last rule must be the default action, which matches all requests.
 //
-// If the Gateway API would reverse the order of two rules, Arrange adds a rule for the requests of both. It is more
-// specific than either, and therefore has precedence.
+// If the Gateway API would reverse the order of two rules, Arrange adds a rule for the requests that match both. The added
+// rule is more specific than either, and therefore has precedence.
 func Arrange(rules []Rule) ArrangeResult {
 	var a arranger
 	for i, r := range rules {
@@ -94,7 +95,7 @@ func (r Rule) answersAll(m Match) bool {
 	return true
 }
 
-// intersectRules returns the match of the requests that both rules may answer.
+// intersectRules returns the match of the requests that match both rules.
 func intersectRules(r, o Rule) (Match, Relation) {
 	x, relation := r.Intersect(o.Match)
 	if relation == Overlap && slices.ContainsFunc(slices.Concat(r.Excluded, o.Excluded), func(w Match) bool { return w.Covers(x) }) {
@@ -114,7 +115,7 @@ type arranger struct {
 	rules      []*rankedRule // by rank, ascending
 	addedRules int
 	changed    bool
-	isLastPass bool // conflicts are recorded, and no rule is changed or added
+	isLastPass bool // whether conflicts are recorded, and no rule is changed or added
 	conflicts  []Conflict
 }
 
@@ -129,7 +130,7 @@ func (a *arranger) addConflict(first, then Rule) {
 }
 
 // addRule adds a copy of rule r for the requests of match m, so that the rule with index before does not answer them. It
-// does nothing if there is already a rule of r with that match.
+// does nothing if r already has a rule with this match.
 func (a *arranger) addRule(r Rule, m Match, rank, before int) {
 	if slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.RuleIndex == r.RuleIndex && o.equal(m) }) {
 		return
@@ -141,7 +142,7 @@ func (a *arranger) addRule(r Rule, m Match, rank, before int) {
 	a.changed = true
 }
 
-// restoreExcluded adds rules so that the excluded requests of each rule are answered by later rules, as in the listener.
+// restoreExcluded adds rules so that later rules answer the excluded requests of each rule, as in the listener.
 func (a *arranger) restoreExcluded(rules []Rule) {
 	for _, rule := range slices.Clone(a.rules) {
 		for _, excluded := range rule.Excluded {
@@ -199,9 +200,9 @@ func (a *arranger) orderPairs() {
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxExpressionLength = 128
 
-// moveBehind gives the rule then a lower precedence than the rule first, whose path is an expression on the same host. It
-// reports whether that is possible. Expressions have the lowest precedence, shorter ones after longer ones: a rule for
-// any path gets the shortest expression, and parentheses make an expression longer.
+// moveBehind gives the rule then a lower precedence than the rule first, whose path is a regular expression on the same
+// host. It reports whether that is possible. Regular expressions have the lowest precedence, and shorter ones come after
+// longer ones: a rule for any path gets the shortest expression, and parentheses make an expression longer.
 func (a *arranger) moveBehind(first, then *rankedRule) bool {
 	changed, path := first, first.Path
 	switch {
@@ -221,7 +222,7 @@ func (a *arranger) moveBehind(first, then *rankedRule) bool {
 	return true
 }
 
-// hasEarlierAnswer reports whether a rule with precedence over then answers the requests like rule.
+// hasEarlierAnswer reports whether a rule with precedence over then gives the same answer to the requests as rule.
 func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool {
 	return slices.ContainsFunc(a.rules, func(r *rankedRule) bool {
 		if r.Answer != rule.Answer || r.rank > then.rank || !r.answersAll(requests) {

@@ -70,8 +70,8 @@ func requests() []model.Request {
 	return out
 }
 
-// Random rules are arranged for routes. In the order of precedence of the Gateway API, with the routes of the owners in
-// any order, each request gets the same answer as before, unless conflicts are reported.
+// TestArrangedRulesAnswerAlike arranges random rules for routes. It checks that each request gets the same answer as before
+// in the order of precedence of the Gateway API, with the routes of the owners in any order, unless conflicts are reported.
 func TestArrangedRulesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 1500
@@ -163,8 +163,8 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 	}
 }
 
-// If the conditions have more combinations than a rule of a route may have matches, a fault is reported and the
-// combinations are not computed.
+// TestTooManyMatchesAreReported checks that a fault is reported if the conditions have more combinations than a rule of a
+// route may have matches, and that the combinations are not computed.
 func TestTooManyMatchesAreReported(t *testing.T) {
 	t.Parallel()
 	var queries []model.Condition

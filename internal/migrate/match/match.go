@@ -13,7 +13,7 @@ import (
 // PathKind is the type of a path match.
 type PathKind int
 
-// The kinds, in ascending precedence.
+// The values of PathKind, in ascending order of precedence.
 const (
 	Regex PathKind = iota
 	Prefix
@@ -26,21 +26,21 @@ type Path struct {
 	Value string
 }
 
-// Header is a match on a header: by a list of values, one of which must be equal, or by one regular expression.
+// Header is a match on a header: the header must equal one of a list of values, or match one regular expression.
 type Header struct {
 	Name   string
 	Values []string
 	Regex  string
 }
 
-// key returns the name in lower case: names of headers are not case-sensitive.
+// key returns the name in lower case, because names of headers are not case-sensitive.
 func (h Header) key() string { return strings.ToLower(h.Name) }
 
 // Query is a match on a query parameter.
 type Query struct{ Key, Value string }
 
-// Match is one match of a rule of an HTTPRoute for one hostname, with the client ranges that a ListenerRuleConfiguration
-// adds. An empty Host or Method matches any.
+// Match is one match of an HTTPRoute rule for one hostname, with the client ranges that a ListenerRuleConfiguration adds. An
+// empty Host or Method matches any value.
 type Match struct {
 	Host    string
 	Path    Path
@@ -120,18 +120,18 @@ func compareHosts(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }
 
-// Relation is the relation between the requests of two matches, or of parts of matches.
+// Relation is the relation between the requests of two matches, or of two conditions in matches.
 type Relation int
 
 // The relations.
 const (
-	Disjoint Relation = iota // no request fits both
-	Overlap                  // some requests fit both
-	Unknown                  // the relation cannot be determined, or no match describes the requests that fit both
+	Disjoint Relation = iota // no request matches both
+	Overlap                  // some requests match both
+	Unknown                  // the relation cannot be determined, or no match describes the requests that match both
 )
 
-// Intersect returns the match of the requests that fit both. If the relation is Unknown, some requests may fit both, but
-// the returned match does not describe them.
+// Intersect returns the match of the requests that match both m and o. If the relation is Unknown, some requests may match
+// both, but the returned match does not describe them.
 func (m Match) Intersect(o Match) (Match, Relation) {
 	out, relation := Match{}, Overlap
 	narrow := func(r Relation) {
@@ -165,13 +165,13 @@ func (m Match) Intersect(o Match) (Match, Relation) {
 	return out, relation
 }
 
-// Covers reports whether each request of o is known to fit m.
+// Covers reports whether each request of o is known to match m.
 func (m Match) Covers(o Match) bool {
 	x, relation := m.Intersect(o)
 	return relation == Overlap && x.equal(o)
 }
 
-// equal reports whether two matches are the same.
+// equal reports whether two matches have the same conditions.
 func (m Match) equal(o Match) bool {
 	return strings.EqualFold(m.Host, o.Host) && m.Path == o.Path && m.Method == o.Method &&
 		slices.EqualFunc(m.Headers, o.Headers, func(a, b Header) bool {
@@ -180,7 +180,7 @@ func (m Match) equal(o Match) bool {
 		slices.Equal(m.Queries, o.Queries) && slices.EqualFunc(m.Sources, o.Sources, slices.Equal[[]string])
 }
 
-// intersectHosts returns the hostname for the requests that fit both. A wildcard matches any number of labels.
+// intersectHosts returns the hostname of the requests that match both hostnames. A wildcard matches any number of labels.
 func intersectHosts(a, b string) (string, Relation) {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	switch {
@@ -202,7 +202,7 @@ func intersectHosts(a, b string) (string, Relation) {
 	return "", Disjoint
 }
 
-// intersectPaths returns the path for the requests that fit both.
+// intersectPaths returns the path of the requests that match both paths.
 func intersectPaths(a, b Path) (Path, Relation) {
 	if a.Kind < b.Kind {
 		a, b = b, a // Exact before Prefix before Regex
@@ -235,12 +235,12 @@ func isBelow(path, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// intersectHeaders returns the header matches of both.
+// intersectHeaders returns the header matches of the requests that match both lists.
 func intersectHeaders(a, b []Header) ([]Header, Relation) {
 	return mergeConditions(a, b, Header.key, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
 }
 
-// intersectQueries returns the query matches of both.
+// intersectQueries returns the query matches of the requests that match both lists.
 func intersectQueries(a, b []Query) ([]Query, Relation) {
 	return mergeConditions(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
 }
@@ -279,7 +279,7 @@ func (h Header) Value() (value string, regex bool) {
 	return h.valueList(), false
 }
 
-// Conditions returns the match as conditions of a listener rule.
+// Conditions returns the conditions of a listener rule for the match.
 func (m Match) Conditions() []model.Condition {
 	var out []model.Condition
 	if m.Host != "" {

@@ -12,8 +12,8 @@ import (
 // Matches are the matches of an HTTPRoute for the requests of a listener rule.
 type Matches struct {
 	List []Match
-	// Excluded has, for each match of List, the requests that fit the match but not the listener rule: a prefix of a
-	// route always includes the path itself.
+	// Excluded has, for each match of List, the requests that fit the match but not the listener rule, because a path prefix
+	// of a route always includes the path itself.
 	Excluded [][]Match
 	// Faults are messages about the conditions that a route cannot express. If there are any, List is empty.
 	Faults []string
@@ -25,7 +25,7 @@ var routeMethods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "
 // hostnamePattern matches the hostnames that a route can have.
 var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// FromConditions returns the matches of a rule with some conditions.
+// FromConditions returns the matches for the conditions of a listener rule.
 func FromConditions(conditions []model.Condition) Matches {
 	b := conditionReader{hosts: []string{""}, paths: []patternPath{{path: AnyRequest.Path}}, methods: []string{""}, queries: [][]Query{nil}}
 	for _, c := range conditions {
@@ -47,14 +47,14 @@ func FromConditions(conditions []model.Condition) Matches {
 	return b.combine()
 }
 
-// patternPath is the path of a route for a path pattern of AWS. It may match one path that the pattern does not match,
+// patternPath is the route path for a path pattern of AWS. The path may match one path that the pattern does not match,
 // which is then in excluded.
 type patternPath struct {
 	path     Path
 	excluded string
 }
 
-// conditionReader collects the conditions of a listener rule.
+// conditionReader collects the conditions of a listener rule as values for matches.
 type conditionReader struct {
 	hosts   []string
 	paths   []patternPath
@@ -74,7 +74,7 @@ func (b *conditionReader) addFault(format string, args ...any) {
 // https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
 const maxMatches = 64
 
-// checkCount reports whether a rule can have n matches, and adds a fault if not.
+// checkCount reports whether a rule can have n matches. If it cannot, it adds a fault.
 func (b *conditionReader) checkCount(n int) bool {
 	if n > maxMatches {
 		b.addFault("the conditions become %d matches, and a rule of a route has at most %d", n, maxMatches)
@@ -190,7 +190,7 @@ var forbiddenInPaths = []string{"//", "/./", "/../", "%2f", "%2F", "#"}
 // pathCharacters matches paths without characters that a route does not allow.
 var pathCharacters = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()+,;=:@]|[%][0-9a-fA-F]{2})+$`)
 
-// isPlainPath reports whether a route can have a text as its path, and the text is not a pattern for AWS.
+// isPlainPath reports whether v can be the path of a route and has no wildcards of AWS.
 func isPlainPath(v string) bool {
 	refused := slices.ContainsFunc(forbiddenInPaths, func(s string) bool { return strings.Contains(v, s) })
 	return strings.HasPrefix(v, "/") && len(v) <= 1024 && !refused && pathCharacters.MatchString(v) &&

@@ -30,7 +30,7 @@ type fakeAPIServer struct {
 	// requested.
 	deniedVerb     string
 	deniedVerbUsed bool
-	// beforeWrite is called once before a write, so that another change is made first.
+	// beforeWrite is called once before a write, so that another client's change can be made first.
 	beforeWrite func()
 }
 

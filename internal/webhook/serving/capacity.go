@@ -7,8 +7,9 @@ import (
 )
 
 // capacity limits a quantity that all callers share, such as the bytes of requests. Any pod of the cluster can call the
-// webhooks, but the API server has few connections from few addresses. Therefore, when the capacity is used up, the oldest
-// reservation of the address with the highest usage is revoked. A caller whose address would have the highest usage waits.
+// webhooks, but an API server has few connections from few addresses. When the capacity is used up, the oldest reservation
+// of the address with the highest usage is therefore revoked. If the caller's own address would have the highest usage, the
+// caller waits.
 type capacity struct {
 	total int
 

@@ -58,7 +58,8 @@ func (k *CertificateKeeper) ExemptController(ctx context.Context) error {
 	return nil
 }
 
-// exemptControllerIn writes the user into the match conditions of one configuration, if they do not name the user yet.
+// exemptControllerIn writes the user into the match conditions of one webhook configuration, unless they already name the
+// user.
 func (k *CertificateKeeper) exemptControllerIn(ctx context.Context, configuration webhookConfiguration, user string) error {
 	var changes []webhook.Change
 	for i, w := range configuration.webhooks {
@@ -72,7 +73,7 @@ func (k *CertificateKeeper) exemptControllerIn(ctx context.Context, configuratio
 	return k.patch(ctx, configuration, changes)
 }
 
-// namesUser reports whether a condition names the user, perhaps with others.
+// namesUser reports whether a condition names the user, alone or with others.
 func namesUser(c admissionv1.MatchCondition, user string) bool {
 	return strings.Contains(c.Expression, strconv.Quote(user)) || strings.Contains(c.Expression, "'"+user+"'")
 }

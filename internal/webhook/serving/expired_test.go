@@ -7,8 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// If no process ran until the certificate of the webhooks had expired, the first Sync replaces it, and each replica
-// serves the new certificate after its next Sync. The API server trusts each served certificate.
+// TestAnExpiredCertificateIsReplacedByTheFirstSync checks that the first Sync replaces a certificate that expired while no
+// process ran, and that each replica serves the new certificate after its next Sync. The API server trusts each served
+// certificate.
 func TestAnExpiredCertificateIsReplacedByTheFirstSync(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)

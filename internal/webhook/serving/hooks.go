@@ -61,7 +61,7 @@ func (k *CertificateKeeper) readConfigurations(ctx context.Context) ([]webhookCo
 	return out, k.ignoreMissingOrForbidden(err)
 }
 
-// writeBundle writes the CA bundle into the webhooks of the Service that have a different bundle.
+// writeBundle writes the CA bundle into those webhooks that use the Service and have a different bundle.
 func (k *CertificateKeeper) writeBundle(ctx context.Context, configuration webhookConfiguration, bundle []byte) error {
 	if configuration.hasOtherOwner || len(bundle) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (k *CertificateKeeper) writeBundle(ctx context.Context, configuration webho
 	return k.patch(ctx, configuration, changes)
 }
 
-// patch applies changes to a configuration. It fails if the configuration has changed since it was read.
+// patch applies changes to a webhook configuration. It fails if the configuration has changed since it was read.
 func (k *CertificateKeeper) patch(ctx context.Context, configuration webhookConfiguration, changes []webhook.Change) error {
 	if len(changes) == 0 {
 		return nil

@@ -16,11 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// maxAuthorities is the maximum number of CAs in a bundle. Without it, each failed replacement of the certificate could
-// enlarge the bundle.
+// maxAuthorities is the maximum number of CAs in a bundle. Without a maximum, each failed replacement of the certificate
+// could enlarge the bundle.
 const maxAuthorities = 4
 
-// servingIdentity is a serving certificate with its key, and the CAs to trust, all in PEM.
+// servingIdentity is a serving certificate with its key, and the CAs that clients have to trust, all in PEM.
 type servingIdentity struct{ CA, Cert, Key []byte }
 
 // newIdentity creates a CA and a certificate for some names. Valid CAs of the previous bundle stay in the new bundle, so
@@ -92,7 +92,7 @@ func parseAuthorities(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// parse returns the certificate with its key. It fails if the two do not belong together.
+// parse returns the certificate with its key. It fails if the key does not belong to the certificate.
 func (i servingIdentity) parse() (*tls.Certificate, error) {
 	c, err := tls.X509KeyPair(i.Cert, i.Key)
 	if err != nil {
@@ -123,7 +123,7 @@ func (i servingIdentity) isUsable(c *tls.Certificate, names []string, now time.T
 	return true
 }
 
-// equal reports whether two identities are the same.
+// equal reports whether two identities have the same CAs, certificate and key.
 func (i servingIdentity) equal(o servingIdentity) bool {
 	return bytes.Equal(i.CA, o.CA) && bytes.Equal(i.Cert, o.Cert) && bytes.Equal(i.Key, o.Key)
 }

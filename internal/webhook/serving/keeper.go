@@ -53,8 +53,8 @@ type CertificateKeeper struct {
 // Certificate returns the certificate to serve; nil before the first Sync.
 func (k *CertificateKeeper) Certificate() *tls.Certificate { return k.servedCertificate.Load() }
 
-// Sync updates the Secret, the CA bundle, the served certificate and the match conditions. After an error, the previous
-// certificate is still served, or a new certificate that is not shared. Sync must not be called concurrently.
+// Sync updates the Secret, the CA bundle, the served certificate and the match conditions. After an error it still serves
+// the previous certificate, or a new certificate that is not shared. Sync must not be called concurrently.
 func (k *CertificateKeeper) Sync(ctx context.Context) error {
 	err := errors.Join(k.ExemptController(ctx), k.syncSharedCertificate(ctx))
 	if k.Certificate() == nil {
@@ -115,7 +115,7 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 		if missing {
 			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
 				Name: k.Secret, Labels: map[string]string{managedByLabel: managedByValue},
-				// A chart release that had a Secret of this name would delete this Secret.
+				// A Helm release that had a Secret of this name before would delete this Secret.
 				Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 			}}
 		}
@@ -181,7 +181,7 @@ func (k *CertificateKeeper) serveIdentity(id servingIdentity, cert *tls.Certific
 	}
 }
 
-// logOnce logs a message once for each topic.
+// logOnce logs a message, unless it has already logged a message with this topic.
 func (k *CertificateKeeper) logOnce(topic, message string, values ...any) {
 	if k.loggedTopics == nil {
 		k.loggedTopics = map[string]bool{}
@@ -192,8 +192,8 @@ func (k *CertificateKeeper) logOnce(topic, message string, values ...any) {
 	}
 }
 
-// ignoreMissingOrForbidden returns the error from reading a configuration; nil if the configuration does not exist or the
-// controller may not read it.
+// ignoreMissingOrForbidden returns an error from reading a webhook configuration. It returns nil if the configuration does
+// not exist or the controller may not read it.
 func (k *CertificateKeeper) ignoreMissingOrForbidden(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):

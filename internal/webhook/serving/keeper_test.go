@@ -98,7 +98,8 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 	}
 }
 
-// Certificates are replaced before they expire, and the API server always trusts the certificate of each replica.
+// TestRotationLeavesNoGap checks that certificates are replaced before they expire, and the API server always trusts the
+// certificate of each replica.
 func TestRotationLeavesNoGap(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)
@@ -125,8 +126,8 @@ func TestRotationLeavesNoGap(t *testing.T) {
 	}
 }
 
-// A deleted Secret, for example after a chart release was deleted, is created again. Replicas that still serve the
-// previous certificate remain trusted.
+// TestADeletedSecretLeavesNoGap checks that a deleted Secret is created again, for example after a Helm release was deleted.
+// Replicas that still serve the previous certificate remain trusted.
 func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)
@@ -154,7 +155,8 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	}
 }
 
-// If two replicas create a certificate at the same time, only one is stored, and both replicas use it.
+// TestTheSlowerReplicaUsesTheStoredCertificate checks that only one certificate is stored if two replicas create one at the
+// same time, and that both replicas use the stored one.
 func TestTheSlowerReplicaUsesTheStoredCertificate(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(nil)

@@ -33,7 +33,7 @@ const (
 	minBufferSize = 4 << 10
 )
 
-// bodyLimiter reads the body of each request within the capacity before it calls the handler.
+// bodyLimiter reads the body of each request before it calls the handler. The size of the bodies is limited by the capacity.
 type bodyLimiter struct {
 	mux         *http.ServeMux
 	capacity    *capacity
@@ -121,7 +121,7 @@ func (b *bodyLimiter) reserve(req *http.Request, r *reservation, n int, mayWait 
 	}
 }
 
-// limitedListener accepts connections within the capacity.
+// limitedListener accepts as many connections as the capacity admits.
 type limitedListener struct {
 	net.Listener
 	capacity *capacity

@@ -51,7 +51,7 @@ func (c caller) post(version int, body []byte) (*http.Response, error) {
 	return res, err
 }
 
-// startLimitedServer starts a server with limits, and returns two callers for it.
+// startLimitedServer starts a server with the given limits, and returns two callers of the server.
 func startLimitedServer(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, good, bad caller) {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,8 +89,8 @@ func awaitCondition(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Sixty request bodies that never end use no more memory than the limit, and requests of the API server are still
-// served.
+// TestUnfinishedBodiesDoNotBlockTheAPIServer checks that sixty request bodies that never end use no more memory than the
+// limit, and requests of the API server are still served.
 func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	const most = 1 << 20
 	s, good, bad := startLimitedServer(t, limits{connections: 512, bodyBytes: most, readTimeout: time.Hour}, acceptBody)
@@ -119,7 +119,8 @@ func TestUnfinishedBodiesDoNotBlockTheAPIServer(t *testing.T) {
 	}
 }
 
-// A body that is not sent in time is not read further, and its reserved memory is released.
+// TestASlowBodyIsCancelled checks that a body that is not sent in time is not read further, and its reserved memory is
+// released.
 func TestASlowBodyIsCancelled(t *testing.T) {
 	const brief = 100 * time.Millisecond
 	s, good, bad := startLimitedServer(t, limits{connections: 512, bodyBytes: 1 << 20, readTimeout: brief}, acceptBody)
@@ -161,7 +162,8 @@ func isConnectionClosed(err error) bool {
 	return !ok || !timeout.Timeout()
 }
 
-// A client address that opens too many connections loses only its own connections.
+// TestConnectionsOfOneAddressBlockNoOther checks that a client address that opens too many connections loses only its own
+// connections.
 func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
 	s, good, bad := startLimitedServer(t, limits{connections: 8, bodyBytes: 1 << 20, readTimeout: time.Hour}, acceptBody)
 	for range 50 {
@@ -180,7 +182,8 @@ func TestConnectionsOfOneAddressBlockNoOther(t *testing.T) {
 	}
 }
 
-// Many large requests of the API server are answered one after another within the memory limit.
+// TestLargeRequestsOfOneAddressAreAllAnswered checks that many large requests of the API server are answered one after
+// another within the memory limit.
 func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 	s, good, _ := startLimitedServer(t, limits{connections: 512, bodyBytes: 1 << 20, readTimeout: time.Hour}, acceptBody)
 	var wg sync.WaitGroup
@@ -200,7 +203,8 @@ func TestLargeRequestsOfOneAddressAreAllAnswered(t *testing.T) {
 	}
 }
 
-// A request whose review takes longer than the read deadline is still answered.
+// TestTheReadDeadlineDoesNotEndAnAnswer checks that a request whose review takes longer than the read deadline is still
+// answered.
 func TestTheReadDeadlineDoesNotEndAnAnswer(t *testing.T) {
 	const brief = 50 * time.Millisecond
 	_, good, _ := startLimitedServer(t, limits{connections: 512, bodyBytes: 1 << 20, readTimeout: brief}, func(w http.ResponseWriter, req *http.Request) {

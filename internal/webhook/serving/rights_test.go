@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 )
 
-// If one verb of the webhook roles is missing, the log or an error names it, and a certificate is still served.
+// TestWithoutVerb checks that the log or an error names a verb that is missing in the webhook roles, and that a certificate
+// is still served.
 func TestWithoutVerb(t *testing.T) {
 	for _, role := range rights.KubernetesRoles {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {

@@ -42,7 +42,7 @@ type Options struct {
 	limits limits // the zero value means defaultLimits
 }
 
-// Server is a TLS server that renews its certificate and limits the resources that callers can use.
+// Server is a TLS server that renews its certificate, and limits the resources that callers can use.
 type Server struct {
 	// Server registers the paths and their metrics. It is not started, because it has no read deadlines.
 	webhook.Server
@@ -111,7 +111,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// serve answers requests until the context ends, and then waits for the open requests.
+// serve answers requests until the context ends, and then waits until all open requests are answered.
 func (s *Server) serve(ctx context.Context) error {
 	tcpListener, err := net.Listen("tcp", s.address)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *certificateSelector) renew(ctx context.Context) {
 			c.watchFiles(ctx, w)
 			return
 		case !errors.Is(err, fs.ErrNotExist):
-			// The CA bundle belongs to the owner of the files, so Sync is not called.
+			// The owner of the files also sets the CA bundle, so Sync is not called.
 			c.log.Error(err, "failed to load webhook certificate files")
 			if err := c.keeper.serveUnsharedCertificate(); err != nil {
 				c.log.Error(err, "failed to create webhook certificate")
@@ -220,8 +220,8 @@ func (c *certificateSelector) renew(ctx context.Context) {
 	}
 }
 
-// watchFiles reloads the files until the context ends. The CA bundle belongs to the owner of the files, but the match
-// conditions still need the user of the controller.
+// watchFiles reloads the files until the context ends. The owner of the files sets the CA bundle, but the match conditions
+// still need the user of the controller.
 func (c *certificateSelector) watchFiles(ctx context.Context, w *certwatcher.CertWatcher) {
 	ended := make(chan struct{})
 	go func() {
@@ -244,7 +244,7 @@ func (c *certificateSelector) watchFiles(ctx context.Context, w *certwatcher.Cer
 	<-ended
 }
 
-// readFiles returns a watcher of the files; fs.ErrNotExist if one does not exist.
+// readFiles returns a watcher of the files. The error is fs.ErrNotExist if one of the files does not exist.
 func (c *certificateSelector) readFiles() (*certwatcher.CertWatcher, error) {
 	for _, f := range []string{c.certFile, c.keyFile} {
 		if _, err := os.Stat(f); err != nil {
