@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The kinds of the parts of an accelerator, an AWS Global Accelerator.
+// The resource kinds of AWS Global Accelerator: an accelerator, its listeners and their endpoint groups.
 const (
 	Accelerator         ResourceKind = "accelerator"
 	AcceleratorListener ResourceKind = "accelerator-listener"
@@ -18,13 +18,13 @@ const (
 // AcceleratorAddress is the address of the accelerator of a stack.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
-// IsAcceleratorPart reports whether a kind is an accelerator or a part of one. These belong to the AWS service
-// Global Accelerator, whose API is in another region.
+// IsAcceleratorPart reports whether k is the kind of an accelerator, of its listeners or of its endpoint groups. These
+// belong to the AWS service Global Accelerator, whose API is in another region than the load balancers.
 func IsAcceleratorPart(k ResourceKind) bool {
 	return k == Accelerator || k == AcceleratorListener || k == EndpointGroup
 }
 
-// RecordAccelerator writes the ARN of an accelerator into the status of its object.
+// RecordAccelerator writes the ARN of an accelerator into the status of the GlobalAccelerator object Ref.
 type RecordAccelerator struct{ Ref finding.Ref }
 
 // CreateAccelerator creates an accelerator with all of its tags. AWS creates one accelerator for all calls with the
@@ -48,8 +48,8 @@ type ChangeAccelerator struct {
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
 type DeleteAccelerator struct{ ARN string }
 
-// AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIPAffinity is client affinity
-// SOURCE_IP.
+// AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIPAffinity is set for the client
+// affinity SOURCE_IP.
 type AcceleratorListenerSettings struct {
 	Protocol         model.BaseProtocol
 	Ports            []model.PortRange
@@ -90,7 +90,7 @@ type ChangeEndpointGroup struct {
 	Overrides   *[]model.PortOverride
 }
 
-// EndpointSettings are an endpoint, by the ARN or id of its resource, and its settings.
+// EndpointSettings are the settings of an endpoint. ID is the ARN or id of the resource that is the endpoint.
 type EndpointSettings struct {
 	ID               string
 	Weight           int32
@@ -118,8 +118,8 @@ type RemoveEndpoints struct {
 // DeleteEndpointGroup deletes an endpoint group with its endpoints.
 type DeleteEndpointGroup struct{ ARN string }
 
-// Divide implements Divisible: first the endpoint group without endpoints, which the other parts need, then each
-// endpoint.
+// Divide implements Divisible: the first part creates the endpoint group without endpoints, and each further part adds one
+// endpoint to it.
 func (do CreateEndpointGroup) Divide() (out []ActionPart) {
 	if len(do.Endpoints) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (do SetEndpoints) Divide() []ActionPart {
 	})
 }
 
-// divideEndpoints returns one part for each endpoint, none if there are fewer than two.
+// divideEndpoints returns one part of an action for each endpoint; none if there are fewer than two endpoints.
 func divideEndpoints(list []EndpointSettings, part func(EndpointSettings) Action) (out []ActionPart) {
 	if len(list) < 2 {
 		return nil
@@ -184,7 +184,7 @@ func (RemoveEndpoints) action() {}
 
 func (DeleteEndpointGroup) action() {}
 
-// addAccelerator adds the fields of an accelerator, or of a part of one, that a step creates.
+// addAccelerator adds the fields of an accelerator, of its listener or of its endpoint group, that a step creates.
 func (f *fields) addAccelerator(do Action) {
 	switch do := do.(type) {
 	case CreateAccelerator:

@@ -1,13 +1,13 @@
 package plan
 
-// The kinds of associations between a load balancer and other services of AWS.
+// The resource kinds of the associations of a load balancer with AWS WAF and AWS Shield.
 const (
 	WebACL     ResourceKind = "web-acl"
 	ClassicACL ResourceKind = "classic-web-acl"
 	Protection ResourceKind = "protection"
 )
 
-// Names of the Shield Advanced protections that this controller and earlier ones create. New ones get ProtectionName.
+// Names of the Shield Advanced protections that this controller and earlier ones create. New protections get ProtectionName.
 // Protections with other names are never deleted.
 const (
 	ProtectionName       = "managed by aws-load-balancer-controller"
@@ -34,7 +34,7 @@ type Protect struct {
 	Name         string
 }
 
-// Unprotect deletes the Shield Advanced protection with an id.
+// Unprotect deletes the Shield Advanced protection of a load balancer. ID is the id of the protection.
 type Unprotect struct {
 	LoadBalancer Address
 	ID           string

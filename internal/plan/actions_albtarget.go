@@ -7,7 +7,7 @@ const ALBTarget ResourceKind = "alb-target"
 type RegisterALB struct {
 	Group        Address
 	LoadBalancer Address
-	// ARN is the ARN of a load balancer of another stack, which has no address.
+	// ARN is the ARN of a load balancer that belongs to another stack, and therefore has no address in this plan.
 	ARN  string
 	Port int32
 }

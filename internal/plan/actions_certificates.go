@@ -32,25 +32,24 @@ func DomainCovers(domain, host string) bool {
 
 // ImportCertificate imports the certificate of a TLS Secret into ACM.
 type ImportCertificate struct {
-	ARN     string // of the certificate in ACM that gets the new content; empty to create one
+	ARN     string // of the certificate in ACM whose content is replaced; empty to create a certificate
 	Secret  string // namespace/name
 	Content model.CertificateContent
-	Tags    Tags // of a certificate that is created
+	Tags    Tags // of the certificate, if the import creates it
 
 	ReferencingFields []finding.Origin // the fields that name the Secret
-	// InterimText is a text about the certificate that serves until the import succeeds, for the finding about a failed
-	// import.
+	// InterimText describes which certificate is used until the import succeeds, for the finding about a failed import.
 	InterimText string
 }
 
 func (ImportCertificate) action() {}
 
-// ImportPause is the time until a certificate may be imported again: DurationIfExpiring if the serving certificate would
+// ImportPause is the time until a certificate may be imported again: DurationIfExpiring if the certificate in use would
 // expire before UsualDuration has passed, and UsualDuration otherwise.
 type ImportPause struct{ UsualDuration, DurationIfExpiring time.Duration }
 
-// TimeUntilAllowed returns the time until a certificate may be imported. ends is the expiry of the certificate that it
-// replaces.
+// TimeUntilAllowed returns the time until a certificate may be imported. ends is the time at which the replaced certificate
+// expires.
 func (p ImportPause) TimeUntilAllowed(now, ends time.Time) time.Duration {
 	return min(p.UsualDuration, max(ends.Add(-durations.LongestBackOff).Sub(now), p.DurationIfExpiring))
 }
@@ -75,7 +74,7 @@ type RequestCertificate struct {
 	Token  string // idempotency token: a repeated request does not create a second certificate
 }
 
-// DeleteCertificate deletes a certificate. If AWS answers that it is in use, the step is repeated later.
+// DeleteCertificate deletes a certificate. If AWS answers that the certificate is in use, the step is repeated later.
 type DeleteCertificate struct{ ARN string }
 
 func (RequestCertificate) action() {}
@@ -85,7 +84,7 @@ func (DeleteCertificate) action() {}
 // ValidationRecord is the kind of a DNS record with which ACM validates that the account owns a domain.
 const ValidationRecord ResourceKind = "validation-record"
 
-// CreateRecord creates a CNAME record. It succeeds if the record exists already.
+// CreateRecord creates the CNAME record with which ACM validates a certificate. It succeeds if the record exists already.
 type CreateRecord struct {
 	Zone        string // id of the hosted zone
 	Name, Value string

@@ -17,6 +17,6 @@ var (
 	BackendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupTag}
 )
 
-// RuleAddress returns the address of a live rule by its ARN. The address of a new rule has its port and priority
-// instead.
+// RuleAddress returns the address of a live listener rule, whose ID is the ARN of the rule. A new rule has no ARN yet: the
+// ID in its address consists of port and priority.
 func RuleAddress(arn string) Address { return Address{Kind: Rule, ID: arn} }

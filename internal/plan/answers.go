@@ -7,25 +7,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The fields model.Stack.Held, and Held of rules and default actions, record which parts are held. Translation and the engine
-// set them, and planner.resolve adds the parts that cannot be resolved. No other code decides that a part is held.
+// The field Held of model.Stack, and of rules and default actions, records which parts of a stack are held. Translation and
+// the engine set them, and planner.resolve adds the parts that cannot be resolved. No other code decides that a part is
+// held.
 
 // NotFoundResponse is the default action of an ALB listener that has no default backend: requests that match no rule
 // are answered with 404.
 var NotFoundResponse = model.FixedResponse{Status: "404", ContentType: "text/plain"}
 
-// HeldResponse is the action of a held rule that does not exist in AWS. Without it, a later rule or the default
-// action would answer the requests for the rule.
+// HeldResponse is the action of a held rule that does not exist in AWS. Without this action, a rule with a lower precedence
+// or the default action would answer the requests for the held rule.
 var HeldResponse = model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "Rule is held because its configuration is not valid"}
 
-// IsHeldResponse reports whether the only action is HeldResponse, so that the rule is the placeholder of a held
+// IsHeldResponse reports whether HeldResponse is the only action. A rule with these actions is the placeholder of a held
 // rule.
 func IsHeldResponse(actions []model.Action) bool {
 	return len(actions) == 1 && actions[0] == model.Action(HeldResponse)
 }
 
-// IsErrorResponse reports whether the only action is an error response: HeldResponse, or a 4xx or 5xx response
-// without a body. A rule with such an action needs no permission to use a backend.
+// IsErrorResponse reports whether the only action is an error response: HeldResponse, or a 4xx or 5xx response without a
+// body. A rule with such an action uses no backend, and therefore needs no permission for one.
 func IsErrorResponse(actions []model.Action) bool {
 	if len(actions) != 1 {
 		return false
@@ -34,7 +35,7 @@ func IsErrorResponse(actions []model.Action) bool {
 	return ok && a.Body == "" && (strings.HasPrefix(a.Status, "4") || strings.HasPrefix(a.Status, "5")) || IsHeldResponse(actions)
 }
 
-// ForwardsTo reports whether the actions forward to the target group with an ARN, with any weight.
+// ForwardsTo reports whether the actions forward to the target group with the given ARN, even with weight 0.
 func ForwardsTo(actions []model.Action, arn string) bool {
 	return slices.ContainsFunc(model.ForwardedGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ARN == arn })
 }

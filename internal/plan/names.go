@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ResourceNames replaces ARNs and ids of AWS in texts by human-readable names. The zero value replaces nothing.
+// ResourceNames replaces AWS ARNs and ids in texts by human-readable names. The zero value replaces nothing.
 type ResourceNames struct{ replacer *strings.Replacer }
 
-// maxRuleNameLength is the maximum number of characters of the conditions in the name of a rule.
+// maxRuleNameLength is the maximum number of characters that the conditions of a rule take in its name.
 const maxRuleNameLength = 80
 
 // ResourceNamesOf returns the names of the observed resources: the name of a load balancer, protocol and port of a listener;
@@ -56,7 +56,8 @@ func ResourceNamesOf(have observed.Stack) ResourceNames {
 	for _, g := range groups {
 		byID[g.ID] = fmt.Sprintf("%s (%s)", g.Name, g.ID)
 	}
-	// An id may be the beginning of another one, so that the longer ones are replaced first.
+	// An id may be a prefix of another one. Longer ids are replaced first, so that a shorter one does not replace their
+	// prefix.
 	ids := slices.SortedFunc(maps.Keys(byID), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var list []string
 	for _, id := range ids {

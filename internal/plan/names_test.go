@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The text of a plan has names instead of ARNs and IDs, except for resources without a name.
+// TestTextShowsNamesInsteadOfARNs checks that the text of a plan has names instead of ARNs and ids, except for resources
+// without a name.
 func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
 	have := observed.Stack{
 		LoadBalancers: []observed.LoadBalancer{{ARN: "arn:lb/1", Name: "k8s-web", Listeners: []observed.Listener{{
@@ -47,7 +48,7 @@ func TestTextShowsNamesInsteadOfARNs(t *testing.T) {
 	}
 }
 
-// A change that only reorders rules counts as a change in the summary.
+// TestChangeOfRuleOrderIsCounted checks that a step that only reorders rules counts as a change in the summary.
 func TestChangeOfRuleOrderIsCounted(t *testing.T) {
 	p := Plan{Steps: []Step{{ID: "order listener/80", Address: Address{Listener, "80"}, Verb: Update, Do: SetPriorities{}}}}
 	if got := p.Summary(observed.Stack{}); got != (Summary{Change: 1}) {

@@ -9,19 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A retained object (model.HeldMember) contributes nothing to the desired state. Its live rules are retained, unless an
-// accepted member has a rule with the same conditions.
+// An object that is retained as model.HeldMember contributes nothing to the desired state. Its live rules are retained,
+// unless an accepted member has a rule with the same conditions.
 
-// AreActionsOwnedBy reports whether the live actions belong to an object: they forward, and only to target groups of the
-// stack whose resource id names that object. The resource id is a tag, which only the controller writes, unlike
-// finalizers, labels and status.
+// AreActionsOwnedBy reports whether live actions belong to the object ref: they forward only to target groups of the stack
+// whose resource ids name that object. The resource id is a tag, which only the controller writes, unlike finalizers, labels
+// and status.
 func AreActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
 	return AreTargetGroupsOwnedBy(targetGroupIDs(have, actions), ref)
 }
 
 // OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none if the
-// target groups belong to several namespaces. The result usually has one namespace. It has several only for target groups
-// that a Gateway gives back, because their resource ids do not show where the namespace of the Service ends.
+// target groups belong to several namespaces. The result usually has one namespace. It has several only if the resource id
+// of a target group does not show where the namespace of the Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for i, id := range targetGroupIDs(have, actions) {
@@ -35,8 +35,8 @@ func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// targetGroupIDs returns the resource ids of the target groups to which the actions forward, and "" for each one that
-// is not part of the stack.
+// targetGroupIDs returns the resource ids of the target groups to which the actions forward, and "" for each target group
+// that does not belong to the stack.
 func targetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for _, g := range model.ForwardedGroups(actions) {
@@ -51,7 +51,8 @@ func targetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// AreTargetGroupsOwnedBy reports whether there are target groups and all of them, by their resource ids, belong to an object.
+// AreTargetGroupsOwnedBy reports whether ids is not empty and all of these resource ids of target groups name the object
+// ref.
 func AreTargetGroupsOwnedBy(ids []string, ref finding.Ref) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsTargetGroupOf(id, ref) })
 }

@@ -1,6 +1,6 @@
 package plan
 
-// Progress records which steps of a plan have succeeded. It determines which steps can be carried out next.
+// Progress records which steps of a plan have succeeded, to determine which steps can be carried out next.
 type Progress struct {
 	joins map[StepID][]StepID
 	done  map[StepID]bool
@@ -25,8 +25,8 @@ func (g *Progress) IsReady(s Step) bool {
 	return true
 }
 
-// isDone reports whether a step, or each step of a join, has succeeded. The answer about a join is stored, because
-// all of its members come before the first step that needs it.
+// isDone reports whether a step, or each step of a join, has succeeded. The result for a join is stored: it is final,
+// because all steps of a join come before the first step that needs the join.
 func (g *Progress) isDone(id StepID) bool {
 	if done, known := g.done[id]; known {
 		return done

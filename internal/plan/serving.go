@@ -6,9 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ShownLoadBalancer returns the live load balancer of a resource id whose DNS name the status shows; nil if there is none.
-// During a replacement it returns the load balancer that neither replaces another one nor is replaced, otherwise the first
-// one that replaces another.
+// ShownLoadBalancer returns the live load balancer with a resource id whose DNS name the status shows; nil if there is none.
+// During a replacement, several load balancers have the same resource id. A load balancer that neither replaces another one
+// nor is replaced comes first, then one that replaces another.
 func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBalancer {
 	rank := func(lb *observed.LoadBalancer) int {
 		switch {
@@ -29,7 +29,7 @@ func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBal
 	return best
 }
 
-// LiveListenerSettings returns the settings of a live listener with other default actions.
+// LiveListenerSettings returns the settings of a live listener, with the given default actions in place of the live ones.
 func LiveListenerSettings(l *observed.Listener, actions []model.Action) ListenerSettings {
 	return ListenerSettings{
 		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: l.Certificate, MutualAuth: l.MutualAuth, Default: actions,
@@ -51,11 +51,11 @@ func SecretMark(arn string, actions []model.Action) string {
 	return ""
 }
 
-// ProtectionAttribute is the load balancer attribute that makes AWS refuse its deletion.
+// ProtectionAttribute is the attribute with which AWS refuses to delete the load balancer.
 const ProtectionAttribute = "deletion_protection.enabled"
 
-// IsProtected reports whether a load balancer of the stack is protected from deletion in AWS. If attributes were not read
-// yet it returns the questions for them. A load balancer whose attributes cannot be read is treated as protected.
+// IsProtected reports whether a load balancer of the stack is protected from deletion in AWS. If the attributes were not
+// read yet, it returns the questions for them. A load balancer whose attributes cannot be read is treated as protected.
 func IsProtected(have observed.Stack) (bool, []model.Question) {
 	var unknown []model.Question
 	for _, lb := range have.LoadBalancers {

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ResourceKind is the kind of resource that a step changes.
+// ResourceKind is the kind of the resource that a step changes, such as a listener or a security group.
 type ResourceKind string
 
-// The kinds, in the order in which a plan is printed.
+// The resource kinds, in the order in which a plan is printed.
 const (
 	Finalizer     ResourceKind = "finalizer"
 	BackendGroup  ResourceKind = "backend-security-group"
@@ -24,8 +24,8 @@ const (
 	Binding       ResourceKind = "binding"
 )
 
-// Address identifies a resource within a stack: its kind, and an ID that does not change as long as the resource is
-// desired. The id of a live resource that is not desired any more is its ARN or security group id.
+// Address identifies a resource within a stack: its kind, and an ID that does not change as long as the resource is desired.
+// If a live resource is not desired any more, the ID is its ARN or security group id.
 type Address struct {
 	Kind ResourceKind
 	ID   string
@@ -42,7 +42,7 @@ func (a Address) Compare(b Address) int {
 // Verb is the kind of change that a step makes to the resource at its address.
 type Verb string
 
-// The verbs.
+// The verbs of steps.
 const (
 	Create Verb = "create"
 	Update Verb = "update"
@@ -52,7 +52,7 @@ const (
 // Impact is the effect that a step may have on traffic.
 type Impact string
 
-// The impacts.
+// The impacts of steps on traffic, from none to lost requests.
 const (
 	NoImpact      Impact = "none"
 	BriefImpact   Impact = "brief"   // some requests may be answered differently for a moment
@@ -60,14 +60,14 @@ const (
 	DeleteImpact  Impact = "delete"  // requests that depend on the resource fail
 )
 
-// Change is one field that a step changes, with its values as human-readable text.
+// Change is one field that a step changes, with the old and the new value as human-readable text.
 type Change struct{ Path, From, To string }
 
 // StepID identifies a step within its plan: the operation and the address.
 type StepID string
 
-// Step is one write to AWS or Kubernetes. The order of the steps in a plan is valid; After has the dependencies that
-// matter if an earlier step fails.
+// Step is one write to AWS or Kubernetes. Steps can be carried out in the order of the plan; After has the dependencies,
+// which matter if an earlier step fails.
 type Step struct {
 	ID      StepID
 	Address Address
@@ -82,7 +82,8 @@ type Step struct {
 	Wait Wait
 	// Blames are the objects that request the change. If AWS refuses the step, the refusal is reported on them.
 	Blames []finding.Ref
-	// Rule identifies the desired rule that the step creates or changes; zero if the step is about no rule.
+	// Rule identifies the desired rule that the step creates or changes; zero if the step neither creates nor changes a
+	// rule.
 	Rule model.RuleKey
 	// NameOrigin is the origin of the name of the load balancer that the step creates; zero if the controller computes
 	// the name.
@@ -92,8 +93,8 @@ type Step struct {
 	NeedsExtraQuota bool
 	// ReplacedLoadBalancer is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
 	ReplacedLoadBalancer string
-	// IsRevocation is set if the step removes a part to which its member no longer has a right. Such a step never
-	// waits.
+	// IsRevocation is set if the step removes a resource or setting that its member no longer has the right to use. Such a
+	// step never waits.
 	IsRevocation bool
 }
 
@@ -101,12 +102,12 @@ type Step struct {
 type Plan struct {
 	Stack model.StackID
 	Steps []Step
-	// Joins are ids that each stand for several steps: a join is done when all of its steps are.
+	// Joins maps an id that stands for several steps to these steps. A join has succeeded when all of its steps have.
 	Joins map[StepID][]StepID
-	// WaitKeys identify the waits with a deadline, those whose deadline has passed included. For the next plan,
+	// WaitKeys identify the waits with a deadline, including those whose deadline has passed. For the next plan,
 	// Memory.WaitedTimes must have the time for which each key has been in the plans of the stack.
 	WaitKeys []string
-	// RulesOverCapacity are rules that are omitted because a quota has no room for them.
+	// RulesOverCapacity are listener rules that are omitted because a quota of AWS is reached.
 	RulesOverCapacity map[model.RuleKey]bool
 	// Questions ask for facts that the plan needs. The caller observes again with these questions and makes the plan again.
 	Questions []model.Question
@@ -114,27 +115,27 @@ type Plan struct {
 	KnownIDs KnownIDs
 	// LoadBalancers are the load balancers whose DNS names the status shows: that of the stack and its frontend NLB.
 	LoadBalancers []Address
-	// ShownARNs has, by address, the ARN of the live load balancer whose name the status shows as long as the one at the
-	// address does not serve yet.
+	// ShownARNs has, by address, the ARN of the live load balancer whose DNS name the status shows until the load balancer
+	// at the address is ready for requests.
 	ShownARNs map[Address]string
-	// Ports are the ports on which the load balancer of the stack listens when the plan is done, ascending. If the
-	// status shows another load balancer instead, they are the ports of that one.
+	// Ports are the ports on which the load balancer of the stack listens when the plan is done, ascending. If the status
+	// shows another load balancer instead, they are the ports of that load balancer.
 	Ports []int32
 	// MembersWithKeptStatus are members whose status is not written, because it still shows the load balancer of another stack.
 	MembersWithKeptStatus []finding.Ref
-	// AssumedSecrets are the marks of the client secrets that listeners and rules, by ARN, are assumed to have, because the
-	// secrets that were written to them are not known.
+	// AssumedSecrets has, by the ARN of a listener or rule, the mark of the client secret that it is assumed to have,
+	// because no mark is recorded for it.
 	AssumedSecrets map[string]string
-	// HasRetainedParts is set if a live part that is not as desired is retained, possibly only for some time. Such a plan is
-	// only carried out after Facts.Withdrawn was determined: the live parts to which the members have no right any
-	// more.
+	// HasRetainedParts is set if the plan retains a live resource or setting that differs from the desired state, possibly
+	// only for some time. Such a plan is carried out only after Facts.Withdrawn was determined, so that nothing is retained
+	// that the members may not use any more.
 	HasRetainedParts bool
 	// RetryAfter is the time after which the plan is made again at the latest, because AWS did not answer an optional
 	// question or because members move between stacks; 0 if there is no such reason.
 	RetryAfter time.Duration
 }
 
-// Empty reports whether the plan has no step, not even one that waits.
+// Empty reports whether the plan has no steps; a step that waits counts as a step.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
 // KnownIDs maps addresses to the identifiers of the resources in AWS: ARNs and security group ids.
@@ -154,11 +155,11 @@ type StepResult struct {
 // create: these are looked up by address in KnownIDs.
 type Action interface{ action() }
 
-// Divisible is an action whose values AWS may refuse one by one. After a refusal it is carried out in parts, in their
-// order.
+// Divisible is an action with several values, of which AWS may refuse a single one. After a refusal, the action is carried
+// out in parts, so that the other values are applied.
 type Divisible interface {
 	Action
-	// Divide returns the parts; none if the action has a single value.
+	// Divide returns the parts of the action in order; none if the action has a single value.
 	Divide() []ActionPart
 }
 
@@ -211,8 +212,8 @@ type PutBinding struct {
 	ManagedGroup Address
 }
 
-// DeleteBinding deletes a TargetGroupBinding. The finalizer of the binding makes its own run deregister the targets
-// first.
+// DeleteBinding deletes a TargetGroupBinding. Because of its finalizer, the binding exists until its own reconcile has
+// deregistered the targets.
 type DeleteBinding struct{ Namespace, Name string }
 
 // --- EC2 ---
@@ -223,7 +224,7 @@ type CreateSecurityGroup struct {
 	Tags              Tags
 }
 
-// ChangeIngress adds inbound rules to a security group and then removes others.
+// ChangeIngress adds inbound rules to a security group, and then removes other inbound rules.
 type ChangeIngress struct {
 	Group     Address
 	Authorize []model.IngressRule
@@ -308,7 +309,7 @@ type SetTags struct {
 	Resource Address
 	Put      Tags
 	Remove   []string
-	// RemoveFirst removes before it adds, because the resource has no room for more tags.
+	// RemoveFirst is set if tags must be removed before others are added, because the resource has no room for more tags.
 	RemoveFirst bool
 }
 
@@ -327,7 +328,7 @@ type SetHealthCheck struct {
 	Check model.HealthCheck
 }
 
-// DeleteTargetGroup deletes a target group. If AWS answers that it is in use, the step is repeated later.
+// DeleteTargetGroup deletes a target group. If AWS answers that the target group is in use, the step is repeated later.
 type DeleteTargetGroup struct{ ARN string }
 
 // ListenerSettings are the parameters of AWS's calls CreateListener and ModifyListener.
@@ -341,7 +342,7 @@ type ListenerSettings struct {
 	Default     []model.Action
 }
 
-// WithDefaultActions returns the settings with these default actions.
+// WithDefaultActions returns a copy of the settings with the given default actions.
 func (s ListenerSettings) WithDefaultActions(actions []model.Action) ListenerSettings {
 	s.Default = actions
 	return s
@@ -391,8 +392,8 @@ type ModifyRule struct {
 	Transforms []model.Transform
 }
 
-// SetPriorities changes the priorities of several listener rules in one call. The map is by the addresses of the
-// rules.
+// SetPriorities changes the priorities of several listener rules in one call. Priorities has the new priority by the address
+// of the rule.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
 // ChangesRouting reports whether an action changes which target group a request goes to.
@@ -404,8 +405,8 @@ func ChangesRouting(do Action) bool {
 	return false
 }
 
-// RuleActionsOf returns the actions that a listener rule or the default of a listener gets from a step; nil if the
-// step is about neither.
+// RuleActionsOf returns the actions that a step writes to a listener rule, or as the default actions of a listener; nil if
+// the step writes neither.
 func RuleActionsOf(do Action) []model.Action {
 	switch do := do.(type) {
 	case CreateRule:
@@ -488,8 +489,8 @@ func WritesToKubernetes(a Action) bool {
 	return false
 }
 
-// NewStepID returns the id of a step from its operation, the address and, if several steps of a plan have both in
-// common, further parts.
+// NewStepID returns the id of a step, made from its operation and address. If several steps of a plan have the same
+// operation and address, parts distinguish them.
 func NewStepID(operation string, a Address, parts ...string) StepID {
 	return StepID(strings.Join(append([]string{operation, a.String()}, parts...), " "))
 }

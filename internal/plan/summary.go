@@ -17,7 +17,7 @@ type Summary struct {
 	Waiting int `json:"waiting"`
 }
 
-// Summary counts the changes of the plan. have is the observed state from which it was made.
+// Summary counts the resources that the plan changes. have is the observed state from which the plan was made.
 func (p Plan) Summary(have observed.Stack) Summary {
 	verbs := map[Address]Verb{}
 	out := Summary{}
@@ -46,7 +46,7 @@ func (p Plan) Summary(have observed.Stack) Summary {
 	return out
 }
 
-// logicalIDs returns the ids in the stack of observed resources, by ARN or security group id.
+// logicalIDs returns the resource ids that observed resources have within the stack, by ARN or security group id.
 func logicalIDs(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, lb := range have.LoadBalancers {

@@ -20,7 +20,7 @@ func ActionsText(as []model.Action) string {
 	return strings.Join(out, ", then ")
 }
 
-// CountText returns a number with its noun, such as "1 target" or "2 targets".
+// CountText returns a number followed by thing in singular or plural, such as "1 target" or "2 targets".
 func CountText(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -28,7 +28,7 @@ func CountText(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Limits of what is printed. Users choose the values, so that these may be long.
+// Limits of the output of a plan. Users choose the values in it, which may be long.
 const (
 	maxValueLength = 300 // characters of a value
 	maxFields      = 40  // fields of a step
@@ -91,7 +91,7 @@ func (c Change) withNames(n ResourceNames) Change {
 // clip returns a text without unprintable characters and at most maxValueLength characters long.
 func clip(s string) string { return clipToLength(maxValueLength, s) }
 
-// clipToLength returns a text without unprintable characters. If it is longer than most characters, the rest is
+// clipToLength returns a text without unprintable characters. If the text has more than most characters, the rest is
 // replaced by the total length.
 func clipToLength(most int, s string) string {
 	s = finding.Printable(s)

@@ -11,7 +11,7 @@ import (
 )
 
 // Fields returns the fields that a step changes or, if it creates a resource, the fields that the resource gets. The
-// attributes of a new resource are missing, because another step sets them.
+// attributes of a new resource are not among them, because a separate step sets attributes.
 func (s Step) Fields() []Change {
 	if len(s.Changes) > 0 {
 		return s.Changes
@@ -59,7 +59,7 @@ func (s Step) Fields() []Change {
 	return f
 }
 
-// fields are the fields of a new resource, without empty ones.
+// fields are the fields of a new resource that have a value.
 type fields []Change
 
 func (f *fields) add(path, to string) {
@@ -145,8 +145,8 @@ func (f *fields) addTransforms(ts []model.Transform) {
 	}
 }
 
-// healthCheckText returns a human-readable text of a health check, without the settings that have the default of
-// AWS.
+// healthCheckText returns a human-readable text of a health check, without settings that are not set, for which AWS uses its
+// defaults.
 func healthCheckText(h model.HealthCheck) string {
 	var out []string
 	add := func(name, value string) {

@@ -49,8 +49,8 @@ func hostTexts(expressions []string) []string {
 	return out
 }
 
-// joinAlternatives joins the values of a condition, of which a request has to match one. At most 50 of each kind are
-// shown: AWS admits far fewer, but users may write more.
+// joinAlternatives joins the values of a condition, of which a request has to match one. At most 50 plain values and 50
+// regular expressions are shown: AWS admits far fewer, but users may write more.
 func joinAlternatives(values, regex []string) string {
 	const most = 50
 	var out []string

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// DifferenceText returns a human-readable text of a change that was made and the value that AWS returns instead.
+// DifferenceText returns a human-readable text of a change that AWS did not persist: the desired value, and the value that
+// AWS returns instead.
 func (c Change) DifferenceText() string {
 	value := func(v string) string {
 		if v == "" {
@@ -21,8 +22,8 @@ func (c Change) DifferenceText() string {
 	return clip(c.Path) + ": desired " + value(c.To) + ", AWS returns " + value(c.From)
 }
 
-// ShownDifferences returns the differences between a resource that an action has created and what AWS shows of it. It
-// returns none if AWS does not show the resource.
+// ShownDifferences returns the differences between the resource that an action has created and the resource with that ARN in
+// the observed state. It returns none if AWS does not return the resource yet.
 func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
 		if asked != shown {
@@ -98,7 +99,7 @@ func liveTargetGroupARN(have observed.Stack, g model.GroupRef) string {
 	return ""
 }
 
-// conditionTexts returns a text for each condition.
+// conditionTexts returns one human-readable text for each condition.
 func conditionTexts(conditions []model.Condition) (out []string) {
 	for _, c := range conditions {
 		out = append(out, ConditionsText([]model.Condition{c}))
@@ -106,8 +107,8 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 	return out
 }
 
-// withTargetGroupIDs returns live actions with the ids that target groups have in the stack in place of their ARNs, as
-// desired actions have them.
+// withTargetGroupIDs returns live actions in which the ARNs of target groups are replaced by their resource ids, as in
+// desired actions, so that both can be compared.
 func withTargetGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
 		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })

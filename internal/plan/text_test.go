@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// For any user input, the text of a step has few lines, each line is short and printable, and no secret is shown.
+// TestTextIsBoundedAndShowsNoSecret checks that, for any user input, the text of a step has few lines, that each line is
+// short and printable, and that it contains no secret.
 func TestTextIsBoundedAndShowsNoSecret(t *testing.T) {
 	const secret = "hunter2"
 	long := strings.Repeat("é", 5000)

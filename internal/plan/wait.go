@@ -4,7 +4,7 @@ import "time"
 
 // Wait is the reason why a step is not carried out in this run. With the zero Wait the step is carried out.
 type Wait struct {
-	// For describes what the step waits for, for messages. It is empty in the zero Wait.
+	// For is a description for messages of the condition for which the step waits. It is empty in the zero Wait.
 	For string
 	// RetryAfter is the time until the condition is checked again; 0: the usual poll interval.
 	RetryAfter time.Duration

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// planDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the
-// object only while another endpoint group of the listener takes all traffic of its region, and restores the dial
-// at once if none does. No dial changes while AWS deploys a change of the accelerator, so that each change is
+// planDials moves each traffic dial one step towards its target value. It reduces a dial below the value in the object only
+// while another endpoint group of the listener takes all traffic of its region, and restores the dial to that value at once
+// if there is no such endpoint group. No dial changes while AWS deploys a change of the accelerator, so that each change is
 // based on the result of the previous one.
 func (m endpointGroupPlanner) planDials() {
 	for _, p := range m.listenerPairs {
@@ -33,7 +33,7 @@ func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, l
 		}
 	}
 	if to < is {
-		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // other clusters may change the other endpoint groups
+		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // other clusters may change these dials
 		m.RetryWithin(durations.DeniedWait)
 	}
 	switch step := float64(w.DialRule.Step); {

@@ -76,8 +76,8 @@ func (d *dialTest) liveDial(region string) float64 {
 
 func (d *dialTest) finishDeployment() { d.have.Accelerators[0].State = observed.AcceleratorDeployed }
 
-// In two clusters the number of ready targets changes. A dial moves by one step at most, never while a change is being
-// deployed, and the dial of one region is always 100.
+// TestDialsFollowReadyTargets checks that, while the number of ready targets in two clusters changes, a dial moves by one
+// step at most, never while a change is being deployed, and the dial of one region is always 100.
 func TestDialsFollowReadyTargets(t *testing.T) {
 	t.Parallel()
 	lowered := 0
@@ -105,7 +105,7 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 				d.finishDeployment()
 			}
 		}
-		// In the end the share of ready targets decides the dial, while the other region is at 100.
+		// In the end the dial equals the share of ready targets, while the dial of the other region is 100.
 		to = map[string]int32{ownRegion: 100, guestRegion: 40}
 		for range 50 {
 			d.changeDial(ownRegion, to[ownRegion])
@@ -122,8 +122,8 @@ func TestDialsFollowReadyTargets(t *testing.T) {
 	}
 }
 
-// If the other region serves nothing, a dial is not lowered. If no region has a dial of 100, the dial is raised to its
-// previous value at once.
+// TestDialIsNotLoweredWithoutAnotherServingRegion checks that a dial is not lowered if the other region has no healthy
+// endpoint, and that a dial is raised to its previous value at once if no region has a dial of 100.
 func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)
@@ -158,8 +158,8 @@ func TestDialIsNotLoweredWithoutAnotherServingRegion(t *testing.T) {
 	}
 }
 
-// A dial that follows ready targets never exceeds the dial that the object sets. It is set to the dial of the object at
-// once, without steps.
+// TestDialsDoNotExceedTheDialOfTheObject checks that a dial that follows ready targets never exceeds the dial that the
+// object sets, and that it is lowered to the dial of the object at once, not step by step.
 func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)
@@ -177,8 +177,8 @@ func TestDialsDoNotExceedTheDialOfTheObject(t *testing.T) {
 	}
 }
 
-// Before a dial is lowered, the dials of the other regions are read from AWS, because another cluster may have lowered
-// its own dial a moment ago. Before a dial is raised, they are not read.
+// TestDialIsLoweredOnlyAfterOtherDialsAreRead checks that, before a dial is lowered, the dials of the other regions are read
+// from AWS, because another cluster may have lowered its own dial a moment ago. Before a dial is raised, they are not read.
 func TestDialIsLoweredOnlyAfterOtherDialsAreRead(t *testing.T) {
 	t.Parallel()
 	d := newDialTest(t, 20)

@@ -41,8 +41,8 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 	}
 }
 
-// changeEndpoints plans the changes of the endpoints of a live endpoint group. It adds missing endpoints first,
-// then changes those that differ, and removes the others last, when the endpoints that replace them are healthy.
+// changeEndpoints plans the changes of the endpoints of a live endpoint group. It adds missing endpoints first, then changes
+// endpoints that differ, and last removes endpoints that are not desired, when the endpoints that replace them are healthy.
 func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
@@ -58,7 +58,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
 			if e.Weight == 0 && isServing(*have) && serves {
-				to = &stops // other endpoints must serve before its weight becomes 0
+				to = &stops // other endpoints must be healthy before its weight becomes 0
 			}
 			to.add(e, *have)
 		}
@@ -70,7 +70,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			leave = append(leave, e)
 		}
 	}
-	// If the endpoint group has no capacity, endpoints are removed before others are added.
+	// If the quota of the endpoint group is reached, endpoints are removed before others are added.
 	var room []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
@@ -87,8 +87,8 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
 
-// removeUndesiredEndpoints plans to remove endpoints that are not desired. The removal of a serving endpoint waits
-// until all desired endpoints are healthy.
+// removeUndesiredEndpoints plans to remove endpoints that are not desired. The removal of an endpoint that gets traffic
+// waits until all desired endpoints with a weight are healthy.
 func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
@@ -118,7 +118,7 @@ func endpointIDs(list []observed.Endpoint) (out []string) {
 	return out
 }
 
-// endpointChanges are the endpoints that differ, and the differences.
+// endpointChanges are the endpoints whose settings differ from the desired ones, and these differences.
 type endpointChanges struct {
 	endpoints []model.Endpoint
 	changes   []plan.Change

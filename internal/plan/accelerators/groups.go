@@ -21,11 +21,11 @@ const (
 	dialTolerance = 0.001
 )
 
-// endpointGroupPlanner plans endpoint groups and their endpoints.
+// endpointGroupPlanner plans the endpoint groups of an accelerator and their endpoints.
 type endpointGroupPlanner struct{ *acceleratorPlanner }
 
-// endpointGroupAddress returns the address of a live endpoint group. Its ID is that of the desired endpoint group
-// in the region, or the ARN if there is none.
+// endpointGroupAddress returns the address of a live endpoint group. The ID in it is that of the desired endpoint group in
+// the same region, or the ARN if there is no desired one.
 func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if w := p.desiredEndpointGroup(g.Region); w != nil {
@@ -35,8 +35,8 @@ func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.En
 	return a
 }
 
-// removeUnpermittedEndpoints plans to remove, before all other steps, the endpoints that the object may not use from
-// all endpoint groups.
+// removeUnpermittedEndpoints plans to remove endpoints that the object may not use from all endpoint groups, before all
+// other steps.
 func (m endpointGroupPlanner) removeUnpermittedEndpoints() {
 	if m.live == nil || m.want == nil || len(m.want.Revoked) == 0 {
 		return
@@ -116,8 +116,8 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 	return removed
 }
 
-// deletionWait returns the wait before an endpoint group is deleted. If a desired endpoint group of the
-// listener has endpoints with a weight, the deletion waits until another one serves.
+// deletionWait returns the wait before an endpoint group is deleted. If a desired endpoint group of the listener has
+// endpoints with a weight, the deletion waits until another endpoint group gets traffic.
 func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
@@ -135,10 +135,10 @@ func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGr
 	return m.healthyEndpointsWait(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
 }
 
-// isServing reports whether an endpoint gets traffic.
+// isServing reports whether an endpoint gets traffic: it has a weight and is healthy.
 func isServing(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
-// healthyEndpointsWait returns a wait, with a deadline, until endpoints are healthy.
+// healthyEndpointsWait returns a wait until endpoints are healthy. It has a deadline, after which a finding is reported.
 func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, leaves string) plan.Wait {
 	wait := m.NewWait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})

@@ -15,7 +15,7 @@ import (
 )
 
 // An accelerator that several clusters share has one owner. Each guest owns only the endpoint groups of its region. In every
-// run, it reads from the tags of the accelerator whether the owner still permits them.
+// run, a guest reads from the tags of the accelerator whether the owner still permits its endpoint groups.
 
 // guestPlanner plans the endpoint groups of a guest.
 type guestPlanner struct{ *acceleratorPlanner }
@@ -24,7 +24,8 @@ type guestPlanner struct{ *acceleratorPlanner }
 // its own.
 func (m *acceleratorPlanner) isGuest() bool { return m.want != nil && m.want.Shared != "" }
 
-// chooseSharedAccelerator chooses the accelerator of another owner, if its tags permit endpoint groups of the stack.
+// chooseSharedAccelerator chooses the shared accelerator, which belongs to another owner, if the tags of the accelerator
+// permit endpoint groups of the stack.
 func (m guestPlanner) chooseSharedAccelerator() {
 	a := m.Have.SharedAccelerator
 	if a == nil || a.ARN != m.want.Shared || !naming.IsGuest(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, a.Tags) {
@@ -34,8 +35,8 @@ func (m guestPlanner) chooseSharedAccelerator() {
 	m.separateOtherOwners(func(region string) bool { return region == m.Have.Facts.Region })
 }
 
-// separateOtherOwners moves the endpoint groups of other owners from live to others, so that no step changes them.
-// own reports whether the endpoint group of a region belongs to this stack.
+// separateOtherOwners moves the endpoint groups of other owners from live to endpointGroupsOfOthers, so that no step changes
+// them. own reports whether the endpoint group of a region belongs to this stack.
 func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	m.endpointGroupsOfOthers = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
@@ -52,10 +53,10 @@ func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	}
 }
 
-// unknownOwnerText is the text for an owner that is not in the tags.
+// unknownOwnerText stands in messages for an owner that the tags do not name.
 const unknownOwnerText = "another owner"
 
-// ownerOfSharedAccelerator returns the owner of the accelerator; "" if the stack owns it.
+// ownerOfSharedAccelerator returns the owner of the accelerator; "" if the stack owns the accelerator.
 func (m *acceleratorPlanner) ownerOfSharedAccelerator() string {
 	if !m.isGuest() {
 		return ""
@@ -66,7 +67,7 @@ func (m *acceleratorPlanner) ownerOfSharedAccelerator() string {
 	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), unknownOwnerText)
 }
 
-// otherOwners returns the owners of the endpoint groups in others, by ARN.
+// otherOwners returns the owners of the endpoint groups in endpointGroupsOfOthers, by the ARN of the endpoint group.
 func (m *acceleratorPlanner) otherOwners() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.endpointGroupsOfOthers {
@@ -77,8 +78,8 @@ func (m *acceleratorPlanner) otherOwners() map[string]string {
 	return out
 }
 
-// planGuestEndpointGroups plans the endpoint groups of the region under the live listeners. It plans nothing if the owner
-// does not permit them.
+// planGuestEndpointGroups plans the endpoint groups of the guest in its region, under the live listeners. It plans none if
+// the owner does not permit them.
 func (m guestPlanner) planGuestEndpointGroups() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.PlanFinalizers(m.Steps)
@@ -107,7 +108,7 @@ func (m guestPlanner) planGuestEndpointGroups() {
 	m.requestReplan()
 }
 
-// matchSharedListeners finds the live listener with the same protocol and ports for each desired listener.
+// matchSharedListeners finds, for each desired listener, the live listener with the same protocol and ports.
 func (m guestPlanner) matchSharedListeners() {
 	found := map[string]bool{}
 	if m.live == nil {
@@ -153,8 +154,8 @@ func hasWeight(g observed.EndpointGroup) bool {
 // fullDial is the traffic dial of an endpoint group that takes all traffic for its region, in percent.
 const fullDial = 100
 
-// keepDialAndWeights keeps the dial and weights of the endpoint group of a guest if no other endpoint group of the
-// listener would take its traffic.
+// keepDialAndWeights keeps the dial and weights of the endpoint group of a guest if no other endpoint group of the listener
+// would take the traffic of that endpoint group.
 func (m guestPlanner) keepDialAndWeights() {
 	for _, p := range m.listenerPairs {
 		others := m.endpointGroupsOfOthers[p.live.ARN]
@@ -186,8 +187,8 @@ func (m guestPlanner) keepDialAndWeights() {
 	}
 }
 
-// leaveSharedAccelerator plans to delete the endpoint groups of the region and to remove the finalizer. It deletes nothing if
-// the owner does not permit the guest any more.
+// leaveSharedAccelerator plans to delete the endpoint groups of the guest in its region, and to remove the finalizer. It
+// deletes no endpoint group if the owner does not permit the guest any more.
 func (m guestPlanner) leaveSharedAccelerator() {
 	var before []plan.StepID
 	if m.live == nil {

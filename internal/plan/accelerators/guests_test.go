@@ -45,8 +45,9 @@ func (r random) sharedAccelerator(t *testing.T) observed.Accelerator {
 	return a
 }
 
-// The desired state of the owner's accelerator changes or is deleted. No step changes an endpoint group of the guest,
-// each of these endpoint groups keeps its listener, and AWS refuses no step because of them.
+// TestOwnersDoNotChangeEndpointGroupsOfGuests checks that, when the owner's desired accelerator changes or is deleted, no
+// step changes an endpoint group of the guest, each endpoint group of the guest keeps its listener, and AWS refuses no step
+// because of these endpoint groups.
 func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
@@ -101,8 +102,8 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 	}
 }
 
-// The desired state of the guest changes or is deleted. Each step changes only endpoint groups of the guest's own
-// region, and without the guest tag there is no step.
+// TestGuestsChangeOnlyTheirOwnEndpointGroups checks that, when the desired state of the guest changes or is deleted, each
+// step changes only endpoint groups in the guest's own region, and that there is no step without the guest tag.
 func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 	t.Parallel()
 	steps, held := 0, 0

@@ -15,10 +15,11 @@ import (
 
 // The owner of an accelerator never changes the endpoint groups of its guests, and never deletes their listeners.
 
-// hostPlanner plans the changes of an accelerator that has guests, for its owner.
+// hostPlanner plans, for the owner of an accelerator, the changes that must not affect the endpoint groups of guests.
 type hostPlanner struct{ *acceleratorPlanner }
 
-// guestNames returns the owners and regions of the endpoint groups of guests under the listeners, for messages.
+// guestNames returns, for messages, the owners and regions of the endpoint groups that guests have under the given
+// listeners.
 func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	var out []string
 	for _, arn := range listeners {
@@ -30,7 +31,7 @@ func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// reportHeldForGuest reports a part of the accelerator that is held because guests have endpoint groups.
+// reportHeldForGuest reports a change of the accelerator that is not made because of the endpoint groups of guests.
 func (m *acceleratorPlanner) reportHeldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
@@ -53,9 +54,9 @@ func (m hostPlanner) removesGuestTag() bool {
 	return false
 }
 
-// keepListenersForGuests keeps listeners that are not desired or should change, if endpoint groups of guests prevent the
-// deletion or change. AWS does not delete a listener with endpoint groups. It refuses a port override for a port
-// that the listener does not have, or to a port that any listener has.
+// keepListenersForGuests retains listeners that should be deleted or changed, if endpoint groups of guests prevent the
+// deletion or change. AWS does not delete a listener with endpoint groups. It refuses a port override for a port that the
+// listener does not have, or to a port that any listener has.
 func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplusListeners {
@@ -76,8 +77,8 @@ func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 	}
 }
 
-// keepFirstBlockedListener keeps the first listener that guests prevent from being created or changed, and reports whether
-// there is one.
+// keepFirstBlockedListener retains the live settings of the first listener that cannot be created or changed because of
+// guests, and reports whether there is such a listener.
 func (m listenerPlanner) keepFirstBlockedListener() bool {
 	for i, p := range m.listenerPairs {
 		if !m.isBlockedByGuests(p) {
@@ -109,8 +110,8 @@ func (m listenerPlanner) isBlockedByGuests(p listenerPair) bool {
 	return p.live != nil && !m.isAllowedByGuests(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// isAllowedByGuests reports whether a listener may get a protocol and ports without a conflict with the endpoint groups
-// of guests.
+// isAllowedByGuests reports whether a listener may get the protocol and the ports without a conflict with the endpoint
+// groups that guests have under it.
 func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, protocol model.BaseProtocol, ports []model.PortRange) bool {
 	for _, g := range m.endpointGroupsOfOthers[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
@@ -120,7 +121,8 @@ func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, proto
 	return true
 }
 
-// keepLiveSettings keeps the live settings of a listener. A listener that does not exist is not created.
+// keepLiveSettings retains the live settings of the listener pair with index i. A listener that does not exist is not
+// created.
 func (m listenerPlanner) keepLiveSettings(i int) {
 	p := m.listenerPairs[i]
 	var all []string
@@ -141,8 +143,8 @@ func (m listenerPlanner) keepLiveSettings(i int) {
 	}
 }
 
-// keepPendingListeners keeps listeners that need the ports of each other, if guests prevent all of them from
-// releasing ports.
+// keepPendingListeners retains the live settings of listeners that need the ports of each other, if none of them can release
+// ports because of guests.
 func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.listenerPairs, func(o listenerPair) bool { return o.want == p.want })
@@ -173,8 +175,8 @@ func (m hostPlanner) removeGuestTags() []plan.StepID {
 	}, nil, remove, m.live.Tags)}
 }
 
-// deleteAllExceptGuestParts plans to delete the parts of the accelerator except the endpoint groups of guests and their
-// listeners. The accelerator is retained until the guests have left.
+// deleteAllExceptGuestParts plans to delete the listeners and endpoint groups of the accelerator, except the endpoint groups
+// of guests and the listeners that have them. The accelerator is retained until the guests have left.
 func (m hostPlanner) deleteAllExceptGuestParts() {
 	after := m.removeGuestTags()
 	var with []string

@@ -12,9 +12,9 @@ import (
 // listenerPlanner plans the listeners of an accelerator.
 type listenerPlanner struct{ *acceleratorPlanner }
 
-// removeConflictingOverrides plans to remove live port overrides that conflict with a later step. AWS does not admit an
-// endpoint port that is a port of a listener or that overrides under two listeners use, and it does not admit an
-// override for a port that its listener does not have.
+// removeConflictingOverrides plans to remove live port overrides that would make AWS refuse a later step. AWS refuses an
+// endpoint port that is a port of a listener, an endpoint port that overrides under two listeners use, and an override for a
+// port that its listener does not have.
 func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 	for _, p := range m.listenerPairs {
 		if p.live == nil {
@@ -61,7 +61,8 @@ func listenerSettings(w *model.AcceleratorListener) plan.AcceleratorListenerSett
 	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIPAffinity: w.SourceIP}
 }
 
-// planListeners plans to delete, change and create listeners. A port is released before another listener gets it.
+// planListeners plans to delete, change and create listeners. A port is released by its present listener before another
+// listener gets it.
 func (m listenerPlanner) planListeners(after []plan.StepID) {
 	var free []portRelease
 	var rest []observed.AcceleratorListener
@@ -75,7 +76,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	free = m.changeListeners(free, after)
 	for _, l := range rest {
 		switch {
-		case m.want.Held: // the listener may be desired, although the desired state is not known
+		case m.want.Held: // the listener is retained: the desired state is not known and may contain it
 		case m.want.Protected && len(m.listenerPairs) == 0 && len(rest) == 1:
 			m.reportKeptSetting("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
 		default:
@@ -97,7 +98,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	}
 }
 
-// portRelease is a step that releases ports of a listener.
+// portRelease has ports of a listener and the step that releases them.
 type portRelease struct {
 	protocol model.BaseProtocol
 	ports    []model.PortRange
@@ -114,8 +115,8 @@ func stepsFreeingListenerPorts(free []portRelease, s plan.AcceleratorListenerSet
 	return out
 }
 
-// changeListeners plans the changes of matched listeners, first of those whose ports are free. If all of them need
-// ports of each other, freePorts releases some ports in a separate step.
+// changeListeners plans the changes of live listeners. A listener is changed when no other one has its new ports any more.
+// If all remaining listeners need ports of each other, freePorts releases some ports in a separate step.
 func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID) []portRelease {
 	var pending []listenerPair
 	for _, p := range m.listenerPairs {
@@ -159,8 +160,8 @@ func portsNoOtherListenerNeeds(p listenerPair, pending []listenerPair) []model.P
 	return keep
 }
 
-// freePorts plans to reduce the first listener that blocks another one to its uncontested ports. A listener
-// without such a port is deleted, and created again later.
+// freePorts plans to reduce the first listener that has ports of another pending listener to the ports that no other one
+// needs. A listener without such ports is deleted, and created again later.
 func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, after []plan.StepID) ([]listenerPair, []portRelease) {
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {
@@ -209,7 +210,7 @@ func listenerChanges(p listenerPair) (out []plan.Change) {
 	return out
 }
 
-// listenerImpact returns the impact of a change on traffic. A removed port refuses connections.
+// listenerImpact returns the impact of a listener change on traffic: connections to a removed port fail.
 func listenerImpact(p listenerPair) plan.Impact {
 	common, _ := countOverlap(p.live.Ports, p.want.Ports)
 	all, _ := countOverlap(p.live.Ports, p.live.Ports)

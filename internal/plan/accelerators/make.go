@@ -1,14 +1,14 @@
 // Package accelerators plans accelerators: the accelerator itself, its listeners, their endpoint groups and endpoints. Each
-// prefix of a plan is safe: a served port that is still desired keeps a listener, an endpoint group and, if it has one,
-// a healthy endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port which
-// moves to another listener has none for a short time.
+// prefix of a plan is safe: a port that gets traffic and is still desired keeps a listener, an endpoint group and, if there
+// is one, a healthy endpoint. There is one exception: AWS does not admit two listeners with the same port, so that a port
+// which moves to another listener belongs to no listener for a short time.
 //
-// An endpoint is a reference to a load balancer of a stack. The tags alone determine which load balancer this is, and
-// which owner must consent. Therefore the translation is made again with the observed state, as for a stack whose
-// members disagree. Rights are checked in each translation, for desired and for live endpoints; the steps for
-// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status by a step right after the
-// creation, and is used only if the accelerator has all tags of the stack. A load balancer that is to be deleted waits
-// until it is not an endpoint of any accelerator. docs/accelerators.md has what users see.
+// An endpoint is a reference to a load balancer of a stack. The tags of the load balancers alone determine which load
+// balancer this is, and which owner must consent. Therefore the objects are translated again with the observed state, as for
+// a stack whose members disagree. Each translation checks the rights to desired and to live endpoints; the steps for
+// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status by a step right after the creation,
+// and is used only if the accelerator has all tags of the stack. A load balancer that is to be deleted waits until it is not
+// an endpoint of any accelerator. docs/accelerators.md describes the behavior for users.
 package accelerators
 
 import (
@@ -52,8 +52,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		m.Findings.Add(*want.DeletionGuard)
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
-		// The object is gone, but was not deleted through its finalizer (or everything is held). The accelerator is
-		// retained; only endpoints that the object may not use are removed.
+		// The object does not exist, although its finalizer was not removed by this controller, or everything is held. The
+		// accelerator is retained; only endpoints that the object may not use are removed.
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
 		guestPlanner{m}.leaveSharedAccelerator()
@@ -71,7 +71,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	return m.Plan, m.Findings
 }
 
-// Choose returns the live accelerator and listeners that Make keeps.
+// Choose returns the live accelerator and the live listeners that Make matches with the desired ones.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
 	m := newAcceleratorPlanner(want, have, opt, memory)
 	out := resolved.Choices{Desired: want}
@@ -94,7 +94,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-// newAcceleratorPlanner returns the planner of a stack after its live accelerator is chosen.
+// newAcceleratorPlanner returns the planner of a stack. It has already chosen the live accelerator.
 func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
 	m := &acceleratorPlanner{
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.WaitedTimes), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
@@ -108,8 +108,8 @@ func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Optio
 	return m
 }
 
-// chooseAccelerator chooses the live accelerator of the stack: the one in the status of the object, or the first. Only
-// accelerators with all tags of the stack are candidates. The accelerators that are not chosen are orphans.
+// chooseAccelerator chooses the live accelerator of the stack: the accelerator that the status of the object records, or the
+// first one. Only accelerators with all tags of the stack are candidates. The accelerators that are not chosen are orphans.
 func (m *acceleratorPlanner) chooseAccelerator() {
 	if m.isGuest() {
 		guestPlanner{m}.chooseSharedAccelerator()
@@ -162,7 +162,7 @@ func (m *acceleratorPlanner) converge() {
 	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.removeConflictingOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
-	endpointGroupPlanner{m}.holdOverrides() // more listeners may be retained
+	endpointGroupPlanner{m}.holdOverrides() // again, because more listeners may be retained now
 	endpointGroupPlanner{m}.planDials()
 	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
 	m.changeToDualStack(append(slices.Clone(ready), removed...))
@@ -174,8 +174,8 @@ func (m *acceleratorPlanner) isAcceleratorGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedGone
 }
 
-// planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which its
-// parts can be created.
+// planAccelerator plans to create the accelerator or to change its settings. It returns the steps after which its listeners
+// can be created.
 func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
 	blames := []finding.Ref{m.origin}
@@ -245,7 +245,7 @@ func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccele
 
 func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
-// reportKeptSetting reports a setting that keeps its live value.
+// reportKeptSetting reports a setting of the accelerator that keeps its live value although another one is desired.
 func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
@@ -260,7 +260,8 @@ func (m *acceleratorPlanner) reportAddresses() {
 	}
 }
 
-// idempotencyToken returns an idempotency token. It is the same in each attempt of a creation.
+// idempotencyToken returns the idempotency token for a creation. Repeated attempts get the same token, so that AWS creates
+// the resource once.
 func (m *acceleratorPlanner) idempotencyToken(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {

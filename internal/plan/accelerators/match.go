@@ -9,8 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// listenerPair is a desired listener with the live one that is kept for it. live is nil if the listener is
-// created.
+// listenerPair is a desired listener with the live listener that becomes it. live is nil if the listener must be created.
 type listenerPair struct {
 	want *model.AcceleratorListener
 	live *observed.AcceleratorListener
@@ -46,7 +45,7 @@ func (p listenerPair) needsChange() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
 }
 
-// minSimilarity is the minimum similarity with which a live listener is kept for a desired one.
+// minSimilarity is the minimum similarity of a live listener that is changed to a desired one, instead of being deleted.
 const minSimilarity = 15
 
 // similarity returns how similar a desired listener is to a live one. The AWS Load Balancer Controller computes the
@@ -127,13 +126,14 @@ func (m *acceleratorPlanner) matchListeners() {
 	}
 }
 
-// copyOfListener returns a copy of a desired listener, which the planner changes where a live setting is retained.
+// copyOfListener returns a copy of a desired listener, in which the planner may replace desired settings by retained live
+// ones.
 func copyOfListener(l model.AcceleratorListener) *model.AcceleratorListener {
 	l.Groups = slices.Clone(l.Groups)
 	return &l
 }
 
-// portsOverlap reports whether two listeners have a port of one protocol in common.
+// portsOverlap reports whether two listeners have the same protocol and a port in common.
 func portsOverlap(p model.BaseProtocol, a []model.PortRange, q model.BaseProtocol, b []model.PortRange) bool {
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// holdOverrides keeps the live port overrides of an endpoint group if AWS would refuse the desired ones because of
-// other parts of the accelerator. AWS does not admit an endpoint port that is a port of a listener, or that
+// holdOverrides keeps the live port overrides of an endpoint group if AWS would refuse the desired ones because of other
+// listeners or endpoint groups of the accelerator. AWS refuses an endpoint port that is a port of a listener, or that
 // overrides under two listeners use.
 func (m endpointGroupPlanner) holdOverrides() {
 	for _, p := range m.listenerPairs {
@@ -32,8 +32,8 @@ func (m endpointGroupPlanner) holdOverrides() {
 	}
 }
 
-// refusedOverride returns the index of the first port override that conflicts with another part of the
-// accelerator, and the reason; -1 if there is no conflict.
+// refusedOverride returns the index of the first port override that conflicts with another listener or endpoint group, and
+// the reason; -1 if there is no conflict.
 func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
@@ -53,13 +53,13 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	return -1, ""
 }
 
-// endpointGroupWithPort returns a live endpoint group that is retained, has an override to an endpoint port, and
-// belongs to another listener than the pair; nil if there is none.
+// endpointGroupWithPort returns a retained live endpoint group that has an override to the endpoint port and belongs to
+// another listener than p; nil if there is none.
 func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}
-	for _, l := range m.live.Listeners { // in order, so that each run reports the same one
+	for _, l := range m.live.Listeners { // in a fixed order, so that each run reports the same endpoint group
 		if p.live != nil && l.ARN == p.live.ARN {
 			continue
 		}
@@ -76,8 +76,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// areSurplusListenersKept reports whether the endpoint groups of listeners that are not desired are retained, because
-// their listeners may be desired although the desired state is not known.
+// areSurplusListenersKept reports whether live listeners without a desired one are retained with their endpoint groups,
+// because the desired state is not known and may contain them.
 func (m *acceleratorPlanner) areSurplusListenersKept() bool {
 	return m.want.Held || m.isGuest() && len(m.listenerPairs) < len(m.want.Listeners)
 }

@@ -29,8 +29,9 @@ func acceleratorWithOverrides(endpointPorts ...int32) *model.Accelerator {
 	return a
 }
 
-// AWS does not permit overrides to the same endpoint port under two listeners. A listener that the object no longer has
-// frees its ports, but not while it is held because the object could not be read completely.
+// TestPortsOfAHeldListenerAreNotFree checks that a listener that the object no longer has releases its endpoint ports, but
+// not while it is held because the object could not be read completely. AWS does not permit overrides to the same endpoint
+// port under two listeners.
 func TestPortsOfAHeldListenerAreNotFree(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {

@@ -73,7 +73,7 @@ func desiredStack(a *model.Accelerator, recorded string) model.Stack {
 
 var options = plan.Options{Cluster: "rig", DeletionDelay: time.Minute}
 
-// protocolPort is a port of a protocol.
+// protocolPort is a port together with its protocol.
 type protocolPort struct {
 	protocol model.BaseProtocol
 	port     int32
@@ -221,9 +221,9 @@ func withHealthyEndpoints(have observed.Stack) observed.Stack {
 	return have
 }
 
-// Accelerators are changed from one random desired state to another. The final state in AWS is the desired state, a
-// second plan is empty, and no step interrupts a port and region that both states serve. The simulation refuses what
-// AWS would refuse.
+// TestAcceleratorsConvergeToAnotherDesiredState changes accelerators from one random desired state to another. It checks
+// that the final state in AWS is the desired state, that a second plan is empty, and that no step interrupts a port in a
+// region that both states serve. The simulation refuses what AWS would refuse.
 func TestAcceleratorsConvergeToAnotherDesiredState(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
@@ -272,7 +272,8 @@ func TestAcceleratorsConvergeToAnotherDesiredState(t *testing.T) {
 	}
 }
 
-// A deletion disables the accelerator, empties it, waits, and releases the finalizer of the object last.
+// TestAcceleratorsAreDeletedBeforeTheirObject checks that a deletion disables the accelerator, deletes its listeners, waits,
+// and removes the finalizer of the object last.
 func TestAcceleratorsAreDeletedBeforeTheirObject(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

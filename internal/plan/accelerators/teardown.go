@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// tearDown plans to disable the accelerator, to delete its parts, to delete it when AWS has deployed these
-// changes, and to remove the finalizer.
+// tearDown plans to disable the accelerator, to delete its listeners and endpoint groups, to delete the accelerator when AWS
+// has deployed these changes, and to remove the finalizer.
 func (m *acceleratorPlanner) tearDown() {
 	var before []plan.StepID
 	if len(m.endpointGroupsOfOthers) > 0 {
@@ -48,7 +48,7 @@ func (m *acceleratorPlanner) tearDown() {
 	m.releaseFinalizers(before)
 }
 
-// releaseFinalizers plans to remove the finalizers.
+// releaseFinalizers plans to remove the finalizers from the objects that leave the stack, after the steps in before.
 func (m *acceleratorPlanner) releaseFinalizers(before []plan.StepID) {
 	for _, leaving := range m.Want.Leaving {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}

@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// AddOns plans the add-ons of the load balancer of a stack.
+// AddOns plans the add-ons of a load balancer: web ACLs and the Shield Advanced protection.
 type AddOns struct {
 	*draft.Draft
-	Live           *observed.LoadBalancer // nil if it is not created yet
+	Live           *observed.LoadBalancer // nil if the load balancer is not created yet
 	WebACL         *string                // ARN of the desired web ACL, empty for none; nil: the association is not changed
 	webACLFault    *observed.Fault        // why the ARN of the desired web ACL is unknown
 	webACLsPlanned bool                   // planWebACLs was called
 }
 
-// Resolve finds the ARN of a web ACL that is set by name. While the ARN is unknown, no new load balancer is
-// created, because it would serve without the web ACL.
+// Resolve sets WebACL to the ARN of the desired web ACL, which users may set by name. While the ARN is unknown, no new load
+// balancer is created, because it would accept requests without the web ACL.
 func (o *AddOns) Resolve() {
 	w := o.Want.LoadBalancer.AddOns.WebACL
 	if w == nil {
@@ -70,8 +70,8 @@ func (o *AddOns) planWebACLs() {
 		return
 	}
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
-		// AWS admits one web ACL for each load balancer, of WAFv2 or of WAF Classic. The current one has to be removed
-		// first.
+		// AWS admits one web ACL for each load balancer, of WAFv2 or of WAF Classic. The current web ACL has to be removed
+		// before the other one is associated.
 		o.planClassicWebACL()
 		o.planWebACL()
 		return
@@ -80,8 +80,8 @@ func (o *AddOns) planWebACLs() {
 	o.planClassicWebACL()
 }
 
-// StepsBeforeListeners returns the steps that must come before the first listener of a load balancer, so that it
-// never serves without its web ACL. It returns none for a load balancer that already has listeners.
+// StepsBeforeListeners returns the steps that must come before the first listener of a load balancer, so that the load
+// balancer never accepts requests without its web ACL. It returns none for a load balancer that already has listeners.
 func (o *AddOns) StepsBeforeListeners() (steps []plan.StepID) {
 	if o.Live != nil && len(o.Live.Listeners) > 0 {
 		return nil
@@ -159,7 +159,7 @@ func (o *AddOns) hasShieldSubscription(of finding.Origin, do plan.Action) bool {
 	return false
 }
 
-// liveAddOn returns the live association of the load balancer; false if it is not known.
+// liveAddOn returns the live association of the load balancer with an add-on; false if it is not known.
 func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do plan.Action) (observed.AddOn, bool) {
 	if o.Live == nil {
 		return observed.AddOn{}, true
@@ -177,7 +177,7 @@ func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do
 	return have, true
 }
 
-// planAssociation adds the step that creates an association, or removes it if on is false.
+// planAssociation adds the step that creates the association at an address, or removes it if on is false.
 func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
 	what, verb := "associate", plan.Create
 	if !on {
@@ -193,7 +193,8 @@ func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of fin
 	})
 }
 
-// reportServiceFault reports that a service did not answer, and adds a step that waits for the next attempt.
+// reportServiceFault reports that an AWS service did not answer or refused the call, and adds a step that waits for the next
+// attempt.
 func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.Action, fault observed.Fault) {
 	f := finding.Finding{
 		Object: o.EventObject(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,

@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// revocation collects the steps that remove withdrawn parts.
+// revocation collects the steps that remove live resources and settings which members may not use any more.
 type revocation struct {
 	withdrawn *model.Withdrawn
 	steps     []plan.Step
 	Findings  finding.List
 }
 
-// Revoke returns the observed stack without the parts that members may not use any more, and the steps that remove
-// these parts from AWS.
+// Revoke returns the observed stack without the resources and settings that members may not use any more, and the steps that
+// remove these from AWS.
 func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn}
 	if rv.withdrawn.IsEmpty() {
@@ -39,12 +39,13 @@ func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	return have, rv
 }
 
-// Prepend adds the steps at the beginning of a plan that was made from the remaining stack.
+// Prepend adds the steps at the beginning of a plan that was made from the observed stack that Revoke returned.
 func (rv *revocation) Prepend(p *plan.Plan) {
 	p.Steps = append(rv.steps, p.Steps...)
 }
 
-// revokeListener removes the withdrawn parts of a listener, and reports whether the listener is retained.
+// revokeListener removes the withdrawn certificates and default actions of a listener, or the listener, and reports whether
+// the listener is retained.
 func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	certificates, certificate, lost := rv.remainingCertificates(l)
@@ -106,8 +107,8 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	return true
 }
 
-// remainingCertificates returns the certificate list and the default certificate of a listener without the
-// withdrawn certificates, and the first withdrawal.
+// remainingCertificates returns the certificate list and the default certificate of a listener without the withdrawn
+// certificates, and the reason of one withdrawal.
 func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -126,7 +127,7 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 	return extra, main, lost
 }
 
-// revokeRule removes the withdrawn parts of a rule, and reports whether the rule is retained.
+// revokeRule removes the withdrawn target groups of a rule, or the rule, and reports whether the rule is retained.
 func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
@@ -191,7 +192,7 @@ func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, n
 	}, &w)
 }
 
-// addStep appends a step. The first withdrawal that is not nil gives its reason and its object.
+// addStep appends a step, with the reason and the object of the first withdrawal that is not nil.
 func (rv *revocation) addStep(s plan.Step, why ...*model.Withdrawal) {
 	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
 	s.Why, s.Blames, s.IsRevocation = why[0].Message, []finding.Ref{why[0].Object}, true

@@ -16,7 +16,7 @@ type EndpointSecurityGroup struct {
 }
 
 // RuleAggregate has the contributions of all bindings to the rules of security groups. The cost of changing a contribution
-// does not depend on the number of others. It is not safe for concurrent use.
+// does not depend on the number of other contributions. It is not safe for concurrent use.
 type RuleAggregate struct {
 	contributions                 map[Key]Contribution
 	requestedRules, retainedRules ruleCounts
@@ -35,7 +35,7 @@ func NewRuleAggregate() *RuleAggregate {
 // AffectedSecurityGroups has the security groups whose rules may change because of a contribution.
 type AffectedSecurityGroups struct {
 	Groups map[string]bool
-	All    bool // rules of any security group may be removed now
+	All    bool // the rules of every security group may be affected
 }
 
 // Get returns the contribution of a binding, false if it has none.
@@ -44,7 +44,7 @@ func (a *RuleAggregate) Get(key Key) (Contribution, bool) {
 	return c, ok
 }
 
-// Set replaces the contribution of a binding.
+// Set replaces the contribution of a binding, and returns the security groups whose rules may change.
 func (a *RuleAggregate) Set(key Key, c Contribution) AffectedSecurityGroups {
 	was := a.contributions[key]
 	a.contributions[key] = c
@@ -70,14 +70,14 @@ func (a *RuleAggregate) Set(key Key, c Contribution) AffectedSecurityGroups {
 	return out
 }
 
-// Drop removes the contribution of a binding.
+// Drop removes the contribution of a binding, and returns the security groups whose rules may change.
 func (a *RuleAggregate) Drop(key Key) AffectedSecurityGroups {
 	out := a.Set(key, Contribution{})
 	delete(a.contributions, key)
 	return out
 }
 
-// replace counts the rules of a contribution instead of those of the previous one.
+// replace subtracts the rules of the previous contribution of a binding from the counts, and adds the rules of the new one.
 func (n ruleCounts) replace(was, rules RuleSet, out AffectedSecurityGroups) {
 	for r := range rules {
 		if _, had := was[r]; !had {
@@ -91,7 +91,7 @@ func (n ruleCounts) replace(was, rules RuleSet, out AffectedSecurityGroups) {
 	}
 }
 
-// addToCount adds by to the number of bindings that contribute a rule.
+// addToCount changes the number of bindings that contribute a rule by the given amount.
 func (n ruleCounts) addToCount(r SecurityGroupRule, by int, out AffectedSecurityGroups) {
 	rules := n[r.Group]
 	if rules == nil {
@@ -148,7 +148,7 @@ func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) Securit
 	return SecurityGroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
 
-// retainsRule reports whether a rule covers one that a binding retains.
+// retainsRule reports whether a rule covers a rule that a binding retains.
 func (a *RuleAggregate) retainsRule(group string, r model.IngressRule) bool {
 	for retained := range a.retainedRules[group] {
 		if network.RuleCovers(r, retained) {

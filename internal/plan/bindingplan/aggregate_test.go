@@ -42,8 +42,8 @@ func computeRules(group string, demands []targets.RuleDemand, kept map[Key]RuleS
 	return want, keep, complete
 }
 
-// TestAggregateEqualsRulesComputedFromAllDemands adds, changes and removes demands of bindings at random. The changes
-// of each security group are equal to those computed from all demands, and only affected security groups have further
+// TestAggregateEqualsRulesComputedFromAllDemands adds, changes and removes demands of bindings at random. It checks that the
+// changes of each security group equal those computed from all demands, and that only affected security groups have further
 // changes.
 func TestAggregateEqualsRulesComputedFromAllDemands(t *testing.T) {
 	groups := []string{"sg-0", "sg-1", "sg-2"}

@@ -24,8 +24,8 @@ func (a *RegistrationAttempt) isOverCapacity() bool {
 	return a != nil && a.LastFailure != nil && a.LastFailure.Class == failure.Quota
 }
 
-// sendableEndpoints returns the endpoints that may be sent to AWS now. Refused endpoints wait, because they would cost calls
-// with each change of another target.
+// sendableEndpoints returns the endpoints that may be sent to AWS now. Endpoints that AWS has refused wait, because every
+// change of another target would repeat the refused call.
 func (m Memory) sendableEndpoints(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.RefusedTargets) == 0 {
 		return list

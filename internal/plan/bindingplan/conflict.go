@@ -22,8 +22,8 @@ func (c Conflict) exists() bool { return c.PrecedingBinding != nil || c.OwnedByO
 
 // ConflictOf compares a binding with the other bindings of its target group, and returns the first one that has precedence.
 // Two bindings would deregister each other's targets endlessly, unless both allow sharing the target group. A target group
-// that the controller created is for bindings in the namespaces of its owners. Its name is predictable, so that a binding of
-// another namespace may have been created earlier.
+// that the controller created is for bindings in the namespaces of its owners. The name of such a target group is
+// predictable, so that a tenant may have created a binding for it in another namespace before.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
 	out := Conflict{OwnedByOtherNamespace: !MayRegister(b, owners)}
 	for _, o := range others {
@@ -38,7 +38,7 @@ func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding,
 }
 
 // MayRegister reports whether a binding may register targets in a target group that was created for objects of these
-// namespaces. This also holds for a target group that several clusters share.
+// namespaces. The same is true for a target group that several clusters share.
 func MayRegister(b *elbv2.TargetGroupBinding, owners []string) bool {
 	return len(owners) == 0 || slices.Contains(owners, b.Namespace)
 }
@@ -53,8 +53,8 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 }
 
 // hasPrecedence reports whether a comes before b in the order of the bindings of a target group: first those of its owners,
-// then those that have found the target group, then older ones. The second criterion excludes bindings that were created
-// before the target group of their name.
+// then bindings that have found the target group, then older bindings. The second criterion ranks bindings last that were
+// created before a target group with their name existed.
 func hasPrecedence(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x

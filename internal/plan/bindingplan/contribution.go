@@ -19,14 +19,14 @@ type SecurityGroupRule struct {
 // RuleSet is a set of rules of security groups.
 type RuleSet map[SecurityGroupRule]struct{}
 
-// add adds rules of a security group.
+// add adds rules of a security group to the set.
 func (s RuleSet) add(group string, rules []model.IngressRule) {
 	for _, r := range rules {
 		s[SecurityGroupRule{group, r}] = struct{}{}
 	}
 }
 
-// IsSubsetOf reports whether another set has all rules.
+// IsSubsetOf reports whether the set o has all rules of s.
 func (s RuleSet) IsSubsetOf(o RuleSet) bool {
 	for r := range s {
 		if _, ok := o[r]; !ok {
@@ -36,7 +36,7 @@ func (s RuleSet) IsSubsetOf(o RuleSet) bool {
 	return true
 }
 
-// Union returns the rules of both sets.
+// Union returns the rules of both sets. It may return one of the sets itself.
 func (s RuleSet) Union(o RuleSet) RuleSet {
 	if o.IsSubsetOf(s) {
 		return s
@@ -46,7 +46,7 @@ func (s RuleSet) Union(o RuleSet) RuleSet {
 	return out
 }
 
-// Without returns the rules that another set does not have.
+// Without returns the rules of s that the set o does not have.
 func (s RuleSet) Without(o RuleSet) RuleSet {
 	out := RuleSet{}
 	for r := range s {
@@ -82,13 +82,14 @@ type Contribution struct {
 // AllRules returns the rules that must exist and those that are retained.
 func (c Contribution) AllRules() RuleSet { return c.Rules.Union(c.RetainedRules) }
 
-// WithPreviousRetained returns the contribution with the rules of the previous one as retained. These include the rules of
-// endpoints that are unknown now.
+// WithPreviousRetained returns the contribution, which also retains the rules of the previous contribution. These include
+// the rules of endpoints that cannot be determined now.
 func (c Contribution) WithPreviousRetained(was Contribution) Contribution {
 	return Contribution{Rules: c.Rules, RetainedRules: was.AllRules().Without(c.Rules), HeldSecurityGroups: was.HeldSecurityGroups, HoldsAll: was.HoldsAll}
 }
 
-// WithInheritedRules returns the contribution with rules that other bindings do not retain any more.
+// WithInheritedRules returns the contribution, which also retains the given rules that other bindings do not retain any
+// more.
 func (c Contribution) WithInheritedRules(rules RuleSet) Contribution {
 	c.RetainedRules = c.RetainedRules.Union(rules).Without(c.Rules)
 	return c
@@ -111,12 +112,12 @@ func (c *Contribution) holdSecurityGroup(group string) {
 type RequestedRules struct {
 	Contribution
 	Complete           bool         // all rules are known
-	Faulty             bool         // some rules are unknown until the binding is corrected
+	Faulty             bool         // some rules are unknown until a user corrects the binding
 	Findings           finding.List // why the rules are not complete
 	PendingENIFindings finding.List // see RulesResult
 }
 
-// newRequestedRules returns requested rules without those of endpoints.
+// newRequestedRules returns the RequestedRules of a binding before the rules of its endpoints are added.
 func newRequestedRules(d targets.RuleDemand) RequestedRules {
 	a := RequestedRules{Contribution: Contribution{Rules: RuleSet{}, HoldsAll: d.ENIUnknown}, Complete: !d.ENIUnknown && !d.Faulty, Faulty: d.Faulty}
 	a.Findings.Add(d.Findings...)
@@ -146,7 +147,8 @@ func RulesOfPods(d targets.RuleDemand, found ENIs, o RuleOptions) RequestedRules
 	return a
 }
 
-// addRules adds the rules of a security group. A faulty binding may need further rules, so that it holds the security group.
+// addRules adds the rules of a security group. A faulty binding may need further rules that are unknown, so that it holds
+// the security group.
 func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
@@ -164,15 +166,15 @@ func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.Endpoi
 	to.Add(f)
 }
 
-// ruleList identifies the list of rules that was added last. The pods of a binding share one list, and most of them a security
-// group, so that the same list need not be added again.
+// ruleList identifies the list of rules that was added last. The pods of a binding share one list, and most of them share a
+// security group. A list that was added last to the same security group need not be added again.
 type ruleList struct {
 	group string
 	first *model.IngressRule
 	n     int
 }
 
-// replace sets the last list, and reports whether it has changed.
+// replace records the list that is added now, and reports whether it differs from the last one.
 func (l *ruleList) replace(group string, rules []model.IngressRule) bool {
 	next := ruleList{group: group, n: len(rules)}
 	if len(rules) > 0 {

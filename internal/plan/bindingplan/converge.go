@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Reasons of events and of the Ready condition. Other programs may depend on them.
+// Reasons of events and of the Ready condition. Other programs may depend on these reasons.
 const (
 	reasonReconciled      = "SuccessfullyReconciled"
 	reasonFailedReconcile = "FailedReconcile"
@@ -21,7 +21,7 @@ const (
 	reasonBackendNotFound = "BackendNotFound"
 )
 
-// converge plans for a binding that is not being deleted.
+// converge plans the changes for a binding that is not being deleted.
 func (p *planner) converge() {
 	if p.DescribeFailure != nil {
 		p.TargetsUnavailable = p.DescribeFailure.isMissing()
@@ -55,14 +55,14 @@ func (p *planner) converge() {
 			return
 		}
 		if p.LiveTargetGroup == nil && (p.storedCheckpoint() == "" || p.Memory.ComparisonDueIn <= 0 || !p.isSpecObserved()) {
-			p.ask(AskTargetGroup{}) // not for each change of pods
+			p.ask(AskTargetGroup{}) // not read again for each change of pods
 			return
 		}
 	}
 	switch {
 	case p.Conflict.exists():
 		p.addStep(SyncRules{OnlyIfRequested: true}, "rules for the pods that already exist")
-		if o := p.Conflict.PrecedingBinding; o != nil { // its deletion triggers a run
+		if o := p.Conflict.PrecedingBinding; o != nil { // the deletion of that binding triggers a run
 			p.WatchedObjects = append(p.WatchedObjects, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
 		p.requeueAfter(durations.DeniedWait, "")
@@ -92,7 +92,8 @@ func (p *planner) converge() {
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasCheckpoint && m.Checkpoint == p.DesiredCheckpoint && p.storedCheckpoint() == "":
-		// A user or another client has removed the checkpoint of an unchanged binding, to request a comparison with AWS.
+		// A user or another program has removed the checkpoint of an unchanged binding, which requests a comparison with
+		// AWS.
 		return durations.ShortestInterval
 	case m.ComparisonDueIn <= 0:
 		return p.Options.ResyncAge
@@ -100,7 +101,7 @@ func (p *planner) comparisonAge() time.Duration {
 	return 0
 }
 
-// isUnchanged reports whether nothing has changed since the last complete run.
+// isUnchanged reports whether the binding and its endpoints have not changed since the last complete run.
 func (f *Facts) isUnchanged() bool {
 	if f.Memory.HasCheckpoint && f.Memory.Checkpoint != f.DesiredCheckpoint {
 		return false // a user who may edit the binding may have written the checkpoint
@@ -136,7 +137,7 @@ func (p *planner) clearCheckpoint() {
 func (p *planner) removeForMissingBackend() {
 	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
-		// The event of a new Service may arrive later.
+		// The Service may be new: its event may arrive after that of the binding.
 		p.addStep(NoteRemovalNotNeeded, "")
 		p.requeueAfter(durations.FirstBackOff, "the Service may be created soon")
 		return
@@ -144,7 +145,7 @@ func (p *planner) removeForMissingBackend() {
 	const why = "the Service or its port does not exist"
 	if p.Memory.AbsentFor < durations.LongestWait {
 		// A user may have replaced the Service by another one. The load balancer sends requests to the old pods until the
-		// targets of the other Service are healthy. Then the stack deletes the binding.
+		// targets of the other Service are healthy. After that, the stack deletes the binding.
 		switch {
 		case p.NeededByStack == nil:
 			p.ask(AskWanted{})
@@ -161,7 +162,7 @@ func (p *planner) removeForMissingBackend() {
 	p.cleanUp(why)
 }
 
-// retainForMissingSource plans no changes while there are no nodes or EndpointSlices at all.
+// retainForMissingSource plans no changes of targets while there are no nodes, or no EndpointSlices for the Service.
 func (p *planner) retainForMissingSource() {
 	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {

@@ -15,11 +15,11 @@ import (
 type ENIQuery struct {
 	Instances []string // by instance id
 	// ExpectedAddresses has the addresses that the ENIs of an instance are expected to have, by instance id. Addresses
-	// change with pods, so that a cached answer without one of them has to be read again.
+	// change with pods. If a cached answer lacks one of the addresses, it is read again.
 	ExpectedAddresses map[string][]string
 	IDs               []string // by id of the ENI
 	Addresses         []string // by a private IPv4 or IPv6 address of the ENI
-	// MaxAge is the maximum age of the answer, if above zero.
+	// MaxAge is the maximum age of a cached answer; zero: no maximum.
 	MaxAge time.Duration
 }
 
@@ -30,11 +30,11 @@ type ENIs struct {
 	ByAddress  map[string]network.ENI
 }
 
-// RuleOptions has the settings for rules.
+// RuleOptions has the settings from which security group rules are computed.
 type RuleOptions struct {
 	ClusterName       string
 	SecurityGroupTags map[string]string
-	// KeepPortsSeparate is set if the ports of one source must not be merged to a range.
+	// KeepPortsSeparate is set if the ports that are open for one source must not be merged into one port range.
 	KeepPortsSeparate bool
 	// Now is the current time.
 	Now time.Time
@@ -105,7 +105,7 @@ func (o RuleOptions) securityGroupOf(n targets.EndpointDemand, found ENIs) (stri
 	return "", nil, fmt.Errorf("%w of %s, so no security group is opened for it", errNoENI, n.Endpoint)
 }
 
-// eniAt returns the ENI for a lookup; false if there is none.
+// eniAt returns the ENI that a lookup finds; false if it finds none.
 func eniAt(p targets.ENILookup, found ENIs) (network.ENI, bool) {
 	switch {
 	case p.ENI != "":

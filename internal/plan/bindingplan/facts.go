@@ -18,8 +18,8 @@ import (
 // Key has the namespace and name of a TargetGroupBinding.
 type Key = types.NamespacedName
 
-// Facts has the facts about a binding from which its plan is made. A nil pointer is a fact that was not read; a
-// plan that needs it has a Question.
+// Facts has the facts about a binding from which its plan is made. A nil pointer is a fact that was not read; a plan that
+// needs this fact has a Question.
 type Facts struct {
 	Now     time.Time
 	Key     Key
@@ -30,13 +30,14 @@ type Facts struct {
 	// last known state, nil if that is unknown.
 	StoredBinding *elbv2.TargetGroupBinding
 	Absent        bool
-	// CompletedBinding is StoredBinding, completed with properties of its target group in AWS. DescribeFailure is the reason
-	// why these could not be read.
+	// CompletedBinding is StoredBinding, in which unset fields have the properties of the target group in AWS.
+	// DescribeFailure is the reason why these properties could not be read.
 	CompletedBinding *elbv2.TargetGroupBinding
 	DescribeFailure  *Failure
 	// LiveTargetGroup is the target group in AWS. If it could not be read, the spec of the binding is used as it is.
 	LiveTargetGroup *TargetGroupAnswer
-	// Resolution has the endpoints, and DesiredCheckpoint is the checkpoint for them.
+	// Resolution has the endpoints of the binding. DesiredCheckpoint is the checkpoint of a binding whose targets are these
+	// endpoints.
 	Resolution        targets.Resolution
 	DesiredCheckpoint string
 	// Owners has the objects, such as Ingresses, that also get the finding about a Service without ready endpoints.
@@ -56,7 +57,8 @@ type Facts struct {
 	GoneTargets   *GoneTargets
 	// FinalizerAdded is set if this run has added the finalizer.
 	FinalizerAdded bool
-	// SpecCompleted is set if this run has completed the spec of the binding.
+	// SpecCompleted is set if this run has written properties of the target group into unset fields of the spec
+	// (CompleteSpec).
 	SpecCompleted bool
 	// Attempt is the result of registering the targets of an earlier plan of this run.
 	Attempt *RegistrationAttempt
@@ -93,7 +95,8 @@ type Memory struct {
 	// FlappingDelay, or for FlappingDelayIfAlone if no other target can serve.
 	FlappingTargets                     map[string]bool
 	FlappingDelay, FlappingDelayIfAlone time.Duration
-	// SuccessPending is set if an earlier run has changed AWS, and has not reported success because a call was postponed.
+	// SuccessPending is set if an earlier run has changed AWS, but has not reported success yet because a call was
+	// postponed.
 	SuccessPending bool
 	// FaultTextReportedAt is the time at which the text of a fault was last written.
 	FaultTextReportedAt time.Time
@@ -102,7 +105,7 @@ type Memory struct {
 // RefusedTarget is a target that AWS has refused, and would probably refuse again.
 type RefusedTarget struct {
 	AWSFailure Failure // error of AWS
-	RunFailure Failure // failure that the run reported
+	RunFailure Failure // failure with which the run ended
 	Until      time.Time
 }
 
@@ -117,7 +120,7 @@ type Failure struct {
 // isMissing reports whether a call failed because a resource does not exist.
 func (f Failure) isMissing() bool { return f.Class == failure.Gone || f.Class == failure.Invalid }
 
-// UserError is an error that a user has to correct.
+// UserError is an error whose cause a user has to correct.
 type UserError struct{ Finding finding.Finding }
 
 // Error implements error.
@@ -144,14 +147,14 @@ func failureFinding(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bo
 type TargetRecord struct {
 	// NeededByOthers has the targets that other bindings of the cluster need in the target group, by canonical identity.
 	NeededByOthers map[string]bool
-	// Shared is set if several clusters share the target group. Identities has the recorded targets of this cluster then, in
-	// canonical form, and HasRecord reports whether there is a record.
+	// Shared is set if several clusters share the target group. Then Identities has the recorded targets of this cluster, in
+	// canonical form, and HasRecord is set if there is a record.
 	Shared, HasRecord bool
 	Identities        map[string]bool
 	Failure           *Failure
 }
 
-// Health has the registered targets with their health. They are no older than MaxAge.
+// Health has the registered targets with their health. The list is no older than MaxAge.
 type Health struct {
 	Targets []*observed.Target
 	MaxAge  time.Duration
@@ -165,7 +168,7 @@ type ServingPods struct {
 	Pods           map[string]*corev1.Pod
 }
 
-// TargetGroupAnswer has a target group, nil if it could not be read.
+// TargetGroupAnswer is the answer to AskTargetGroup: the target group, nil if it could not be read.
 type TargetGroupAnswer struct{ TargetGroup *TargetGroup }
 
 // Network has the address ranges of the VPC, and the availability zones of nodes.
@@ -179,13 +182,15 @@ type Network struct {
 	Failure       *Failure
 }
 
-// UsageAnswer reports whether a load balancer that is not being deleted sends requests to the target group.
+// UsageAnswer is the answer to AskInUse. Used is set if a load balancer that is not being deleted sends requests to the
+// target group.
 type UsageAnswer struct {
 	Used    bool
 	Failure *Failure
 }
 
-// ForwardingAnswer reports whether a listener or rule of any load balancer forwards to the target group.
+// ForwardingAnswer is the answer to AskForwards. Found is set if a listener or listener rule of any load balancer forwards
+// to the target group.
 type ForwardingAnswer struct {
 	Found   bool
 	Failure *Failure
@@ -194,7 +199,7 @@ type ForwardingAnswer struct {
 // isUnused reports whether AWS has reported that no load balancer uses the target group.
 func (f *ForwardingAnswer) isUnused() bool { return f != nil && f.Failure == nil && !f.Found }
 
-// GoneTargets has the targets of AskGone that belong to no pod and no node.
+// GoneTargets is the answer to AskGone: the targets of the question that belong to no pod and no node.
 type GoneTargets struct{ Targets []*observed.Target }
 
 // RegistrationAttempt is the result of registering targets.
@@ -205,7 +210,7 @@ type RegistrationAttempt struct {
 	LastFailure *Failure // the last failure
 }
 
-// Refusal has endpoints that were not registered, the error of AWS, and the failure of the run.
+// Refusal has endpoints that were not registered, the error of AWS, and the failure with which the run ends.
 type Refusal struct {
 	Endpoints              []targets.Endpoint
 	AWSFailure, RunFailure Failure
@@ -215,7 +220,7 @@ type Refusal struct {
 type ReportedState struct {
 	Findings         finding.List
 	StatusHasFault   bool // the status has a fault of this run
-	PodConditionsSet bool // the conditions of pods have the health of their targets
+	PodConditionsSet bool // the run has written the health of targets into pod conditions
 	AWSChanged       bool // AWS was changed
 	// RetryAfter is the time until the next run, zero if none is requested.
 	RetryAfter time.Duration
@@ -227,7 +232,7 @@ type Question interface{ ask() }
 // AskDescribed asks for Facts.CompletedBinding.
 type AskDescribed struct{}
 
-// AskTargetGroup asks for the target group in AWS.
+// AskTargetGroup asks for Facts.LiveTargetGroup, the target group in AWS.
 type AskTargetGroup struct{}
 
 // AskConflict asks whether another binding of the target group has precedence.
@@ -243,7 +248,7 @@ type AskHealth struct{ MaxAge time.Duration }
 // AskServing asks for the pods at the addresses of targets.
 type AskServing struct{ Targets []*observed.Target }
 
-// AskNetwork asks where the addresses of endpoints are.
+// AskNetwork asks for the address ranges of the VPC, and for the zones of the endpoints outside of it.
 type AskNetwork struct{ Endpoints []targets.Endpoint }
 
 // AskInUse asks whether the target group of a deleted binding is still in use.

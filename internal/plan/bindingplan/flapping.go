@@ -20,10 +20,10 @@ type delayedChanges struct {
 // isEmpty reports whether nothing is delayed.
 func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
 
-// delayFlapping removes flapping targets from the moves: they are neither registered nor deregistered for some time. While
-// an endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are deregistered at once.
-// If no target can serve, the delay is short. Nodes are never delayed, because tenants cannot change them. It reports
-// whether the plan can go on.
+// delayFlapping moves flapping targets from the changes to m.delayed: they are neither registered nor deregistered for some
+// time. While an endpoint is delayed, all old targets that can serve are retained. Targets that cannot serve are
+// deregistered at once. If no target can serve, the delay is short. Nodes are never delayed, because tenants cannot change
+// them. It reports whether the plan can go on.
 func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	if p.Memory.FlappingDelay <= 0 || targets.HasInstanceTargets(p.CompletedBinding) {
 		return true
@@ -57,13 +57,14 @@ func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	return true
 }
 
-// unservingTargets returns the old targets that cannot serve: pods that are not ready or are terminating.
+// unservingTargets returns the old targets that cannot serve because their pods are not ready or are terminating; false if
+// the plan needs an answer first.
 func (p targetPlanner) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true
 	}
 	serving, ok := p.servingPods(old)
-	for _, pod := range serving { // a run is due when it becomes unready
+	for _, pod := range serving { // a run is needed when the pod becomes unready
 		p.WatchedObjects = append(p.WatchedObjects, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
 	return slices.DeleteFunc(slices.Clone(old), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noWaitingPod is the waiting time if no pod waits for its target to become healthy. Otherwise the waiting time is the time
-// since the latest change of a closed gate, which may be zero.
+// noWaitingPod is what planPodConditions returns if no pod waits for its target to become healthy. Otherwise it returns the
+// time since the latest change of a closed gate, which may be zero.
 const noWaitingPod time.Duration = -1
 
 // gateCondition is the desired condition of the readiness gate of a pod.
@@ -28,7 +28,7 @@ type gateCondition struct {
 type gatePlanner struct{ *Facts }
 
 // planPodConditions plans the conditions of pods with the readiness gate: the health of their targets, or why they have no
-// target. It returns how long the latest of them has waited, or noWaitingPod.
+// target. It returns the time since the latest change of a gate that is still closed, or noWaitingPod.
 func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedPair, registered []targets.Endpoint, omitted []unregisteredEndpoints) time.Duration {
 	waiting := noWaitingPod
 	for _, s := range f.podConditions(matched, registered, omitted) {
@@ -47,7 +47,7 @@ func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedP
 	return waiting
 }
 
-// setGate plans the condition of a pod, unless the pod has it.
+// setGate plans to set the condition of a pod, unless the pod already has this condition.
 func (f gatePlanner) setGate(steps *[]Step, s gateCondition, why string) {
 	shown, since, ok := targets.CurrentCondition(s.pod, f.gateType())
 	if ok && shown == s.want {
@@ -60,8 +60,8 @@ func (f gatePlanner) setGate(steps *[]Step, s gateCondition, why string) {
 	*steps = append(*steps, Step{g, why})
 }
 
-// podConditions returns the desired condition of each pod with the readiness gate. A pod with several targets is ready if
-// all of them are healthy.
+// podConditions returns the desired condition of each pod with the readiness gate. The gate of a pod with several targets
+// opens when all of them are healthy.
 func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []targets.Endpoint, omitted []unregisteredEndpoints) []gateCondition {
 	var out []gateCondition
 	at := map[string]int{}
@@ -100,9 +100,9 @@ func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessConditi
 	return targets.ConditionOf(m.Target, shown)
 }
 
-// isLongUnchecked reports whether a pod waits although AWS has not checked targets of the target group for some time. It
-// reads the time from the conditions of all pods, including those with NotInUseCondition, so that a rollout does not wait
-// for each pod.
+// isLongUnchecked reports whether a pod waits for its gate although AWS has not health-checked targets of the target group
+// for some time. It reads the time from the conditions of all pods, including those with NotInUseCondition, so that a
+// rollout does not wait for each pod.
 func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
 	if targets.HasInstanceTargets(f.CompletedBinding) {
 		return false
@@ -119,7 +119,7 @@ func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
 	return waits && long
 }
 
-// blockedCondition returns the condition of a pod that cannot become a target until a user corrects a fault.
+// blockedCondition returns the condition of a pod that cannot become a target until a user corrects the fault in f.
 func blockedCondition(f finding.Finding) targets.ReadinessCondition {
 	return targets.ReadinessCondition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: stableMessage(f.Text())}
 }
@@ -180,8 +180,8 @@ func (f gatePlanner) missingEndpointFinding() finding.Finding {
 	return out
 }
 
-// pollInterval returns how long to wait before health is read again, by the time since a
-// gate last changed: a target that is not healthy after some seconds is unlikely to become healthy soon.
+// pollInterval returns how long to wait before health is read again, given the time since a gate last changed: a target that
+// is not healthy after some seconds is unlikely to become healthy soon.
 func (o Options) pollInterval(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:

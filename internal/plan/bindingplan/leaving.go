@@ -13,7 +13,7 @@ import (
 func (f *Facts) isDeleted() bool { return f.Absent || f.StoredBinding.DeletionTimestamp != nil }
 
 // planDeletion plans to remove all targets and rules of a deleted binding, and its finalizer. The controller deletes a
-// binding only after the last rule that forwards to its target group. If the target group is in use, a user or another
+// binding only after the last rule that forwards to its target group. If the target group is still in use, a user or another
 // program has deleted the binding, or its CRD. Then the targets are retained, because the controller creates the binding
 // again, and deregistering them would interrupt the traffic.
 func (p *planner) planDeletion() {
@@ -24,7 +24,7 @@ func (p *planner) planDeletion() {
 		return
 	}
 	p.finalReport = reportCleanup
-	p.addStep(NoteBindingRead, "") // in case a user removes the finalizer
+	p.addStep(NoteBindingRead, "") // for the case that a user removes the finalizer later
 	if p.InUse == nil {
 		p.ask(AskInUse{})
 		return
@@ -50,8 +50,8 @@ func (p *planner) planDeletion() {
 	}
 }
 
-// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. It ignores that the
-// target group does not exist any more. It reports whether the plan can go on.
+// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. A target group that
+// does not exist any more is no failure. It reports whether the plan can go on.
 func (p *planner) cleanUp(why string) bool {
 	switch {
 	case p.CompletedBinding == nil && p.DescribeFailure == nil:
@@ -114,8 +114,8 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	return true
 }
 
-// MakeForPreviousTargetGroup returns the plan to deregister the targets in the previous target group of a binding, which has
-// another one now.
+// MakeForPreviousTargetGroup returns the plan to deregister the targets of a binding in its previous target group. The
+// binding names another target group now.
 func MakeForPreviousTargetGroup(f *Facts) Plan {
 	p := &planner{Facts: f}
 	p.finalReport = reportFailure
@@ -123,9 +123,9 @@ func MakeForPreviousTargetGroup(f *Facts) Plan {
 	return p.result()
 }
 
-// cleanUpAfterDeletion plans for a binding that does not exist, such as one whose finalizer a user has removed, or one that was
-// never created although pods have its readiness gate. It waits for some time, because the event of a new binding may arrive
-// late, and because a binding that is created again needs its rules.
+// cleanUpAfterDeletion plans the removal for a binding that does not exist: its finalizer was removed by a user, or it was
+// never created although pods have its readiness gate. The removal waits for some time, because the event of a new binding
+// may arrive late, and because a binding that is created again needs its rules.
 func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
 	p.addStep(NoteBackendMissing, "")
@@ -147,7 +147,7 @@ func (p *planner) cleanUpAfterDeletion() {
 		case p.InUse.Failure != nil:
 			p.Err, p.NeedsRemoval = p.InUse.Failure.Err, true
 			return
-		case p.InUse.Used: // the binding has to be created again, because the load balancer still sends requests to its targets
+		case p.InUse.Used: // targets and rules are retained: the load balancer sends requests to them
 			p.requeueAfter(durations.MissingWait, "its target group is still in use")
 			p.NeedsRemoval = true
 			return

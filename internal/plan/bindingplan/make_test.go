@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestPlansAndReportsForFacts tests the plan for different facts, and the report after all steps succeeded.
+// TestPlansAndReportsForFacts checks the plan for different facts, and the report after all steps have succeeded.
 func TestPlansAndReportsForFacts(t *testing.T) {
 	done := StepResults{RemovalNotNeeded: true, Rules: RulesResult{AllRulesExist: true}}
 	for name, x := range map[string]struct {
@@ -361,7 +361,7 @@ func setRefused(f *Facts, why Failure) {
 	f.Attempt = &RegistrationAttempt{Refusals: []Refusal{{f.Resolution.Endpoints()[1:], why, why}}, LastFailure: &why}
 }
 
-// setShared makes the target group one that several clusters use.
+// setShared changes the facts to those of a target group that several clusters share.
 func setShared(f *Facts) {
 	f.StoredBinding.Spec.MultiClusterTargetGroup = true
 	f.Record.Shared, f.Record.HasRecord, f.Record.Identities = true, true, map[string]bool{"10.0.0.1:8080": true}

@@ -18,13 +18,13 @@ type targetMoves struct {
 	targets.Diff
 	retainedTargets []*observed.Target   // old targets that are deregistered later
 	delayed         delayedChanges       // flapping targets
-	isShared        bool                 // the target group is shared, so that own targets are recorded
+	isShared        bool                 // several clusters share the target group, so that this cluster records its targets
 	attempt         *RegistrationAttempt // refusals of endpoints that are not registered, nil if there are none
 	// selectorChanged is set if the Service has no endpoint any more although its previous pods still run.
 	selectorChanged bool
 }
 
-// comparison is a difference and the health from which it was computed.
+// comparison has the difference between targets and endpoints, and the health from which it was computed.
 type comparison struct {
 	health *Health
 	diff   targets.Diff
@@ -100,17 +100,17 @@ func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 	}
 }
 
-// finishMoves ends a plan that changes targets.
+// finishMoves ends a plan that changes targets, so that the run reports their health.
 func (p targetPlanner) finishMoves(m *targetMoves) {
 	p.moves, p.finalReport = m, reportTargets
 }
 
-// planAfterRegistration plans the steps after some targets could not be registered.
+// planAfterRegistration plans the remaining steps after some targets could not be registered.
 func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 	_, old := splitReplacedTargets(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
-	if p.Attempt.isOverCapacity() { // some targets may fit after the deregistration
+	if p.Attempt.isOverCapacity() { // the target group may have capacity for some of them after the deregistration
 		var overCapacity []targets.Endpoint
 		var others *RegistrationAttempt
 		for _, r := range p.Attempt.Refusals {
@@ -145,8 +145,9 @@ func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	}
 }
 
-// splitReplacedTargets splits the old targets into those with the address and port of a new one, and the rest. The first
-// have to be deregistered before the new ones are registered, because AWS does not distinguish them.
+// splitReplacedTargets splits the old targets into those with the address and port of a new one, and the rest. Targets with
+// the address and port of a new one have to be deregistered before it is registered, because AWS identifies targets by
+// address and port.
 func splitReplacedTargets(d targets.Diff) (first, rest []*observed.Target) {
 	for _, t := range d.ToDeregister {
 		if slices.ContainsFunc(d.ToRegister, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port }) {
@@ -198,9 +199,9 @@ func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.
 	return out, true
 }
 
-// compare returns the changes of the targets; false if the plan needs an answer first or has failed. age is the maximum age
-// of the health. Cached health is not sufficient to decide whether new targets can replace old ones, and whether the gate of
-// a pod may be opened: the health may have changed, and the address may have belonged to another pod.
+// compare returns the changes of the targets; false if the plan needs an answer first or a fact could not be read. age is
+// the maximum age of the health. Cached health is not sufficient to decide whether new targets can replace old ones, and
+// whether the gate of a pod may be opened: the health may have changed, and the address may have belonged to another pod.
 func (p targetPlanner) compare(age time.Duration) (*targetMoves, bool) {
 	if !p.readRecordAndHealth(age) {
 		return nil, false
@@ -243,7 +244,7 @@ func (p *planner) readRecordAndHealth(age time.Duration) bool {
 	return len(p.Questions) == 0
 }
 
-// diff returns the difference between targets and endpoints, computed once for the same health.
+// diff returns the difference between targets and endpoints. It is computed once for the same health, and cached.
 func (p targetPlanner) diff() targets.Diff {
 	if p.cachedComparison == nil || p.cachedComparison.health != p.Health {
 		d := p.compareTargets()
@@ -261,7 +262,7 @@ func (p targetPlanner) compareTargets() targets.Diff {
 	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
-// mayOpenGate reports whether the gate of a pod would be opened.
+// mayOpenGate reports whether the plan would open the gate of a pod.
 func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
 	return !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(d.MatchedPairs, func(m targets.MatchedPair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gateType())

@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// noEndpointsReportDelay returns the time until it has to be reported that the Service has no endpoints, zero if it is due
-// now; false if there is nothing to report. A Service without pods that had endpoints was scaled to zero.
+// noEndpointsReportDelay returns the time until it has to be reported that the Service has no endpoints, zero if that is due
+// now; false if there is nothing to report. A Service that had endpoints before was scaled to zero, which is not reported.
 func (f *Facts) noEndpointsReportDelay() (time.Duration, bool) {
 	reason := f.Resolution.NoEndpointsReason
 	if reason == nil || reason.HadEndpoints {
@@ -36,7 +36,8 @@ func (p targetPlanner) detectSelectorChange(m *targetMoves) bool {
 	return ok
 }
 
-// reportNoEndpoints adds the finding that the Service has no endpoints, or requests a run for the time at which it is due.
+// reportNoEndpoints adds the finding that the Service has no endpoints, or requests a run for the time at which the finding
+// is due.
 func (r *reporter) reportNoEndpoints(deselected bool) {
 	wait, ok := r.noEndpointsReportDelay()
 	switch {

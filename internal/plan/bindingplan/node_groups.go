@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same selector share it. For a new
-// list of nodes, only the security groups of nodes that are new or have changed are read.
+// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same node selector share it. For
+// a new list of nodes, only the security groups of nodes that are new or have changed are read.
 type NodeSecurityGroups struct {
 	list           *targets.NodeList
 	oldestReadTime time.Time // when the oldest security group was read
@@ -22,11 +22,12 @@ type NodeSecurityGroups struct {
 // unclearNode is a node whose security group cannot be determined.
 type unclearNode struct {
 	err        error
-	candidates []network.ENISecurityGroup // none if the ENI of the node is unknown
+	candidates []network.ENISecurityGroup // all security groups of the ENI; empty if the ENI of the node is unknown
 }
 
-// NewNodeSecurityGroups returns the security groups of a list, copied from an old result for the same selector, which may be
-// nil. The query is for the nodes that are new or have changed. AddENIs must be called with the answer.
+// NewNodeSecurityGroups returns the security groups of a list of nodes. Those of unchanged nodes are copied from old, an
+// earlier result for the same selector, which may be nil. The query is for the nodes that are new or have changed. AddENIs
+// must be called with the answer.
 func NewNodeSecurityGroups(list *targets.NodeList, old *NodeSecurityGroups, now time.Time) (*NodeSecurityGroups, ENIQuery) {
 	g := &NodeSecurityGroups{list: list, oldestReadTime: now, byNode: make([]string, list.Len())}
 	if old != nil && now.Sub(old.oldestReadTime) < durations.SettleWindow {

@@ -9,8 +9,8 @@ import (
 )
 
 // A shared target group has targets of several clusters. Each cluster records the targets that it has registered and not
-// deregistered yet. It writes the record before it registers targets, so that the record has a target whose registration
-// got no answer, and again after it has deregistered targets.
+// deregistered yet. It writes the record before it registers targets, so that the record contains a target even if the
+// registration call got no answer, and again after it has deregistered targets.
 
 // removableTargets returns the targets that may be deregistered. It excludes targets that another binding needs, because the
 // runs of that binding would not register them again. In a shared target group without a record, it returns only targets
@@ -32,7 +32,8 @@ func (f *Facts) wantedIdentities() map[string]bool {
 	return out
 }
 
-// recordTargets plans to write the record, unless it has the identities.
+// recordTargets plans to write the identities into the record of the shared target group, unless the record has exactly
+// these.
 func (p targetPlanner) recordTargets(want map[string]bool, why string) {
 	if !p.Record.HasRecord || !maps.Equal(p.Record.Identities, want) {
 		p.addStep(SetRecord{want}, why)

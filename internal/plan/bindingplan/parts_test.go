@@ -22,7 +22,7 @@ func setInstanceType(f *Facts) {
 	f.StoredBinding.Spec.TargetType, f.LiveTargetGroup.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
-// TestRemovalDeregistersGoneTargets tests which targets MakeRemoval deregisters.
+// TestRemovalDeregistersGoneTargets checks which targets MakeRemoval deregisters.
 func TestRemovalDeregistersGoneTargets(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -59,8 +59,8 @@ func TestRemovalDeregistersGoneTargets(t *testing.T) {
 	}
 }
 
-// TestReplacedTargetIsDeregisteredFirst: an old target with the address and port of a new target is deregistered first,
-// because AWS does not distinguish the two.
+// TestReplacedTargetIsDeregisteredFirst checks that an old target with the address and port of a new target is deregistered
+// first, because AWS identifies targets by address and port.
 func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	d := targets.Diff{ToRegister: []targets.Endpoint{{ID: "10.0.0.1", Port: 80, ServerID: "0x2"}},
 		ToDeregister: []*observed.Target{{ID: "10.0.0.1", Port: 80, ServerID: "0x1"}, {ID: "10.0.0.1", Port: 81}, {ID: "10.0.0.2", Port: 80}}}
@@ -70,7 +70,7 @@ func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	}
 }
 
-// TestAddressesAreRegisteredWithTheirZone tests the availability zones with which addresses are registered.
+// TestAddressesAreRegisteredWithTheirZone checks the availability zones with which addresses are registered.
 func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -102,7 +102,7 @@ func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	}
 }
 
-// TestConflictOf tests which binding of a target group has precedence.
+// TestConflictOf checks which binding of a target group has precedence.
 func TestConflictOf(t *testing.T) {
 	other := func(edit func(*elbv2.TargetGroupBinding)) *elbv2.TargetGroupBinding {
 		b := testBinding()
@@ -156,8 +156,8 @@ func setTargetGroupName(b *elbv2.TargetGroupBinding) {
 	b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a"
 }
 
-// TestBindingIsCompletedFromItsTargetGroup tests which fields of a binding are completed from its target group, and
-// which fields contradict it.
+// TestBindingIsCompletedFromItsTargetGroup checks which unset fields of a binding get values from its target group, and
+// which fields contradict the target group.
 func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
 	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
@@ -199,7 +199,7 @@ func TestBindingIsCompletedFromItsTargetGroup(t *testing.T) {
 	}
 }
 
-// TestUnsupportedFinding tests which target types are reported as unsupported.
+// TestUnsupportedFinding checks which settings of a binding are reported as unsupported.
 func TestUnsupportedFinding(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -240,7 +240,8 @@ func portRule(port int32) model.IngressRule {
 	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedRuleDescription}
 }
 
-// TestRuleChangesFollowFromAllDemands tests the changes of security groups that follow from the demands of several bindings.
+// TestRuleChangesFollowFromAllDemands checks the changes of security groups that follow from the demands of several
+// bindings.
 func TestRuleChangesFollowFromAllDemands(t *testing.T) {
 	eni := func(groups ...string) network.ENI {
 		var all []network.ENISecurityGroup
@@ -257,7 +258,7 @@ func TestRuleChangesFollowFromAllDemands(t *testing.T) {
 		keep int32               // port of a rule of sg-1 that is retained for the first binding
 		have []model.IngressRule // of sg-1
 		want string
-		done bool // whether all rules of the first binding exist then
+		done bool // whether all rules of the first binding exist after the changes
 	}{
 		"one asks":                                 {asks: []targets.RuleDemand{podDemand("a", 80, "1")}, want: "sg-1 +80", done: true},
 		"in two groups":                            {asks: []targets.RuleDemand{podDemand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
@@ -306,7 +307,7 @@ func TestRuleChangesFollowFromAllDemands(t *testing.T) {
 	}
 }
 
-// TestENIsOfAllEndpointsNeedOneQuery: one query has the lookups of all endpoints without duplicates.
+// TestENIsOfAllEndpointsNeedOneQuery checks that one query has the lookups of all endpoints, without duplicates.
 func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 	d := podDemand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
 	d.PodDemands = append(d.PodDemands, targets.EndpointDemand{Lookups: []targets.ENILookup{{Instance: "i-1", EndpointIP: "10.0.0.3"}, {ENI: "eni-1"}}},
@@ -317,7 +318,7 @@ func TestENIsOfAllEndpointsNeedOneQuery(t *testing.T) {
 	}
 }
 
-// TestPreviewText tests the text of a preview with changes of all kinds.
+// TestPreviewText checks the text of a preview with each kind of change.
 func TestPreviewText(t *testing.T) {
 	f := completeFacts(t, "!1", "2")
 	f.Health = healthOf("1 healthy", "3 unhealthy")
@@ -364,8 +365,8 @@ func TestPreviewText(t *testing.T) {
 	}
 }
 
-// TestUnregisteredPodsHaveTheSameCondition: the condition of a pod does not contain the number of other pods, so that it does
-// not change when other pods change.
+// TestUnregisteredPodsHaveTheSameCondition checks that the condition of a pod does not contain the number of other pods, so
+// that it does not change when other pods change.
 func TestUnregisteredPodsHaveTheSameCondition(t *testing.T) {
 	f := completeFacts(t, "1", "!2", "!3")
 	f.Health = healthOf("1 healthy")

@@ -12,17 +12,17 @@ import (
 
 // Plan has the steps for a binding.
 type Plan struct {
-	// Questions has the facts that the plan needs. If there are any, it has no steps yet.
+	// Questions ask for the facts that the plan needs. A plan with questions has no steps yet.
 	Questions []Question
-	// Steps in their order.
+	// Steps are carried out in this order.
 	Steps []Step
 	// WatchedObjects has the objects whose changes trigger a run, besides those from which the endpoints are read.
 	WatchedObjects []cluster.Ref
 	// TargetsUnavailable is set if the targets cannot be read now.
 	TargetsUnavailable bool
-	// Deferred is set if the binding has not changed since the last complete run, so that there are no changes.
+	// Deferred is set if the binding has not changed since the last complete run, so that the plan changes nothing.
 	Deferred bool
-	// NeedsRemoval is set if MakeRemoval must be called afterwards, unless a step NoteRemovalNotNeeded was reached.
+	// NeedsRemoval is set if MakeRemoval must be called afterwards, unless the step NoteRemovalNotNeeded was carried out.
 	NeedsRemoval bool
 
 	// Err ends the run, which is repeated with back-off.
@@ -36,27 +36,27 @@ type Plan struct {
 	postponedFor  time.Duration // until a postponed call may be sent
 }
 
-// retry requests another run after a time.
+// retry is a request for another run after a time.
 type retry struct {
 	after time.Duration
 	why   string
 }
 
-// reportKind determines what is reported after the steps.
+// reportKind determines what a run reports after the steps of its plan.
 type reportKind int
 
 const (
 	reportNothing          reportKind = iota
-	reportMissingEndpoints            // pods that will not become targets
+	reportMissingEndpoints            // pods with the readiness gate that are not endpoints
 	reportFailure                     // a fact that could not be read
 	reportFindings                    // findings that a user has to correct
 	reportTargets                     // the health of targets, and success
 	reportMissingBackend              // a Service that does not exist
-	reportCleanup                     // only failures, with the reason of a cleanup
+	reportCleanup                     // only failures, with the reason reasonFailedCleanup
 	reportDeletion                    // only failures; afterwards the binding is forgotten
 )
 
-// planner makes a plan.
+// planner makes the plan for one binding.
 type planner struct {
 	*Facts
 	Plan
@@ -79,7 +79,8 @@ func Make(f *Facts) Plan {
 	return p.result()
 }
 
-// result returns the plan: only the questions if there are any.
+// result returns the plan. If there are questions, it returns only these, because steps that were planned without the
+// answers may be wrong.
 func (p *planner) result() Plan {
 	if len(p.Questions) > 0 {
 		return Plan{Questions: p.Questions}
@@ -88,10 +89,10 @@ func (p *planner) result() Plan {
 	return p.Plan
 }
 
-// ask adds a question.
+// ask adds a question to the plan.
 func (p *planner) ask(a Question) { p.Questions = append(p.Questions, a) }
 
-// addStep adds a step.
+// addStep appends a step to the plan.
 func (p *planner) addStep(a Action, why string) { p.Steps = append(p.Steps, Step{a, why}) }
 
 // requeueAfter requests another run after a time.

@@ -7,20 +7,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Target is a target for the AWS API.
+// Target is a target as the AWS API expects it.
 type Target struct {
 	ID   string // instance id or address
 	Port int32
 	Zone string // "all" or the name of a zone; empty: AWS determines the zone
-	// ServerID is the QUIC server id, "0x" and 16 hexadecimal digits; for QUIC groups only.
+	// ServerID is the QUIC server id, "0x" and 16 hexadecimal digits; set for QUIC target groups only.
 	ServerID string
 }
 
 // allZones is the zone of an address outside of the VPC, which all zones can reach.
 const allZones = "all"
 
-// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group is
-// registered with a zone.
+// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group is registered with a zone,
+// as AWS requires.
 func (f *Facts) TargetsFor(endpoints []targets.Endpoint) ([]Target, error) {
 	n := f.Network
 	if !targets.HasInstanceTargets(f.CompletedBinding) && n.Failure != nil {

@@ -13,32 +13,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// StepResults has the results of the steps of a plan.
+// StepResults has the results of the steps of a plan that were carried out.
 type StepResults struct {
 	// FailedStep is the step that failed, and Failure the reason. Later steps were not carried out.
 	FailedStep Action
 	Failure    *Failure
-	// RemovalNotNeeded reports whether the Note NoteRemovalNotNeeded was carried out.
+	// RemovalNotNeeded is set if the step NoteRemovalNotNeeded was carried out.
 	RemovalNotNeeded bool
 	AWSChanged       bool // AWS was changed
-	// PostponedFor is the time until a postponed call may be sent that did not end the plan.
+	// PostponedFor is the time until a call may be sent that the rate limiter has postponed without ending the plan.
 	PostponedFor time.Duration
 	Rules        RulesResult
-	// Err is the error of reading a fact for the rest of the plan.
+	// Err is the error from reading a fact that the rest of the plan needs.
 	Err error
 }
 
 // RulesResult is the result of the changes of security group rules for a binding.
 type RulesResult struct {
 	AllRulesExist     bool // all rules of this binding exist
-	Faulty            bool // some rules are unknown until the binding is corrected
+	Faulty            bool // some rules are unknown until a user corrects the binding
 	OtherRulesMissing bool // rules of other bindings are missing
 	// Findings has findings about the binding. PendingENIFindings has findings about new and terminating pods, whose ENI AWS
 	// may not return for some seconds.
 	Findings, PendingENIFindings finding.List
 }
 
-// RulesResultOf returns the result for the rules that a binding requests if all changes succeed.
+// RulesResultOf returns the result that a binding gets for its requested rules if all changes succeed.
 func RulesResultOf(a RequestedRules) RulesResult {
 	return RulesResult{AllRulesExist: a.Complete, Faulty: a.Faulty, Findings: a.Findings, PendingENIFindings: a.PendingENIFindings}
 }
@@ -55,24 +55,25 @@ type Report struct {
 	// Steps is in order. All SetGate steps are tried; any other step that fails is the last one.
 	Steps    []Step
 	Findings finding.List
-	// RetryAfter is the time until the next run, and Why its reason; zero: after a change, or for the next periodic comparison.
+	// RetryAfter is the time until the next run, and Why the reason for it. If it is zero, the next run is triggered by a
+	// change or by the next periodic comparison.
 	RetryAfter time.Duration
 	Why        string
 	// Complete is set if there is nothing to do until the next periodic comparison.
 	Complete bool
-	// CallPostponed is set if a call is postponed.
+	// CallPostponed is set if the rate limiter has postponed a call of the run.
 	CallPostponed bool
 	// AllRegistered is set if all endpoints are registered. Old targets may still have to be deregistered.
 	AllRegistered bool
 	// MissingServerIDs is the number of endpoints that are not registered because they have no QUIC server id.
 	MissingServerIDs int
-	// StatusHasFault and PodConditionsSet are those of ReportedState.
+	// StatusHasFault and PodConditionsSet are the fields of ReportedState after this report.
 	StatusHasFault, PodConditionsSet bool
 	// Err ends the run, which is repeated with back-off.
 	Err error
 }
 
-// reporter makes a report.
+// reporter makes the report at the end of a run.
 type reporter struct {
 	*Facts
 	Report
@@ -151,7 +152,7 @@ func FailureReport(f *Facts, x Failure) Report {
 	return p.Report(f, StepResults{})
 }
 
-// postponedReason is the reason of a run after a postponed call.
+// postponedReason is the reason of a run that repeats a postponed call.
 const postponedReason = "a postponed call may be sent then"
 
 // endAfterKubernetesFailure ends the run if the failed step is a write to Kubernetes, and reports whether it is.
@@ -246,7 +247,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 // endWithFailure ends a run after a failure.
 func (r *reporter) endWithFailure(f Failure) { r.endAfterAttempt(f, nil) }
 
-// endAfterAttempt ends a run after a failure. a has the refusals of endpoints, nil if there are none.
+// endAfterAttempt ends a run after the failure of a registration. a has the refusals of endpoints, nil if there are none.
 func (r *reporter) endAfterAttempt(f Failure, a *RegistrationAttempt) {
 	if f.RetryAfter > 0 {
 		r.CallPostponed = true
@@ -279,7 +280,7 @@ func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
 	if r.StatusHasFault {
-		// A second text in the same run would be another write, and cause endless runs.
+		// A second text in the same run would be another write of the status, which triggers a run, and so on without end.
 		return
 	}
 	r.StatusHasFault = true
@@ -304,8 +305,8 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 	r.Err = f.Err
 }
 
-// recordSuccessReport records whether success still has to be reported. A later run may find that the postponed call has
-// nothing to change.
+// recordSuccessReport records whether success still has to be reported. If a later run finds nothing left to change for the
+// postponed call, it still has to report the success.
 func (r *reporter) recordSuccessReport(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:

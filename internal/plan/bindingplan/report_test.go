@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestFailedStepsAreReported tests the report of a run that registers target 2 and deregisters target 3, for each
-// failed step.
+// TestFailedStepsAreReported checks the report of a run that registers target 2 and deregisters target 3, for each step that
+// may fail.
 func TestFailedStepsAreReported(t *testing.T) {
 	unclear := finding.List{{Object: targets.BindingRef(testBinding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
@@ -56,7 +56,8 @@ func TestFailedStepsAreReported(t *testing.T) {
 	}
 }
 
-// TestFailedCleanupIsReported tests the report about a binding that is being deleted.
+// TestFailedCleanupIsReported checks the report about a binding whose targets or rules could not be removed when it was
+// deleted.
 func TestFailedCleanupIsReported(t *testing.T) {
 	for name, x := range map[string]struct {
 		done StepResults
@@ -76,8 +77,8 @@ func TestFailedCleanupIsReported(t *testing.T) {
 	}
 }
 
-// TestNewBindingsAreRetriedSooner: if the target group of a new binding is not found, the binding is soon retried,
-// because AWS may not show a new target group yet.
+// TestNewBindingsAreRetriedSooner checks that a new binding whose target group is not found is retried sooner than an old
+// one, because AWS may not return a new target group yet.
 func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
 		f := completeFacts(t)
@@ -88,8 +89,8 @@ func TestNewBindingsAreRetriedSooner(t *testing.T) {
 	}
 }
 
-// TestStatusIsWrittenOnlyForChanges: each write of a status triggers a run. So an unchanged status is not written, and
-// neither is an alternating message of the same fault.
+// TestStatusIsWrittenOnlyForChanges checks that neither an unchanged status nor an alternating message of the same fault is
+// written, because each write of a status triggers a run.
 func TestStatusIsWrittenOnlyForChanges(t *testing.T) {
 	for name, x := range map[string]struct {
 		text  string // current message of the condition
@@ -128,8 +129,8 @@ func TestStatusIsWrittenOnlyForChanges(t *testing.T) {
 	}
 }
 
-// TestMissingEndpointsGetConditions: a pod that has been ready for some time, but is no endpoint, gets a condition with
-// the reason.
+// TestMissingEndpointsGetConditions checks that a pod that has been ready for some time but is not an endpoint gets a
+// condition with the reason.
 func TestMissingEndpointsGetConditions(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts, *corev1.Pod)

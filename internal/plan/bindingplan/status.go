@@ -14,11 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// readyCondition is the type of the condition of bindings.
+// readyCondition is the type of the condition in the status of bindings.
 const readyCondition = "Ready"
 
-// setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, it also records that
-// the generation is reconciled.
+// setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, it also sets the
+// observed generation.
 func (r *reporter) setStatus(reason string, observed bool) {
 	b := r.StoredBinding
 	c := metav1.Condition{
@@ -70,7 +70,7 @@ func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condit
 // requestIDPattern matches the request ID in an error of AWS, which differs in each answer.
 var requestIDPattern = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
 
-// maxMessageBytes is the limit of the message of a condition in bytes.
+// maxMessageBytes is the maximum length in bytes that Kubernetes admits for the message of a condition.
 const maxMessageBytes = 32768
 
 // conditionMessage returns the message of a condition for the first error.
@@ -97,8 +97,8 @@ func stableMessage(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxMessageBytes)], "")
 }
 
-// events returns the events of findings. Errors about the binding have the reason of the run. It adds the event of success if
-// AWS was changed and no call is postponed.
+// events returns the events of findings. Errors about the binding have the reason of the run. If AWS was changed and no call
+// is postponed, the event of success is added.
 func (r *reporter) events(found finding.List, reason string) WriteEvents {
 	return r.Facts.events(found, reason, r.stepResults.AWSChanged && !r.CallPostponed)
 }
@@ -132,8 +132,8 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }
 
-// lastingWarnings returns the patch that marks the warnings in the same list as lasting, so that their events are emitted
-// again before the API server deletes them.
+// lastingWarnings returns the patch that marks the warnings in the same WriteEvents step as lasting. Their events are
+// emitted again before the API server deletes them.
 func lastingWarnings(key Key) cluster.LastingWarnings {
 	return cluster.LastingWarnings{Subject: "TargetGroupBinding " + key.String()}
 }

@@ -37,25 +37,25 @@ type Deregister struct {
 	AllowMissing, AllowPostponed bool
 }
 
-// SyncRules changes the rules in the security groups of nodes and pods to those that all bindings request; without this
-// binding if ExcludeBinding is set. See RuleAggregate.
+// SyncRules changes the rules in the security groups of nodes and pods to those that all bindings request; if ExcludeBinding
+// is set, the rules that this binding requests are not counted. See RuleAggregate.
 type SyncRules struct {
 	ExcludeBinding bool
 	// RetainPreviousRules is set if the previous rules of the binding are retained, because old targets still serve.
 	RetainPreviousRules bool
-	// OnlyIfRequested is set if nothing has to be done for a binding that has not requested rules before.
+	// OnlyIfRequested is set if the step does nothing for a binding that has not requested rules before.
 	OnlyIfRequested bool
 	MaxAge          time.Duration
 }
 
-// AddFinalizer adds the finalizer, so that the binding exists until its targets are deregistered. The plan is made again
-// afterwards.
+// AddFinalizer adds the finalizer to the binding, so that it exists until its targets are deregistered. The plan is made
+// again after this step.
 type AddFinalizer struct{}
 
 // CompleteSpec writes properties of the target group in AWS into unset fields of the binding.
 type CompleteSpec struct{ Spec elbv2.TargetGroupBindingSpec }
 
-// RemoveFinalizer removes the finalizer.
+// RemoveFinalizer removes the finalizer from the binding, so that Kubernetes deletes it.
 type RemoveFinalizer struct{}
 
 // SetCheckpoint sets the checkpoint of a binding that was reconciled completely. An empty value removes the checkpoint.
@@ -68,7 +68,7 @@ type SetCheckpoint struct {
 // SetRecord records the targets of this cluster in a shared target group.
 type SetRecord struct{ Identities map[string]bool }
 
-// DropRecord deletes the record.
+// DropRecord deletes the record of the targets of this cluster in a shared target group.
 type DropRecord struct{}
 
 // SetGate sets the pod condition of a readiness gate.
@@ -88,13 +88,13 @@ type SetStatus struct {
 	OnlyTextChanges bool
 }
 
-// WriteEvents writes events.
+// WriteEvents writes Kubernetes events about the findings of a run.
 type WriteEvents struct{ Patches []cluster.Patch }
 
 // Note is a step that only changes the Memory of the binding.
 type Note int
 
-// The notes.
+// The notes of a run in the Memory of its binding.
 const (
 	NoteBindingRead      Note = iota // the binding was read
 	NoteBackendFound                 // the backend exists
@@ -111,7 +111,7 @@ const (
 // NoteRegistered adds targets to Memory.RegisteredTargets.
 type NoteRegistered struct{ Targets []*observed.Target }
 
-// RetainRefusals removes the refusals of all endpoints but these.
+// RetainRefusals removes the recorded refusals of all endpoints except KeptEndpoints.
 type RetainRefusals struct{ KeptEndpoints []targets.Endpoint }
 
 func (Register) action()        {}

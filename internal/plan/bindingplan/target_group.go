@@ -19,7 +19,7 @@ type TargetGroup struct {
 	VPC         string
 }
 
-// CompleteBinding returns a binding whose unset fields are set to the properties of its target group.
+// CompleteBinding returns a copy of a binding in which unset fields have the properties of the target group.
 func (g TargetGroup) CompleteBinding(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	out := b.DeepCopy()
 	s := &out.Spec
@@ -56,8 +56,8 @@ func (f *Facts) NeedsCompletion() bool {
 	return IsUnusable(f.StoredBinding) || f.StoredBinding.DeletionTimestamp == nil && !f.hasFinalizer() && IsIncomplete(f.StoredBinding)
 }
 
-// isCompletedBy reports whether the defaults of unset fields in the stored binding are equal to the completed ones, so that
-// they need not be written.
+// isCompletedBy reports whether the defaults of unset fields in the stored binding equal the values in whole, so that these
+// values need not be written.
 func (f *Facts) isCompletedBy(whole *elbv2.TargetGroupBinding) bool {
 	b := f.StoredBinding.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
@@ -76,8 +76,8 @@ func IsUnusable(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
 }
 
-// completeBinding plans to write properties of the target group into unset fields of the binding, which other programs, the
-// webhook for pods and later runs read.
+// completeBinding plans to write properties of the target group into unset fields of the binding, because other programs,
+// the webhook for pods and later runs read these fields.
 func (p *planner) completeBinding() {
 	if p.SpecCompleted || p.FinalizerAdded || !p.NeedsCompletion() || IsIncomplete(p.CompletedBinding) || !IsUnusable(p.StoredBinding) && p.isCompletedBy(p.CompletedBinding) {
 		return

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// maxItems is how many targets or rules of a step are printed.
+// maxItems is the maximum number of items of one kind that are printed for a step.
 const maxItems = 40
 
-// PlanItem is a part of a step in the output: a target, a rule or a condition.
+// PlanItem is one change in the printed plan, such as a target, a security group rule or a condition.
 type PlanItem struct {
 	Sign string // + create, ~ change, - delete
 	Verb string // register, deregister, authorize, revoke, claim, release, set, clear
@@ -46,7 +46,7 @@ func (i PlanItem) String() string {
 	return out
 }
 
-// Items returns the changes of a step outside of the process; none for a Note.
+// Items returns the changes that a step makes in AWS or Kubernetes; none for a Note, which only changes the Memory.
 func (s Step) Items(f *Facts) []PlanItem {
 	group := ""
 	if f.CompletedBinding != nil {
@@ -97,7 +97,7 @@ func (s Step) Items(f *Facts) []PlanItem {
 	return nil
 }
 
-// specText returns the part of a spec that describes the target group.
+// specText returns the fields of a spec that describe the target group.
 func specText(s elbv2.TargetGroupBindingSpec) string {
 	return strings.Join([]string{s.TargetGroupARN, string(*s.TargetType), string(*s.TargetGroupProtocol), string(*s.IPAddressType), s.VpcID}, " ")
 }
@@ -134,7 +134,7 @@ func (c SecurityGroupChange) Items() []PlanItem {
 	return out
 }
 
-// ItemsText returns a line for each item. Of many items of one kind, it returns the first maxItems.
+// ItemsText returns a line for each item. Of consecutive items of one kind, it prints at most maxItems.
 func ItemsText(items []PlanItem) string {
 	var b strings.Builder
 	for len(items) > 0 {
@@ -155,7 +155,7 @@ func ItemsText(items []PlanItem) string {
 	return b.String()
 }
 
-// Preview has the changes of a run in which each step succeeds.
+// Preview has the changes that a run makes if each of its steps succeeds.
 type Preview struct {
 	Steps []Step // in order
 	// Rules has the changes of security groups for all bindings, which replace the step SyncRules.

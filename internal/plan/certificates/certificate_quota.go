@@ -16,8 +16,8 @@ import (
 )
 
 // If the quota of certificates of a load balancer is reached, a new certificate replaces a live one of the listener that no
-// member requests any more. The live one is removed right before. The namespace that requested it before has precedence. A new
-// certificate that can replace no live one is omitted.
+// member requests any more. The live certificate is removed immediately before. The namespace that requested the live
+// certificate has precedence for the new one. A new certificate that can replace no live one is omitted.
 
 // certificateClaim is a new certificate of a member while the quota of the load balancer is reached.
 type certificateClaim struct {
@@ -36,8 +36,8 @@ type certificateClaims struct {
 	shares   draft.Shares // attached certificates by namespace
 }
 
-// admitCertificate reports whether a certificate of a member is attached to the listener or may be attached. It counts an
-// attached certificate, and records a claim if the load balancer has no room for a new one.
+// admitCertificate reports whether a certificate of a member is attached to the listener or may be attached. It counts a
+// certificate that is attached, and records a claim if the quota of the load balancer is reached.
 func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
@@ -45,7 +45,7 @@ func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hos
 	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false
 	case len(t.listener.TLS.NoRoom) > 0:
-		// AWS may not have refused this certificate yet. It is a claim too, so that it replaces a certificate of its own
+		// AWS may not have refused this certificate yet. It is a claim as well, so that it replaces a certificate of its own
 		// namespace.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.NoRoom, arn)})
 	}
@@ -84,7 +84,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			has = append(has, arn)
 		}
 	}
-	owners := map[string]string{} // namespaces of free certificates, as far as they are known
+	owners := map[string]string{} // namespaces that requested the free certificates before, as far as they are known
 	for _, arn := range free {
 		if n := cc.previousNamespace(t, arn); n != "" {
 			owners[arn] = n
@@ -96,7 +96,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			return o.member.Namespace == c.member.Namespace && cc.coversAny(arn, o.hosts)
 		})
 	}
-	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that requested the live certificate
+	reserved := func(c *certificateClaim, arn string) bool { // c's namespace requested the live one
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
 			return o.replacedARN == "" && o.member.Namespace == owners[arn]
 		})
@@ -133,7 +133,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 		case c.replacedARN != "":
 		case c.refusedByQuota:
 			out.BlockedMembers = append(out.BlockedMembers, c.member)
-		default: // AWS has not refused it, so that it is tried
+		default: // AWS has not refused the certificate, so that it is attached without a replacement
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 		}
 	}
@@ -180,8 +180,8 @@ func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 	return out
 }
 
-// isReplaceable reports whether a live certificate can be removed, because the certificates in asked serve all its
-// hosts that held members or claims without a replacement need.
+// isReplaceable reports whether a live certificate can be removed: the certificates in asked cover all of its hosts that are
+// needed by held members or by claims without a replacement.
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.BlockedMembers = slices.Clone(out.BlockedMembers)
 	for _, c := range t.claims {

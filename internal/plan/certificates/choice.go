@@ -20,26 +20,26 @@ import (
 type Chooser struct {
 	*draft.Draft
 	managedARNs map[string]string // ARNs of the managed certificates to use, by id
-	// importingIDs are the ids of certificates that this plan imports. A new listener waits for them, so that its
-	// default certificate is the first one.
+	// importingIDs are the ids of certificates that this plan imports. A new listener waits for them, so that its default
+	// certificate is the first certificate that a member requests.
 	importingIDs map[string]bool
 	retention    *owners.Retention
 }
 
-// NewChooser returns the Chooser of a stack with these managed certificates.
+// NewChooser returns the Chooser of a stack that has the managed certificates in m.
 func NewChooser(d *draft.Draft, m *Managed, held *owners.Retention) *Chooser {
 	return &Chooser{d, m.managedARNs, m.importingIDs, held}
 }
 
 // Resolve chooses the certificates of a listener. The default one is the first certificate of a member (see
-// defaultCertificate). All are in the certificate list as well, because AWS serves a default certificate besides
-// certificates of other key types only if it is in the list too. A live certificate for hosts of held members is
-// retained unless another one covers these hosts.
+// defaultCertificate). The default certificate is in the certificate list as well, because AWS presents it besides
+// certificates of other key types only if it is in the list too. A live certificate for hosts of held members is retained
+// unless another one covers these hosts.
 func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
 	var out resolved.Certificates
 	var all []string
 	var choices [][]string   // by member, in the order of the members
-	var lacking finding.List // completed with their effect at the end
+	var lacking finding.List // their effect is added to the messages at the end
 	claims := certificateClaims{listener: l, live: live, shares: draft.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
@@ -187,7 +187,7 @@ func MissingCertificateText(l model.Listener, live *observed.Listener, made bool
 
 // defaultCertificate returns the certificate for clients that send no server name. It is the first certificate of the member
 // that requests the live default certificate, so that a new member does not present its certificate to the clients of other
-// members. If no member requests the live one, it is first.
+// members. If no member requests the live default certificate, first becomes the default.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
 	if live == nil || live.Certificate == "" {
 		return first
@@ -205,8 +205,9 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 	return first
 }
 
-// certificatesToKeep returns the live certificates, the default one first, that serve hosts of held members and that
-// no member asks for. A certificate whose domains are not known is kept if there are such hosts.
+// certificatesToKeep returns the live certificates, the default one first, that no member asks for but that cover hosts of
+// held members. A certificate whose domains are not known is retained if held members have hosts that no other certificate
+// covers.
 func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
 	if live == nil {
 		return nil
@@ -232,7 +233,7 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return plan.DomainCovers(d, host) })
 	}
 	hosts = slices.DeleteFunc(hosts, func(h string) bool {
-		// Any certificate serves a rule without a host.
+		// Any certificate can be presented for a rule without a host.
 		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return serves(arn, h) })
 	})
 	var kept []string
@@ -289,7 +290,7 @@ func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener,
 	return equal.SortedUnique(out)
 }
 
-// isCertificateMissing reports whether a certificate that a user named is known not to exist. That can only be known of
+// isCertificateMissing reports whether a certificate that a user named is known not to exist. This can be known only for
 // certificates in the account and region of the controller. A certificate that is already attached is not looked up.
 func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) bool {
 	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {

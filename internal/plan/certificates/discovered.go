@@ -16,7 +16,7 @@ import (
 // certificateDiscovery is the result of looking for certificates in ACM for the hosts of a member.
 type certificateDiscovery struct {
 	arns, missingHosts []string
-	// notOwned are live certificates that cover a host and must not serve it any more.
+	// notOwned are live certificates that cover a host of the member, but must not be presented for it any more.
 	notOwned []string
 	sources  []resolved.CertificateSource
 	// unavailable is the reason why it is not known whether a certificate may be used.
@@ -60,19 +60,19 @@ type certificateRight int
 const (
 	mayServe certificateRight = iota
 	notCandidate
-	noLongerServes // it is attached and has to be removed
+	noLongerServes // the certificate is attached to the listener and has to be removed
 )
 
-// decideCertificateRight decides whether a certificate may serve a host of a member.
+// decideCertificateRight decides whether a certificate may be presented for a host of a member.
 //
 // An imported certificate comes from a Secret, for the stack whose members name that Secret. Discovery never finds it:
-// another stack must not use it, and that stack uses it without discovery as long as a member names the Secret. The private
-// key belongs to the namespace of the Secret. If a listener of another namespace has the certificate, because an earlier
-// version did not distinguish namespaces, it is removed at once. A member in the namespace of the Secret could name the
-// Secret as well, so that the certificate is retained for that member, with a finding.
+// another stack must not use the certificate, and its own stack uses it without discovery as long as a member names the
+// Secret. The private key belongs to the namespace of the Secret. If a listener of another namespace has the certificate,
+// because an earlier version did not distinguish namespaces, it is removed at once. A member in the namespace of the Secret
+// could name the Secret as well, so that the certificate is retained for that member, with a finding.
 //
-// A requested certificate is excluded if the feature gate for that is on. Without the gate, the tags of issued
-// certificates are not read, because a cluster without the gate may lack the permission.
+// A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set. Otherwise the tags of
+// issued certificates are not read, because the controller may lack the permission.
 func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
 	owner := c.Owner

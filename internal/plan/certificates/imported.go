@@ -18,7 +18,7 @@ import (
 )
 
 // resolveImport finds the certificate of a TLS Secret in ACM, or plans to import it. If it cannot be imported, the
-// one that was imported last is used.
+// certificate that was imported last for this Secret is used.
 func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	live := m.liveImports(w)
 	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.keptARNs[c.ARN] = c.ARN, true }
@@ -71,7 +71,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	if rest > 0 {
 		next := now.Add(rest)
-		if rest > time.Hour { // rounded, so that the message does not change with each run
+		if rest > time.Hour { // the text is rounded, so that the message does not change with each run
 			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
 		}
 		m.reportImport(w, finding.ImportsLimited,
@@ -107,10 +107,10 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// servedNames returns the names of the certificate of a Secret for hosts for which other namespaces have live rules and the
-// namespaces that use the Secret have none. AWS chooses among the certificates of a listener by host, so that such a
-// certificate could be presented to the clients of others. The age of the objects cannot decide, because an older object may
-// join later. The owner of a Gateway decides about its hosts.
+// servedNames returns the names in the certificate of a Secret that cover hosts of live rules of other namespaces, if the
+// namespaces that use the Secret have no live rules for these hosts. AWS chooses among the certificates of a listener by
+// host, so that such a certificate could be presented to the clients of others. The age of the objects cannot decide,
+// because an older object may join later. The owner of a Gateway decides about its hosts.
 func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
@@ -155,8 +155,8 @@ func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) 
 	return nil
 }
 
-// hasRoomForImport reports whether the namespace of a Secret may have one more imported certificate. The quota of the
-// account is shared with the other namespaces.
+// hasRoomForImport reports whether the namespace of a Secret may have one more imported certificate. All namespaces share
+// the import quota of the account.
 func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
 	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
 	counted := m.Have.Facts.Imports
@@ -191,8 +191,8 @@ func (m *Managed) liveImports(w model.ManagedCertificate) []observed.OwnCertific
 	return out
 }
 
-// servingIdentity returns the identity of the first live certificate of a Secret, which is the one that serves; nil
-// if there is none.
+// servingIdentity returns the identity of the first live certificate of a Secret, which is the one in use; nil if there is
+// none.
 func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity {
 	if len(live) == 0 {
 		return nil
@@ -200,7 +200,7 @@ func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity 
 	return live[0].ImportedIdentity
 }
 
-// interimCertificateText returns, as a part of a message, which certificate serves while another one is not imported.
+// interimCertificateText returns, as a part of a message, which certificate is used until the new one is imported.
 func interimCertificateText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:
@@ -224,8 +224,7 @@ func (m *Managed) attachmentRank(arn string) int {
 	return 0
 }
 
-// limitImports leaves out the last certificates that are not live if there are more than AWS attaches to a load
-// balancer.
+// limitImports omits the last certificates that are not imported yet if there are more than AWS attaches to a load balancer.
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
 	count := 0
 	for _, w := range all {
@@ -256,7 +255,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 	}
 }
 
-// awaitImport adds a step that waits for a certificate, after the steps that create it.
+// awaitImport adds a step that waits for an imported certificate. after has the steps that create it.
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
@@ -264,7 +263,8 @@ func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait p
 	})
 }
 
-// certificateIdentityText returns a certificate for people: its names, its end and a part of its fingerprint.
+// certificateIdentityText returns a human-readable text of a certificate: its names, its expiry and the beginning of its
+// fingerprint.
 func certificateIdentityText(c model.CertificateIdentity) string {
 	names := strings.Join(c.Names[:min(len(c.Names), 5)], ", ")
 	if more := len(c.Names) - 5; more > 0 {

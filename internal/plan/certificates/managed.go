@@ -24,17 +24,17 @@ type Managed struct {
 	importingIDs   map[string]bool   // ids of certificates that this plan imports
 	keptARNs       map[string]bool   // ARNs of certificates that must not be deleted
 	importCount    int               // how many certificates this plan adds to the quota of imports
-	plannedSteps   []plan.Step       // steps that Resolve has decided on
+	plannedSteps   []plan.Step       // steps that Resolve has planned
 	plannedRecords map[string]bool   // names of DNS records that the plan creates or deletes
 }
 
-// NewManaged returns the managed certificates of a stack.
+// NewManaged returns the planner of the managed certificates of a stack.
 func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
 	return &Managed{Draft: tg.Draft, Finalizers: f, targetGroups: tg, plannedRecords: map[string]bool{}}
 }
 
-// Resolve finds the managed certificates, and decides which ones to request or to import. If the hosts of a
-// certificate change, the present one serves until the new one is issued.
+// Resolve finds the managed certificates, and decides which ones to request or to import. If the hosts of a certificate
+// change, the present certificate is used until the new one is issued.
 func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
 		return
@@ -146,8 +146,8 @@ func issueRank(c observed.OwnCertificate) int {
 	return 2
 }
 
-// AssumeIssued makes listeners get all desired certificates as if they were issued. It is for Describe, which shows
-// the desired result. It returns the ids of the certificates, by the ARN of the assumed and the live ones.
+// AssumeIssued resolves all desired certificates as if they were already issued. It is used for Describe, which shows the
+// desired result. It returns the ids of the certificates, by their assumed or live ARNs.
 func (m *Managed) AssumeIssued() map[string]string {
 	if !m.Opt.ManagesCertificates() {
 		return nil

@@ -19,9 +19,9 @@ import (
 const recordTTL = 60
 
 // checkHostedZones reports whether a certificate can be validated after it is requested, and reports the hosts without a
-// hosted zone. A private one needs no validation. A public one needs a hosted zone for each host. If the controller has no
-// access to Route 53, another actor creates the records. serves is set if another certificate serves the member meanwhile,
-// so that nothing is held.
+// hosted zone. A private certificate needs no validation. A public certificate needs a hosted zone for each host. If the
+// controller has no access to Route 53, another actor creates the records. serves is set if the member has another
+// certificate in the meantime, so that nothing is held.
 func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, serves bool) bool {
 	if w.CA != "" {
 		return true
@@ -139,7 +139,7 @@ func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.O
 
 const manualRecordsFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
 
-// manualRecordsText returns why another actor has to create the records.
+// manualRecordsText returns, as a part of a message, why someone other than the controller has to create the records.
 func manualRecordsText(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
@@ -160,7 +160,7 @@ func (m *Managed) reportPendingCertificate(w model.ManagedCertificate, why strin
 	m.Findings.Add(f)
 }
 
-// createRecord plans to create a record, once, even if several certificates need it.
+// createRecord plans to create a validation record. Several certificates may need the same record, which is created once.
 func (m *Managed) createRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
 	if m.plannedRecords[r.Name] {
 		return

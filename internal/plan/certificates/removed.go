@@ -19,7 +19,7 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 		return
 	}
 	if f := m.ReadFault(model.AskOwnCertificates{}); f != nil && m.Want.IsEmpty() {
-		// Managed certificates may exist. After the objects are deleted, no run would delete the certificates.
+		// Managed certificates may exist, and no run would delete them after the objects of the stack are deleted.
 		m.DeleteOnceReadable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
 	}
 	if !m.requestManagedFacts() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
@@ -93,7 +93,7 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 		return plan.Wait{}
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
-		// Its records are retained too, because a member may ask for the certificate again before it is deleted.
+		// The records of the certificate are retained as well, because a member may request it again before it is deleted.
 		wait := m.NewWait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
 		wait.RetryAfter = durations.FirstBackOff
 		return wait
@@ -116,7 +116,8 @@ func (m *Managed) deletionStep(c observed.OwnCertificate, after []plan.StepID) p
 }
 
 // neededDomains returns the domains whose validation records another certificate needs, now or for its renewal. All
-// certificates of the account share the record of a domain. free are certificates that are deleted.
+// certificates of the account share the record of a domain. free are the certificates that the plan deletes, which need no
+// records.
 func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool {
 	goes := map[string]bool{}
 	for _, c := range free {
@@ -146,8 +147,8 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 	return needed
 }
 
-// removeRecords plans to delete the validation records of a certificate that no other one needs. If the controller has no
-// permission to delete them, they remain, which has no effect on traffic.
+// removeRecords plans to delete the validation records of a certificate that no other certificate needs. If the controller
+// has no permission to delete them, they remain, which has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.HostedZones
 	if !c.Public || zones.Fault != nil || zones.WriteFault != nil {
@@ -163,7 +164,7 @@ func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]boo
 		id := plan.NewStepID("delete", a)
 		out = append(out, id)
 		if m.plannedRecords[r.Name] {
-			continue // another certificate that is deleted has the same record
+			continue // the record is already deleted for another certificate
 		}
 		m.plannedRecords[r.Name] = true
 		m.Add(plan.Step{

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// keepUnavailableCertificates keeps the live certificates of a listener because a fact for the choice of a member is
-// unavailable. The rules of the member are only held if it has a host that the listener does not serve yet, for which
-// the live certificates may not be valid.
+// keepUnavailableCertificates retains the live certificates of a listener, because a fact on which the certificates of a
+// member depend is unavailable. The rules of the member are only held if it has a host that the listener does not serve yet,
+// for which the live certificates may not be valid.
 func (cc *Chooser) keepUnavailableCertificates(out *resolved.Certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
 	var of finding.Origin
 	switch c := choice.(type) {

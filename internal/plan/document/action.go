@@ -2,10 +2,10 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// redacted replaces client ids and client secrets.
+// redacted stands in documents in place of client ids and client secrets, which are confidential.
 const redacted = "[REDACTED]"
 
-// actionSpec is an action in a document. Only the config of its type is set.
+// actionSpec is an action of a listener or rule in a document. Only the config field for its type is set.
 type actionSpec struct {
 	Type          string             `json:"type"`
 	OIDC          *oidcSpec          `json:"authenticateOIDCConfig,omitempty"`
@@ -83,7 +83,7 @@ type claimSpec struct {
 	Values []string `json:"values"`
 }
 
-// actionSpecs returns the descriptions of actions.
+// actionSpecs returns the document form of actions.
 func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	out := make([]actionSpec, 0, len(as))
 	for _, a := range as {
@@ -92,7 +92,7 @@ func (d *Describer) actionSpecs(as []model.Action) []actionSpec {
 	return out
 }
 
-// actionOf returns the description of an action.
+// actionOf returns the document form of an action.
 func (d *Describer) actionOf(a model.Action) actionSpec {
 	switch a := a.(type) {
 	case model.Forward:
@@ -124,7 +124,7 @@ func (d *Describer) actionOf(a model.Action) actionSpec {
 	return actionSpec{}
 }
 
-// authOf describes the settings that OIDC and Cognito have in common.
+// authOf returns the document form of the settings that OIDC and Cognito actions have in common.
 func authOf(c model.AuthCommon) authSpec {
 	return authSpec{c.ExtraParams, c.OnUnauthenticated, c.Scope, c.SessionCookie, c.SessionTimeout}
 }

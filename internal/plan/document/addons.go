@@ -26,8 +26,8 @@ type certificateRequestSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// describeAddOns describes the web ACLs and the Shield protection of the load balancer. It omits those that no member sets
-// or that were not found, because they are not changed.
+// describeAddOns describes the web ACLs and the Shield protection of the load balancer. It omits add-ons that no member sets
+// and web ACLs that were not found, because the plan does not change these.
 func (d *Describer) describeAddOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
 	if d.WebACL != nil {
@@ -41,7 +41,7 @@ func (d *Describer) describeAddOns() {
 	}
 }
 
-// certificateImportSpec is an imported certificate. It has no key, because that is secret.
+// certificateImportSpec is an imported certificate in a document, without its private key.
 type certificateImportSpec struct {
 	Type   string            `json:"type"`
 	Secret string            `json:"secret"`

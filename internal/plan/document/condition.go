@@ -2,7 +2,7 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// conditionSpec is a condition in a document. Only the config of its field is set.
+// conditionSpec is a rule condition in a document. Only the config that belongs to Field is set.
 type conditionSpec struct {
 	Field    string      `json:"field"`
 	Host     *valuesSpec `json:"hostHeaderConfig,omitempty"`
@@ -47,7 +47,7 @@ type rewriteSpec struct {
 	Replace string `json:"replace"`
 }
 
-// conditionSpecs describes conditions.
+// conditionSpecs returns the document form of rule conditions.
 func conditionSpecs(cs []model.Condition) []conditionSpec {
 	out := make([]conditionSpec, 0, len(cs))
 	for _, c := range cs {
@@ -56,7 +56,7 @@ func conditionSpecs(cs []model.Condition) []conditionSpec {
 	return out
 }
 
-// conditionOf describes a condition.
+// conditionOf returns the document form of a rule condition.
 func conditionOf(c model.Condition) conditionSpec {
 	switch c := c.(type) {
 	case model.HostHeader:
@@ -79,7 +79,7 @@ func conditionOf(c model.Condition) conditionSpec {
 	return conditionSpec{}
 }
 
-// transformSpecs describes transforms.
+// transformSpecs returns the document form of rule transforms.
 func transformSpecs(ts []model.Transform) []transformSpec {
 	var out []transformSpec
 	for _, t := range ts {

@@ -16,9 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// Document has the resources of a stack after its plan is carried out, for programs that
-// compare stacks. It has the desired state and the choices of the plan, so that it does not
-// change while the plan is being carried out. Its format is that of the AWS Load Balancer Controller.
+// Document has the resources of a stack after its plan is carried out, for programs that compare stacks. It consists of the
+// desired state and the choices of the plan, so that it does not change while the plan is being carried out. Its format is
+// that of the AWS Load Balancer Controller.
 type Document struct {
 	ID string `json:"id"`
 	// Resources has the resources by type and logical id.
@@ -28,7 +28,7 @@ type Document struct {
 // ResourceType is the type of a resource of a Document.
 type ResourceType string
 
-// The types.
+// The resource types, with the names that the AWS Load Balancer Controller uses.
 const (
 	TypeSecurityGroup      ResourceType = "AWS::EC2::SecurityGroup"
 	TypeLoadBalancer       ResourceType = "AWS::ElasticLoadBalancingV2::LoadBalancer"
@@ -44,7 +44,7 @@ const (
 	TypeALBTargets ResourceType = "FrontendNLBTargetGroup"
 )
 
-// JSON returns the document in one line. Equal documents have equal texts.
+// JSON returns the document as JSON in one line. Equal documents have equal JSON.
 func (d *Document) JSON() string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -66,7 +66,7 @@ type Describer struct {
 	Doc                *Document
 }
 
-// Describe adds all resources.
+// Describe adds all resources of the plan to the document.
 func (d *Describer) Describe() {
 	d.describeSecurityGroup()
 	d.describeLoadBalancer(d.LB)
@@ -84,15 +84,15 @@ type resource struct {
 	Spec any `json:"spec"`
 }
 
-// hasResource reports whether the document has a resource.
+// hasResource reports whether the document has a resource with this type and id.
 func (d *Describer) hasResource(t ResourceType, id string) bool { return d.Doc.Resources[t][id] != nil }
 
-// addResource adds a resource with its spec.
+// addResource adds a resource with its spec to the document.
 func (d *Describer) addResource(t ResourceType, id string, spec any) {
 	d.addValue(t, id, resource{spec})
 }
 
-// addValue adds a value in the place of a resource.
+// addValue adds a value to the document at the place of a resource, without a spec around it.
 func (d *Describer) addValue(t ResourceType, id string, value any) {
 	if d.Doc.Resources[t] == nil {
 		d.Doc.Resources[t] = map[string]any{}
@@ -121,7 +121,7 @@ func certificateToken(id string) token { return TypeCertificate.statusToken(id, 
 
 func securityGroupToken(id string) token { return TypeSecurityGroup.statusToken(id, "groupID") }
 
-// MarshalJSON implements the encoder's interface.
+// MarshalJSON implements json.Marshaler: a text is a JSON string, and a reference is an object with "$ref".
 func (t token) MarshalJSON() ([]byte, error) {
 	if t.ref == "" {
 		return json.Marshal(t.text)
@@ -140,7 +140,8 @@ func (d *Describer) backendSecurityGroupReference() token {
 	return textToken(naming.BackendSecurityGroupName(d.Opt.Cluster))
 }
 
-// securityGroupReferences returns references to the security groups of the stack, followed by the ids of others.
+// securityGroupReferences returns references to the security groups of the stack, followed by the ids of other security
+// groups.
 func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []token {
 	var out []token
 	var ids []string
@@ -160,7 +161,8 @@ func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []to
 	return out
 }
 
-// targetGroupReference returns a reference to a target group of the document, or the ARN of another one.
+// targetGroupReference returns a reference to a target group of the document, or the ARN if the document does not have the
+// target group.
 func (d *Describer) targetGroupReference(r model.GroupRef) token {
 	if r.ID != "" {
 		return targetGroupToken(r.ID)
@@ -173,7 +175,7 @@ func (d *Describer) targetGroupReference(r model.GroupRef) token {
 	return textToken(r.ARN)
 }
 
-// setting is an attribute of a resource.
+// setting is an attribute of a load balancer or target group in a document.
 type setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// albTargetsSpec has the ports of load balancers that are targets, by the name of the target group.
+// albTargetsSpec has the ports of ALBs that are targets of target groups, by the name of the target group.
 type albTargetsSpec struct {
 	TargetGroups map[string]albTargetSpec
 }
@@ -20,7 +20,7 @@ type albTargetSpec struct {
 	TargetPort int32
 }
 
-// describeFrontendNLB describes the frontend NLB of the ALB.
+// describeFrontendNLB adds the frontend NLB and the ALB ports that are its targets to the document.
 func (d *Describer) describeFrontendNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	for _, g := range d.Want.TargetGroups {

@@ -50,7 +50,7 @@ type ruleSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// describeListener describes a listener with its rules.
+// describeListener adds a listener with its rules to the document.
 func (d *Describer) describeListener(l resolved.Listener) {
 	if !l.Planned {
 		if l.Live != nil {
@@ -82,7 +82,7 @@ func (d *Describer) describeListener(l resolved.Listener) {
 	}
 }
 
-// describeListenerRule describes a listener rule.
+// describeListenerRule adds a listener rule to the document.
 func (d *Describer) describeListenerRule(port, priority int32, r model.Rule) {
 	d.addResource(TypeRule, naming.RuleID(port, priority), ruleSpec{
 		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actionSpecs(r.Actions),
@@ -90,7 +90,7 @@ func (d *Describer) describeListenerRule(port, priority int32, r model.Rule) {
 	})
 }
 
-// describeLiveListener describes a listener that is not changed.
+// describeLiveListener adds a live listener that the plan does not change to the document.
 func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
@@ -108,7 +108,7 @@ func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	}
 }
 
-// certificateSpecs returns the descriptions of certificates in the order of the desired state, the default first.
+// certificateSpecs returns the document form of certificates in their desired order, the default certificate first.
 func (d *Describer) certificateSpecs(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {
@@ -123,7 +123,7 @@ func (d *Describer) certificateSpecs(first string, more []string) []certificateS
 	return out
 }
 
-// mutualAuthOf returns the description of mutual authentication with the defaults of AWS for unset fields.
+// mutualAuthOf returns the document form of mutual authentication, with the AWS defaults for unset fields.
 func mutualAuthOf(m *model.MutualAuth) *mutualAuthSpec {
 	if m == nil {
 		return nil

@@ -43,7 +43,7 @@ type capacity struct {
 	Units int32 `json:"capacityUnits"`
 }
 
-// describeLoadBalancer describes a load balancer.
+// describeLoadBalancer adds a load balancer to the document.
 func (d *Describer) describeLoadBalancer(lb *resolved.LoadBalancer) {
 	w := lb.Desired
 	spec := loadBalancerSpec{
@@ -58,7 +58,7 @@ func (d *Describer) describeLoadBalancer(lb *resolved.LoadBalancer) {
 	d.addResource(TypeLoadBalancer, lb.ID, spec)
 }
 
-// describeLiveLoadBalancer describes a load balancer that is not changed.
+// describeLiveLoadBalancer adds a live load balancer that the plan does not change to the document.
 func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 	var groups []plan.SecurityGroupRef
 	for _, id := range lb.SecurityGroups {
@@ -75,7 +75,7 @@ func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 	})
 }
 
-// subnetMappings describes subnets, ascending by id.
+// subnetMappings returns the document form of subnets, ascending by id.
 func subnetMappings(ms []plan.SubnetMapping) []subnetMapping {
 	var out []subnetMapping
 	for _, m := range ms {
@@ -123,7 +123,7 @@ type prefixList struct {
 	Description string `json:"description,omitempty"`
 }
 
-// describeSecurityGroup describes the managed security group of the stack.
+// describeSecurityGroup adds the managed security group of the stack to the document.
 func (d *Describer) describeSecurityGroup() {
 	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok {
@@ -150,7 +150,7 @@ func (d *Describer) describeSecurityGroup() {
 	d.addResource(TypeSecurityGroup, model.ManagedGroupID, spec)
 }
 
-// permissionOf describes an inbound rule.
+// permissionOf returns the document form of an inbound rule.
 func permissionOf(r model.IngressRule) permission {
 	p := permission{Protocol: r.Protocol, From: r.From, To: r.To}
 	switch {

@@ -36,7 +36,7 @@ type matcherSpec struct {
 	GRPC string `json:"grpcCode,omitempty"`
 }
 
-// bindingSpec has the TargetGroupBinding of a target group.
+// bindingSpec is the TargetGroupBinding of a target group in a document.
 type bindingSpec struct {
 	Template bindingTemplate `json:"template"`
 }
@@ -95,7 +95,7 @@ type portSpec struct {
 	Port     *intstr.IntOrString `json:"port,omitempty"`
 }
 
-// describeTargetGroups describes the target groups of forward actions with their bindings.
+// describeTargetGroups adds the target groups of forward actions and their bindings to the document.
 func (d *Describer) describeTargetGroups() {
 	for _, w := range d.Want.TargetGroups {
 		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.TargetGroups.IsPlanned(w) {
@@ -104,7 +104,7 @@ func (d *Describer) describeTargetGroups() {
 	}
 }
 
-// describeTargetGroup describes a target group and its binding.
+// describeTargetGroup adds a target group and its binding to the document.
 func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	d.addResource(TypeTargetGroup, w.ID, targetGroupSpec{
 		Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol, ProtocolVersion: w.ProtocolVersion,
@@ -121,7 +121,7 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	}
 	switch {
 	case d.Want.Held.SecurityGroups:
-		// The rules of a live binding are retained, and omitted from the document.
+		// The networking rules of the live binding are retained, and omitted from the document.
 	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}
 		for _, r := range w.Binding.Networking {
@@ -131,7 +131,7 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
 }
 
-// networkingRuleOf returns the description of a networking rule of a binding.
+// networkingRuleOf returns the document form of a networking rule of a binding.
 func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
 	for _, p := range r.From {
@@ -150,7 +150,7 @@ func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	return out
 }
 
-// healthCheckOf describes a health check.
+// healthCheckOf returns the document form of a health check.
 func healthCheckOf(h model.HealthCheck) healthCheckSpec {
 	out := healthCheckSpec{
 		Protocol: h.Protocol, Path: h.Path, Interval: h.IntervalSeconds, Timeout: h.TimeoutSeconds,

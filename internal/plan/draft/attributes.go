@@ -20,8 +20,9 @@ func attributeChanges(want, have map[string]string) map[string]string {
 	return out
 }
 
-// PlanAttributes plans to set the attributes that differ. It asks for the attributes of a live resource that were not read
-// yet. Attributes that no member sets are not changed. of are the origins of the desired ones, for findings.
+// PlanAttributes plans to set the attributes that differ from the desired ones. If the attributes of a live resource were
+// not read yet, it asks for them. Attributes that no member sets are not changed. of are the origins of the desired
+// attributes, for findings.
 func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, live bool, after []plan.StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Draft is an unfinished plan: the input that all parts of the plan read, and the steps that they add. The only part of the
-// desired state that changes is Want.Held, when a choice cannot be made.
+// Draft is an unfinished plan: the input that all planners of a stack read, and the steps that they add. In the desired
+// state, the planners change only Want.Held, when they cannot make a choice.
 type Draft struct {
 	*Steps
 	Want     model.Stack
@@ -21,8 +21,8 @@ type Draft struct {
 	KnownIDs plan.KnownIDs
 }
 
-// Members returns the members on which changes of the whole stack are reported: those that are not leaving or, if there
-// is none, those that are leaving.
+// Members returns the members on which changes of the whole stack are reported: the members that stay or, if there are none,
+// those that are leaving.
 func (d *Draft) Members() []finding.Ref {
 	all := d.Want.Members
 	if len(all) == 0 {
@@ -35,8 +35,8 @@ func (d *Draft) Members() []finding.Ref {
 	return out
 }
 
-// EventObject returns the object on which a finding is reported: r if it is a member, and otherwise the first member,
-// because class parameters and defaults of the controller get no events.
+// EventObject returns the object on which a finding is reported: r if r is a member, and otherwise the first member.
+// Settings may also come from class parameters and controller defaults, which get no events.
 func (d *Draft) EventObject(r finding.Ref) finding.Ref {
 	for _, m := range d.Want.Members {
 		if m.Ref == r {
@@ -54,7 +54,7 @@ func (d *Draft) Tags(resourceID string, user map[string]string) plan.Tags {
 	return naming.ResourceTags(d.Opt.Cluster, d.Want.ID, resourceID, user)
 }
 
-// RuleTags returns the tags of a listener or rule; nil if the controller does not tag these.
+// RuleTags returns the tags of a listener or rule; nil if the controller does not tag listeners and rules.
 func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	if !d.Opt.RuleTags {
 		return nil
@@ -76,7 +76,7 @@ func (d *Draft) ReportTargetWait(of finding.Origin, members []finding.Ref, what 
 	d.Findings.Add(finding.Finding{Object: object, Field: of.Field, Reason: finding.WaitingForTargets, Message: message, Fix: fix})
 }
 
-// IsFrontendHeld reports whether the whole frontend NLB is held.
+// IsFrontendHeld reports whether a frontend NLB is desired and held as a whole.
 func (d *Draft) IsFrontendHeld() bool {
 	return d.Want.FrontendNLB != nil && d.Want.Held.Frontend
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Finalizers plans the finalizers of the members that are not leaving. Resources of a member are only created once it,
-// or another member that they are for, has the finalizer.
+// Finalizers plans the finalizers of the members that are not leaving. A resource is created only when at least one of the
+// members that need it has the finalizer, so that the resource is deleted with the members.
 type Finalizers struct {
 	members    []model.Member
 	claimSteps map[finding.Ref]plan.StepID
@@ -29,7 +29,7 @@ func finalizerAddress(m model.Member) plan.Address {
 	return plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
 }
 
-// PlanFinalizers adds the steps that add the missing finalizers.
+// PlanFinalizers plans to add the missing finalizers to the members.
 func (f *Finalizers) PlanFinalizers(to *Steps) {
 	for _, m := range f.members {
 		if m.Claimed || m.Deleting {
@@ -54,8 +54,8 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// HolderSteps returns the steps after which at least one member that is not leaving has the finalizer: none if one has
-// it already.
+// HolderSteps returns the steps after which at least one member that is not leaving has the finalizer: none if a member
+// already has it.
 func (f *Finalizers) HolderSteps() []plan.StepID {
 	var refs []finding.Ref
 	for _, m := range f.members {
@@ -67,8 +67,8 @@ func (f *Finalizers) HolderSteps() []plan.StepID {
 	return f.ClaimStepsOf(refs...)
 }
 
-// HolderStepsOf returns the steps after which at least one of these members has the finalizer: none if one has it
-// already.
+// HolderStepsOf returns the steps after which at least one of these members has the finalizer: none if a member already has
+// it.
 func (f *Finalizers) HolderStepsOf(members []finding.Ref) []plan.StepID {
 	claims := f.ClaimStepsOf(members...)
 	if len(claims) < len(members) {

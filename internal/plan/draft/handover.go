@@ -11,19 +11,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// During a handover, a load balancer carries the tags of both stacks as long as one of its other resources carries only the
-// tags of the previous stack. The tags therefore show the owner of each resource, also after a process was stopped in the
-// middle of a handover.
+// During a handover, a load balancer carries the tags of both stacks as long as a target group or security group of it still
+// carries only the tags of the previous stack. The tags therefore show the owner of each resource, also after a process was
+// stopped in the middle of a handover.
 
 // IsHandingOver reports whether the load balancer is being handed over: it still carries the tags of the stack that it is
-// taken over from. Then no live rule belongs to a member, because the live rules belong to the objects of the previous
-// stack.
+// taken over from. During this time no live rule belongs to a member, because the live rules belong to the objects of the
+// previous stack.
 func (d *Draft) IsHandingOver() bool {
 	return d.Have.AdoptedStack != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.AdoptedStack, lb.Tags) })
 }
 
-// AdoptedTags returns the tags that permit to give a load balancer back to the stack that it is taken over from; none
-// if it is not taken over.
+// AdoptedTags returns the tags that record from which stack a load balancer is taken over, so that it can be given back;
+// none if it is not taken over.
 func (d *Draft) AdoptedTags() map[string]string {
 	if d.Want.Adopts == nil {
 		return nil
@@ -40,7 +40,8 @@ func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
 	return reason
 }
 
-// TakeOver plans to put the tags of this stack on a load balancer that is taken over, before its other settings are changed.
+// TakeOver plans to put the tags of this stack on a load balancer that is taken over. It returns the steps after which the
+// other settings of the load balancer may be changed.
 func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return nil
@@ -56,8 +57,8 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	}, put, nil, live)}
 }
 
-// OrderAfterTakeOver makes the steps from an index on depend on the steps in first. The previous stack reverts changes of a
-// load balancer until the load balancer has the tags of this stack.
+// OrderAfterTakeOver makes the planned steps from the index from on depend on the steps in first. The previous stack reverts
+// changes of a load balancer until the load balancer has the tags of this stack.
 func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return
@@ -72,8 +73,8 @@ func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	}
 }
 
-// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. The previous stack
-// does not revert those steps as long as the load balancer has the tags of both stacks.
+// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. As long as the
+// load balancer has the tags of both stacks, the previous stack does not revert these steps.
 func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []finding.Ref) {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return

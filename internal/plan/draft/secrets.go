@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// SecretDiffers reports whether a live listener or rule is known to have a client secret other than the desired one.
+// SecretDiffers reports whether a live listener or rule has a recorded client secret that differs from the desired one.
 func (d *Draft) SecretDiffers(arn string, want []model.Action) bool {
 	mark, given := plan.SecretMark(arn, want), d.Have.Facts.SecretHashes[arn]
 	return mark != "" && given != "" && mark != given

@@ -15,16 +15,16 @@ import (
 //
 //   - No live rule, listener or certificate is deleted for another namespace. If a namespace does not need a resource any more,
 //     new resources of that namespace replace it first.
-//   - Free capacity is for the namespace with the fewest resources.
+//   - The namespace with the fewest resources gets free capacity first.
 //
-// So a namespace below an equal share never loses capacity to a namespace above it. This does not depend on the quota, on the
-// order in which objects are created, or on earlier refusals.
+// So a namespace with less than an equal share never loses capacity to a namespace with more. This does not depend on the
+// quota, on the order in which objects are created, or on earlier refusals.
 
-// Share has the number of live resources of one kind that a namespace has: those that are retained and those that will be
-// deleted.
+// Share has the number of live resources of one resource kind that a namespace has: those that are retained and those that
+// will be deleted.
 type Share struct{ Retained, ToBeDeleted int }
 
-// Shares are the shares of namespaces.
+// Shares has the Share of each namespace in a quota, by namespace.
 type Shares map[string]Share
 
 // AddRetained counts a retained resource for each of the namespaces.
@@ -41,8 +41,8 @@ func (s Shares) AddToBeDeleted(namespaces ...string) {
 	}
 }
 
-// OrderClaims returns the indexes of claims in the order in which they are served. A claim is the namespace that
-// makes it. The claims of one namespace keep their order.
+// OrderClaims returns the indexes of claims in the order in which they get capacity. A claim is the namespace that makes it.
+// The claims of one namespace keep their order.
 func OrderClaims(shares Shares, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
@@ -68,7 +68,7 @@ func Namespaces(refs []finding.Ref) []string {
 }
 
 // namespacesOfClaims returns the namespace to which each claim is attributed. If several namespaces claim the same resource,
-// it is the namespace with the fewest resources, so that the others do not delay it.
+// the claim belongs to the namespace with the fewest resources, so that the other namespaces do not delay the resource.
 func namespacesOfClaims(shares Shares, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
@@ -103,7 +103,7 @@ func (st *Steps) OrderStepsByShare(shares Shares, from int, claim func(plan.Step
 	out := make([]plan.Step, 0, len(steps))
 	placed, seen := make([]bool, len(steps)), map[plan.StepID]bool{}
 	var place func(i int)
-	var first func(ids []plan.StepID) // appends the steps that must come before another step
+	var first func(ids []plan.StepID) // appends the steps with these ids, after their dependencies
 	first = func(ids []plan.StepID) {
 		for _, id := range ids {
 			if i, here := at[id]; here {

@@ -48,8 +48,8 @@ func TestSharedClaimCountsForItsSmallestShare(t *testing.T) {
 	}
 }
 
-// For any capacity, a claimant with an open claim has at most one unit less than a claimant that got more than it had
-// given up.
+// TestSharesAreFairAtEveryCapacity checks that, for any capacity, a namespace with an open claim has at most one resource
+// less than a namespace that got more resources than it had given up.
 func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {

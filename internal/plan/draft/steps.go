@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// StepChain is a list of steps to which more are added. A step that depends on the chain depends on the steps added
-// before it, not on those added later.
+// StepChain is a list of steps to which more steps are added. A step that depends on the chain depends on the steps in it at
+// that time, not on those added later.
 type StepChain struct {
 	Steps       []plan.StepID
 	lastJoin    plan.StepID // the latest join
@@ -40,7 +40,7 @@ func (st *Steps) Join(c *StepChain) plan.StepID {
 	return c.lastJoin
 }
 
-// Steps collects the parts of a plan: steps, questions, waits and findings.
+// Steps collects the steps, questions, waits and findings of a plan.
 type Steps struct {
 	Plan          plan.Plan
 	Findings      finding.List
@@ -59,7 +59,7 @@ func NewSteps(of model.StackID, waited map[string]time.Duration) *Steps {
 	}
 }
 
-// Add appends a step and returns its id. Empty ids among its dependencies are left out.
+// Add appends a step and returns its id. Empty ids are removed from the dependencies of the step.
 func (st *Steps) Add(s plan.Step) plan.StepID {
 	if s.Impact == "" {
 		s.Impact = plan.NoImpact
@@ -72,7 +72,7 @@ func (st *Steps) Add(s plan.Step) plan.StepID {
 	return s.ID
 }
 
-// Ask adds a question, once. The plan is made again with the answer before it is carried out.
+// Ask adds a question, unless the plan already has it. The plan is made again with the answer before it is carried out.
 func (st *Steps) Ask(q model.Question) {
 	if key := q.Key(); !st.questionKeys[key] {
 		st.questionKeys[key] = true
@@ -87,7 +87,7 @@ func (st *Steps) RetryWithin(d time.Duration) {
 	}
 }
 
-// IsStepPlanned reports whether a step is in the plan so far.
+// IsStepPlanned reports whether the plan already has a step with this id.
 func (st *Steps) IsStepPlanned(id plan.StepID) bool {
 	return st.stepIDs[id]
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TrimTags removes user tags, the last ones by key, as long as there are more tags than AWS accepts, and returns
-// their keys. It is called with the tags that record the progress of a replacement, which have to be retained. The user
-// tags are added again when these are removed.
+// TrimTags removes user tags, the last ones by key, while there are more tags than AWS accepts, and returns their keys. Tags
+// that record the progress of a replacement need room, and have to be retained. When they are removed, the user tags are
+// added again.
 func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
@@ -27,8 +27,8 @@ func TrimTags(tags plan.Tags) (removed []string) {
 	return removed
 }
 
-// Retag plans to change the tags of a resource and returns the step, or "" if nothing differs. legacy keeps the tags
-// of older controllers.
+// Retag plans to change the tags of a resource and returns the step, or "" if nothing differs. If legacy is set, tags of
+// aws-alb-ingress-controller are retained.
 func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
 	put, remove := d.TagChanges(want, have, legacy)
 	if d.Want.Held.Tags {
@@ -46,8 +46,8 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	}, put, remove, have)
 }
 
-// AddTagStep adds a step that puts and removes tags of the resource at its address, and returns its id. have are the live
-// tags.
+// AddTagStep completes s to a step that puts and removes tags of the resource at its address, adds the step and returns its
+// id. have are the live tags.
 func (st *Steps) AddTagStep(s plan.Step, put plan.Tags, remove []string, have map[string]string) plan.StepID {
 	s.Verb, s.Changes = plan.Update, mapChanges("tags.", put, have)
 	for _, k := range remove {
@@ -65,8 +65,9 @@ func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 
-// tagsOverLimit returns the number of tags by which a resource would exceed the limit of AWS after put. That many tags are
-// removed even if tags are held, so that a new tag of one member does not fail because another member cannot be read.
+// tagsOverLimit returns by how many tags a resource would exceed the limit of AWS if the tags in put were added. That many
+// tags are removed even if tags are held, so that a new tag of one member does not fail because another member cannot be
+// read.
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
 	for k := range have {
@@ -77,7 +78,7 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	return max(0, n+len(put)-naming.MaxTags)
 }
 
-// RetagListenerOrRule plans to change the tags of a listener or rule of the load balancer with the ARN lb.
+// RetagListenerOrRule plans to change the tags of a listener or rule of the load balancer whose ARN is lb.
 func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
 	if f := d.ReadFault(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
@@ -86,8 +87,8 @@ func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, h
 	d.Retag(a, want, have, false, after, blames)
 }
 
-// TagChanges returns which tags to put and which keys to remove. It ignores tags of AWS, tags that other systems
-// manage and, for removal, tags of aws-alb-ingress-controller if legacy is set.
+// TagChanges returns which tags to put and which keys to remove. It ignores tags with the prefix "aws:" and tags that other
+// systems manage. If legacy is set, it does not remove tags of aws-alb-ingress-controller.
 func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
 	ignored := func(k string) bool {
 		return strings.HasPrefix(k, "aws:") || slices.Contains(d.Opt.ExternalTags, k)

@@ -9,8 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// If AWS denies or does not answer a read, the fact is unknown. Nothing that depends on an unknown fact is changed: that part
-// of the load balancer is held, and the member that asks for it gets the finding. Everything else is planned as usual.
+// If AWS denies or does not answer a read, the fact is unknown. Nothing that depends on an unknown fact is changed: these
+// settings of the load balancer are held, and the member that requests them gets the finding. Everything else is planned as
+// usual.
 
 // ReadFault returns the reason why the answer to a question could not be read; nil if it was read or was not asked yet. The
 // plan is made again when the read is tried again.
@@ -22,8 +23,8 @@ func (d *Draft) ReadFault(q model.Question) *observed.Fault {
 	return f
 }
 
-// ReportUnavailable reports an unavailable fact, and what happens without it (now), on the objects that need it. If
-// none are given, it is reported on the first member.
+// ReportUnavailable reports an unavailable fact, and what happens without it (now), on the origins in of. If there are none,
+// it is reported on the first member.
 func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Reach, of ...finding.Origin) {
 	if f.Message == "" {
 		return // the rate limiter has postponed the read
@@ -39,7 +40,7 @@ func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Re
 	}
 }
 
-// FaultFix returns what users can do about an unavailable fact.
+// FaultFix returns, for a finding, what users can do about an unavailable fact.
 func FaultFix(f observed.Fault) string {
 	switch f.Reason {
 	case finding.AccessDenied:

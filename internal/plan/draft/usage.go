@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Usage records which live target groups are still in use, and which members leaving rules belong to. Package
-// targetgroups deletes the rest.
+// Usage records which live target groups are still in use, and to which members the rules that are deleted belong. Package
+// targetgroups deletes the target groups that are not in use.
 type Usage struct {
 	KeptTargetGroups map[string]bool          // ARNs of target groups that held or retained rules forward to
 	FreeingSteps     map[string][]plan.StepID // steps after which nothing forwards to a target group, by its ARN
@@ -31,7 +31,8 @@ func (u *Usage) KeepTargetGroups(actions []model.Action) {
 	}
 }
 
-// KeepTargetGroupsOfListener records that the target groups of a live listener and its rules must not be deleted.
+// KeepTargetGroupsOfListener records that the target groups to which a live listener and its rules forward must not be
+// deleted.
 func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
 	u.KeepTargetGroups(l.Default)
 	for _, r := range l.Rules {
@@ -39,7 +40,7 @@ func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
 	}
 }
 
-// RecordFreeingStep records a step after which these live actions do not forward to their target groups any more.
+// RecordFreeingStep records the step by as one after which the live actions do not forward to their target groups any more.
 func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
 	for _, g := range model.ForwardedGroups(actions) {
 		if arn := g.Group.ARN; arn != "" && !slices.Contains(u.FreeingSteps[arn], by) {
@@ -48,7 +49,8 @@ func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
 	}
 }
 
-// RecordListenerDeletion records a step that deletes a listener with its rules.
+// RecordListenerDeletion records the step by, which deletes a listener with its rules, as a freeing step of all their target
+// groups.
 func (u *Usage) RecordListenerDeletion(l observed.Listener, by plan.StepID) {
 	u.RecordFreeingStep(l.Default, by)
 	for _, r := range l.Rules {

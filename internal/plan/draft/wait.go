@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// PollInterval returns the time until the next check of a condition. waited is the time that the wait has lasted.
+// PollInterval returns the time until a condition is checked again, if the wait for it has already lasted for waited.
 func PollInterval(waited time.Duration) time.Duration {
 	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }

@@ -8,7 +8,7 @@ import "time"
 const (
 	// ShortestInterval is the interval after a failure that is probably temporary, and for objects that other controllers
 	// create at the same time. Facts of this age are treated as current, so that simultaneous runs share them. It is also
-	// the longest time for which a registration of targets waits for the rate limiter.
+	// the longest time for which a call to register targets waits for the rate limiter.
 	ShortestInterval = time.Second
 	// RecheckInterval is the interval for conditions that end without a change of input, and for changes that users watch: a
 	// resource in use, an import of a certificate, new targets while the previous ones still serve.
@@ -20,7 +20,7 @@ const (
 	LastPoll = 20 * time.Second
 	// FirstBackOff is the first back-off after a refusal that only a change of input, permissions or quotas corrects, and
 	// the interval for changes that take longer than LastPoll. An object must be absent for this time before it is treated
-	// as missing, because informers may receive one kind later than another.
+	// as missing, because informers may receive objects of one kind later than those of another.
 	FirstBackOff = 5 * time.Second
 	// Requeue is the default interval for a binding that waits. It is also the interval after a refused target and for a
 	// load balancer that AWS is creating. During this time, answers of AWS may lack resources that an earlier process has
@@ -46,8 +46,8 @@ const (
 
 // Deadlines after which the controller acts.
 const (
-	// ShortWait is the time for which a new listener waits for an import. Repeated edits or refusals at this distance are
-	// not a burst.
+	// ShortWait is the time for which a new listener waits for an import. Edits or refusals that follow each other after
+	// this time are not a burst.
 	ShortWait = 10 * time.Second
 	// EndedTargetDeadline is the time for which the deregistration of targets whose pods have ended may be postponed. It is
 	// shorter than the half minute after which a VPC gives the address to another pod.
@@ -59,17 +59,18 @@ const (
 	// RunningTargetDeadline is the time for which the deregistration of targets whose pods still run may be postponed. When
 	// one of these pods ends, EndedTargetDeadline applies from then on.
 	RunningTargetDeadline = 45 * time.Second
-	// SettleWindow is the settle window: the time that AWS may need to show a change. It is also the maximum age of facts that
-	// many runs share after a start, and the time after a start in which only changed stacks are run.
+	// SettleWindow is the settle window: the time that AWS may need to show a change. It is also the maximum age of facts
+	// that many runs share after the controller starts, and the time after the start in which only changed stacks are
+	// reconciled.
 	SettleWindow = time.Minute
-	// DeadlineMargin is added to the time that a change should take by its settings, because pods have to start and be
-	// registered. It is also the time after which a change that AWS did not keep is made again for the first time.
+	// DeadlineMargin is added to the time that a change should take according to the settings, because pods have to start
+	// and be registered. It is also the time after which a change that AWS did not persist is made again for the first time.
 	DeadlineMargin = 2 * time.Minute
 	// LongestWait is the deadline of each wait of a plan. New targets usually become healthy sooner.
 	LongestWait = 5 * time.Minute
 	// OverdueDeadline is the time after which a certificate should have been issued, according to ACM. It is also the time
-	// after a start within which a binding without changes is compared with AWS; until then the cached description of its
-	// target group is used.
+	// after the start of the controller within which an unchanged binding is compared with AWS; until then the cached
+	// description of its target group is used.
 	OverdueDeadline = 30 * time.Minute
 )
 
@@ -78,12 +79,12 @@ const (
 	// HealthAge is the maximum age of the list of registered targets from which changes are made. The list always includes
 	// the writes of this process.
 	HealthAge = 5 * time.Minute
-	// StartSpread is the time, after the first minute, over which the comparisons of unchanged stacks are spread
-	// after a start: a few every minute, and all within three quarters of an hour.
+	// StartSpread is the time over which the comparisons of unchanged stacks are spread when the controller has started. It
+	// begins one minute after the start, so that all stacks are compared within three quarters of an hour.
 	StartSpread = 44 * time.Minute
 	// StableFactAge is the maximum age of facts that seldom change: descriptions by ARN, zones of targets, certificates that
-	// ACM has refused, a load balancer whose quota is reached. It is also the time for which a missing resource is looked up
-	// often.
+	// ACM has refused, a load balancer whose quota is reached. It is also the time during which a missing resource is still
+	// looked up at short intervals.
 	StableFactAge = time.Hour
 	// ImportInterval is the time after which a certificate may be imported once more when the initial number of imports is
 	// used up.

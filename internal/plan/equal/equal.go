@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The comparisons of this file decide when a live value needs no write. They treat as equal what AWS treats as equal, so that
-// the load balancers of a cluster that is taken over are not changed.
+// The comparisons of this file decide when a live value needs no write. They treat as equal what AWS treats as equal, so
+// that load balancers taken over from another controller are not changed.
 
-// SameAttribute reports whether AWS treats two attribute values as equal: booleans whatever their case, whole numbers
-// by value, anything else as text.
+// SameAttribute reports whether AWS treats two attribute values as equal: it compares booleans regardless of case, whole
+// numbers by value, and everything else as text.
 func SameAttribute(a, b string) bool {
 	if a == b || strings.EqualFold(a, b) && (strings.EqualFold(a, "true") || strings.EqualFold(a, "false")) {
 		return true
@@ -42,7 +42,7 @@ func SortedUnique(in []string) []string {
 // ARNResolver returns the ARN of the live target group of a reference; empty if the target group does not exist yet.
 type ARNResolver func(model.GroupRef) string
 
-// SameActions reports whether the live actions are as desired.
+// SameActions reports whether the live actions equal the desired ones.
 func SameActions(want, have []model.Action, arn ARNResolver) bool {
 	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
 }
@@ -76,7 +76,7 @@ func sameAction(want, have model.Action, arn ARNResolver) bool {
 	return false
 }
 
-// claimKeys returns a text for each claim that differs if the claim differs. The order of the values of a claim does
+// claimKeys returns a key for each JWT claim; different claims have different keys. The order of the values of a claim does
 // not matter, because a token needs one of them.
 func claimKeys(claims []model.JWTClaim) []string {
 	var out []string
@@ -111,9 +111,9 @@ func WeightOrDefault(w *int32) int32 {
 	return *w
 }
 
-// sameForward reports whether two forward actions send the same share of requests to each target group, with
-// the same stickiness. The weights of a target group that is named several times are added, and a single target group
-// gets all requests, whatever its weight.
+// sameForward reports whether a desired and a live forward action send the same share of requests to each target group, with
+// the same stickiness. The weights of a target group that is named several times are added, and a single target group gets
+// all requests, whatever its weight.
 func sameForward(want, have model.Forward, arn ARNResolver) bool {
 	w, known := WeightsByARN(want, arn)
 	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
@@ -156,11 +156,11 @@ func sameStickiness(a, b *model.GroupStickiness) bool {
 	return d(a) == d(b)
 }
 
-// SameConditions reports whether an ALB matches the same requests with both lists. The order of conditions and of
-// their values does not matter.
+// SameConditions reports whether an ALB matches the same requests with both lists of conditions. The order of conditions and
+// of their values does not matter.
 func SameConditions(a, b []model.Condition) bool { return ConditionsKey(a) == ConditionsKey(b) }
 
-// ConditionsKey returns a text that is the same for two lists of conditions exactly if SameConditions is true for
+// ConditionsKey returns a key of a list of conditions. Two lists have the same key exactly if SameConditions is true for
 // them.
 func ConditionsKey(cs []model.Condition) string {
 	if len(cs) == 1 {
@@ -196,7 +196,7 @@ func appendCondition(to []byte, c model.Condition) []byte {
 	return append(to, '?')
 }
 
-// appendSet appends the number of distinct texts, and then the texts in order. fold ignores case.
+// appendSet appends the number of distinct texts, and then these texts in sorted order. If fold is set, it ignores case.
 func appendSet(to []byte, texts []string, fold bool) []byte {
 	if fold && slices.ContainsFunc(texts, func(s string) bool { return strings.ToLower(s) != s }) {
 		texts = slices.Clone(texts)
@@ -219,7 +219,8 @@ func appendText(to []byte, s string) []byte {
 	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
 }
 
-// SameTransforms reports whether two lists have the same transforms; the order of kinds does not matter.
+// SameTransforms reports whether two lists have the same transforms; the order of transforms of different kinds does not
+// matter.
 func SameTransforms(a, b []model.Transform) bool {
 	byKind := func(ts []model.Transform) []model.Transform {
 		ts = slices.Clone(ts)
@@ -231,8 +232,8 @@ func SameTransforms(a, b []model.Transform) bool {
 	})
 }
 
-// HostsAndPathsKey returns the same text for conditions with the same hosts and paths, whatever other conditions
-// there are. A held rule keeps the action of a live rule with the same key.
+// HostsAndPathsKey returns the same text for conditions with the same hosts and paths, regardless of their other conditions.
+// A held rule keeps the action of a live rule with the same key.
 func HostsAndPathsKey(cs []model.Condition) string {
 	r := model.Rule{Conditions: cs}
 	paths := r.Paths()
@@ -250,8 +251,8 @@ func SameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-// SameMutualAuth reports whether a live setting is as desired. Without a desired setting, the result is true for any live
-// setting.
+// SameMutualAuth reports whether the live mutual TLS setting equals the desired one. If none is desired, the result is true
+// for any live setting.
 func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {
@@ -273,8 +274,8 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
 }
 
-// Modes of mutual TLS: AWS verifies client certificates, or ignores them. Source NAT and rules for PrivateLink have the value
-// Off as well.
+// Values of the mutual TLS mode: AWS verifies client certificates, or mutual TLS is off. The settings for source NAT and for
+// PrivateLink rules have the value "off" as well.
 const (
 	MutualAuthVerify = "verify"
 	SettingOff       = "off"
@@ -298,7 +299,7 @@ func EachForwardedARN(ls []observed.Listener, f func(arn string)) {
 	}
 }
 
-// ForwardOf returns the forward action, which is always the last one of a list; nil if there is none.
+// ForwardOf returns the forward action of a list, which AWS requires to be the last action; nil if there is none.
 func ForwardOf(as []model.Action) *model.Forward {
 	if len(as) == 0 {
 		return nil

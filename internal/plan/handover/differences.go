@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// maxComparedRules is the maximum number of rules that the controller compares in a run. fulcrum migrate --check compares
-// more.
+// maxComparedRules is the maximum number of rules that the controller compares in a run. The command fulcrum migrate --check
+// compares more rules.
 const maxComparedRules = 1000
 
 // maxShownDifferences is the maximum number of differences that a run reports.
@@ -78,7 +78,8 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	return out
 }
 
-// comparisonText returns the text about a comparison in which objects consent to all differences.
+// comparisonText returns a text about a comparison whose differences, if there are any, all have the consent of their
+// objects.
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// TestAdoptionIsReadyOnlyIfAllIsCompared: the adoption by a Gateway in dry run is reported as ready only if all
+// TestAdoptionIsReadyOnlyIfAllIsCompared checks that the adoption by a Gateway in dry run is reported as ready only if all
 // requests that the rules distinguish were compared.
 func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 	t.Parallel()

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// AssignResourceIDs sets the resource ids of live target groups of the other stack to those of desired target groups for
-// the same port of the same Service, if AWS need not replace them. Other target groups retain their id, and are deleted when
-// nothing forwards to them. port returns the number of a port of a Service.
+// AssignResourceIDs sets the resource ids of live target groups of the other stack to those of desired target groups for the
+// same port of the same Service, if AWS need not replace them. Other live target groups retain their id, and are deleted
+// when nothing forwards to them. port returns the number of a port of a Service.
 func AssignResourceIDs(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
@@ -57,8 +57,9 @@ func AssignResourceIDs(want model.Stack, have observed.Stack, port func(model.Bi
 }
 
 // bindingOf returns the binding of a live target group, false if there is not exactly one. It excludes bindings that are not
-// for the Service in the resource id of the target group, because tenants can write bindings with the labels of a stack for
-// target groups of others. A shortened id may not contain the Service; then a single binding is assumed to be the right one.
+// for the Service in the resource id of the target group, because a tenant can create a binding with the labels of the stack
+// for a target group of another tenant. A shortened id may not contain the Service; then a single binding is assumed to be
+// the right one.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.MayBeShortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -82,16 +83,16 @@ func forwardCounts(have observed.Stack) map[string]int {
 	return out
 }
 
-// canTakeOver reports whether a live target group has the same targets as a desired one, and the same properties among those
-// that AWS cannot change.
+// canTakeOver reports whether a live target group has the same targets as a desired one, and also the same values of the
+// properties that AWS cannot change.
 func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
 		equal.CanChangeInPlace(w, g)
 }
 
 // namespaceSimilarity returns 1 if a desired and a live target group belong to objects of the same namespace, otherwise 0. A
-// route of another namespace may have the same Service, but should not get a target group to which rules of the Ingresses
-// forward, because these rules would then belong to that route.
+// route of another namespace may forward to the same Service, but should not get a target group to which rules of the
+// Ingresses forward, because these rules would then belong to that route.
 func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 	namespaces := naming.ObjectNamespaces(g.ResourceID)
 	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(namespaces, ns) }) {
@@ -100,8 +101,8 @@ func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 	return 0
 }
 
-// similarity returns the number of settings that a live target group has as desired. It orders target groups with the
-// same targets.
+// similarity returns how many settings of a live target group equal the desired ones. Among target groups with the same
+// targets, the most similar one is assigned.
 func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
@@ -119,8 +120,8 @@ func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 }
 
 // hasUnsetAttribute reports whether a live target group has an attribute that the desired target group does not set and
-// whose value is not the default of AWS. Such an attribute would be retained. If several target groups have the same
-// targets, such a target group is not assigned, because another object may need the attribute.
+// whose value is not the default of AWS. The attribute would keep its value. If several live target groups have the same
+// targets, one with such an attribute is not assigned, because another object may need the attribute.
 func hasUnsetAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
@@ -153,7 +154,8 @@ func HasTagsOfStack(id model.StackID, lb *observed.LoadBalancer) bool {
 	return lb != nil && naming.HasStackTags(id, lb.Tags)
 }
 
-// PreviousStack returns the stack from which a load balancer was taken over, by its tag; false if it has none.
+// PreviousStack returns the stack from which a load balancer was taken over, according to its tag; false if it has no such
+// tag.
 func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	if lb == nil {
 		return model.StackID{}, false
@@ -173,7 +175,7 @@ func withoutResourcesOf(have observed.Stack, by model.StackID) observed.Stack {
 	return have
 }
 
-// isEmpty reports whether a stack has no resources in AWS.
+// isEmpty reports whether a stack has neither resources in AWS nor bindings.
 func isEmpty(have observed.Stack) bool {
 	return len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) == 0
 }

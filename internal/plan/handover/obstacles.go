@@ -31,7 +31,7 @@ func refusal(want model.Stack, why, fix string) finding.Finding {
 	}
 }
 
-// objectObstacles returns the obstacles in the objects of both stacks.
+// objectObstacles returns the findings about objects of both stacks that prevent a take-over.
 func objectObstacles(want, from model.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	_, shared := naming.SharedName(from.ID)
@@ -60,8 +60,8 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 			add("correct it as its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
-			// Each host of such an IngressGroup belongs to a namespace. On a Gateway it does not, and a route is no consent
-			// to that.
+			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces,
+			// and attaching a route is no consent to this.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
 		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
@@ -81,11 +81,11 @@ func objectObstacles(want, from model.Stack) (out finding.List) {
 	return out
 }
 
-// handoverTagCount is the number of additional tags that a resource has during a handover: the two by which the other stack
-// finds it.
+// handoverTagCount is the number of additional tags that a resource has during a handover: the two tags by which the other
+// stack finds it.
 const handoverTagCount = 2
 
-// liveObstacles returns the obstacles in the live resources.
+// liveObstacles returns the findings about live resources that prevent a take-over.
 func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	var lbs []observed.LoadBalancer
@@ -138,7 +138,7 @@ func liveObstacles(want model.Stack, have observed.Stack) (out finding.List) {
 	return out
 }
 
-// stepObstacles returns an obstacle for each step that clients would notice.
+// stepObstacles returns a finding for each planned step that clients would notice, which prevents the take-over.
 func stepObstacles(want model.Stack, steps []plan.Step) (out finding.List) {
 	add := func(why, fix string) { out.Add(refusal(want, why, fix)) }
 	for _, s := range steps {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestResourcesOfAThirdStackAreAnObstacle: a Gateway does not take over a load balancer if the tags of a third stack
-// are on the load balancer or its resources.
+// TestResourcesOfAThirdStackAreAnObstacle checks that a Gateway does not take over a load balancer if the tags of a third
+// stack are on the load balancer or its resources.
 func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 	third := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "second"}
 	tags := func(of ...model.StackID) map[string]string { return loadBalancerOf(false, of...).LoadBalancers[0].Tags }
@@ -50,8 +50,8 @@ func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 	}
 }
 
-// TestMemberConsentsToOneGateway: a member of another namespace consents to one specific Gateway, by an annotation or,
-// unless members are isolated, by a route.
+// TestMemberConsentsToOneGateway checks that a member of another namespace consents to one specific Gateway, by an
+// annotation or, unless members are isolated, by a route.
 func TestMemberConsentsToOneGateway(t *testing.T) {
 	const no = "Ingress blog/posts does not consent"
 	of := func(namespace, name string) model.StackID {

@@ -9,40 +9,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// RelationKind is the kind of relation of a stack to another one that has, or had, its load balancer.
+// RelationKind is the kind of the relation between a stack and another stack that has, or had, the same load balancer.
 type RelationKind int
 
-// The standings.
+// The kinds of relations, as seen from this stack.
 const (
 	// Unrelated: there is no other stack.
 	Unrelated RelationKind = iota
-	// HasOwnLoadBalancer: a Gateway that requests the load balancer of the other stack has one of its own, and retains it.
+	// HasOwnLoadBalancer: a Gateway that requests the load balancer of the other stack has a load balancer of its own, and
+	// retains it.
 	HasOwnLoadBalancer
 	// TakeOverNotAllowed: the objects of both stacks do not allow the take-over. The resources of the other stack are not
 	// read.
 	TakeOverNotAllowed
 	// TakesOver: this stack takes over the resources of the other stack.
 	TakesOver
-	// HandedOver: the other stack has the resources of this one. This one only removes finalizers from objects that leave it.
+	// HandedOver: the other stack has the resources of this stack. This stack only removes finalizers from objects that
+	// leave it.
 	HandedOver
 	// Withheld: like HandedOver, but the other stack does not request the load balancer any more. It retains the load
 	// balancer, because this stack may not take it back.
 	Withheld
 	// GivesBack: the other stack takes back the resources of this stack. Until then this stack changes nothing.
 	GivesBack
-	// Returned: the other stack has taken back all resources, and this one removes its finalizer.
+	// Returned: the other stack has taken back all resources, and this stack removes its finalizers.
 	Returned
 )
 
-// Relation is the relation of the stack of a run to another one. It follows from the objects in Kubernetes and the tags in AWS,
-// which are the only record of a handover.
+// Relation is the relation of the stack of a run to another stack. It follows from the objects in Kubernetes and the tags in
+// AWS, which are the only record of a handover.
 type Relation struct {
 	Kind  RelationKind
 	Other model.StackID
 	// OtherStack is the desired state of the other stack.
 	OtherStack model.Stack
 	// TagsMissing is set if the load balancer was taken over, but a controller without support for adoption has removed the
-	// tags that record this. They are written again.
+	// tags that record this. The tags are written again.
 	TagsMissing bool
 }
 
@@ -65,7 +67,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 		}
 	}
 	if stack.IsEmpty() && stack.Held.Everything {
-		return Relation{}, nil // the desired state is unknown, so that the stack is held
+		return Relation{}, nil // the desired state is unknown, and the stack is held anyway
 	}
 	switch requests := stack.Adopts != nil && !stack.IsEmpty(); {
 	case adopted && (!requests || stack.DryRun || stack.Adopts.From != from):
@@ -94,8 +96,8 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	return Relation{}, nil
 }
 
-// relateToAdopter returns the relation of a stack to a Gateway that has its load balancer. The Gateway retains the load
-// balancer while it requests it. A missing feature gate or class does not withdraw the request.
+// relateToAdopter returns the relation of a stack to a Gateway that has taken over the stack's load balancer. The Gateway
+// retains the load balancer as long as it requests it. A missing feature gate or class does not withdraw the request.
 func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
 	out := Relation{Other: by.Stack, Kind: HandedOver}
 	gateway, on, err := translate(by.Stack)
@@ -132,14 +134,14 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 
 // mayTakeBack reports whether a stack may take back the load balancer that a Gateway has taken over: if it has a member in a
 // namespace that had a member at the take-over. Any user may join an IngressGroup whose members were deleted, and must not
-// get the load balancer of its clients.
+// get a load balancer to which clients of the previous members still send requests.
 func mayTakeBack(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
 }
 
 // adoption returns the adoption of a Gateway with the namespaces that had the load balancer, nil if the Gateway requests
-// another one now. The namespaces are determined once, at the take-over.
+// another load balancer now. The namespaces are determined once, at the take-over.
 func (rel Relation) adoption(requested *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
 	if requested == nil || requested.From != rel.Other {
 		return nil
@@ -195,8 +197,8 @@ func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 // DesiredStack returns the desired state of a stack for the kind of its relation, and the findings about the relation.
 func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Kind != Returned && hasFinalizer(stack) {
-		// The stack has a load balancer that no other stack takes back. In dry run, parts to which members have lost their
-		// right would not be removed.
+		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any
+		// more would not be removed.
 		stack.DryRun = false
 	}
 	report := func(reason finding.Reason, message, fix string) (out finding.List) {
@@ -250,7 +252,7 @@ func (rel Relation) DesiredStack(stack model.Stack, have observed.Stack) (model.
 	return stack, nil
 }
 
-// IsWaitingForOther reports whether a stack waits for changes of the other stack.
+// IsWaitingForOther reports whether a stack changes nothing until the other stack has changed.
 func (rel Relation) IsWaitingForOther(stack model.Stack) bool {
 	switch rel.Kind {
 	case GivesBack, Withheld:

@@ -106,8 +106,8 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-// TestStackDoesNotChangeResourcesThatItHandedOver: a stack does not change resources that it has handed over. It
-// releases its objects when it has no members and all its resources were taken over.
+// TestStackDoesNotChangeResourcesThatItHandedOver checks that a stack does not change resources that it has handed over, and
+// that it removes its finalizers when it has no members and all its resources were taken over.
 func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 	rel := Relation{Kind: HandedOver, Other: gateway}
 	left := observed.Stack{TargetGroups: []observed.TargetGroup{{ARN: "old"}}}
@@ -126,8 +126,8 @@ func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 	}
 }
 
-// TestAdoptionNamespacesAreRecordedOnce: the namespaces whose Ingresses may take back a load balancer are recorded when
-// it is taken over, and do not change later.
+// TestAdoptionNamespacesAreRecordedOnce checks that the namespaces whose Ingresses may take back a load balancer are
+// recorded when it is taken over, and do not change later.
 func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	other := model.StackID{Kind: model.Ingress, Name: "victim"}
@@ -140,7 +140,7 @@ func TestAdoptionNamespacesAreRecordedOnce(t *testing.T) {
 		stack model.Stack
 		of    model.Stack
 		have  observed.Stack
-		want  []string // nil: it cannot be given back
+		want  []string // nil: the load balancer cannot be given back
 	}{
 		"it begins":                   {asksFor(ingressGroup), stackOf(ingressGroup, true), loadBalancerOf(false, ingressGroup), []string{"shop"}},
 		"it has it":                   {asksFor(ingressGroup), model.Stack{}, loadBalancerOf(true, gateway), []string{"shop"}},

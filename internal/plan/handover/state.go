@@ -11,7 +11,7 @@ import (
 // State is the state of the handover of a load balancer from an IngressGroup, an Ingress or a Service to a Gateway.
 type State string
 
-// The states.
+// The states of a handover, as commands print them.
 const (
 	// StateNotRequested: no Gateway requests the load balancer.
 	StateNotRequested State = "ingress"
@@ -36,14 +36,14 @@ const (
 type StateFacts struct {
 	// Gateway and Other are the desired states of both stacks.
 	Gateway, Other model.Stack
-	// Have has the resources with the tags of either stack. If the Gateway gives back, resources that have only the tags of the
-	// other stack may be missing.
+	// Have has the resources with the tags of either stack. If the Gateway gives the load balancer back, resources that have
+	// only the tags of the other stack may be missing.
 	Have observed.Stack
 	// Findings has the findings of the plan of the Gateway.
 	Findings finding.List
 }
 
-// StateOf determines the state from the desired states and from the tags in AWS.
+// StateOf determines the state of a handover from the desired states of both stacks and from the tags in AWS.
 func StateOf(s StateFacts) State {
 	live := s.Have.LiveLoadBalancer(model.LoadBalancerID)
 	from, tagged := PreviousStack(live)
@@ -93,7 +93,7 @@ func (s StateFacts) stateAfterTakeOver() State {
 	return StateAdopted
 }
 
-// shadowIfDryRun returns a state, or StateShadow for a Gateway in dry run.
+// shadowIfDryRun returns StateShadow for a Gateway in dry run, and otherwise the given state.
 func (s StateFacts) shadowIfDryRun(state State) State {
 	if s.Gateway.DryRun {
 		return StateShadow
@@ -106,7 +106,7 @@ func (s StateFacts) isRequested() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.IsEmpty()
 }
 
-// hasWithdrawn reports whether the Gateway does not request the load balancer any more that it has taken over. A missing
+// hasWithdrawn reports whether the Gateway does not request the load balancer that it has taken over any more. A missing
 // class or setting does not withdraw the request.
 func (s StateFacts) hasWithdrawn() bool {
 	return !isHeldEntirely(s.Gateway) && (!s.isRequested() || s.Gateway.DryRun)

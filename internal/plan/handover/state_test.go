@@ -41,8 +41,8 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 	return out
 }
 
-// observedLoadBalancer returns a load balancer with the tags of several stacks. It also has the adoption tags of the stack
-// made, unless made is zero.
+// observedLoadBalancer returns a load balancer with the tags of several stacks. If made is not zero, it also has the tags of
+// an adoption from that stack.
 func observedLoadBalancer(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
@@ -51,7 +51,7 @@ func observedLoadBalancer(made model.StackID, of ...model.StackID) observed.Stac
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{lb}}
 }
 
-// TestStateOf tests the state of a handover for different desired states and tags.
+// TestStateOf checks the state of a handover for different desired states and tags.
 func TestStateOf(t *testing.T) {
 	t.Parallel()
 	dryRun := func(s *model.Stack) { s.DryRun = true }

@@ -14,8 +14,8 @@ import (
 // Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has the load
 // balancer in its status, the tags are written again.
 
-// relateWithoutTags returns the relation of a Gateway that requests the load balancer of another stack and has a load balancer
-// without these tags.
+// relateWithoutTags returns the relation of a Gateway that requests the load balancer of another stack, and has a load
+// balancer without the tags that record a take-over.
 func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown StatusDNSName) (Relation, error) {
 	own := Relation{Kind: HasOwnLoadBalancer, Other: stack.Adopts.From}
 	other, on, err := translate(own.Other)
@@ -32,8 +32,8 @@ func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate
 	return Relation{Kind: TakesOver, Other: own.Other, OtherStack: other, TagsMissing: true}, nil
 }
 
-// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that has its load balancer without these tags, and
-// still requests it. The stack waits until the tags are written again.
+// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that has the stack's load balancer without the
+// tags that record the take-over, and still requests it. The stack waits until the tags are written again.
 func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown StatusDNSName) (Relation, error) {
 	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersWithStatusOf(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
@@ -45,8 +45,8 @@ func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, 
 	return Relation{Kind: HandedOver, Other: by.Stack, OtherStack: gateway, TagsMissing: !stack.IsEmpty()}, nil
 }
 
-// AfterObservation returns the relation after the resources of the other stack were read. If the other stack has another
-// load balancer, the Gateway has not taken over its load balancer.
+// AfterObservation returns the relation after the resources of the other stack were read. If the other stack has a load
+// balancer of its own, the Gateway has not taken over a load balancer from it.
 func (rel Relation) AfterObservation(stack model.Stack, have observed.Stack) Relation {
 	if rel.TagsMissing && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.HasStackTags(stack.ID, lb.Tags) }) {
 		return Relation{Kind: HasOwnLoadBalancer, Other: rel.Other}
@@ -63,7 +63,7 @@ func hasNameOf(lb *observed.LoadBalancer, id model.StackID, stack model.Stack) b
 	return lb.Name == name && name != ""
 }
 
-// membersWithStatusOf returns the members whose status has a load balancer.
+// membersWithStatusOf returns the members whose status has the DNS name of a load balancer.
 func membersWithStatusOf(members []model.Member, lb *observed.LoadBalancer, shown StatusDNSName) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }

@@ -35,8 +35,8 @@ func (p *listenerPlanner) addCertificate(what string, a plan.Address, arn, why s
 	})
 }
 
-// removeCertificates plans to detach certificates, after others are attached. The default certificate is only removed
-// from the list after another one is the default.
+// removeCertificates plans to detach certificates, after others are attached. A live default certificate is removed from the
+// list only after another certificate has become the default.
 func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID) {
 	if p.listener.Desired.TLS == nil || p.listener.Live == nil || p.listener.Certs.AttachedUnavailable {
 		return
@@ -58,7 +58,7 @@ func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID
 	}
 }
 
-// certificateOwners returns the members that name a certificate, or all members of the listener if none does.
+// certificateOwners returns the members that name a certificate, or all members of the listener if no member names it.
 func (p *listenerPlanner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
 	for _, c := range p.listener.Desired.TLS.Certificates {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// omitHeldRules omits and reports the held rules whose conditions an accepted rule has.
+// omitHeldRules omits and reports the held rules that have the same conditions as an accepted rule.
 func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	if !l.HasHeldRule() {
 		return
@@ -40,9 +40,9 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	l.Rules = rest
 }
 
-// holdRules finds for each held rule the live rule that it keeps, and returns the live rules that are kept or belong
-// to accepted rules. AWS does not show to which desired rule a live one belongs: live rules with the same conditions
-// are chosen first, then those with the same hosts and paths, in order.
+// holdRules finds the live rule that each held rule keeps, and returns, by ARN, the live rules that are kept or belong to
+// accepted rules. AWS does not show to which desired rule a live one belongs: live rules with the same conditions are chosen
+// first, then those with the same hosts and paths, in order.
 func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if !l.HasHeldRule() && len(lr.Want.Held.Members) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if l.Live != nil {
 		live = l.Live.Rules
 	}
-	// Live rules by a key, in order.
+	// byKey returns the live rules that fit, in order, by their keys.
 	byKey := func(key func(r *observed.Rule) string, fits func(r *observed.Rule) bool) map[string][]*observed.Rule {
 		out := map[string][]*observed.Rule{}
 		for j := range live {
@@ -99,7 +99,8 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	return taken
 }
 
-// isPlaceholder reports whether a live rule is the 503 of a held rule. Any other live rule has precedence over it.
+// isPlaceholder reports whether a live rule is the placeholder of a held rule, which answers 503. A held rule keeps such a
+// rule only if it has no other live rule.
 func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ForeignHostnames returns the hostnames of live rules to which their members have no right, by the ARN of the rule.
+// ForeignHostnames returns, by the ARN of a live rule, the hostnames to which the member of the rule has no right.
 func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	out := map[string][]model.ForeignHostname{}
 	if w != nil {
@@ -34,7 +34,7 @@ func (a AnsweredHostnames) Add(conditions []model.Condition) {
 	}
 }
 
-// Has reports whether all requests for a hostname are answered.
+// Has reports whether the added rules answer all requests for a hostname.
 func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	for _, host := range (model.Rule{Conditions: []model.Condition{h.Host}}).Hosts() {
 		if !a[host] {
@@ -44,8 +44,8 @@ func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	return true
 }
 
-// RefusesForeignHostnames reports whether a live rule returns an error for a hostname that a later rule serves
-// although its member may not use it.
+// RefusesForeignHostnames reports whether a live rule returns an error for a hostname that a rule with lower precedence
+// matches although its member may not use the hostname.
 func RefusesForeignHostnames(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
 	refused := AnsweredHostnames{}
 	if refused.Add(rule.Conditions); !plan.IsErrorResponse(rule.Actions) {

@@ -10,8 +10,9 @@ import (
 )
 
 // resolveMutualAuth finds the trust store that is given by name. As long as it is unknown, a listener that verifies clients
-// keeps its trust store, and a new one is not created, because it would admit every client. A live listener that verifies no
-// client is kept, but the rules of the members that request the verification are held. These members are returned.
+// keeps its trust store, and no new listener is created, because it would admit every client. A live listener that does not
+// verify clients is retained, but the rules of the members that request the verification are held. These members are
+// returned.
 func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {
@@ -34,7 +35,7 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	l.MutualAuth = nil
 	live := l.Live
 	if live == nil {
-		live = l.LB.ShownPrevious(lr.Have).ListenerOnPort(l.Desired.Port) // the listener of the load balancer that is replaced
+		live = l.LB.ShownPrevious(lr.Have).ListenerOnPort(l.Desired.Port) // of the load balancer to be replaced
 	}
 	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.MutualAuthVerify
 	switch {

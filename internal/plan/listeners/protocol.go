@@ -22,9 +22,9 @@ func (p *listenerPlanner) alpnToSet() string {
 	return p.listener.Desired.TLS.ALPN
 }
 
-// changeBeforeRules plans the changes of a live listener that come before those of its certificates and rules. A
-// listener of a network load balancer has no rules, so that all of its changes are one call. Another protocol needs
-// other target groups, which change in the same call.
+// changeBeforeRules plans the changes of a live listener that come before those of its certificates and rules. A listener of
+// a network load balancer has no rules, so that one call makes all of its changes. If its protocol changes, it needs other
+// target groups, which have to change in the same call.
 func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
 	case p.listener.IsNetwork():
@@ -36,9 +36,9 @@ func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, afte
 	return []plan.StepID{p.changeProtocol(p.liveHTTPListener.Protocol, settings, after)}
 }
 
-// changeToHTTPSFirst plans to change an HTTP listener to HTTPS first, because only HTTPS listeners can have further
-// certificates and rules that authenticate. Everything else is resolved as if the live listener were an HTTPS listener
-// already.
+// changeToHTTPSFirst plans that an HTTP listener becomes an HTTPS listener before its other changes, because only HTTPS
+// listeners can have a certificate list and authentication actions. Everything else is resolved as if the live listener were
+// an HTTPS listener already.
 func (p *listenerPlanner) changeToHTTPSFirst() {
 	settings := p.desiredSettings()
 	if p.listener.IsNetwork() || p.listener.Desired.TLS == nil || p.listener.Live.Protocol == settings.Protocol {
@@ -79,8 +79,8 @@ func (p *listenerPlanner) changeProtocol(from string, settings plan.ListenerSett
 	})
 }
 
-// changeProtocolWhenReady plans to change the protocol of a listener together with its target groups, when these have
-// targets.
+// changeProtocolWhenReady plans to change the protocol of a listener together with its target groups, when the new target
+// groups are ready.
 func (p *listenerPlanner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.listener.Address()
 	p.ReportTargetWait(p.listener.Desired.DefaultOf, p.listener.Desired.Members, fmt.Sprintf("the protocol of port %d", p.listener.Desired.Port), wait, true)

@@ -49,12 +49,12 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 	}
 	lr.resolveRules(&l, blocked)
 	if l.IsNetwork() && l.Desired.DefaultHeld != 0 {
-		l.Planned = false // a network load balancer cannot answer with a fixed response instead
+		l.Planned = false // a network load balancer cannot answer with a fixed response
 	}
 	return l
 }
 
-// StopDanglingRedirects keeps the live state of each listener that would redirect all requests to a port without a
+// StopDanglingRedirects keeps each listener in its live state that would otherwise redirect all requests to a port without a
 // TLS listener.
 func StopDanglingRedirects(listeners []resolved.Listener) {
 	for i := range listeners {
@@ -128,8 +128,8 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	}
 }
 
-// reportMissingTargetGroups reports target groups of actions that do not exist or belong to another namespace, and returns
-// whether there is one. A target group that is given by ARN is assumed to exist unless AWS shows otherwise.
+// reportMissingTargetGroups reports target groups of actions that do not exist or belong to another namespace, and reports
+// whether there is one. A target group that is given by ARN is assumed to exist unless AWS reports that it does not.
 func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, g := range model.ForwardedGroups(actions) {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Planner plans the listeners of load balancers: it creates and changes the desired ones and deletes the others.
+// Planner plans the listeners of load balancers: it creates and changes desired listeners, and deletes all others.
 type Planner struct {
 	*draft.Draft
 	main          *resolved.LoadBalancer // the load balancer of the stack
@@ -49,14 +49,15 @@ func (s *Planner) plannerOf(l *resolved.Listener) *listenerPlanner {
 	return &listenerPlanner{Traffic: traffic.New(s.targetGroups), Usage: s.usage, Finalizers: s.finalizers, conditionKeys: s.conditionKeys, listener: l}
 }
 
-// RemoveForeignRules plans to delete the foreign rules of a retained listener.
+// RemoveForeignRules plans to delete the foreign rules of a retained listener (resolved.Listener.ForeignRules).
 func (s *Planner) RemoveForeignRules(l *resolved.Listener) {
 	s.plannerOf(l).removeForeignRules(nil)
 }
 
 // Plan plans the listeners of a load balancer in ascending order of their ports. after has the steps that come before the
-// first listener, such as the creation of the load balancer. opened has the steps that open ports, and groups the steps that
-// create target groups, by id. It returns the live listeners to delete when no target group has them as a target any more.
+// first listener, such as the creation of the load balancer. opened has the steps that open a port in the security group, by
+// port. groups has the steps that create target groups, by id. It returns the live listeners to delete when no target group
+// has them as a target any more.
 func (s *Planner) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
 	targeted = s.deleteSurplusListeners(lb, after)

@@ -29,7 +29,8 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
 		}))
 	}
-	// The last rule is deleted first. Otherwise a later rule would get the requests of a rule that was deleted before it.
+	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was deleted
+	// before it.
 	var last plan.StepID
 	for _, r := range slices.Backward(p.listener.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
@@ -42,7 +43,8 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 	}
 }
 
-// redirectPort returns the port to which an action redirects all requests of a listener by HTTPS; 0 if it does not.
+// redirectPort returns the port to which an action redirects all requests of a listener by HTTPS; 0 if the action is no such
+// redirect.
 func redirectPort(actions []model.Action) int32 {
 	if len(actions) != 1 {
 		return 0
@@ -61,8 +63,8 @@ type listenerPlanner struct {
 	*draft.Usage
 	*draft.Finalizers
 	conditionKeys    owners.ConditionKeys
-	portSteps        map[int32]plan.StepID    // steps that open ports
-	targetGroupSteps map[string][]plan.StepID // steps that make target groups
+	portSteps        map[int32]plan.StepID    // steps that open ports, by port
+	targetGroupSteps map[string][]plan.StepID // steps that create target groups, by id
 	listener         *resolved.Listener
 
 	// liveHTTPListener is the live HTTP listener of a listener that becomes an HTTPS listener first; nil otherwise.
@@ -82,7 +84,7 @@ func (p *listenerPlanner) resolve() {
 	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.conditionKeys, p.listener)
 }
 
-// desiredSettings returns the desired settings.
+// desiredSettings returns the settings of the listener after all choices are made.
 func (p *listenerPlanner) desiredSettings() plan.ListenerSettings {
 	out := plan.ListenerSettings{Port: p.listener.Desired.Port, Protocol: p.listener.Desired.Protocol(), Default: p.listener.DefaultActions}
 	if t := p.listener.Desired.TLS; t != nil {
@@ -91,7 +93,8 @@ func (p *listenerPlanner) desiredSettings() plan.ListenerSettings {
 	return out
 }
 
-// plan adds the steps of the listener. lb are the steps after which its load balancer exists.
+// plan adds the steps that create or change the listener and its rules. lb has the steps after which its load balancer
+// exists.
 func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) {
 	p.portSteps, p.targetGroupSteps = opened, groups
 	a := p.listener.Address()
@@ -103,8 +106,8 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 	if p.removesTLSLast {
 		settings = plan.LiveListenerSettings(p.listener.Live, settings.Default)
 	}
-	// The rules of a new listener are created one by one. Until all rules exist, its default action is a 503 if the load
-	// balancer has clients, so that the default backend gets no requests that a rule will match.
+	// The rules of a new listener are created one by one. If the load balancer already has clients, the default action
+	// answers 503 until all rules exist, so that the default backend gets no requests that a later rule will match.
 	hidesDefault := p.listener.LB.Live != nil && p.listener.Live == nil && len(p.listener.Rules) > 0 && equal.ForwardOf(p.listener.DefaultActions) != nil
 	if p.listener.Live == nil {
 		first := settings
@@ -163,7 +166,7 @@ func (p *listenerPlanner) createListener(settings plan.ListenerSettings, tags pl
 }
 
 // resolveDefaultAction decides which default action a live listener gets in this run. Traffic moves to another target group
-// only when that has healthy targets.
+// only when that target group has healthy targets.
 func (p *listenerPlanner) resolveDefaultAction() {
 	p.listener.InterimDefaultActions = p.listener.Live.Default
 	if !p.defaultActionDiffers(p.listener.DefaultActions) {
@@ -191,8 +194,8 @@ func (p *listenerPlanner) defaultActionDiffers(as []model.Action) bool {
 	return !equal.SameActions(as, p.listener.Live.Default, p.TargetGroupARN) || p.SecretDiffers(p.listener.Live.ARN, as)
 }
 
-// modifyListener plans to change the settings of a live listener. It returns the steps that change the target groups of
-// requests. Steps of rules depend on them.
+// modifyListener plans to change the settings of a live listener. It returns the steps that change to which target groups
+// requests go, on which the steps of rules depend.
 func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	live := p.listener.Live
 	var changes []plan.Change
@@ -253,7 +256,7 @@ func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after [
 	return steps
 }
 
-// defaultActionOwners returns the member that sets the default action, or all members of the listener if none does.
+// defaultActionOwners returns the member that sets the default action, or all members of the listener if no member sets it.
 func (p *listenerPlanner) defaultActionOwners() []finding.Ref {
 	if of := p.listener.Desired.DefaultOf.Object; !of.IsZero() {
 		return []finding.Ref{of}

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ResolveLoadBalancer chooses subnets, addresses and security groups. If a choice fails, the live ones are kept; if
-// there is no live load balancer, none is created. shared are the security groups of the load balancer of the stack,
-// for a frontend NLB that shares them.
+// ResolveLoadBalancer chooses subnets, addresses and security groups. If a choice fails, the live load balancer keeps its
+// setting; if there is no live load balancer, none is created. shared are the security groups of the load balancer of the
+// stack, for a frontend NLB that shares them.
 func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.SecurityGroupRef) {
 	r := resolver{d, lb, shared}
 	r.resolveSubnets()
@@ -24,7 +24,7 @@ func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []pla
 	r.resolveSecurityGroups()
 }
 
-// resolver makes the choices for one load balancer.
+// resolver chooses subnets, addresses and security groups for one load balancer.
 type resolver struct {
 	*draft.Draft
 	lb                   *resolved.LoadBalancer
@@ -79,8 +79,8 @@ func (r *resolver) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnsuitablePart reports a part of a load balancer that cannot have the desired settings. The live part is retained. If
-// there is no live load balancer, none is created.
+// reportUnsuitablePart reports that the desired value of a setting, which part names in the message, cannot be used. The
+// live value is retained. If there is no live load balancer, none is created.
 func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
@@ -96,7 +96,8 @@ func (r *resolver) reportUnsuitablePart(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailablePart reports a part of a load balancer that is retained because a fact about it is not available.
+// reportUnavailablePart reports that a setting, which part names in the message, is retained because a fact about it is
+// unavailable.
 func (r *resolver) reportUnavailablePart(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
@@ -113,7 +114,7 @@ func (r *resolver) reportUnavailablePart(f observed.Fault, part string, of findi
 	r.ReportUnavailable(f, what+" keeps its "+part, finding.BlocksNothing, of)
 }
 
-// holdCreation records that a load balancer that does not exist is not created.
+// holdCreation records that the load balancer, which does not exist yet, is not created.
 func (r *resolver) holdCreation() {
 	if r.lb.IsFrontend() {
 		r.Want.Held.Frontend = true
@@ -122,8 +123,8 @@ func (r *resolver) holdCreation() {
 	}
 }
 
-// resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown, a new load balancer is
-// not created, because it would admit clients that must not reach it.
+// resolveSecurityGroups finds the security groups of the load balancer. As long as the security groups are unknown, no load
+// balancer is created, because without them it would admit clients that must not reach it.
 func (r *resolver) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {
@@ -183,7 +184,7 @@ func (r *resolver) keepUnavailableSecurityGroups(f observed.Fault, of finding.Or
 	r.keepSecurityGroups()
 }
 
-// keepSecurityGroups keeps the security groups of the live load balancer.
+// keepSecurityGroups chooses the security groups that the live load balancer has, so that they are not changed.
 func (r *resolver) keepSecurityGroups() {
 	if r.lb.Live == nil {
 		return

@@ -54,8 +54,8 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	p.planCapacity(lb, after)
 }
 
-// Create plans to create a load balancer, after other load balancers are deleted, because one of them may have the same
-// name.
+// Create plans to create a load balancer. The step comes after steps that delete load balancers, because one of these may
+// have the same name.
 func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
 	want, a := lb.Desired, lb.Address()
 	why, impact, replaced := "the stack has no load balancer", plan.NoImpact, ""
@@ -77,7 +77,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOrigin: want.Origins["name"], ReplacedLoadBalancer: replaced,
 	})
 	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.SettingOff {
-		// AWS's default is "on" for a load balancer that is created with security groups.
+		// For a load balancer that is created with security groups, the default of AWS is "on".
 		p.Add(plan.Step{
 			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.SettingOff},
@@ -130,8 +130,8 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 	return out
 }
 
-// Delete plans to delete a load balancer together with its listeners and rules. replaced is its name if another one has
-// replaced it.
+// Delete plans to delete a load balancer together with its listeners and rules. If another load balancer has replaced it,
+// replaced is its name.
 func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after []plan.StepID) plan.StepID {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
 	id := p.Add(plan.Step{
@@ -145,8 +145,8 @@ func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after [
 	return id
 }
 
-// noEndpointWait returns a wait, with a deadline, until a load balancer is no endpoint of an accelerator. AWS does
-// not remove deleted load balancers from endpoint groups, so that requests through the accelerator would fail.
+// noEndpointWait returns a wait, with a deadline, until a load balancer is not an endpoint of any accelerator. AWS does not
+// remove deleted load balancers from endpoint groups, so that requests through the accelerator would fail.
 func (p *Planner) noEndpointWait(lb observed.LoadBalancer) plan.Wait {
 	if !p.Opt.Accelerators {
 		return plan.Wait{}

@@ -15,7 +15,7 @@ import (
 
 // changeSubnets plans to change the subnets and, in the same call, the settings that AWS accepts only together with subnets:
 // addresses in new subnets, source NAT of a network load balancer, and the address type if it depends on these. It returns
-// the step, and whether the step sets the address type.
+// the step, and reports whether the step sets the address type.
 func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
 	live, w, a := lb.Live, lb.Desired, lb.Address()
 	changes := lb.SubnetChanges()
@@ -43,7 +43,8 @@ func addressTypeChange(lb *resolved.LoadBalancer) plan.Change {
 	return plan.Change{Path: "ipAddressType", From: string(lb.Live.AddressType), To: string(lb.Desired.AddressType)}
 }
 
-// reportImmutableAddresses reports addresses that differ in retained subnets.
+// reportImmutableAddresses reports desired addresses that differ from the live ones in retained subnets, where AWS cannot
+// change them.
 func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing bool) {
 	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
 		p.reportImmutable("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
@@ -58,7 +59,8 @@ func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing b
 	}
 }
 
-// resolveAddresses chooses the desired addresses if there is one for each subnet, and keeps the live ones otherwise.
+// resolveAddresses chooses the desired elastic addresses if there is one for each subnet, and otherwise retains the live
+// ones.
 func (r *resolver) resolveAddresses() {
 	w := r.lb.Desired
 	r.lb.Addresses = w.Addresses
@@ -74,8 +76,9 @@ func (r *resolver) resolveAddresses() {
 	r.lb.SourceNATPrefixes = r.assignAddresses("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
 }
 
-// assignAddresses returns, by subnet id, the address or prefix that is within the ranges of the subnet. Subnets
-// without one get resolved.AutoAssigned if it is among the desired values. ranges returns the ranges of a subnet.
+// assignAddresses returns, by subnet id, the desired address or prefix that is within the ranges of the subnet. A subnet
+// without such an address gets resolved.AutoAssigned if that is among the desired values. ranges returns the ranges of a
+// subnet.
 func (r *resolver) assignAddresses(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
 	if len(addresses) == 0 || len(r.lb.Subnets) == 0 {
 		return nil
@@ -112,7 +115,7 @@ func (r *resolver) assignAddresses(field string, addresses []string, ranges func
 	return out
 }
 
-// addressNoun returns the noun for an address of a field, for messages.
+// addressNoun returns, for messages, the noun for the addresses in a field.
 func addressNoun(field string) string {
 	switch field {
 	case "sourceNATPrefixes":

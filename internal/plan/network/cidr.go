@@ -2,7 +2,7 @@ package network
 
 import "net/netip"
 
-// CanonicalCIDR returns the form in which EC2 keeps a range: host bits cleared, IPv6 compressed.
+// CanonicalCIDR returns an address range in the form in which EC2 returns it: host bits cleared, IPv6 compressed.
 func CanonicalCIDR(s string) (string, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
@@ -11,8 +11,7 @@ func CanonicalCIDR(s string) (string, error) {
 	return p.Masked().String(), nil
 }
 
-// IsInRanges reports whether an address is in one of the ranges; a range that cannot be
-// parsed contains no address.
+// IsInRanges reports whether an address is in one of the CIDR ranges; a range that cannot be parsed contains no address.
 func IsInRanges(ip string, cidrs []string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

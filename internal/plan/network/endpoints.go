@@ -11,7 +11,7 @@ import (
 )
 
 // SharedRuleDescription is the description of every rule that the controller adds for bindings to the security groups of
-// nodes and pods. A rule whose description has it as a label belongs to the controller.
+// nodes and pods. A rule whose description contains this label belongs to the controller.
 const SharedRuleDescription = "elbv2.k8s.aws/targetGroupBinding=shared"
 
 // labelPattern matches a label in a description: key=value, followed by a comma or the end of the text.
@@ -59,8 +59,9 @@ func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	return rules
 }
 
-// DiffEndpointRules returns which rules to add to a node or pod security group and which to remove. It removes only rules of
-// the controller, and only if complete is set, which means that want has all rules that the bindings of the cluster request.
+// DiffEndpointRules returns the rules to add to a node or pod security group, and the rules to remove from it. It removes
+// only rules of the controller, and only if complete is set, which means that want has all rules that the bindings of the
+// cluster request.
 func DiffEndpointRules(want, have []model.IngressRule, complete bool) (authorize, revoke []model.IngressRule) {
 	authorize, revoke = DiffRules(want, have)
 	if !complete {
@@ -69,7 +70,7 @@ func DiffEndpointRules(want, have []model.IngressRule, complete bool) (authorize
 	return authorize, slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return !IsSharedRule(r) })
 }
 
-// RuleCovers reports whether a rule admits all traffic that another one admits.
+// RuleCovers reports whether the rule r admits all traffic that the rule other admits.
 func RuleCovers(r, other model.IngressRule) bool {
 	r, other = withoutDescription(r), withoutDescription(other)
 	same := r

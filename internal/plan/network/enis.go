@@ -16,13 +16,14 @@ type ENI struct {
 	SecurityGroups []ENISecurityGroup
 }
 
-// HasAddress reports whether an address is one of the ENI or within one of its prefixes.
+// HasAddress reports whether the ENI has the address, or has a prefix that contains it.
 func (i ENI) HasAddress(ip string) bool {
 	_, ok := slices.BinarySearch(i.Addresses, ip)
 	return ok || containsIPv6(i.Addresses, ip) || IsInRanges(ip, i.Prefixes)
 }
 
-// containsIPv6 compares IPv6 addresses by value, because the same address can be written in several ways.
+// containsIPv6 reports whether a list contains an IPv6 address. It compares by value, because an IPv6 address can be written
+// in several ways.
 func containsIPv6(addresses []string, ip string) bool {
 	if !strings.Contains(ip, ":") {
 		return false
@@ -44,8 +45,8 @@ func ENIOf(ip string, enis []ENI) (ENI, bool) {
 	return ENI{}, false
 }
 
-// PrimaryENI returns the ENI with device index 0, whose security groups apply to the traffic of a node; false if it is
-// missing.
+// PrimaryENI returns the ENI with device index 0, whose security groups apply to the traffic of a node; false if the list
+// has no such ENI.
 func PrimaryENI(enis []ENI) (ENI, bool) {
 	for _, i := range enis {
 		if i.DeviceIndex == 0 {

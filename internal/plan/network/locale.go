@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Kinds of zones in which a subnet can be. All subnets of a load balancer have to be in zones of the same kind.
+// The kinds of zones in which a subnet can be. All subnets of a load balancer have to be in zones of the same kind.
 const (
 	availabilityZone = "availability-zone"
 	localZone        = "local-zone"
@@ -30,8 +30,8 @@ func zoneKind(s observed.Subnet) (string, bool) {
 	return "", false
 }
 
-// checkZones returns the finding that the chosen subnets, of which there is at least one, cannot be used together;
-// nil if they can.
+// checkZones returns the finding that the chosen subnets, of which there is at least one, cannot be used together; nil if
+// they can be used together.
 func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 	byLocale := map[string][]string{}
 	for _, s := range chosen {

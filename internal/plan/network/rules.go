@@ -10,8 +10,8 @@ import (
 )
 
 // DiffRules returns the rules to add and the rules to remove in order to change have to want. It ignores descriptions and
-// compares address ranges in canonical form. Both results are without repetition and in the order of the calls; revoke has
-// the rules as they are in have.
+// compares address ranges in canonical form. Both results are sorted and without duplicates; revoke has the rules in the
+// form in which have contains them.
 func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.IngressRule) {
 	wanted, existing := rulesByIdentity(want), rulesByIdentity(have)
 	for key, r := range wanted {
@@ -48,7 +48,7 @@ func withoutDescription(r model.IngressRule) model.IngressRule {
 	return r
 }
 
-// canonicalRule returns a rule with its address range in canonical form and its protocol by name, as AWS shows it.
+// canonicalRule returns a rule with its address range in canonical form and its protocol by name, as AWS returns it.
 func canonicalRule(r model.IngressRule) model.IngressRule {
 	if r.CIDR != "" {
 		if c, err := CanonicalCIDR(r.CIDR); err == nil {
@@ -72,7 +72,8 @@ func sortRules(rules []model.IngressRule) {
 	slices.SortFunc(rules, func(a, b model.IngressRule) int { return cmp.Compare(ruleSortKey(a), ruleSortKey(b)) })
 }
 
-// ruleSortKey returns the text by which rules are sorted. Port numbers compare as text, so that 443 comes before 80.
+// ruleSortKey returns the text by which security group rules are sorted. Port numbers compare as text, so that 443 comes
+// before 80.
 func ruleSortKey(r model.IngressRule) string {
 	kind, source := "UserIdGroupPair", r.Group
 	switch {

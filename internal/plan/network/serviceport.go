@@ -14,7 +14,7 @@ import (
 const maxPortsListed = 8
 
 // MissingPortMessage returns the message that a Service does not have a port. It lists the ports of the Service, and
-// suggests the port with this target port, or with a similar name or number.
+// suggests a port that has the given port as its target port, or that has a similar name or number.
 func MissingPortMessage(svc *corev1.Service, port intstr.IntOrString) string {
 	var names, all []string
 	meant := ""

@@ -15,21 +15,21 @@ import (
 // minFreeIPs is the number of free addresses that AWS requires in each subnet of a new load balancer.
 const minFreeIPs = 8
 
-// SubnetRequest has the input of the choice of subnets, except the candidates.
+// SubnetRequest has the settings by which subnets are chosen among the candidates.
 type SubnetRequest struct {
 	Choice      model.SubnetChoice
 	Scheme      model.Scheme
 	AddressType model.AddressType
-	// Cluster is the cluster's name, which tags of subnets may mention.
+	// Cluster is the name of the cluster, for which subnets may be tagged.
 	Cluster string
 	// ClusterTagCheck refuses subnets that are tagged only for other clusters.
 	ClusterTagCheck bool
 	// SingleSubnet admits an ALB in one availability zone.
 	SingleSubnet bool
 	ALB          bool
-	// Live are the subnets in which the load balancer is already, so that these need no free addresses.
+	// Live are the subnets that the load balancer already uses, so that these need no free addresses.
 	Live []string
-	// EventObject is the object of findings if the choice has no origin.
+	// EventObject is the object on which findings are reported if the choice of subnets has no origin.
 	EventObject finding.Ref
 }
 
@@ -40,11 +40,11 @@ type Subnets struct {
 	Refusals []Refusal
 }
 
-// Refusal is the reason why a candidate was not chosen.
+// Refusal is the reason why a candidate subnet was not chosen.
 type Refusal struct{ ID, Why string }
 
-// ChooseSubnets chooses the subnets of a load balancer among the candidates. If they cannot be used it returns a
-// finding that blocks the stack, besides the refusals.
+// ChooseSubnets chooses the subnets of a load balancer among the candidates. If no usable subnets can be chosen, it returns
+// a finding that blocks the stack, in addition to the refusals.
 func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	if c, ok := r.Choice.(model.SubnetsNamed); ok {
 		return chooseNamedSubnets(r, c, a)
@@ -108,7 +108,7 @@ func refusalsText(all []Refusal) string {
 	return "; not taken: " + strings.Join(parts, ", ")
 }
 
-// tagRank orders subnets that are tagged for this cluster before the others.
+// tagRank is a sort key: subnets that are tagged for this cluster come before other subnets.
 func (r SubnetRequest) tagRank(s observed.Subnet) int {
 	if _, ours := s.Tags[ClusterTag+r.Cluster]; ours {
 		return 0
@@ -119,7 +119,7 @@ func (r SubnetRequest) tagRank(s observed.Subnet) int {
 // refusalCounts counts refused candidates by reason.
 type refusalCounts struct{ otherCluster, fewIPs, noIPv6 int }
 
-// refusalReason returns the first reason against a candidate; empty if there is none.
+// refusalReason returns the first reason against a candidate subnet, and counts it; empty if there is none.
 func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusalCounts) string {
 	switch {
 	case r.ClusterTagCheck && r.isOfOtherClusters(s):
@@ -135,7 +135,7 @@ func (r SubnetRequest) refusalReason(s observed.Subnet, count *refusalCounts) st
 	return ""
 }
 
-// isOfOtherClusters reports whether a subnet is tagged for clusters, and not for this one.
+// isOfOtherClusters reports whether a subnet is tagged for other clusters but not for this cluster.
 func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 	if r.tagRank(s) == 0 {
 		return false
@@ -148,7 +148,7 @@ func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 	return false
 }
 
-// noSubnetsFinding returns the finding that no candidate can be used.
+// noSubnetsFinding returns the finding that no candidate subnet can be used.
 func (r SubnetRequest) noSubnetsFinding(a observed.SubnetAnswer, count refusalCounts) *finding.Finding {
 	if len(a.Candidates) == 0 {
 		return r.subnetFinding(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.purposeText(), r.noSubnetsFix())
@@ -169,7 +169,7 @@ func (r SubnetRequest) purposeText() string {
 	return fmt.Sprintf("a load balancer of scheme %s", r.Scheme)
 }
 
-// noSubnetsFix returns the fix for a finding that no subnet was found.
+// noSubnetsFix returns the fix in a finding that no subnet was found.
 func (r SubnetRequest) noSubnetsFix() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "add these tags to suitable subnets, or correct the tags"
@@ -185,7 +185,7 @@ func RoleTag(s model.Scheme) string {
 	return naming.SubnetRoleInternal
 }
 
-// subnetFinding returns a finding on the origin of the choice that blocks the stack.
+// subnetFinding returns a finding that blocks the stack, on the origin of the subnet choice.
 func (r SubnetRequest) subnetFinding(reason finding.Reason, message, fix string) *finding.Finding {
 	f := finding.Finding{
 		Object: r.EventObject, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: finding.BlocksStack,

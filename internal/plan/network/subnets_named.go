@@ -14,8 +14,8 @@ import (
 // IsSubnetID reports whether a reference names a subnet by id rather than by its Name tag.
 func IsSubnetID(ref string) bool { return strings.HasPrefix(ref, "subnet-") }
 
-// chooseNamedSubnets returns the subnets in the order of the references. If several subnets have the same name, each
-// repetition of the name selects the next subnet by id.
+// chooseNamedSubnets returns the subnets in the order of the references. If several subnets have the same Name tag, each
+// repetition of the name selects the next of these subnets, by id.
 func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	byID := map[string]observed.Subnet{}
 	byName := map[string][]observed.Subnet{}

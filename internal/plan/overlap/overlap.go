@@ -41,7 +41,8 @@ func ShapeOf(cs []model.Condition) *Shape {
 	return &s
 }
 
-// Overlaps reports whether a request may match both rules, by their hosts and paths. In doubt it returns true.
+// Overlaps reports whether a request may match both rules, by their hosts and paths. If it cannot be determined, the result
+// is true.
 func (s *Shape) Overlaps(o *Shape) bool {
 	return anyOverlap(s.hosts, o.hosts) && anyOverlap(s.paths, o.paths)
 }
@@ -49,8 +50,9 @@ func (s *Shape) Overlaps(o *Shape) bool {
 // ShapeOfHosts returns the shape of a rule for hosts and all paths.
 func ShapeOfHosts(hosts []string) *Shape { return &Shape{hosts: hostPatterns(hosts)} }
 
-// Covers reports whether a rule matches every request that another one matches, by their hosts and paths. In doubt it
-// returns false, as long as there are no regular expressions.
+// Covers reports whether the rule with shape s matches every request that the rule with shape o matches, by their hosts and
+// paths. If that cannot be determined, it returns false. Its result is not valid for regular expressions, which shapes treat
+// as if they matched everything.
 func (s *Shape) Covers(o *Shape) bool {
 	return patternsCover(s.hosts, o.hosts) && patternsCover(s.paths, o.paths)
 }
@@ -113,7 +115,7 @@ func patternOf(text string) textPattern {
 	return p
 }
 
-// overlaps reports whether a text may match both patterns. The result is exact unless both have wildcards.
+// overlaps reports whether one text may match both patterns. The result is exact unless both patterns have wildcards.
 func (p *textPattern) overlaps(o *textPattern) bool {
 	switch {
 	case !p.hasWildcard && !o.hasWildcard:
@@ -148,14 +150,14 @@ func globMatches(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// Index finds the rules that overlap with a shape without comparing all of them. Rules are identified by numbers.
+// Index finds the rules that overlap with a shape without comparing each rule. Rules are identified by numbers.
 type Index struct {
 	shapeOf      func(n int32) *Shape
 	allRules     []int32
 	hosts, paths patternIndex
 	// remainingChecks is the number of comparisons that are left. When none is left, every candidate is treated as
-	// overlapping. A tenant whose rules need many comparisons therefore delays only changes of these rules, and the result
-	// is never unsafe.
+	// overlapping. So a tenant whose rules need many comparisons delays only changes of these rules, and no overlap is
+	// missed.
 	remainingChecks int
 }
 
@@ -179,10 +181,10 @@ type Span struct{ from, to int32 }
 // AllRules is the span of all rules.
 var AllRules = Span{0, math.MaxInt32}
 
-// SpanBefore returns the span of the rules with a number below i.
+// SpanBefore returns the span of the rules whose number is below i.
 func SpanBefore(i int) Span { return Span{0, int32(i)} }
 
-// SpanAfter returns the span of the rules with a number above i.
+// SpanAfter returns the span of the rules whose number is above i.
 func SpanAfter(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
 
 // EachOverlap calls visit for the rules of a span that overlap with a shape, until visit returns false. A rule may be
@@ -232,8 +234,8 @@ func (x *Index) FindOverlapWhere(s *Shape, in Span, fits func(n int32) bool) (fo
 	return found, ok
 }
 
-// FindOverlaps returns, ascending, at most limit rules of a span that overlap with a shape and for which fits returns
-// true, and whether these are all.
+// FindOverlaps returns, ascending, at most limit rules of a span that overlap with a shape and for which fits returns true.
+// all reports whether there are no further ones.
 func (x *Index) FindOverlaps(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
 	x.EachOverlap(s, in, func(n int32) bool {
@@ -251,20 +253,20 @@ func (x *Index) FindOverlaps(s *Shape, in Span, limit int, fits func(n int32) bo
 	return out, all
 }
 
-// patternIndex finds the patterns that may overlap with another one by the text that they begin with or, if reversed
-// is set, by the text that they end with.
+// patternIndex finds the rules whose patterns may overlap with a pattern. Its key is the text with which a pattern begins
+// or, if reversed is set, with which it ends.
 type patternIndex struct {
 	reversed        bool
 	matchAllRules   []int32 // rules without a pattern, which match every text
 	exact, wildcard patternLists
-	lengths         []int // of the keys of wild, ascending
+	lengths         []int // of the keys of wildcard, ascending
 }
 
-// patternLists are rules by the keys of their patterns.
+// patternLists has the rules by the keys of their patterns.
 type patternLists struct {
 	byKey map[string][]int32
 	keys  []string // ascending
-	// flatRules holds the lists in the order of the keys; that of keys[i] begins at from[i].
+	// flatRules has the lists one after another, in the order of keys; the list of keys[i] begins at listStarts[i].
 	flatRules  []int32
 	listStarts []int
 }
@@ -339,7 +341,7 @@ func (l *patternLists) rulesWithPrefix(text string) candidateList {
 	return candidateList{rules: l.flatRules[l.listStarts[begin]:l.listStarts[end]], sorted: end-begin < 2}
 }
 
-// candidateList has rules that may overlap with another one. If sorted is set they are ascending.
+// candidateList has rules that may overlap with a shape. If sorted is set, they are ascending.
 type candidateList struct {
 	rules  []int32
 	sorted bool

@@ -1,3 +1,3 @@
-// Package owners determines which members own live listener rules and target groups, and which live target group is
-// kept for each desired one.
+// Package owners determines which members own live listener rules and target groups, and which live target group becomes
+// which desired one.
 package owners

@@ -38,17 +38,17 @@ func UserTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// Retention finds for live rules the retained member (model.HeldMember) to which they belong.
+// Retention finds the retained member (model.HeldMember) to which a live rule belongs.
 type Retention struct {
 	*TargetGroups
 	keys             ConditionKeys
 	members          []model.HeldMember
 	retainAllIndexes []int                   // indexes of members whose live rules are all retained
 	rulesByKey       map[string][]memberRule // rules of members, by the keys of their conditions
-	foreignHosts     []*overlap.Shape        // by index of the member: hosts to which it has no right; nil if there are none
+	foreignHosts     []*overlap.Shape        // by index of the member: hosts to which it has no right, or nil
 }
 
-// memberRule is a rule of the retained member with an index.
+// memberRule is a rule of a retained member; member is the index of the member.
 type memberRule struct {
 	member int
 	rule   *model.Rule
@@ -96,7 +96,8 @@ func (rt *Retention) RetainedMemberOf(r *observed.Rule) *model.HeldMember {
 	}
 	for _, of := range rt.rulesByKey[rt.keys.KeyOf(r)] {
 		note(of.member, func(x *model.HeldMember, owned bool) bool {
-			// A rule may name target groups of others by ARN, so that their ownership does not decide alone.
+			// A rule may name target groups of other objects by ARN, so that the ownership of target groups is not
+			// sufficient.
 			return owned || rt.MayBelongTo(x.Member, *r) && equal.SameActions(of.rule.Actions, r.Actions, rt.TargetGroupARN) && equal.SameTransforms(of.rule.Transforms, r.Transforms)
 		})
 	}
@@ -119,7 +120,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		places[key] = append(places[key], i)
 	}
 	var rules []resolved.Rule
-	at := 0 // the index behind the last desired rule whose live form comes before the current one
+	at := 0 // the index after the last desired rule whose live rule comes before r
 	rest := l.Rules
 	for i := range l.Live.Rules {
 		r := &l.Live.Rules[i]
@@ -150,9 +151,9 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// indexBehindSpecificRules returns the index behind the last desired rule for a hostname that the wildcard of a retained
-// rule covers, or that a retained rule without hosts matches. Requests for such a hostname belong to the most
-// specific Gateway listener, which may not admit the owner of the retained rule.
+// indexBehindSpecificRules returns the index after the last desired rule for a hostname that the wildcard of a retained rule
+// covers, or that a retained rule without hosts matches. Requests for such a hostname belong to the most specific Gateway
+// listener, which may not admit the owner of the retained rule.
 func indexBehindSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {
@@ -173,7 +174,7 @@ func (rt *Retention) RetainsListener(l *observed.Listener) bool {
 		return true
 	}
 	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
-		// A listener that redirects everything has no target group by which its owner could be known.
+		// A listener that redirects all requests has no target group by which its owner could be determined.
 		return x.All && plan.AreTargetGroupsOwnedBy(rt.TargetGroupIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }

@@ -20,9 +20,9 @@ func forwardAction(arn string) model.Action {
 	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
 }
 
-// A live rule is retained for a held member only if the rule is the member's own. It is not retained if another
-// namespace owns the host, if an accepted member or another rule uses it, or if it forwards to a target group that was
-// created for another object.
+// TestOnlyOwnRulesOfAHeldMemberAreKept checks that a live rule is retained for a held member only if the rule belongs to
+// that member. It is not retained if another namespace owns the host, if an accepted member or another rule uses it, or if
+// it forwards to a target group that was created for another object.
 func TestOnlyOwnRulesOfAHeldMemberAreKept(t *testing.T) {
 	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
 	all := model.HeldMember{Member: webIngress, All: true}

@@ -11,8 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// TargetGroups has which live target group is kept for each desired one, and to which members live target groups
-// belong.
+// TargetGroups records which live target group becomes which desired one, and to which members live target groups belong.
 type TargetGroups struct {
 	*draft.Draft
 	DesiredTargetGroups map[string]*model.TargetGroup // by id in the stack
@@ -24,7 +23,7 @@ type TargetGroups struct {
 	owners           map[string][]finding.Ref // of live target groups, by ARN
 }
 
-// NewTargetGroups returns the target groups of a draft before any live one was matched with a desired one.
+// NewTargetGroups returns the TargetGroups of a draft, in which no live target group is matched with a desired one yet.
 func NewTargetGroups(d *draft.Draft) *TargetGroups {
 	tg := &TargetGroups{
 		Draft: d, DesiredTargetGroups: map[string]*model.TargetGroup{}, LiveTargetGroupIDs: map[string]string{},
@@ -50,8 +49,8 @@ func (tg *TargetGroups) TargetGroupARN(r model.GroupRef) string {
 	return tg.LiveTargetGroupARNs[r.ID]
 }
 
-// WithTargetGroupARNs replaces references to target groups by name with ARNs. The engine, which carries out steps, does not
-// know the names.
+// WithTargetGroupARNs returns the actions with ARNs in place of names of target groups, because the engine, which carries
+// out the steps, cannot look up names.
 func (tg *TargetGroups) WithTargetGroupARNs(actions []model.Action) []model.Action {
 	return model.WithGroups(actions, func(g model.GroupRef) model.GroupRef {
 		if arn := tg.TargetGroupARN(g); g.Name != "" && arn != "" {
@@ -81,7 +80,7 @@ func (tg *TargetGroups) TargetGroupOwners(arn string) []finding.Ref {
 	return tg.owners[arn]
 }
 
-// membersByID returns the members whose namespace and name the resource id of a target group may begin with.
+// membersByID returns the members with whose namespace and name the resource id of a target group may begin.
 func membersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	for i := range len(id) {
 		if m, ok := members[id[:i]]; ok && id[i] == '-' {
@@ -106,7 +105,7 @@ func (tg *TargetGroups) ActionOwners(actions []model.Action) []finding.Ref {
 }
 
 // ActionOwnersByID returns the owners of live actions by the resource ids of their target groups, for target groups that no
-// desired rule uses any more. An owner is a member of the stack, one of others, or an object of which only the
+// desired rule uses any more. An owner is a member of the stack, an object in others, or an object of which only the
 // namespace is known. It returns nil if no owner is known.
 func (tg *TargetGroups) ActionOwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
 	refs := map[finding.Ref]bool{}
@@ -133,8 +132,8 @@ func (tg *TargetGroups) ActionOwnersByID(actions []model.Action, others ...findi
 	return slices.Compact(out)
 }
 
-// TargetGroupIDs returns the resource ids of the target groups to which actions forward, and "" for each one that is
-// not part of the stack.
+// TargetGroupIDs returns the resource ids of the target groups to which actions forward, and "" for each target group that
+// does not belong to the stack.
 func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	var out []string
 	for _, g := range model.ForwardedGroups(actions) {
@@ -162,8 +161,8 @@ func (tg *TargetGroups) IsOwnedByOtherNamespace(arn, namespace string) bool {
 	})
 }
 
-// FaultObjects returns the objects on which faults of a live target group are reported: its owners, or all members if
-// these are not known.
+// FaultObjects returns the objects on which faults of a live target group are reported: its owners, or all members if the
+// owners are not known.
 func (tg *TargetGroups) FaultObjects(arn string) []finding.Ref {
 	if of := tg.TargetGroupOwners(arn); len(of) > 0 {
 		return of

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// A rule may not forward by ARN to a target group that was created for another namespace, in this stack or in another
-// one.
+// TestOwnedByOtherNamespace checks that the controller recognizes a target group that was created for another namespace, in
+// this stack or in another one, because rules may not forward to such a target group by ARN.
 func TestOwnedByOtherNamespace(t *testing.T) {
 	have := observed.Stack{TargetGroups: []observed.TargetGroup{
 		{ARN: "own", ResourceID: "shop/web-app:80"}, {ARN: "other", ResourceID: "pay/web-app:80"}, {ARN: "longer", ResourceID: "shopping/web-app:80"},

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// The status of a Gateway shows whether its load balancer is active, so the stack is planned again until AWS reports it
-// as active. The load balancer is created even if no route is attached yet.
+// TestGatewayIsPlannedAgainUntilItsLoadBalancerIsActive checks that the stack of a Gateway is planned again until AWS
+// reports its load balancer as active, because the status of the Gateway shows this. The load balancer is created even if no
+// route is attached yet.
 func TestGatewayIsPlannedAgainUntilItsLoadBalancerIsActive(t *testing.T) {
 	want := withFinalizers(stackWithRules())
 	want.ID.Kind = model.ALBGateway

@@ -8,9 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ownBindings leaves out bindings that carry the labels of the stack and do not belong to it. A tenant can put the
-// labels on a binding of its own namespace. Such a binding decides nothing, and no step waits for its deletion, which
-// a finalizer could delay forever.
+// ownBindings returns the bindings that belong to the stack. A tenant can put the labels of the stack on a binding in
+// another namespace. Such a binding is ignored, and no step waits for its deletion, which a finalizer could delay forever.
 func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {
@@ -23,7 +22,7 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	})
 }
 
-// hasNamespace reports whether a member of the stack, present, leaving or retained, is in a namespace.
+// hasNamespace reports whether the stack has a member, even one that is leaving or retained, in a namespace.
 func hasNamespace(want model.Stack, namespace string) bool {
 	in := func(m model.Member) bool { return m.Ref.Namespace == namespace }
 	return slices.ContainsFunc(want.Members, in) || slices.ContainsFunc(want.Leaving, in) ||

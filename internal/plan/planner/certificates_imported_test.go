@@ -155,8 +155,8 @@ func TestCertificateImportDependsOnState(t *testing.T) {
 	}
 }
 
-// After any sequence of changes of a Secret, the listener has the last certificate of the Secret, and no other imported
-// certificate exists.
+// TestListenerHasTheLastCertificateOfTheSecret checks that, after any sequence of changes of a Secret, the listener has the
+// last certificate of the Secret, and no other imported certificate exists.
 func TestListenerHasTheLastCertificateOfTheSecret(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {

@@ -72,9 +72,9 @@ func withRandomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	return s
 }
 
-// TestRecordsFollowTheCertificates changes the desired state at random, and stops the process at any step. A record
-// that a certificate in use or a certificate of another user needs always exists. In the end exactly the records of the
-// certificates exist.
+// TestRecordsFollowTheCertificates changes the desired state at random, and stops the process at any step. It checks that a
+// record always exists while a certificate in use or a certificate of another user needs it, and that in the end exactly the
+// records of the certificates exist.
 func TestRecordsFollowTheCertificates(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {

@@ -11,12 +11,11 @@ import (
 // that a plan would choose. It returns nil if the plan would create nothing, because the whole stack is held or a
 // choice cannot be made, or if facts are missing.
 //
-// The document has held parts as the plan keeps them. A held rule has its live conditions and actions, or those of its
-// placeholder. A held listener or network load balancer has its live settings without attributes, which are not read.
-// Security group rules that are retained are included. Target groups that only held rules use are identified by ARN.
-// The document omits listeners that cannot be created, and web ACLs, networking rules of bindings and tags that are
-// retained because the desired state of a member is not known. A certificate that is not issued yet is treated as
-// issued.
+// What is held appears in the document as the plan keeps it. A held rule has its live conditions and actions, or those of
+// its placeholder. A held listener or network load balancer has its live settings without attributes, which are not read.
+// Security group rules that are retained are included. Target groups that only held rules use are identified by ARN. The
+// document omits listeners that cannot be created, and web ACLs, networking rules of bindings and tags that are retained
+// because the desired state of a member is not known. A certificate that is not issued yet is treated as issued.
 func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *document.Document {
 	doc := &document.Document{ID: want.ID.String(), Resources: map[document.ResourceType]map[string]any{}}
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// stepPlanner compares a resolution with the observed state and adds the steps in order. Its only decisions are about what
-// steps wait for.
+// stepPlanner compares a resolution with the observed state and adds the steps in order. The only decisions it makes are for
+// what a step waits.
 type stepPlanner struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
@@ -23,7 +23,7 @@ type stepPlanner struct {
 	targetedListeners []observed.Listener
 }
 
-// diff adds the steps of a resolution to its plan.
+// diff adds the steps of a resolution to the plan of its Draft.
 func diff(r *resolution) {
 	d := &stepPlanner{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
 	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
@@ -32,7 +32,7 @@ func diff(r *resolution) {
 	switch r.outcome {
 	case outcomeUnchanged:
 		d.refuseHostnames()
-		// Nothing is created. Members that left serve nothing, and need not wait for the others.
+		// Nothing is created. Members that leave have no resources here, and need not wait for other members.
 		if len(r.Want.Members) > 0 {
 			d.newReleasePlanner().releaseAll(append(d.removeDepartedRules(), r.finalizers.HolderSteps()...))
 		}
@@ -66,12 +66,12 @@ func (d *stepPlanner) converge() {
 	backend := d.securityGroups.PlanBackendSecurityGroup(first)
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
 	if d.lb.Live != nil {
-		lb = first // resources of one member do not wait for changes that concern all members
+		lb = first // resources of one member do not wait for changes of the load balancer
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
 	d.targetedListeners = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
 	if len(d.lb.Previous) > 0 {
-		d.addOns.Plan() // the new load balancer has them before it serves
+		d.addOns.Plan() // the new load balancer has its add-ons before it gets requests
 	}
 	d.refuseOnHeldListeners()
 	d.replacements.SwitchStatus(&d.lb, d.Plan.Steps[claims:])
@@ -93,20 +93,20 @@ func (d *stepPlanner) converge() {
 	d.AddTrailingSteps()
 }
 
-// planLoadBalancer plans to create or change the load balancer of the stack, and to delete others. It returns the
-// steps after which the load balancer exists.
+// planLoadBalancer plans to create or change the load balancer of the stack, and to delete surplus load balancers. It
+// returns the steps after which the load balancer exists.
 func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	if d.lb.Live == nil {
 		d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "the load balancer has to be replaced, because its scheme or type cannot be changed", after)
 		return d.loadBalancers.Create(&d.lb, after)
 	}
 	d.loadBalancers.Change(&d.lb, after)
-	// This controller never creates further load balancers.
+	// This controller never creates a second load balancer for a stack, so that another controller must have created it.
 	d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "another load balancer serves the stack", after)
 	return after
 }
 
-// planRetained plans a stack without an accepted member, of which the rules of retained members are kept: all other
+// planRetained plans a stack without an accepted member, in which only the rules of retained members remain: all other
 // listeners and rules are deleted.
 func (d *stepPlanner) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
@@ -162,8 +162,8 @@ func (d *stepPlanner) showsFrontend() bool {
 	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.IsFrontendHeld() && !d.Want.Held.Creation)
 }
 
-// hasHeldPart reports whether the plan keeps a live part that differs from the desired state, because it is held or
-// waits to be replaced. If this is not known, it returns true.
+// hasHeldPart reports whether the plan retains something live that differs from the desired state, because it is held or
+// waits to be replaced. If that cannot be determined, it returns true.
 func (r *resolution) hasHeldPart() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// heldStack returns a stack of which many parts are held. heldObservedState returns its live state.
+// heldStack returns a stack in which many rules and settings are held. heldObservedState returns its live state.
 func heldStack() model.Stack {
 	rule := func(path string, held model.Held) model.Rule {
 		return model.Rule{
@@ -145,8 +145,8 @@ func TestSharedSecurityGroupHasATokenUntilItExists(t *testing.T) {
 	}
 }
 
-// The spec of a binding in the document is the spec of the object that the plan creates, with references in place of
-// IDs.
+// TestBindingInDocumentHasTheSpecOfTheObject checks that the spec of a binding in the document is the spec of the object
+// that the plan creates, with references in place of IDs.
 func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 	want := heldStack()
 	want.TargetGroups[0].AddressType = model.IPv4

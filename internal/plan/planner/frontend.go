@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// planFrontend plans the frontend NLB, after the ALB has its listeners.
+// planFrontend plans the frontend NLB. Its steps come after the steps for the listeners of the ALB.
 func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.IsFrontendHeld() || !d.lb.StatusSwitched {
@@ -74,7 +74,8 @@ func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener,
 	})
 }
 
-// deleteFreedListeners plans to delete the ALB listeners that are no targets of target groups any more when the plan is done.
+// deleteFreedListeners plans to delete the surplus ALB listeners that are not targets of target groups any more when the
+// plan is done.
 func (d *stepPlanner) deleteFreedListeners() {
 	for _, l := range d.targetedListeners {
 		var after []plan.StepID

@@ -162,8 +162,8 @@ func TestPortsOfInvalidMembersAreKept(t *testing.T) {
 	}
 }
 
-// The previous frontend NLB forwards to the previous ALB. So the previous ALB is retained until this NLB is deleted,
-// even if clients of the ALB have had enough time to switch to the new one.
+// TestPreviousALBIsDeletedAfterItsFrontendNLB checks that a previous ALB is retained until the previous frontend NLB, which
+// forwards to it, is deleted, even if clients of the ALB have had enough time to switch to the new ALB.
 func TestPreviousALBIsDeletedAfterItsFrontendNLB(t *testing.T) {
 	t.Parallel()
 	in := func(scheme model.Scheme) model.Stack {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// Refusal rules for hostnames that a member may not serve are placed directly before the rule of the member. The other
-// rules keep their order.
+// TestRefusalRulesPrecedeTheRuleOfTheMember checks that rules that answer 404 for hostnames which a member may not use are
+// placed directly before the rule of that member, and that the other rules keep their order.
 func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 	for name, c := range map[string]struct {
 		live    []int32          // priorities of the live rules

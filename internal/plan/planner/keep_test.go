@@ -43,8 +43,8 @@ func TestUnsetSchemeIsKept(t *testing.T) {
 	}
 }
 
-// A second load balancer, which another user created with the same tags as the load balancer of the stack, is neither
-// changed nor deleted.
+// TestSecondLoadBalancerWithTheSameTagsIsNotChanged checks that a second load balancer, which another user has created with
+// the same tags as the load balancer of the stack, is neither changed nor deleted.
 func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
@@ -118,7 +118,8 @@ func publicFacts() observed.Facts {
 	return f
 }
 
-// AWS accepts no first security group for an existing NLB, and does not permit removing the last one.
+// TestSecurityGroupsOfNLBAreNotAddedOrRemovedLater checks that no plan adds the first security group to an existing NLB or
+// removes the last one, because AWS permits neither.
 func TestSecurityGroupsOfNLBAreNotAddedOrRemovedLater(t *testing.T) {
 	with := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	without := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})

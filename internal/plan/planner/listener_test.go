@@ -79,8 +79,9 @@ func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
 	})
 }
 
-// If no accepted member of a port has a host or names a certificate, the certificate of a held member becomes the
-// default certificate. Before, it was an additional certificate of the live listener.
+// TestCertificateOfAHeldMemberBecomesTheDefault checks that the certificate of a held member, which is an additional
+// certificate of the live listener, becomes its default certificate if no accepted member of the port has a host or names a
+// certificate.
 func TestCertificateOfAHeldMemberBecomesTheDefault(t *testing.T) {
 	held := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "held"}
 	desired := withFinalizers(stackWithRules(forwardRule("/a", "g1")))

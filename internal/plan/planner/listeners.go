@@ -24,7 +24,7 @@ func (r *resolution) resolveListeners() {
 	for _, w := range r.lb.Desired.Listeners {
 		l := resolver.Resolve(&r.lb, w)
 		if l.Certs.IsWithdrawn() {
-			r.lb.WithdrawnPorts = append(r.lb.WithdrawnPorts, w.Port) // it is deleted together with listeners that no object requests
+			r.lb.WithdrawnPorts = append(r.lb.WithdrawnPorts, w.Port) // the listener is deleted as surplus
 			continue
 		}
 		r.lb.Listeners = append(r.lb.Listeners, l)
@@ -49,9 +49,8 @@ func (r *resolution) resolveFrontendListeners() {
 	}
 }
 
-// resolveHeldFrontendPorts finds the live ports of the frontend NLB that may belong to a member whose port mapping
-// cannot be read. Such a port forwards to a port of the ALB on which a member listens, so that other ports belong to
-// no member.
+// resolveHeldFrontendPorts finds the live ports of the frontend NLB that may belong to a member whose port mapping cannot be
+// read. Such a port forwards to an ALB port on which a member listens. All other ports belong to no member.
 func (r *resolution) resolveHeldFrontendPorts() {
 	if r.frontend.Live == nil || !r.Want.Held.FrontendPorts {
 		return
@@ -92,8 +91,8 @@ func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, gro
 	return r.lb.Listeners[at], *g, true
 }
 
-// retainListeners keeps live listeners that no accepted member requests and that have rules or default actions of a retained
-// member. Their other rules are deleted.
+// retainListeners retains live listeners that no accepted member requests but that have rules or default actions of a
+// retained member. The other rules of these listeners are deleted.
 func (r *resolution) retainListeners() {
 	if r.lb.Live == nil {
 		return

@@ -62,8 +62,8 @@ func stepsWithinListenerQuota(have observed.Stack, steps []plan.Step, quota int)
 	return out
 }
 
-// For any quota of listeners, a namespace that changes ports keeps as many listeners as it had, and free quota goes to
-// the namespace with the fewest listeners.
+// TestListenerQuotaIsSharedByNamespaces checks that, for any quota of listeners, a namespace that changes ports keeps as
+// many listeners as it had, and free quota goes to the namespace with the fewest listeners.
 func TestListenerQuotaIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 150, func(t *testing.T, seed uint64) {

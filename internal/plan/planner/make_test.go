@@ -176,8 +176,8 @@ func TestNoTargetGroupIsCreatedForAHeldRule(t *testing.T) {
 	}
 }
 
-// A binding of another namespace is not used, because any user may set the labels of the controller on a binding in
-// their own namespace.
+// TestBindingOfAnotherNamespaceIsNotUsed checks that a binding of another namespace is not used, because any user may set
+// the labels of the controller on a binding in their own namespace.
 func TestBindingOfAnotherNamespaceIsNotUsed(t *testing.T) {
 	desired := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// matchLive decides which live resources are kept for the desired state.
+// matchLive decides which live load balancers are kept for the desired ones, and which are replaced or deleted.
 func (r *resolution) matchLive() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]
@@ -68,7 +68,7 @@ func (r *resolution) recordKnownIDs() {
 	}
 }
 
-// isKept reports whether a live load balancer is kept for a desired one, because it has the desired type and scheme,
+// isKept reports whether a live load balancer may be kept for a desired one, because it has the desired type and scheme,
 // which AWS cannot change, or because it is held.
 func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.Everything
@@ -82,7 +82,8 @@ func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalanc
 }
 
 // chooseKept chooses between two live load balancers that could both be kept: the one with more listeners. Another
-// controller must have created one of them. The other load balancer is not changed, because its users are not known.
+// controller must have created one of the two. The load balancer that is not chosen is not changed, because its users are
+// not known.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
@@ -100,8 +101,9 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	return first
 }
 
-// keepBlockedReplacement keeps a new load balancer that was to replace another one and cannot be completed because AWS
-// refuses a part of it, and reports whether it did so. Creating it again for each attempt would cost more.
+// keepBlockedReplacement retains a new load balancer that was created to replace another one but cannot be completed,
+// because AWS refuses one of its resources. It reports whether it did so. The alternative, to delete and create the load
+// balancer for each attempt, needs more calls.
 func (r *resolution) keepBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false

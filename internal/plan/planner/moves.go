@@ -16,13 +16,13 @@ import (
 
 // Members that move
 //
-// A member that moves to another stack gets target groups and listeners there while this stack still serves it. When the
-// other stack serves the member as well, it writes its load balancer into the status. Clients then have the same time to
-// resolve the new name as after the replacement of a load balancer. Afterwards the member leaves this stack. The status and
-// the time of its last edit record the progress, so that a restart loses nothing.
+// A member that moves to another stack gets target groups and listeners there while it still has those in this stack. When
+// those of the other stack are ready for requests, the other stack writes its load balancer into the status. Clients then
+// have the same time to resolve the new name as after the replacement of a load balancer. Afterwards the member leaves this
+// stack. The status and the time of its last edit record the progress, so that a restart loses nothing.
 
 // withoutDepartedMembers returns the stack without the members whose clients have had time to follow them to another stack,
-// and the time after which the others must be checked again.
+// and the time after which the remaining moving members must be checked again.
 func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
@@ -75,11 +75,11 @@ func mustDisableProtection(desired *model.LoadBalancer, have observed.Stack) boo
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
-// memberMoves determines when members have moved to or from other stacks.
+// memberMoves reports members that move to or from other stacks.
 type memberMoves struct{ *resolution }
 
-// reportDeletionProtection reports that the last members cannot leave, because the load balancer that they do not need any
-// more is protected from deletion.
+// reportDeletionProtection reports that the load balancer remains after the last members have moved, because it is protected
+// from deletion.
 func (r memberMoves) reportDeletionProtection() {
 	for _, d := range r.Want.MovesOut {
 		if !d.Since.IsZero() && len(r.Want.MovesOut) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
@@ -92,8 +92,8 @@ func (r memberMoves) reportDeletionProtection() {
 	}
 }
 
-// reportDepartures reports to members that have moved until when this stack serves them, and when it does not any
-// more.
+// reportDepartures reports, on members that move to another stack, until when their resources in this stack remain, and when
+// these are removed.
 func (r memberMoves) reportDepartures() {
 	old := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID)
 	if old == nil || r.Want.Held.Everything {
@@ -106,7 +106,7 @@ func (r memberMoves) reportDepartures() {
 		case !stays:
 			x.Message = fmt.Sprintf("this %s has left load balancer %q, which does not serve it any more", d.Member.Kind, old.Name)
 		case d.Since.IsZero() || !until.After(r.Have.Facts.Now):
-			continue // the status shows it, or another finding reports why it is retained
+			continue // the status still shows this load balancer, or another finding reports why the member stays
 		default:
 			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the previous load balancer %q still serves until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
 			x.Fix = "to go back, restore the annotation"
@@ -115,7 +115,8 @@ func (r memberMoves) reportDepartures() {
 	}
 }
 
-// recordArrivals records members that come from another stack and whose status does not show this one yet.
+// recordArrivals records members that come from another stack and whose status does not show the load balancer of this stack
+// yet.
 func (r memberMoves) recordArrivals() {
 	for _, a := range r.Want.MovesIn {
 		wait := plan.Wait{For: "all of its ports"}
@@ -135,7 +136,7 @@ func (r memberMoves) recordArrivals() {
 		}
 		name := r.Want.LoadBalancer.Name
 		if live := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID); live != nil {
-			name = live.Name // the desired name has a digest of the default scheme, the live one of the scheme that it got
+			name = live.Name // the desired name has a digest of the default scheme, live.Name of the live one
 		}
 		r.Findings.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
@@ -145,7 +146,8 @@ func (r memberMoves) recordArrivals() {
 	}
 }
 
-// arrivalWait returns the wait until the load balancer can serve a member; the zero Wait if it can.
+// arrivalWait returns the wait until the load balancer has all listeners and healthy targets of a member; the zero Wait if
+// it has.
 func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// TestDriftOfNetworkLoadBalancers checks by which steps drift of an NLB is repaired, and which drift is ignored.
+// TestDriftOfNetworkLoadBalancers checks which steps correct drift of an NLB, and which drift is ignored.
 func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 	for name, c := range map[string]struct {
 		desired func(*model.LoadBalancer)
@@ -143,8 +143,8 @@ func TestHealthCheckIntervalChangeReplacesTargetGroupWithoutFeatureGate(t *testi
 	}
 }
 
-// ICMP rules need no listener, and an ICMP rule that is no longer desired is recognized as the controller's own and
-// revoked without a report.
+// TestUndesiredICMPRulesAreRevoked checks that ICMP rules need no listener, and that an ICMP rule that is no longer desired
+// is recognized as a rule of the controller and revoked without a report.
 func TestUndesiredICMPRulesAreRevoked(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{3: model.TCP})
 	managed := want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
@@ -164,7 +164,8 @@ func TestUndesiredICMPRulesAreRevoked(t *testing.T) {
 	}
 }
 
-// Peer ranges of subnets and VPC are those of the address family of the target group, and their order is ignored.
+// TestPeerRangesAreThoseOfSubnetsAndVPC checks that the peer ranges of subnets and VPC are those of the address family of
+// the target group, and that their order is ignored.
 func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
 	want.LoadBalancer.SecurityGroups, want.LoadBalancer.AddressType = nil, model.DualStack
@@ -187,7 +188,7 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() {
 			t.Errorf("%s: want nothing to do, got\n%s", family, p.Text())
 		}
-		// An unknown range is asked for, and the live rules are retained until the answer.
+		// The plan asks for unknown ranges of the VPC, and retains the live rules until the answer.
 		have.Facts.VPCRanges = nil
 		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) != 1 || p.Questions[0] != (model.AskVPC{}) {
 			t.Errorf("%s: asks %v\n%s", family, p.Questions, p.Text())
@@ -199,7 +200,8 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 	}
 }
 
-// If both load balancers need the same address, the previous load balancer is deleted first, and this is reported.
+// TestSharedAddressDeletesThePreviousLoadBalancerFirst checks that, if both load balancers need the same address, the
+// previous load balancer is deleted first, and that this is reported.
 func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true
@@ -256,8 +258,8 @@ func TestSharedAddressDeletesThePreviousLoadBalancerFirst(t *testing.T) {
 	}
 }
 
-// A load balancer whose desired state has deletion protection is not replaced, even while the protection is not yet set
-// in AWS.
+// TestProtectedLoadBalancerIsNotReplaced checks that a load balancer whose desired state has deletion protection is not
+// replaced, even while the protection is not yet set in AWS.
 func TestProtectedLoadBalancerIsNotReplaced(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true

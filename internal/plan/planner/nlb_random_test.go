@@ -199,8 +199,8 @@ func checkKeepsServing(t *testing.T, before, now observed.Stack, text string) {
 	}
 }
 
-// Each random Service is changed to another random Service. AWS accepts the state after every step, no port loses its
-// targets, and the last plan is empty.
+// TestServicesConvergeToAnotherDesiredState changes each random Service to another random Service. It checks that AWS
+// accepts the state after every step, that no port loses its targets, and that the last plan is empty.
 func TestServicesConvergeToAnotherDesiredState(t *testing.T) {
 	options := testOptions
 	options.CreateFirst = true

@@ -152,7 +152,8 @@ func TestHeldPortOfNetworkLoadBalancerIsNotChanged(t *testing.T) {
 	}
 }
 
-// A held port keeps its live protocol, because the protocol has to match that of its target group.
+// TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol checks that a held port keeps its live protocol, because the protocol
+// has to match that of the target group.
 func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 	have := converge(t, networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontendFacts()})
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.TCP, 80: model.TCP}, "arn:one")

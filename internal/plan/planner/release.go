@@ -22,7 +22,7 @@ type releasePlanner struct {
 	listeners []resolved.Listener
 }
 
-// releaseAll releases all members that left after the given steps.
+// releaseAll plans to remove the finalizers of all members that have left, after the given steps.
 func (r *releasePlanner) releaseAll(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -40,8 +40,8 @@ func (r *releasePlanner) releaseAll(after []plan.StepID) {
 	}
 }
 
-// releaseEach releases each member that left when everything that was created for it is deleted. It does not wait for
-// changes of other members.
+// releaseEach plans to remove the finalizer of each member that has left, after everything that was created for that member
+// is deleted. It does not wait for changes of other members.
 func (r *releasePlanner) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -73,8 +73,8 @@ func (r *releasePlanner) releaseMember(m model.Member, after []plan.StepID, wait
 	})
 }
 
-// removalSteps returns, for each member that leaves, the steps that delete what was created for it, without those
-// that depend on waits of other members.
+// removalSteps returns, for each leaving member, the steps that delete what was created for it, except steps that depend on
+// waits of other members.
 func (r *releasePlanner) removalSteps() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
 	var unowned []plan.Step
@@ -104,8 +104,8 @@ func (r *releasePlanner) removalSteps() map[finding.Ref][]plan.Step {
 	return out
 }
 
-// deletedResourceOwners returns the members to which the deleted resource of a step belongs; nil if it may belong to any.
-// ok is false if the step deletes nothing that was created for a member.
+// deletedResourceOwners returns the members to which the deleted resource of a step belongs; nil if it may belong to any
+// member. ok is false if the step deletes nothing that was created for a member.
 func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, ok bool) {
 	switch do := s.Do.(type) {
 	case plan.DeleteRule:

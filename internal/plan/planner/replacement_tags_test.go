@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// While a load balancer is replaced, the tags of the controller and the maximum number of user tags do not exceed the
-// limit of AWS. In the end all user tags are on the new load balancer.
+// TestReplacementDoesNotExceedTheTagLimit checks that, while a load balancer with the maximum number of user tags is
+// replaced, its tags do not exceed the limit of AWS, and that in the end all user tags are on the new load balancer.
 func TestReplacementDoesNotExceedTheTagLimit(t *testing.T) {
 	t.Parallel()
 	tagged := func(scheme model.Scheme) model.Stack {

@@ -145,9 +145,9 @@ func outcomesByTargetGroupID(have observed.Stack) []string {
 	return out
 }
 
-// While a load balancer is replaced, with any other change at the same time, the previous load balancer answers every
-// request as before while clients may still use it. The status shows the new load balancer only once it answers every
-// request as desired.
+// TestPreviousLoadBalancerServesUntilClientsFollowDNS checks that, while a load balancer is replaced and anything else
+// changes at the same time, the previous load balancer answers every request as before as long as clients may still use it.
+// The status shows the new load balancer only once it answers every request as desired.
 func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
@@ -224,8 +224,8 @@ func TestPreviousLoadBalancerServesUntilClientsFollowDNS(t *testing.T) {
 	})
 }
 
-// A user who changes the scheme again and again, at any time, has at most two load balancers and loses no request. In
-// the end only the load balancer with the desired scheme exists.
+// TestRepeatedSchemeChangesLoseNoRequest checks that a user who changes the scheme repeatedly, at any time, has at most two
+// load balancers, and that no request is lost. In the end only the load balancer with the desired scheme exists.
 func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
@@ -275,7 +275,8 @@ func TestRepeatedSchemeChangesLoseNoRequest(t *testing.T) {
 	})
 }
 
-// If a stack is deleted while its load balancer is replaced, both load balancers are deleted.
+// TestDeletionDuringReplacementDeletesBothLoadBalancers checks that, if a stack is deleted while its load balancer is
+// replaced, both load balancers are deleted.
 func TestDeletionDuringReplacementDeletesBothLoadBalancers(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
@@ -352,7 +353,8 @@ func TestLoadBalancerIsNotReplacedIfHeld(t *testing.T) {
 	}
 }
 
-// Deletion protection is removed in the same edit that changes the scheme, and the load balancer is replaced.
+// TestReplacementIfProtectionIsRemovedInTheSameEdit checks that the load balancer is replaced if the edit that changes the
+// scheme also removes the deletion protection.
 func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
@@ -369,7 +371,8 @@ func TestReplacementIfProtectionIsRemovedInTheSameEdit(t *testing.T) {
 	}
 }
 
-// The status shows the new load balancer only after its targets are healthy, or after a maximum wait.
+// TestStatusShowsReplacementAfterItsTargetsAreHealthy checks that the status shows the new load balancer only after its
+// targets are healthy, or after a maximum wait.
 func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 	t.Parallel()
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/sick", "g2")))
@@ -407,8 +410,8 @@ func TestStatusShowsReplacementAfterItsTargetsAreHealthy(t *testing.T) {
 	}
 }
 
-// If a member leaves while the load balancer is replaced, its rules are deleted from both load balancers and its
-// finalizer is released without waiting for the replacement.
+// TestMemberThatLeavesDuringReplacementDoesNotWait checks that, if a member leaves while the load balancer is replaced, its
+// rules are deleted from both load balancers and its finalizer is removed without waiting for the replacement.
 func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	t.Parallel()
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "other"}
@@ -451,7 +454,8 @@ func TestMemberThatLeavesDuringReplacementDoesNotWait(t *testing.T) {
 	}
 }
 
-// If the type of the load balancer changes, the new load balancer is also created before the previous one is deleted.
+// TestTypeChangeCreatesTheNewLoadBalancerFirst checks that, if the type of the load balancer changes, the new load balancer
+// is also created before the previous one is deleted.
 func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
@@ -481,8 +485,8 @@ func TestTypeChangeCreatesTheNewLoadBalancerFirst(t *testing.T) {
 	}
 }
 
-// If a load balancer of another type cannot be created, the live load balancer is retained unchanged, because it cannot
-// have the desired listeners.
+// TestLoadBalancerStaysIfAnotherTypeCannotBeCreated checks that, if a load balancer of another type cannot be created, the
+// live load balancer is retained unchanged, because it cannot have the desired listeners.
 func TestLoadBalancerStaysIfAnotherTypeCannotBeCreated(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})

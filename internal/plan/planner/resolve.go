@@ -26,7 +26,7 @@ import (
 // are kept or replaced, subnets, security groups, certificates, rules, and what is held. The plan has questions for missing
 // facts, and findings about impossible changes.
 type resolution struct {
-	// Draft has the completed desired state, the observed state, and the plan so far, which has no step yet.
+	// Draft has the desired state with the choices in it, the observed state, and the plan, which has no steps yet.
 	*draft.Draft
 	outcome outcome
 	// lb is the load balancer of the stack, frontend its frontend NLB.
@@ -48,12 +48,12 @@ type resolution struct {
 	securityGroups *securitygroups.Planner
 }
 
-// outcome is what happens to a stack as a whole.
+// outcome is what the plan does with the stack as a whole.
 type outcome int
 
 const (
 	outcomeUnchanged outcome = iota // live resources are neither changed nor deleted
-	outcomeServed                   // the stack has a load balancer
+	outcomeOfPath                   // the stack is changed to its desired state, which has a load balancer
 	outcomeRetained                 // no member is accepted, but resources of held members are retained
 	outcomeRemoved                  // everything is deleted
 )
@@ -86,13 +86,13 @@ func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.S
 	}
 	replacement.ReportHeldReplacement(out.Draft, out.lb.Live, r.lb.Desired, why)
 	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
-		out.RetryWithin(durations.FirstPoll) // this plan may lift the protection
+		out.RetryWithin(durations.FirstPoll) // this plan may disable the deletion protection
 	}
 	return out
 }
 
-// newResolution returns a resolution that has the live resources that the desired state keeps. Its other choices are not
-// made yet.
+// newResolution returns a resolution in which live load balancers and target groups are matched with desired ones. All other
+// choices are still open.
 func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	have.Bindings = ownBindings(want, have)
 	have, unknown := withAssumedTypesAndSchemes(want, have)
@@ -120,7 +120,7 @@ func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memo
 }
 
 // decideOutcome determines the outcome of the stack, and makes the remaining choices. original is the desired state before
-// it was completed.
+// choices were added to it.
 func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
 	case r.Want.Held.Everything || r.mustKeepLoadBalancer():
@@ -142,7 +142,8 @@ func (r *resolution) decideOutcome(original model.Stack) {
 	}
 }
 
-// makeOpenChoices makes the choices that a desired load balancer leaves open, and completes what is held.
+// makeOpenChoices makes the choices that the desired state leaves open, such as subnets and certificates, and adds what has
+// to be held.
 func (r *resolution) makeOpenChoices() {
 	loadbalancers.ResolveLoadBalancer(r.Draft, &r.lb, nil)
 	r.resolveListeners()
@@ -157,8 +158,8 @@ func (r *resolution) makeOpenChoices() {
 	}
 }
 
-// hasAnythingToServe reports whether a new load balancer would have a rule or default action that is not held, or no
-// rule at all. The load balancer of a Gateway is created before it has routes.
+// hasAnythingToServe reports whether a new load balancer would be useful: it would have a rule or default action that is not
+// held, or no rules at all. The load balancer of a Gateway is created before it has routes.
 func (r *resolution) hasAnythingToServe() bool {
 	if r.Want.ID.Kind.IsGateway() {
 		return true
@@ -196,12 +197,12 @@ func (r *resolution) mustKeepLoadBalancer() bool {
 		r.Findings.Add(*g)
 		return true
 	}
-	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Live resources
-	// are retained until that is known.
+	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Live resources are
+	// retained until this is known.
 	return len(r.Want.Leaving) == 0
 }
 
-// markForDeletion makes the live load balancer one that is deleted.
+// markForDeletion adds the live load balancer to the surplus load balancers, which are deleted.
 func (r *resolution) markForDeletion() {
 	if r.lb.Live != nil {
 		r.surplusLoadBalancers = append(r.surplusLoadBalancers, *r.lb.Live)

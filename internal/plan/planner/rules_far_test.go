@@ -47,8 +47,8 @@ func TestRulesAtTheLastPrioritiesAreMovedDown(t *testing.T) {
 	}
 }
 
-// If a plan that begins with rules at the last priorities is interrupted, every request gets either the old or the new
-// answer.
+// TestInterruptedPlanFromLastPrioritiesGivesOldOrNewAnswers checks that, if a plan that begins with rules at the last
+// priorities is interrupted, every request gets either its old or its new answer.
 func TestInterruptedPlanFromLastPrioritiesGivesOldOrNewAnswers(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 500, func(t *testing.T, seed uint64) {

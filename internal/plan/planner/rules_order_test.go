@@ -18,8 +18,8 @@ func comesAfter(p plan.Plan, s plan.Step, first plan.StepID) bool {
 	return reaches(s.After)
 }
 
-// A rule whose action changes is modified only after a new rule has moved in front of it, and not at all if AWS refuses
-// the move. Until then the rule answers the requests of the new rule.
+// TestRuleChangesAfterTheNewRuleHasMovedInFront checks that a rule whose action changes is modified only after a new rule
+// has moved before it, and not at all if AWS refuses the move. Until then the rule answers the requests of the new rule.
 func TestRuleChangesAfterTheNewRuleHasMovedInFront(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/x/*", "g1"), forwardRule("/z", "g2"))), observed.Stack{Facts: testFacts()})
 	off := forwardRule("/x/*", "g1")

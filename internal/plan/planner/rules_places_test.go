@@ -118,9 +118,10 @@ func countDesiredRulesOfNamespace(want model.Stack, namespace string) (n int) {
 	return n
 }
 
-// The rule quota is reached, one namespace changes its rules, and another namespace with earlier rules wants more.
-// After every step there are no more rules than before, and every request for the other namespace is answered as
-// before. In the end each namespace has as many rules as it had, if it wants as many.
+// TestNamespacesKeepTheirRulesWhenTheQuotaIsReached checks the case that the rule quota is reached, one namespace changes
+// its rules, and another namespace, whose rules come first, requests more. After every step there are no more rules than
+// before, and every request for the other namespace is answered as before. In the end each namespace has as many rules as it
+// had, if it requests as many.
 func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 750, func(t *testing.T, seed uint64) {
@@ -128,7 +129,7 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 		s := sharedStackGenerator{r, []int32{80, 443}[:1+r.IntN(2)]}
 		theirs, backlog := s.randomRules("team", 6), s.randomRules("team", 8)
 		have := converge(t, s.stackOf(theirs, s.randomRules("shop", 6)), observed.Stack{Facts: testFacts()})
-		// The live rules of the other namespace are still desired; its new rules are in front.
+		// The live rules of the other namespace are still desired; its new rules come before them.
 		for port, rules := range theirs {
 			more := slices.DeleteFunc(backlog[port], func(b model.Rule) bool {
 				return slices.ContainsFunc(rules, func(o model.Rule) bool { return equal.SameConditions(o.Conditions, b.Conditions) })
@@ -184,8 +185,8 @@ func TestNamespacesKeepTheirRulesWhenTheQuotaIsReached(t *testing.T) {
 		}
 		for n, had := range count {
 			other := map[string]string{"shop": "team", "team": "shop"}[n]
-			// The owner of a rule without a target group is unknown; its place goes to the namespace with the fewest
-			// rules.
+			// The owner of a rule without a target group is unknown; the namespace with the fewest rules may replace that
+			// rule.
 			if is := countRulesOfNamespace(have, n); is < min(had, countDesiredRulesOfNamespace(want, n)) && is < countRulesOfNamespace(have, other)-1 {
 				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, countDesiredRulesOfNamespace(want, n), had)
 			}

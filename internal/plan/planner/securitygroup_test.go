@@ -31,8 +31,8 @@ func TestSharedSecurityGroupKeepsItsTags(t *testing.T) {
 	}
 }
 
-// While the named security groups do not exist, the live security groups and the rules that depend on them are
-// retained. All other changes are made.
+// TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist checks that, while the named security groups do not exist, the live
+// security groups and the rules that depend on them are retained, and all other changes are made.
 func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
@@ -75,8 +75,8 @@ func countRulesByPort(have observed.Stack) map[int32]int {
 	return out
 }
 
-// The port of a listener without a certificate is opened only when the listener can be created. It is not closed while
-// the listener is live.
+// TestPortIsOpenedWhenItsListenerCanBeCreated checks that the port of a listener without a certificate is opened only when
+// the listener can be created, and is not closed while the listener is live.
 func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	withTLS := func(certificate string) model.Stack {
 		s := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
@@ -129,7 +129,8 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	}
 }
 
-// The port of a held listener of an NLB is not opened if the listener was never created.
+// TestHeldPortOfNetworkLoadBalancerIsNotOpened checks that the port of a held listener of an NLB is not opened if the
+// listener was never created.
 func TestHeldPortOfNetworkLoadBalancerIsNotOpened(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid

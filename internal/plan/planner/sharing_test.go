@@ -41,8 +41,9 @@ func ruleAnswers(have observed.Stack) (out []string) {
 	return out
 }
 
-// Several members may have rules with the same conditions. A held rule is omitted if there is a rule that is not held,
-// in any order. If there is none, the live rule is retained. A second plan is empty.
+// TestHeldRuleIsOmittedForRuleWithTheSameConditions checks that, of rules of several members with the same conditions, in
+// any order, a held rule is omitted if one of the rules is not held, and that the live rule is retained if all are held. A
+// second plan is empty.
 func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after []model.Rule
@@ -97,7 +98,8 @@ func TestHeldRuleIsOmittedForRuleWithTheSameConditions(t *testing.T) {
 	}
 }
 
-// While a new rule still forwards to the targets of the default action, it does not have its transforms.
+// TestTransformsAreSetWithTheirTargets checks that a new rule does not have its transforms while it still forwards to the
+// target groups of the default action.
 func TestTransformsAreSetWithTheirTargets(t *testing.T) {
 	old := stackWithRules(forwardRule("/a", "g1"))
 	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
@@ -126,8 +128,8 @@ func TestTransformsAreSetWithTheirTargets(t *testing.T) {
 	}
 }
 
+// TestEqualTargetGroupIDsDoNotMoveTargets checks that a live target group is matched with the Service whose targets it has.
 // Different target groups may have the same ID: that of Service b-c of Ingress a, and that of Service c of Ingress a-b.
-// A live target group is matched with the Service whose targets it has.
 func TestEqualTargetGroupIDsDoNotMoveTargets(t *testing.T) {
 	desired := func(id, name, service string) model.TargetGroup {
 		return model.TargetGroup{

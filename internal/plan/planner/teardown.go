@@ -19,8 +19,8 @@ func (d *stepPlanner) tearDown() {
 	d.newReleasePlanner().releaseAll(d.PossibleDependencies())
 }
 
-// disableProtection plans to disable the deletion protection of load balancers that are deleted, if a member
-// disables it.
+// disableProtection plans to disable the deletion protection of load balancers that are to be deleted, if a member disables
+// it.
 func (d *stepPlanner) disableProtection() []plan.StepID {
 	if !d.Want.Unprotected {
 		return nil
@@ -41,7 +41,7 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 // stack needs it.
 func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.ReadFault(model.AskSecurityGroups{}); f != nil {
-		// The stack may have security groups. Nothing would delete them after its objects are gone.
+		// The stack may have security groups, and no run would delete them after the objects of the stack are deleted.
 		d.DeleteOnceReadable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)
 		return
 	}
@@ -56,7 +56,8 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}
-	// The rules of nodes and pods have this security group as their source. They are removed with the bindings.
+	// Rules in the security groups of nodes and pods have this security group as their source. Such rules are removed with
+	// the bindings.
 	s := plan.Step{
 		ID: plan.NewStepID("delete", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Delete,
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,

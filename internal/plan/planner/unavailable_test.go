@@ -28,8 +28,8 @@ func withDeniedQuestions(have observed.Stack, action string, questions ...model.
 
 var deletedStack = model.Stack{ID: testStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 
-// checkStepsAreHeld checks that a plan carries out none of the forbidden steps, reports the denial, has no question,
-// and is repeated.
+// checkStepsAreHeld checks that a plan has none of the forbidden steps, reports the denial, has no question, and is
+// repeated.
 func checkStepsAreHeld(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
 	t.Helper()
 	for _, s := range p.Steps {

@@ -18,8 +18,8 @@ type unknownTypeOrScheme struct {
 }
 
 // withAssumedTypesAndSchemes returns the observed stack with the desired type or scheme in each load balancer for which AWS
-// does not return it, and these load balancers. A load balancer is never replaced because of an unknown type or
-// scheme, because AWS would not return that of the new one either.
+// does not return it, and these load balancers. A load balancer is never replaced because of an unknown type or scheme,
+// because AWS would not return the value for a new load balancer either.
 func withAssumedTypesAndSchemes(want model.Stack, have observed.Stack) (observed.Stack, []unknownTypeOrScheme) {
 	var unknown []unknownTypeOrScheme
 	for i, lb := range have.LoadBalancers {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// If two rules have the same host and path, the member of the second rule gets a finding that names the first rule,
-// whoever owns it.
+// TestDuplicateConditionsAreReported checks that, if two rules have the same host and path, the member of the second rule
+// gets a finding that names the first rule, regardless of its owner.
 func TestDuplicateConditionsAreReported(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "other"}
 	get := model.RequestMethod{Values: []string{"GET"}}
@@ -54,7 +54,8 @@ func TestDuplicateConditionsAreReported(t *testing.T) {
 	}
 }
 
-// The fix names the order in the IngressGroup only for Ingresses, because other kinds have no such order.
+// TestFixOfAnUnreachableRuleDependsOnTheKind checks that the fix names the order in the IngressGroup only for Ingresses,
+// because other kinds have no such order.
 func TestFixOfAnUnreachableRuleDependsOnTheKind(t *testing.T) {
 	for kind, want := range map[string]bool{"Ingress": true, "HTTPRoute": false} {
 		of := func(name string) model.Rule {

@@ -101,7 +101,7 @@ func TestEveryWaitEnds(t *testing.T) {
 		want := randomDesired(r)
 		desired := converge(t, want, have)
 		got, took := (&clockedPlanner{}).convergeInTime(t, want, have, randomFixedHealth(r))
-		// Waits for new rules, for the rules behind them, and for the draining of their target groups.
+		// The waits are for new rules, for the rules after them, and for the draining of their target groups.
 		if took > 2*durations.LongestWait+drain {
 			t.Errorf("seed %d: it takes %s", seed, took)
 		}
@@ -199,8 +199,8 @@ func TestTrafficMovesAfterTheDeadlineAndIsReported(t *testing.T) {
 	}
 }
 
-// The other member creates new rules before those of a member without end, and the targets of these rules are never
-// healthy. A rule that the member removes is still deleted.
+// TestRemovedRuleIsDeletedDespiteNewRulesOfOthers checks that a rule that a member removes is deleted, although another
+// member keeps creating new rules before it whose targets are never healthy.
 func TestRemovedRuleIsDeletedDespiteNewRulesOfOthers(t *testing.T) {
 	mine := func(paths ...string) []model.Rule {
 		var out []model.Rule

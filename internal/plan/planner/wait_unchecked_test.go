@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A rule that another user deleted waits for targets whose health AWS does not check. The message about this wait does
-// not blame the pods.
+// TestWaitOfADeletedRuleDoesNotBlamePods checks that the message about the wait of a rule that another user has deleted does
+// not blame the pods, because AWS does not check the targets while no rule forwards to them.
 func TestWaitOfADeletedRuleDoesNotBlamePods(t *testing.T) {
 	want := withFinalizers(stackWithRules(forwardRule("/a", "g2"), forwardRule("/*", "g1")))
 	whole := converge(t, want, observed.Stack{Facts: testFacts()})

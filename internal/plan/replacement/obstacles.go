@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Obstacle returns the reason why a live load balancer is not replaced; empty if it is replaced, or if there is none to
-// replace.
+// Obstacle returns the reason why a live load balancer is not replaced; empty if it is replaced, or if there is no load
+// balancer to replace.
 func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	old := lb.ShownPrevious(d.Have)
 	if old == nil || lb.Live != nil {
@@ -36,8 +36,9 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	return ""
 }
 
-// concernsRequester reports whether a listener that the new load balancer could not have belongs to the namespace that requests
-// the new scheme, or to all namespaces. Otherwise a member with a faulty port could prevent the new scheme of all others.
+// concernsRequester reports whether a listener that the new load balancer could not have belongs to the namespace that
+// requests the new scheme, or to all namespaces. Without this check, a member with a faulty port could prevent the new
+// scheme for all other members.
 func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	namespaces := func(l *resolved.Listener) []string {
 		if blocked := l.Certs.BlockedMembers; len(blocked) > 0 && !l.Planned {

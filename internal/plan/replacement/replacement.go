@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Planner plans the replacement of load balancers.
+// Planner plans the replacement of load balancers: when the status switches, and when previous load balancers are deleted.
 type Planner struct {
 	*draft.Draft
 	targetGroups  *owners.TargetGroups
@@ -55,8 +55,8 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// SwitchStatus switches the status from the previous load balancers to the new one if it is ready to serve. steps has the
-// planned steps that create and change the new one.
+// SwitchStatus switches the status from the previous load balancer to the new one if the new one is ready for requests.
+// steps has the planned steps that create and change the new load balancer.
 func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 	lb.StatusSwitched = true
 	old := lb.ShownPrevious(p.Have)
@@ -107,8 +107,8 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 	p.AddTagStep(plan.Step{ID: plan.NewStepID("serving", a), Address: a, Why: "the status shows it", After: after, Blames: p.Members()}, nil, remove, lb.Live.Tags)
 }
 
-// readinessWait returns the wait until a new load balancer can serve like the previous one; the zero Wait if it
-// can.
+// readinessWait returns the wait until a new load balancer can answer all requests that the previous one answers; the zero
+// Wait if it can.
 func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.LoadBalancerProvisioning || live.State == "failed" {
@@ -117,7 +117,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 		return plan.Wait{For: "the new load balancer to be active", RetryAfter: max(wait.RetryAfter, 2*durations.FirstPoll)}
 	}
 	if lacks := missingParts(lb, old, steps); lacks != "" {
-		// The wait is limited, because AWS may refuse a part of one member for ever.
+		// The wait has a deadline, because AWS may refuse a resource of one member forever.
 		if wait := p.NewWait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
 		}
@@ -147,7 +147,7 @@ func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps [
 	return ""
 }
 
-// affectsServing reports whether a new load balancer needs a step in order to serve.
+// affectsServing reports whether a new load balancer needs a step before it can answer requests.
 func affectsServing(s plan.Step) bool {
 	if s.Verb == plan.Delete {
 		return false
@@ -183,8 +183,8 @@ func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.L
 	return out
 }
 
-// DeletePrevious plans to delete previous load balancers after clients have had time to resolve the new name. A frontend NLB is
-// deleted before its ALB.
+// DeletePrevious plans to delete previous load balancers. Each deletion waits until clients have had time to resolve the new
+// DNS name. A frontend NLB is deleted before its ALB.
 func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	var frontendWait plan.Wait
 	for _, lb := range []*resolved.LoadBalancer{frontend, lb} {
@@ -212,8 +212,8 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	}
 }
 
-// deletionWait returns the wait before the deletion of a previous load balancer. Package loadbalancers checks that it is not an
-// endpoint of an accelerator.
+// deletionWait returns the wait before the deletion of a previous load balancer. Package loadbalancers checks that the load
+// balancer is not an endpoint of an accelerator.
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
 	if !lb.StatusSwitched {
 		return lb.SwitchWait
@@ -228,8 +228,8 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: remaining}
 }
 
-// keepTargetGroupsOfPrevious marks the target groups of a previous load balancer as used. It plans to delete the rules of
-// members that leave at once.
+// keepTargetGroupsOfPrevious marks the target groups of a previous load balancer as used. The rules of leaving members on
+// the previous load balancer are deleted at once.
 func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
 	leaving := map[finding.Ref]bool{}
 	for _, m := range p.Want.Leaving {
@@ -254,7 +254,7 @@ func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *obs
 	}
 }
 
-// reportReplacement reports that a load balancer is being replaced.
+// reportReplacement reports that a load balancer is being replaced, and whether requests fail in between.
 func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	old := lb.ShownPrevious(p.Have)
 	if lb.Conflict != "" && len(p.Want.Members) > 0 {

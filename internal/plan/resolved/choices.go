@@ -7,10 +7,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// Choices record what a plan has chosen where the desired state permits several answers, which candidates it refused,
-// and why. The code that chooses records them, so that they are not a second decision.
+// Choices record what a plan has chosen where the desired state permits several answers, which candidates it refused, and
+// why. The code that makes a choice also records it, so that the record cannot differ from the plan.
 type Choices struct {
-	// Desired is the desired state that the plan was made from. It lists members whose clients already use another stack as
+	// Desired is the desired state that the plan was made from. In it, members whose clients already use another stack are
 	// leaving.
 	Desired model.Stack
 	// LoadBalancers are the choices for the load balancer of the stack and for its frontend NLB.
@@ -28,7 +28,7 @@ type AcceleratorChoices struct {
 	Owner string
 	// OtherOwners are, by ARN, the owners of the endpoint groups that do not belong to this stack.
 	OtherOwners map[string]string
-	// Listeners are in the order of the object.
+	// Listeners are in the order in which the GlobalAccelerator object lists them.
 	Listeners []AcceleratorListenerChoices
 }
 
@@ -55,13 +55,13 @@ type LoadBalancerChoices struct {
 
 // SubnetChoices are the subnets that a load balancer gets.
 type SubnetChoices struct {
-	// AreLive reports whether they are the subnets of the live load balancer, because the members ask for no others or
-	// because a finding reports that the others cannot be used.
+	// AreLive is set if the chosen subnets are those of the live load balancer, because the members ask for no other
+	// subnets, or because other subnets cannot be used, which a finding reports.
 	AreLive bool
-	// ByReachability reports that no subnet had the role tag, so that route tables decided.
+	// ByReachability is set if no subnet has the role tag, so that subnets were chosen by their route tables.
 	ByReachability bool
 	Chosen         []string
-	Zones          map[string]string // availability zones by subnet id, of the subnets that AWS has shown
+	Zones          map[string]string // availability zones by subnet id, as far as AWS has returned them
 	Refusals       []network.Refusal
 }
 
@@ -82,12 +82,12 @@ const (
 	SecurityGroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
 )
 
-// CertificateSource records for which host or field of a member certificates were looked for, and which ones were
+// CertificateSource records for which host or field of a member certificates were looked for, and which certificates were
 // found.
 type CertificateSource struct {
 	Member finding.Ref
 	Field  string
-	Host   string // the host for which they were looked for; empty if they were not looked for by host
+	Host   string // the host for which certificates were looked for; empty if the search was not by host
 	Search CertificateSearch
 	ARNs   []string // empty if none was found, or if none is issued or imported yet
 }
@@ -95,10 +95,10 @@ type CertificateSource struct {
 // CertificateSearch is the method by which certificates were found.
 type CertificateSearch string
 
-// The ways in which certificates are found.
+// The methods by which certificates are found.
 const (
-	CertificateNamed  CertificateSearch = "named"   // an object names it by ARN
+	CertificateNamed  CertificateSearch = "named"   // an object names the certificate by ARN
 	CertificateByHost CertificateSearch = "by host" // discovered in ACM
 	CertificateOwn    CertificateSearch = "managed" // requested or imported for an object
-	CertificateKept   CertificateSearch = "kept"    // live, and kept for a held member, a fact that is unavailable or a disabled feature
+	CertificateKept   CertificateSearch = "kept"    // live, and retained: a member is held, or a fact is missing
 )

@@ -9,8 +9,8 @@ import (
 )
 
 // An accepted rule has precedence over a held one: a rule that is held for one member never blocks, replaces or precedes the
-// rule of another member with the same conditions. So a held rule is omitted if an accepted rule has the same conditions, and
-// a live rule with the conditions of an accepted rule is not kept for a held one.
+// rule of another member with the same conditions. So a held rule is omitted if an accepted rule has the same conditions,
+// and a held rule does not keep a live rule with the conditions of an accepted rule.
 
 // HasHeldRule reports whether a rule of the listener is held.
 func (l *Listener) HasHeldRule() bool {
@@ -30,10 +30,10 @@ func (l Listener) LiveWithoutForeignRules() *observed.Listener {
 	return &out
 }
 
-// Listener is a desired listener after all choices are made. Parts that are held have the settings that they have in
-// AWS, which are called live.
+// Listener is a desired listener after all choices are made. A setting that is held has its live value, which is the value
+// in AWS.
 type Listener struct {
-	LB      *LoadBalancer // the load balancer that it belongs to
+	LB      *LoadBalancer // the load balancer of the listener
 	Desired model.Listener
 	Live    *observed.Listener
 	// Planned is false if the plan neither creates nor changes the listener. A listener that exists in AWS then stays
@@ -48,11 +48,12 @@ type Listener struct {
 	// ForeignRules are live rules without an owner, or of members without a right to them. They are deleted although the
 	// listener is retained for its other rules.
 	ForeignRules []observed.Rule
-	// HasForeignDefault reports whether the live default action is removed for the same reason.
+	// HasForeignDefault is set if the live default action has no owner, or a member without a right to it, and is therefore
+	// removed.
 	HasForeignDefault bool
 	// OmittedRules are held rules that neither exist in AWS nor have a placeholder.
 	OmittedRules []Rule
-	// RulesAwaitingRoom are rules for which AWS has no room until a rule of another listener is deleted.
+	// RulesAwaitingRoom are rules for which the quota of AWS has no room until a rule of another listener is deleted.
 	RulesAwaitingRoom []Rule
 	// InterimDefaultActions are the default actions to be set in this run, as long as the desired ones have to wait.
 	// DefaultActionWait is the wait of the desired default actions.
@@ -60,8 +61,8 @@ type Listener struct {
 	DefaultActionWait     plan.Wait
 	// ChangesInOneCall is set if AWS can change protocol and target groups of the listener only in the same call.
 	ChangesInOneCall bool
-	// RedirectsAll reports whether the listener has no rules because it redirects all requests; DefaultServesBackend
-	// reports whether its default action comes from a member.
+	// RedirectsAll is set if the listener has no rules because it redirects all requests. DefaultServesBackend is set if its
+	// default action comes from a member.
 	RedirectsAll, DefaultServesBackend bool
 }
 
@@ -73,7 +74,7 @@ func (l *Listener) IsNetwork() bool {
 	return l.LB.Desired != nil && l.LB.Desired.Type == model.Network
 }
 
-// Attributes returns the desired listener attributes. AWS has no attributes for listeners of protocol TLS.
+// Attributes returns the desired listener attributes. AWS has no attributes for listeners with protocol TLS.
 func (l *Listener) Attributes() map[string]string {
 	if l.Desired.Protocol() == "TLS" {
 		return nil

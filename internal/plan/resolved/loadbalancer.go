@@ -26,8 +26,8 @@ type LoadBalancer struct {
 	// Live is the load balancer that is kept; nil if one has to be created.
 	Live    *observed.LoadBalancer
 	Subnets []string
-	// Addresses are the allocation ids of the desired elastic addresses, or of the live ones if the desired ones do
-	// not fit.
+	// Addresses are the allocation ids of the desired elastic addresses, or of the live ones if there are not as many as
+	// subnets.
 	Addresses []string
 	// PrivateIPv4, IPv6 and SourceNATPrefixes are the desired addresses and prefixes, by subnet id.
 	PrivateIPv4, IPv6, SourceNATPrefixes map[string]string
@@ -35,15 +35,15 @@ type LoadBalancer struct {
 	SecurityGroups []plan.SecurityGroupRef
 	Listeners      []Listener
 	RuleShares     draft.Shares // shares of the quota of rules, by namespace
-	// WithdrawnPorts are ports whose listener is deleted, because its only certificate belongs to another stack.
+	// WithdrawnPorts are ports whose listener is deleted, because the only certificate of the listener belongs to another
+	// stack.
 	WithdrawnPorts []int32
-	// HeldPorts are live ports of a frontend NLB that are retained because a member that cannot be read may ask for
-	// them.
+	// HeldPorts are live ports of a frontend NLB that are retained because a member whose port mapping cannot be read may
+	// request them.
 	HeldPorts []int32
 	replacement
 
-	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept reports whether the live security groups
-	// are retained.
+	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept is set if the live security groups are retained.
 	SubnetChoices      SubnetChoices
 	SecurityGroupsKept bool
 }

@@ -17,21 +17,22 @@ import (
 // Replacement
 //
 // AWS can change neither the scheme nor the type of a load balancer, so that another one has to replace it. The new one is
-// created in addition to the live one, which is then called the previous load balancer. The new one gets target groups
-// of its own, because a target group can serve only one load balancer. The status shows the previous load balancer
-// until the new one serves. Then it shows the new one, and the previous one is deleted when clients have had time to
-// resolve the new name. In the meantime the previous one is not changed, except that rules of members that leave are
-// deleted. Its bindings still register pods.
+// created in addition to the live one, which is then called the previous load balancer. The new one gets target groups of
+// its own, because a target group can serve only one load balancer. The status shows the previous load balancer until the
+// new one is ready for requests. Then the status shows the new one, and the previous one is deleted when clients have had
+// time to resolve the new DNS name. In the meantime the previous one is not changed, except that rules of members that leave
+// are deleted. Bindings still register pods in the target groups of the previous load balancer.
 //
 // The progress of a replacement is recorded only in AWS: by the load balancers that exist, and by two tags
 // (naming.SuccessorTag and naming.ReplacedTag). An edit during a replacement therefore needs no special case: the load
 // balancer that is as desired is kept, and all others are previous load balancers.
 
-// replacement is the relation of a load balancer to the ones that it replaces.
+// replacement has the previous load balancers of a load balancer, and the progress of their replacement.
 type replacement struct {
-	// Previous are live load balancers that serve until clients know the new one.
+	// Previous are the previous load balancers, which are kept until clients have resolved the name of the new one.
 	Previous []*observed.LoadBalancer
-	// StatusSwitched reports whether the status shows the new load balancer. If not, SwitchWait is the wait before that.
+	// StatusSwitched is set if the status shows the new load balancer. Otherwise SwitchWait is the wait until the status is
+	// switched.
 	StatusSwitched bool
 	SwitchWait     plan.Wait
 	// Conflict is a property that two load balancers cannot share, such as a name or an address. If it is not empty, the
@@ -39,8 +40,8 @@ type replacement struct {
 	Conflict string
 }
 
-// AddPrevious adds a live load balancer that is not kept to the previous ones, and reports whether it did so. It does not
-// add a load balancer that the status has never shown, or that conflicts with the desired one.
+// AddPrevious adds a live load balancer that is not kept to Previous, and reports whether it did so. It does not add a load
+// balancer that the status has never shown, or that conflicts with the desired one.
 func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.Desired == nil || old.ResourceID != lb.ID {
 		return false

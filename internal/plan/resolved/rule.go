@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// ConditionsKey returns the same text for rules whose conditions AWS treats as the same.
+// ConditionsKey returns a key of the conditions of the rule. Rules whose conditions AWS treats as equal have the same key.
 func (p *Rule) ConditionsKey() string {
 	if p.key == "" {
 		p.key = equal.ConditionsKey(p.Desired.Conditions)
@@ -30,8 +30,8 @@ func (p *Rule) UsePlaceholder() {
 	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldResponse}, nil
 }
 
-// PlaceholderConditions returns the conditions of a held rule that answers with 503. There are fewer than in the desired
-// rule if AWS would refuse these.
+// PlaceholderConditions returns the conditions of a held rule that answers with 503. It has fewer conditions than the
+// desired rule if AWS would refuse the desired conditions.
 func (p *Rule) PlaceholderConditions() []model.Condition {
 	switch {
 	case p.Desired.PlaceholderConditions != nil:
@@ -42,7 +42,7 @@ func (p *Rule) PlaceholderConditions() []model.Condition {
 	return p.Desired.Conditions
 }
 
-// Rule is a desired rule of a listener after all choices are made. Its index in the list is its precedence.
+// Rule is a desired rule of a listener after all choices are made. The index of the rule in the list is its precedence.
 type Rule struct {
 	Desired model.Rule
 	// key is the result of ConditionsKey; empty until it is computed.
@@ -51,9 +51,9 @@ type Rule struct {
 	DesiredActions []model.Action
 	// KeptRule is the live rule that a held rule keeps; nil if there is none.
 	KeptRule *observed.Rule
-	// HasLiveRule reports whether a live rule is kept or changed for this one. Replaces is the live rule that this one
-	// replaces because a quota has no room for both. Both are only set if a quota has no room for all rules, or if several
-	// members have rules.
+	// HasLiveRule is set if a live rule is kept or changed for this rule. ReplacedRule is the live rule that this rule
+	// replaces because a quota has no room for both. Both are determined only if a quota has no room for all rules, or if
+	// several namespaces have rules.
 	HasLiveRule  bool
 	ReplacedRule *ReplaceableRule
 }
@@ -82,7 +82,7 @@ func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.N
 type ReplaceableRule struct {
 	Rule           *observed.Rule
 	Port           int32
-	Owners         []finding.Ref // the objects to which it belongs; nil if they are not known
+	Owners         []finding.Ref // the objects to which the rule belongs; nil if they are not known
 	DeletionStep   plan.StepID   // the step that deletes it
 	HasReplacement bool
 	Shape          *overlap.Shape

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// AutoAssigned is AWS's value for a source NAT prefix that AWS chooses.
+// AutoAssigned is the value with which AWS is asked to choose a source NAT prefix.
 const AutoAssigned = "auto_assigned"
 
 // SubnetMappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
@@ -33,7 +33,7 @@ func (lb *LoadBalancer) SubnetMappings() []plan.SubnetMapping {
 }
 
 // elasticAddresses returns the elastic address of each subnet, by subnet id. A retained subnet keeps its address. A new
-// subnet gets the address with its index, or a free one if a retained subnet has that address.
+// subnet gets the address at the index of the subnet, or a free address if a retained subnet has that one.
 func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	for _, id := range lb.Subnets {
@@ -59,7 +59,8 @@ func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	return out
 }
 
-// keptAddress returns the live address if any address is desired.
+// keptAddress returns the live address if any address is desired, because AWS cannot change the address in a retained
+// subnet.
 func keptAddress(want, live string) string {
 	if want == "" {
 		return ""
@@ -80,8 +81,8 @@ func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	return nil
 }
 
-// SubnetChanges returns the differences that need a SetSubnets call. A desired source NAT prefix is treated as live in
-// whichever subnet it is, and the prefixes that AWS has chosen are treated as desired where none is set.
+// SubnetChanges returns the differences that need a SetSubnets call. It is not a difference if a desired source NAT prefix
+// is in another subnet than desired, or if AWS has chosen the prefix of a subnet for which none is set.
 func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 	live, w := lb.Live, lb.Desired
 	if !equal.SameSet(lb.Subnets, live.Subnets) {

@@ -9,8 +9,8 @@ import (
 )
 
 // lowerHighPriorities moves rules whose priority numbers are close to the maximum of AWS to lower numbers, in their order,
-// so that other rules can be placed after them. An interrupted run may have left them at high numbers. Later choices are
-// made as if these rules had already moved.
+// so that other rules can be placed after them. Rules may have such numbers after an interrupted run. Later choices are made
+// as if these rules had already moved.
 func (ro *Rollout) lowerHighPriorities() {
 	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// As long as AWS refuses to reorder the rules of a listener, only changes are planned that need no other priorities: rules
-// that are in order are modified, and new rules are created where a priority is free between their neighbours. All other
-// rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add more rules.
+// As long as AWS refuses to reorder the rules of a listener, the plan has only changes that need no change of priorities:
+// rules that are in order are modified, and new rules are created where a priority is free between their neighbours. All
+// other rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add further rules.
 
 // planWithoutReordering plans the rules of a listener without changing priorities.
 func (ro *Rollout) planWithoutReordering() {
@@ -51,8 +51,8 @@ func (ro *Rollout) planWithoutReordering() {
 	ro.set.desired, ro.set.indexes, ro.set.memberIndexes = rest, nil, nil
 }
 
-// rulesOutOfOrder reports, for each desired rule, whether its live rule is in the wrong order with another live rule that may
-// match the same requests.
+// rulesOutOfOrder reports, for each desired rule, whether its live rule and another live rule that may match the same
+// requests are in the wrong order.
 func (s *ruleSet) rulesOutOfOrder() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
@@ -103,9 +103,9 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	return p
 }
 
-// keepRulesUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old nor
-// their new answer: because the desired rule for them cannot be created, or because another retained rule would answer
-// them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
+// keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get neither
+// their old nor their new answer: because the desired rule for them cannot be created, or because another retained rule
+// would answer them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
 // namespaces.
 func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []*deletedRule
@@ -127,15 +127,15 @@ func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange) {
 	ro.set.deleted = rest
 }
 
-// isCovered reports whether an earlier retained rule answers all requests of a live rule.
+// isCovered reports whether a retained rule with higher precedence answers all requests that a live rule matches.
 func (s *ruleSet) isCovered(d *deletedRule) bool {
 	return slices.ContainsFunc(s.desired, func(w *ruleChange) bool {
 		return w.live != nil && w.live.Priority < d.Priority && coversConditions(w.live, d.Conditions)
 	})
 }
 
-// coversConditions reports whether a live rule matches every request that conditions match, by hosts and paths. In doubt it
-// returns false.
+// coversConditions reports whether a live rule matches every request that conditions match, by hosts and paths. If that
+// cannot be determined, it returns false.
 func coversConditions(o *observed.Rule, cs []model.Condition) bool {
 	if equal.SameConditions(o.Conditions, cs) {
 		return true

@@ -12,15 +12,15 @@ import (
 )
 
 // keepRulesUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
-// that takes over their requests is not in force yet. Each rule waits separately, at most until its own deadline, even
-// if other rules change meanwhile.
+// that will answer their requests does not do so yet. Each rule waits separately, at most until its own deadline, even if
+// other rules change in the meantime.
 func (ro *Rollout) keepRulesUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
 	for i, d := range slices.Backward(ro.set.deleted) {
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
-			// Otherwise a later retained rule of the same member would get its requests.
+			// Otherwise the requests of d would go to another retained rule of the same member, which comes after d.
 			if o := ro.set.deleted[n]; !(own && what.For != "") && d.mayShareOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.wait), true
 			}
@@ -45,9 +45,9 @@ func (d *deletedRule) mayShareNamespace(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.hasOwnerInNamespace)
 }
 
-// takeOverWait returns what the deletion of a rule waits for: a desired rule, or a default action, that takes over its
-// requests and waits itself. own reports whether that may belong to the same member. Rules of another namespace do not delay
-// a deletion, because their owners could delay it repeatedly.
+// takeOverWait returns what the deletion of a rule waits for: a desired rule or a default action that will answer its
+// requests, but still has to wait itself. own reports whether that rule or default action may belong to the same member.
+// Rules of another namespace do not delay a deletion, because their owners could delay it repeatedly.
 func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
@@ -75,9 +75,8 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 	return ro.defaultActionWait(d), own
 }
 
-// defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy yet
-// takes over its requests. The default action may be set already, because it is set early if no rule answers the other
-// requests.
+// defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy yet will
+// answer its requests. The default action may already be set, because it is set early if no rule answers other requests.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	var old []string
 	for _, g := range model.ForwardedGroups(d.Actions) {
@@ -93,26 +92,28 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	return plan.Wait{For: "healthy targets in " + plan.TargetGroupNamesText(pending), Deadline: ro.TargetsDeadline(pending)}
 }
 
-// delayedRule is a live rule that keeps its place among the others until the rules that replace it are in force. It
-// is either a rule to be deleted that is retained for now, or a desired rule whose actions wait.
+// delayedRule is a live rule that keeps its precedence until the rules that replace it answer requests. It is either a rule
+// to be deleted that is retained for now, or a desired rule whose actions wait.
 type delayedRule struct {
 	deleted, desired int   // index among the deleted or the desired rules; the other index is -1
 	priority         int32 // of the live rule
-	successors       int   // the rules that take over have indexes below this one
+	successors       int   // the desired rules that will answer its requests have indexes below this one
 	shape            *overlap.Shape
 	wait             plan.Wait
 }
 
-// ruleOrder has the priorities of this run, with which no request loses its answer: those of desired rules, and those of
-// rules to be deleted that are retained for now. Without delayed rules they are the desired ones.
+// ruleOrder has the priorities that rules get in this run: those of desired rules, and those of rules to be deleted that are
+// retained for now. With them every request gets its old or its new answer. Without delayed rules, they are the desired
+// priorities.
 type ruleOrder struct {
 	desiredPriorities []int32
 	deletedPriorities map[int]int32
-	// wait is set if only the current order has this property.
+	// wait is set if the rules have to stay in their current order, because every other order would give requests a wrong
+	// answer.
 	wait plan.Wait
 }
 
-// interimOrder returns the order of this run.
+// interimOrder returns the order that the rules get in this run.
 func (ro *Rollout) interimOrder() ruleOrder {
 	out := ruleOrder{desiredPriorities: make([]int32, len(ro.set.desired)), deletedPriorities: map[int]int32{}}
 	for i, w := range ro.set.desired {
@@ -152,8 +153,8 @@ func (ro *Rollout) interimOrder() ruleOrder {
 	return out
 }
 
-// delayedRules returns the delayed rules in their live order, and the indexes of the other desired rules that are in
-// force, in the desired order.
+// delayedRules returns the delayed rules in their live order, and the indexes of the desired rules that are not delayed or
+// staged, in the desired order.
 func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	waiting := s.index("waiting", isWaiting)
 	for i, d := range s.deleted {
@@ -174,8 +175,7 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		}
 		wait := w.actionsWait
 		if wait.For == "" && !ordered {
-			// Otherwise a request could meet the reordered rule before an earlier one of the same member that is not
-			// in force yet.
+			// Otherwise the reordered rule could get requests that belong to a staged rule of the same member before it.
 			below := s.memberIndex("below", w.member, isStaged)
 			if n, found := below.FindOverlap(w.shape, overlap.SpanBefore(i)); found {
 				wait = s.desired[n].stagedWait
@@ -191,9 +191,9 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	return out, base
 }
 
-// insertionIndexes returns, for each delayed rule, before how many rules of base it comes. Rules that come before a
-// delayed rule now remain before it, and rules that have to come after its successors come after it. ok reports whether
-// such places exist.
+// insertionIndexes returns, for each delayed rule, the index in base at which it is inserted. Rules that come before a
+// delayed rule now remain before it, and rules that have to come after its successors come after it. ok reports whether such
+// indexes exist.
 func (s *ruleSet) insertionIndexes(base []int, late []delayedRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true
 	limit := len(base)
@@ -212,8 +212,8 @@ func (s *ruleSet) insertionIndexes(base []int, late []delayedRule) (at []int, ok
 	return at, ok
 }
 
-// insertionBounds returns the first and the last possible place of a delayed rule in base. If shape is set, only rules that
-// overlap with it are considered.
+// insertionBounds returns the first and the last index in base at which a delayed rule may be inserted. If shape is set,
+// only rules that overlap with it are considered.
 func (s *ruleSet) insertionBounds(base []int, r delayedRule, shape *overlap.Shape) (lo, hi int) {
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// pairRules finds for each desired rule the live rule that is kept or changed for it.
+// pairRules finds the live rule that is kept or changed for each desired rule.
 func (ro *Rollout) pairRules() *ruleSet {
 	s := &ruleSet{desired: make([]*ruleChange, len(ro.Listener.Rules))}
 	var live []observed.Rule
@@ -55,9 +55,9 @@ func (ro *Rollout) pairRules() *ruleSet {
 	return s
 }
 
-// memberOf returns the member to which a rule belongs. The changes of one member wait for each other; those of
-// different members do not. During a handover all live rules belong to other objects than the desired ones, so that
-// all changes wait for each other.
+// memberOf returns the member to which a desired rule belongs. The changes of one member wait for each other; those of
+// different members do not. During a handover it returns no member, so that all changes wait for each other, because live
+// rules belong to objects of the other stack.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	if ro.IsHandingOver() {
 		return finding.Ref{}
@@ -73,8 +73,8 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	return ro.ActionOwners(r.Actions)
 }
 
-// pairWithLive sets the live rules of desired rules, and reports which live rules are taken. Equal rules are paired first,
-// and among equal ones those with the same priority.
+// pairWithLive sets the live rules of desired rules, and reports which live rules are paired. Equal rules are paired first,
+// and among these, rules with the same priority.
 func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
@@ -137,7 +137,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 	return taken
 }
 
-// liveRulesByKey are the indexes of live rules by a key, ascending.
+// liveRulesByKey has the indexes of live rules, ascending, by a key of the rules.
 type liveRulesByKey struct {
 	keys  []string
 	lists map[string][]int
@@ -152,7 +152,7 @@ func (l *liveRulesByKey) add(j int, key string) {
 	l.lists[key] = append(l.lists[key], j)
 }
 
-// unpairedRules returns the rules of a key, from the first one that is not taken.
+// unpairedRules returns the indexes of the live rules with a key, beginning with the first rule that is not taken.
 func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	list := l.lists[key]
 	for len(list) > 0 && taken[list[0]] {
@@ -162,14 +162,15 @@ func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	return list
 }
 
-// isAsDesired reports whether a live rule with the same conditions is as desired.
+// isAsDesired reports whether a live rule, which has the desired conditions, also has the desired actions, client secret and
+// transforms.
 func (ro *Rollout) isAsDesired(w *ruleChange, o *observed.Rule) bool {
 	return equal.SameActions(w.rule.Desired.Actions, o.Actions, ro.TargetGroupARN) && !ro.SecretDiffers(o.ARN, w.rule.Desired.Actions) &&
 		equal.SameTransforms(w.rule.Desired.Transforms, o.Transforms)
 }
 
-// conditionsAndActionsKey returns the same text for rules with the same conditions and actions. Rules with different actions
-// seldom have the same text.
+// conditionsAndActionsKey returns a key: rules with the same conditions and actions have the same key. Rules with different
+// actions seldom have the same key.
 func conditionsAndActionsKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
 	var out strings.Builder
 	out.WriteString(conditions)

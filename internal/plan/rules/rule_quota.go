@@ -27,8 +27,8 @@ func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.Cond
 	return &RuleQuota{tg, f, keys, lb}
 }
 
-// Resolve counts the rules of each namespace. If AWS has no room for new rules, it chooses the live rules that
-// they replace.
+// Resolve counts the rules of each namespace. If the quota has no room for new rules, it chooses the live rules that the new
+// rules replace.
 func (rp *RuleQuota) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = draft.Shares{}
@@ -48,7 +48,8 @@ func (rp *RuleQuota) Resolve() {
 	}
 }
 
-// countShares counts the live rules of a load balancer by namespace, and returns those that are not desired any more.
+// countShares counts the live rules of a load balancer by namespace, and returns the live rules that are not desired any
+// more.
 func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	if lb.Live == nil {
@@ -67,15 +68,15 @@ func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	return open
 }
 
-// ruleClaim is a desired rule that does not exist in AWS and that the quota must have room for.
+// ruleClaim is a desired rule that does not exist in AWS yet, and for which the quota must have room.
 type ruleClaim struct {
 	*resolved.Rule
 	port  int32
 	shape *overlap.Shape
 }
 
-// assignReplaceableRules chooses the live rules that new rules replace: first rules of the same namespace, then
-// rules of unknown owners. Rules that AWS has not refused yet take part, so that refused rules get no precedence.
+// assignReplaceableRules chooses the live rules that new rules replace: first rules of the same namespace, then rules of
+// unknown owners. Rules that AWS has not refused yet are included, so that refused rules get no precedence.
 func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	var rules []ruleClaim
 	for i := range rp.lb.Listeners {
@@ -109,8 +110,9 @@ func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 // criteria is a list of conditions that a new rule and the live rule that it replaces have to meet.
 type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
-// assignRules assigns replaceable rules to new rules that have none, ordered by shares. A new rule gets the first rule
-// that meets all conditions of the earliest list in best.
+// assignRules assigns replaceable rules to new rules that have none, ordered by shares. best has lists of criteria in
+// descending order of preference: a new rule gets a live rule that meets all criteria of the first list for which there is
+// such a rule.
 func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
 	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
@@ -189,8 +191,8 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 	return out
 }
 
-// omitRulesOverCapacity removes from each listener the new rules that AWS has no room for. It moves a rule that
-// replaces one of another listener to RulesAwaitingRoom.
+// omitRulesOverCapacity removes from each listener the new rules for which the quota has no room. It moves a rule that
+// replaces a live rule of another listener to RulesAwaitingRoom.
 func (rp *RuleQuota) omitRulesOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
@@ -199,7 +201,7 @@ func (rp *RuleQuota) omitRulesOverCapacity() {
 		for _, p := range l.Rules {
 			switch {
 			case !p.Desired.NoRoom:
-				p.ReplacedRule = nil // AWS has not refused it
+				p.ReplacedRule = nil // AWS has not refused the rule
 				rest = append(rest, p)
 			case p.HasLiveRule || !l.Planned || p.ReplacedRule != nil && p.ReplacedRule.Port == l.Desired.Port:
 				rest = append(rest, p)
@@ -221,8 +223,8 @@ func (rp *RuleQuota) recordRuleOverCapacity(l *resolved.Listener, p resolved.Rul
 	rp.Plan.RulesOverCapacity[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// planReplacedRuleMoves moves live rules that are replaced because AWS has no room to the priorities of the rules that replace
-// them.
+// planReplacedRuleMoves plans to move live rules, which are modified to become new rules, to the priorities of these new
+// rules.
 func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	to := map[plan.Address]int32{}
 	for _, w := range r.set.desired {
@@ -238,7 +240,7 @@ func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	return []plan.StepID{id}
 }
 
-// replaceRule modifies the live rule that a desired one replaces.
+// replaceRule plans to modify a live rule so that it becomes the desired rule that replaces it.
 func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepID {
 	a, was := r.ruleAddress(w), w.replaces
 	id := r.Add(plan.Step{
@@ -254,8 +256,8 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 	return id
 }
 
-// PlanRulesAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next
-// plan moves them to their priorities.
+// PlanRulesAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next plan
+// moves the new rules to their priorities.
 func (rp *RuleQuota) PlanRulesAwaitingRoom(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {

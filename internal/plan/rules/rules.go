@@ -20,40 +20,40 @@ import (
 // Between any two steps every request must get its old or its new answer. A call to AWS changes one rule, except
 // SetRulePriorities, which changes the priorities of any number of rules. With O the live rules and N the desired ones:
 //
-//  1. Rules that are in both (same conditions, transforms, actions) are only moved.
-//  2. New rules are created from the top of N down: at their desired priority if it is free and in
-//     order, else below all other rules, where an old rule that covers them still answers.
+//  1. Rules that are in both O and N (same conditions, transforms and actions) are only moved.
+//  2. New rules are created from the top of N down: at their desired priority if it is free and in order, otherwise below
+//     all other rules, where a live rule that matches the same requests still answers.
 //  3. One SetRulePriorities puts N into order and moves the rules that are not in N below it, in order.
 //  4. Rules that are not in N are deleted from the bottom up.
 //
-// A rule whose conditions do not change and whose action changes is modified in place if no other
-// changing rule could match the same request: before (3) if no rule is new, at the end if no rule
-// is deleted or reordered. Otherwise the new form is created and the old one deleted.
+// A rule whose conditions do not change and whose action changes is modified in place if no other changing rule could match
+// the same request: before (3) if no rule is new, at the end if no rule is deleted or reordered. Otherwise a new rule is
+// created and the live rule is deleted.
 //
-// A new rule is staged, which means that it remains behind all others, if its targets are not healthy yet and an old
-// rule with healthy targets answers its requests. It gets its place when its targets are healthy, or when a deadline
-// has passed. A changed action waits in the same way. Until then an old rule of the same namespace for these requests
-// keeps its place. Rules that only move and rules of other members do not wait.
+// A new rule is staged, which means that it remains after all other rules, if its targets are not healthy yet and a live
+// rule with healthy targets answers its requests. It moves to its desired priority when its targets are healthy, or when a
+// deadline has passed. A changed action waits in the same way. Until then, a live rule of the same namespace for these
+// requests keeps its precedence. Rules that only move and rules of other members do not wait.
 
-// TopPriority is the highest priority of a rule that AWS accepts.
+// TopPriority is the highest priority number of a rule that AWS accepts.
 const TopPriority = 50000
 
-// ruleChange has the changes for one desired rule.
+// ruleChange has the desired rule, the live rule for it, and how the rule changes in this run.
 type ruleChange struct {
 	rule     *resolved.Rule
 	member   finding.Ref    // the changes of one member wait for each other
 	priority int32          // desired
 	live     *observed.Rule // nil if the rule is created
 	actions  []model.Action // to be set now
-	// transforms to be set now, which belong to the target groups of the actions
+	// transforms are set in this run, together with the actions, because they may depend on the target groups.
 	transforms   []model.Transform
 	isModified   bool        // only actions or transforms change
 	actionsWait  plan.Wait   // what the desired actions wait for
 	stagedWait   plan.Wait   // what the move to the desired priority waits for
 	waitsForRule bool        // the change waits for another rule of the same member
 	createAt     int32       // the priority at which a new rule is created
-	step         plan.StepID // the step that creates or changes it
-	isSplit      bool        // it is created in addition to its live rule, which is then deleted
+	step         plan.StepID // the step that creates or changes the rule
+	isSplit      bool        // a new rule is created in addition to the live one, which is then deleted
 	// replaces is the live rule that is modified to become this one, because AWS has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
@@ -76,8 +76,8 @@ func (w *ruleChange) isNewOrStagedEarlier() bool {
 type deletedRule struct {
 	observed.Rule
 	shape  *overlap.Shape
-	owners []finding.Ref // members to which it belongs; nil if they are not known
-	wait   plan.Wait     // until the rules that take over its requests are in force
+	owners []finding.Ref // members to which the rule belongs; nil if they are not known
+	wait   plan.Wait     // until the rules that will answer its requests do so
 	step   plan.StepID
 }
 
@@ -96,7 +96,7 @@ type ruleSet struct {
 	desired []*ruleChange
 	deleted []*deletedRule // ascending by priority
 	indexes map[string]*overlap.Index
-	// memberIndexes are indexes by name and member.
+	// memberIndexes has the indexes that memberIndex has built, by name and member.
 	memberIndexes map[string]map[finding.Ref]*overlap.Index
 }
 
@@ -155,7 +155,7 @@ func (s *ruleSet) setIndex(name string, x *overlap.Index) {
 	s.indexes[name] = x
 }
 
-// Conditions for the indexes of desired rules.
+// Filters for the indexes of desired rules.
 func isNew(w *ruleChange) bool { return w.live == nil }
 
 func isLive(w *ruleChange) bool { return w.live != nil }
@@ -168,7 +168,7 @@ func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.actionsW
 
 func anyRule(*ruleChange) bool { return true }
 
-// isInOrder reports whether the live rules that are retained keep their order.
+// isInOrder reports whether the live rules that are kept have the same order as the desired rules, so that none has to move.
 func (s *ruleSet) isInOrder() bool {
 	last := int32(0)
 	for _, w := range s.desired {
@@ -183,8 +183,8 @@ func (s *ruleSet) isInOrder() bool {
 	return true
 }
 
-// splitInterferingChanges replaces modifications that other changes could interfere with by a new rule and a deletion. It
-// reports whether the other modifications have to come last.
+// splitInterferingChanges finds modifications that could interfere with other changes, and replaces each by a new rule and a
+// deletion. It reports whether the remaining modifications have to come last.
 func (s *ruleSet) splitInterferingChanges() (modifyLast bool) {
 	fresh, ordered := slices.ContainsFunc(s.desired, isNewOrStaged), s.isInOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
@@ -200,7 +200,7 @@ func (s *ruleSet) splitInterferingChanges() (modifyLast bool) {
 	return false
 }
 
-// splitChanges replaces modifications by new rules and deletions.
+// splitChanges replaces each of these modifications by a new rule and the deletion of the live rule.
 func (s *ruleSet) splitChanges(changed []*ruleChange) {
 	if len(changed) == 0 {
 		return
@@ -217,7 +217,7 @@ func (s *ruleSet) splitChanges(changed []*ruleChange) {
 	s.indexes, s.memberIndexes = nil, nil
 }
 
-// mayInterfere reports whether the change of another rule could affect requests of the i-th one.
+// mayInterfere reports whether the change of another rule could affect requests that the i-th desired rule matches.
 func (s *ruleSet) mayInterfere(i int32, ordered bool) bool {
 	others := s.index("coming", isNewOrStaged)
 	if !ordered {
@@ -241,9 +241,9 @@ type Rollout struct {
 	set      *ruleSet
 	// firstPriorities are the priorities to which live rules move first; see lowerHighPriorities.
 	firstPriorities map[plan.Address]int32
-	// modifyLast reports whether changes of actions come last.
+	// modifyLast is set if changes of actions come last.
 	modifyLast bool
-	// interim is the order of this run. It is not used if AWS refuses to reorder rules.
+	// interim is the order that rules get in this run. It is not used if AWS refuses to reorder rules.
 	interim ruleOrder
 }
 
@@ -270,9 +270,9 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	return ro
 }
 
-// Plan returns the steps for the rules. They depend on the steps in listener and, by target group ID, on those in
-// groups. changeDefault plans the change of the default action; it is called after the creation steps are planned and
-// before the deletion steps.
+// Plan adds the steps for the rules of the listener, and returns their ids. They depend on the steps in listener and on the
+// steps in groups, which has the steps that create target groups, by target group id. changeDefault plans the change of the
+// default action; it is called after the creation steps are planned and before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
 	room := ro.planLowerPriorities(listener)
 	r := rulePlanner{Rollout: ro, listenerSteps: append(slices.Clone(listener), room...), targetGroupSteps: groups, steps: room}

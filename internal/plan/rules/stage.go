@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// stagePriority is the lowest priority of staged rules, behind all others.
+// stagePriority is the lowest priority number of staged rules, which come after all other rules.
 const stagePriority = 40000
 
 // stageRules decides which new rules are staged until their targets are healthy: those that would take requests from live
@@ -38,13 +38,13 @@ func (ro *Rollout) stageRules() {
 			continue
 		}
 		if w.replaces != nil {
-			continue // the live rule that it replaces answers until then
+			continue // until then, the live rule that it replaces answers
 		}
 		if w.live == nil && !w.rule.IsHeld() && !w.rule.Desired.InPlace {
 			w.actions, w.actionsWait = ro.interimActions(w, ro.Listener.Live.Default)
 			w.transforms = w.rule.Desired.Transforms
 			if w.actionsWait.For != "" {
-				w.transforms = nil // default actions have none
+				w.transforms = nil // default actions have no transforms
 			}
 		}
 		w.stagedWait = ro.maskedWait(i)
@@ -53,7 +53,7 @@ func (ro *Rollout) stageRules() {
 }
 
 // splitMaskedChanges splits changes of live rules that would have to wait because earlier rules answer their requests now.
-// The new rule is created behind all others, because AWS checks only target groups that a rule forwards to.
+// The new rule is created after all others, because AWS checks only target groups to which a rule forwards.
 func (ro *Rollout) splitMaskedChanges() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -82,10 +82,10 @@ func (ro *Rollout) delayMaskedChange(i int) {
 	}
 }
 
-// stageFollowers stages new rules that come after a staged rule of the same member and overlap with it. Otherwise a
-// request that both match would meet the later one first.
+// stageFollowers stages new rules that come after a staged rule of the same member and overlap with it. Otherwise a request
+// that both match would be answered by the follower.
 func (s *ruleSet) stageFollowers() {
-	const rounds = 8 // limit of the length of a chain of followers
+	const rounds = 8 // maximum length of a chain of followers
 	below := s.indexesWhere(isStaged)
 	for round := 0; len(below) > 0; round++ {
 		first := s.indexByMember(below)
@@ -128,7 +128,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 }
 
 // maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by live rules
-// that will later be placed behind it or deleted.
+// that will be moved after it or deleted.
 func (ro *Rollout) maskedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
 	old, covered, all := ro.set.answeringTargetGroups(i)
@@ -146,8 +146,8 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answeringTargetGroups returns the target groups of live rules that come before the i-th desired rule, may match its
-// requests, and will not come before it any more. covered reports whether there are such rules, and all whether the
+// answeringTargetGroups returns the target groups of live rules that come before the i-th desired rule now but not in the
+// desired order, and that may match the same requests. covered reports whether there are such rules, and all whether the
 // result has the target groups of all of them.
 func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
@@ -170,7 +170,8 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool)
 	return out, covered, all && allGone
 }
 
-// ruleWait returns the wait of a rule for its targets. If its deadline has passed, that is reported.
+// ruleWait returns the wait of a rule for its targets. If the deadline has passed, it reports this and returns the zero
+// Wait.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	return ro.AwaitTargets(ruleWaitKey(ro.Listener, w), "healthy targets", pending, w.rule.Desired.Origin, affectedMembersOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port))
 }
@@ -200,7 +201,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 		bottom = max(bottom, o.Priority)
 	}
 	lowest := s.lowestPrioritiesBehind()
-	highest := int32(0) // of the rules in front that are retained or created
+	highest := int32(0) // highest number of the rules before it that are kept or created
 	for i, n := range s.desired {
 		switch {
 		case n.live != nil:
@@ -222,7 +223,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 }
 
-// lowestPrioritiesBehind returns, for each desired rule, the lowest priority number that a live rule behind it has.
+// lowestPrioritiesBehind returns, for each desired rule, the lowest live priority number among the desired rules after it.
 func (s *ruleSet) lowestPrioritiesBehind() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(TopPriority + 1)
@@ -235,7 +236,7 @@ func (s *ruleSet) lowestPrioritiesBehind() []int32 {
 	return out
 }
 
-// nextFreePriority returns the first priority from a number on that no rule has.
+// nextFreePriority returns the lowest priority that no rule has, beginning with from.
 func nextFreePriority(used map[int32]bool, from int32) int32 {
 	for used[from] {
 		from++

@@ -30,14 +30,14 @@ type rulePlanner struct {
 	*Rollout
 	listenerSteps    []plan.StepID
 	targetGroupSteps map[string][]plan.StepID
-	steps            []plan.StepID // all steps of rules so far
+	steps            []plan.StepID // all steps for rules that are planned so far
 	creationSteps    draft.StepChain
 	prioritySteps    []plan.StepID
-	movedRulesIndex  *overlap.Index // the rules whose priorities change
+	movedRulesIndex  *overlap.Index // index of the rules whose priorities change
 }
 
-// maxNamedSteps is how many dependencies of a kind a step names. If it had more, it depends on all steps of that
-// kind.
+// maxNamedSteps is the maximum number of overlapping rules on whose steps a step depends individually. If there are more, it
+// depends on a join of all such steps.
 const maxNamedSteps = 32
 
 func (r *rulePlanner) ruleAddress(w *ruleChange) plan.Address {
@@ -62,17 +62,17 @@ func (r *rulePlanner) ruleKey(w *ruleChange) model.RuleKey {
 	return w.rule.Desired.Key(r.Listener.Desired.Port)
 }
 
-// createRules plans the new rules. New rules that replace a live rule come after the steps in vacated, which move the live
-// rule.
+// createRules plans to create the new rules. New rules that replace a live rule come after the steps in vacated, which move
+// the live rules.
 func (r *rulePlanner) createRules(vacated []plan.StepID) {
-	chains := map[finding.Ref]*draft.StepChain{} // the new rules of each member
+	chains := map[finding.Ref]*draft.StepChain{} // steps that create the new rules of each member
 	for i, w := range r.set.desired {
 		if w.live != nil {
 			continue
 		}
 		a := r.ruleAddress(w)
 		need := slices.Concat(r.listenerSteps, r.ClaimStepsOf(w.rule.Desired.Member), TargetGroupSteps(w.actions, r.targetGroupSteps))
-		// A request that two new rules of a member match must meet the first of them first.
+		// A request that two new rules of a member match must not be answered by the second one before the first one exists.
 		own := chains[w.member]
 		if own == nil {
 			own = &draft.StepChain{}
@@ -133,8 +133,8 @@ func ruleReason(w *ruleChange) string {
 	return "from " + w.rule.Desired.Origin.String()
 }
 
-// modifyRules plans the changes of actions that can be made now. If last is set, they come after the creation of
-// rules that take requests from them.
+// modifyRules plans the changes of actions that can be made now. If last is set, they come after the steps that create rules
+// which will answer some of their requests.
 func (r *rulePlanner) modifyRules(last bool) {
 	for i, w := range r.set.desired {
 		if w.live == nil || !w.isModified {
@@ -154,7 +154,7 @@ func (r *rulePlanner) modifyRules(last bool) {
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
 			Why:     ruleReason(w), After: need, Blames: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "",
 		}
-		// A new rule of the same member that takes some of its requests comes first.
+		// A staged rule of the same member that will answer some of the requests comes first.
 		if n, found := below.FindOverlap(w.shape, ahead); found {
 			s.Wait, w.waitsForRule = r.set.desired[n].stagedWait, true
 		}
@@ -195,7 +195,7 @@ func (r *rulePlanner) changeDelayedActions() {
 	}
 }
 
-// reorderRules plans the change of priorities that is possible now, and the change that waits.
+// reorderRules plans the change of priorities that is made in this run, and the change that waits.
 func (r *rulePlanner) reorderRules() {
 	order := r.interim
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
@@ -233,7 +233,7 @@ func (r *rulePlanner) reorderRules() {
 	}
 }
 
-// moveDeletedLast moves rules that are deleted in this run behind all others, in their order.
+// moveDeletedLast moves rules that are deleted in this run after all other rules, and keeps their order.
 func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 	p := int32(TopPriority)
 	for _, d := range slices.Backward(r.set.deleted) {
@@ -257,8 +257,8 @@ func (r *rulePlanner) setPriorities(what string, to map[plan.Address]int32, wait
 	})
 }
 
-// deleteRules plans to delete rules, from the last one up, after the steps of the rules that take over their
-// requests. defaultSteps are the steps that change the default action.
+// deleteRules plans to delete rules, the last rule first, after the steps of the rules that will answer their requests.
+// defaultSteps are the steps that change the default action.
 func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	changed := r.set.index("changed", func(w *ruleChange) bool { return w.step != "" })
 	var out draft.StepChain
@@ -272,7 +272,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		if d.hasOwner(r.Listener.Desired.DefaultOf.Object) {
 			after = append(after, defaultSteps...)
 		}
-		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
+		// A later rule that overlaps and is also deleted is deleted first, because it would get the requests of this rule.
 		covered, complete := r.set.deletedIndex().FindOverlaps(d.shape, overlap.SpanAfter(i), maxNamedSteps, func(n int32) bool {
 			o := r.set.deleted[n]
 			return o.wait.For == "" && d.mayShareOwner(o)
@@ -297,7 +297,7 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	r.steps = append(slices.Clone(r.steps), out.Steps...)
 }
 
-// retagRules plans the tags of retained rules, which include the index of the rule.
+// retagRules plans to change the tags of rules that are kept. One of the tags contains the index of the rule.
 func (r *rulePlanner) retagRules() {
 	if !r.Opt.RuleTags {
 		return
@@ -312,8 +312,8 @@ func (r *rulePlanner) retagRules() {
 			after = append(slices.Clone(after), w.step)
 		}
 		if len(r.creationSteps.Steps) > 0 && r.differsOnlyInIndexTag(want, live.Tags) {
-			// The number of the rule counts the new rules before it. If AWS refuses one of the new rules, the number does
-			// not change: a refused rule must not cause a call for each rule behind it.
+			// The index of the rule counts the new rules before it. If AWS refuses one of the new rules, the tag is not
+			// changed: a refused rule must not cause a call for each rule after it.
 			after = append(slices.Clone(after), r.Join(&r.creationSteps))
 		}
 		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.ruleAddress(w), want, live.Tags, after, r.affectedMembers(w))
@@ -336,8 +336,8 @@ func (r *rulePlanner) reportWaits() {
 	}
 }
 
-// isForwardedTo reports whether the load balancer forwards to a target group already. If targets are unused nevertheless, they
-// are in an availability zone that the load balancer does not have.
+// isForwardedTo reports whether the load balancer already forwards to a target group. Targets of such a target group that
+// AWS reports as unused are in an availability zone that the load balancer does not have.
 func (r *rulePlanner) isForwardedTo(arn string) bool {
 	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {
@@ -345,8 +345,8 @@ func (r *rulePlanner) isForwardedTo(arn string) bool {
 	})
 }
 
-// waitsForUncheckedTargets reports whether a rule only waits for targets that AWS does not check, because nothing forwards
-// to their target group yet.
+// waitsForUncheckedTargets reports whether the only targets for which a rule waits are targets that AWS does not check,
+// because nothing forwards to their target group yet.
 func (r *rulePlanner) waitsForUncheckedTargets(w *ruleChange) bool {
 	found := false
 	for _, g := range model.ForwardedGroups(w.rule.Desired.Actions) {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// UnreachableRuleFinding returns the finding about a rule that gets no requests, because an earlier rule (by) answers all of
-// them.
+// UnreachableRuleFinding returns the finding about a rule r that gets no requests, because the rule by, which comes before
+// it, answers all of them.
 func UnreachableRuleFinding(r, by model.Rule) finding.Finding {
 	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
 	if hosts := r.Hosts(); len(hosts) > 0 {

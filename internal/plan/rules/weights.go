@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// interimActions returns the actions that are set on a rule in this run, and the wait of the desired actions.
+// interimActions returns the actions that are set on a rule in this run, and the wait until the desired actions are set.
 func (ro *Rollout) interimActions(w *ruleChange, have []model.Action) ([]model.Action, plan.Wait) {
 	now, pending := ro.Shift(w.rule.Desired.Actions, have)
 	if len(pending) == 0 {

@@ -21,11 +21,11 @@ import (
 type Planner struct {
 	*draft.Draft
 	LB, Frontend *resolved.LoadBalancer
-	PortSteps    map[int32]plan.StepID // steps that add and remove rules of the managed security group, by port
+	PortSteps    map[int32]plan.StepID // steps that change rules of the managed security group, by port
 }
 
-// LiveManagedSecurityGroup returns the live managed security group that is kept: the one of the live load balancer, or else the
-// first by id.
+// LiveManagedSecurityGroup returns the live managed security group that is kept: the one that the live load balancer has, or
+// else the first by id.
 func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
 	var first *observed.SecurityGroup
 	for i := range all {
@@ -44,8 +44,8 @@ func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadB
 }
 
 // PlanManagedSecurityGroup plans the managed security group, and returns the step that creates it. The rules of a port are
-// changed by a step for the namespaces that listen on it. If a quota has no room for the rules of one member, the ports of
-// other members are therefore still opened and closed. New listeners depend on the steps in PortSteps.
+// changed by a step for the namespaces that listen on the port. Therefore, if a quota has no room for the rules of one
+// member, the ports of other members are still opened and closed. New listeners depend on the steps in PortSteps.
 func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok || sg.ReadFault(model.AskSecurityGroups{}) != nil {
@@ -76,8 +76,8 @@ func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	return made
 }
 
-// admittedRules returns the desired rules without those for ports on which nothing listens and this plan creates no
-// listener. Such a port is opened together with its listener.
+// admittedRules returns the desired rules, except rules for a port that has no listener and for which this plan creates
+// none. Such a port is opened later, together with its listener.
 func (sg *Planner) admittedRules(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
@@ -183,7 +183,7 @@ func (sg *Planner) RetainsRule(r model.IngressRule) bool {
 func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := sg.livePorts()
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
-		ports[l.Desired.Port] = true // the controller may have opened the port for a listener that waits or that others have deleted
+		ports[l.Desired.Port] = true // the port may be open for a listener that waits, or that was deleted outside
 	}
 	var foreign []string
 	for _, r := range revoke {
@@ -201,8 +201,8 @@ func (sg *Planner) reportRevoked(live *observed.SecurityGroup, revoke []model.In
 	})
 }
 
-// mayBeManaged reports whether the controller may have added a rule. Its rules have no description, and admit clients
-// to one port of a listener or, for a network load balancer, ICMP messages about the packet size. If the last change
+// mayBeManaged reports whether the controller may have added a rule. Rules of the controller have no description, and admit
+// clients to one port of a listener or, for a network load balancer, ICMP messages about the packet size. If the last change
 // was not completed, the listener may be missing.
 func (sg *Planner) mayBeManaged(r model.IngressRule, ports map[int32]bool) bool {
 	network := sg.LB.Desired.Type == model.Network
@@ -226,7 +226,7 @@ func (sg *Planner) opensRetainedListener(r model.IngressRule) bool {
 	})
 }
 
-// carriesProtocol reports whether clients of a listener with one protocol are admitted by rules for another one.
+// carriesProtocol reports whether a security group rule for one protocol admits clients of a listener with another protocol.
 func carriesProtocol(listener, rule string) bool {
 	switch listener {
 	case "UDP", "QUIC":
@@ -282,8 +282,8 @@ func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 	})}
 }
 
-// tagBackendSecurityGroup puts the tags of the operator on the backend security group. It removes no tag, because other
-// stacks use it too.
+// tagBackendSecurityGroup plans to put the tags of the operator on the backend security group. It removes no tags, because
+// other stacks use the security group as well.
 func (sg *Planner) tagBackendSecurityGroup(live observed.SecurityGroup) {
 	put, _ := sg.TagChanges(naming.BackendSecurityGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
 	if len(put) == 0 {
@@ -294,7 +294,7 @@ func (sg *Planner) tagBackendSecurityGroup(live observed.SecurityGroup) {
 	}, put, nil, live.Tags)
 }
 
-// RemoveSurplus deletes security groups of the stack that the load balancer does not have any more.
+// RemoveSurplus plans to delete security groups of the stack that the load balancer does not have any more.
 func (sg *Planner) RemoveSurplus(after []plan.StepID) {
 	if sg.ReadFault(model.AskSecurityGroups{}) != nil {
 		return

@@ -46,7 +46,7 @@ func TargetKey(group string, t observed.Target) string {
 	return fmt.Sprintf("%s %s:%d", group, t.ID, t.Port)
 }
 
-// Detach plans to deregister a load balancer from a target group, once.
+// Detach plans to deregister a load balancer from a target group, unless the step is already planned.
 func (at *ALBTargetPlanner) Detach(group string, t observed.Target, after []plan.StepID) plan.StepID {
 	key := TargetKey(group, t)
 	if id, done := at.DetachSteps[key]; done {
@@ -88,8 +88,8 @@ func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, a
 	})
 }
 
-// DetachFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups. AWS deletes no
-// load balancer that is a target.
+// DetachFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups. AWS refuses to
+// delete a load balancer that is a target.
 func (at *ALBTargetPlanner) DetachFromAllTargetGroups(lb string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range at.Have.TargetGroups {

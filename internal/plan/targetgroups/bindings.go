@@ -31,7 +31,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	}
 	rules, known := gp.networkingRules(w)
 	if !known && live == nil {
-		return nil // it is created when its rules are known
+		return nil // the binding is created when its networking rules are known
 	}
 	put.Binding.Networking = rules
 	put.KeepNetworking = gp.Want.Held.SecurityGroups || !known
@@ -51,7 +51,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	})}
 }
 
-// labelsOfPreviousStack returns the labels that a binding has of the stack from which this one has taken over the
+// labelsOfPreviousStack returns the keys of the labels in live that belong to the stack from which this stack takes over the
 // load balancer.
 func (gp *Planner) labelsOfPreviousStack(live map[string]string) (out []string) {
 	if gp.Have.AdoptedStack == (model.StackID{}) {
@@ -66,7 +66,7 @@ func (gp *Planner) labelsOfPreviousStack(live map[string]string) (out []string) 
 	return out
 }
 
-// bindingLabels returns the labels of the stack and other labels. The labels of the stack take precedence.
+// bindingLabels returns the labels of the stack and the labels in others. The labels of the stack take precedence.
 func bindingLabels(id model.StackID, others map[string]string) map[string]string {
 	out := naming.StackLabels(id)
 	for k, v := range others {
@@ -77,8 +77,9 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 	return out
 }
 
-// bindingName returns the name of a new binding. It is derived from the name of the target group if that name differs from
-// the desired one, because then a target group of a previous load balancer has the desired name.
+// bindingName returns the name of a new binding. If the name of the target group differs from its desired name, because a
+// target group of a previous load balancer has that name, the name of the binding is derived from the name of the target
+// group.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
 	var name string
 	if live, ok := gp.LiveTargetGroups[gp.LiveTargetGroupARNs[w.ID]]; ok {

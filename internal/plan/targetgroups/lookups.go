@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// targetGroupIndexes are indexes of target groups and bindings.
+// targetGroupIndexes has lookup tables of the target groups and bindings of a stack.
 type targetGroupIndexes struct {
 	BindingsOf  map[string][]*observed.Binding    // bindings by the ARN of their target group
 	liveByID    map[string][]observed.TargetGroup // live target groups by resource id

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hasDesiredFixedChecks reports whether a live target group of a network load balancer has the desired values of those
-// health check settings that AWS once could not change.
+// hasDesiredFixedChecks reports whether a live target group of a network load balancer has the desired values of the health
+// check settings that AWS could not change in the past.
 func hasDesiredFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":
@@ -25,15 +25,15 @@ func hasDesiredFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 }
 
 // MatchTargetGroups decides which live target group is kept for each desired one. It compares names before resource ids. Two
-// desired target groups may get the same id at different times, so that the ID alone may find the target group of
-// another Service. A name has a hash of all properties of a target group, but it is no evidence if no desired target
-// group has it.
+// desired target groups may have the same id at different times, so that the id alone may find the target group of another
+// Service. A name contains a hash of the properties of a target group, but is of no use if no desired target group has this
+// name.
 func (gp *Planner) MatchTargetGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
 		names[w.Name] = true
 	}
-	// If several live target groups have the same id, one that a load balancer uses is kept.
+	// If several live target groups have the same id, one to which a load balancer forwards is kept.
 	live, kept := gp.matchableTargetGroups()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
@@ -70,7 +70,7 @@ func (gp *Planner) MatchTargetGroups() {
 	})
 }
 
-// canBeKeptFor reports whether a live target group can become the desired one.
+// canBeKeptFor reports whether a live target group can be changed to the desired one, so that it is not replaced.
 func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredFixedChecks(w, h))
 }

@@ -36,7 +36,7 @@ func (gp *Planner) networkingRules(w model.TargetGroup) ([]model.BindingRule, bo
 	return out, true
 }
 
-// peerRanges returns the address ranges of a peer, of both families.
+// peerRanges returns the IPv4 and IPv6 ranges of a peer that stands for the VPC or for the subnets of the load balancer.
 func (gp *Planner) peerRanges(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.ReadFault(model.AskVPC{}); f != nil {

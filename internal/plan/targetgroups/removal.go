@@ -28,9 +28,9 @@ func NewRemovalPlanner(tg *owners.TargetGroups, u *draft.Usage, albs *ALBTargetP
 	return &RemovalPlanner{tg, u, albs, bindingsOf}
 }
 
-// PlanAll plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer
-// deregisters the targets, and the target group when they have drained. The deletion of each depends only on the
-// steps that remove what forwards to it.
+// PlanAll plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer makes its run
+// deregister the targets, and then, when the targets have drained, the target group. Each deletion depends only on the steps
+// that remove what forwards to that target group.
 func (r *RemovalPlanner) PlanAll() {
 	keep := map[string]bool{}
 	for _, arn := range r.LiveTargetGroupARNs {
@@ -48,7 +48,7 @@ func (r *RemovalPlanner) PlanAll() {
 		}
 		r.removeTargetGroup(g, r.bindingsOf[g.ARN], r.FreeingSteps[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.IsEmpty())
 	}
-	// Bindings of target groups that do not exist any more.
+	// The target groups of these bindings do not exist any more.
 	for _, h := range r.Have.Bindings {
 		if !h.Deleting && !live[h.ARN] {
 			r.deleteBinding(h, "its target group is gone", nil)
@@ -65,12 +65,12 @@ func (r *RemovalPlanner) deleteBinding(h observed.Binding, why string, after []p
 	return &r.Plan.Steps[len(r.Plan.Steps)-1]
 }
 
-// StopForwardingText is the text for the wait before a target group is deleted. A node of the load balancer that has not
-// applied the change of the rules continues to forward to the target group, and needs a target there.
+// StopForwardingText describes the wait before a target group is deleted. A node of the load balancer that has not applied
+// the change of the rules continues to forward to the target group, and needs a target there.
 const StopForwardingText = "all nodes of the load balancer to stop forwarding to the target group"
 
-// propagationWait returns the wait until all nodes of the load balancer have stopped forwarding to a target group.
-// Later changes of other rules do not extend it.
+// propagationWait returns the wait until all nodes of the load balancer have stopped forwarding to a target group. Later
+// changes of other rules do not extend the wait.
 func (r *RemovalPlanner) propagationWait(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
@@ -164,12 +164,12 @@ func (r *RemovalPlanner) drainWait(g observed.TargetGroup) plan.Wait {
 		return wait
 	}
 	reported := wait
-	reported.For = "its targets to drain" // without the number, so that the message does not change
+	reported.For = "its targets to drain" // without the number of targets, so that the message does not change
 	r.reportDeletionWait(g, reported)
 	return wait
 }
 
-// reportDeletionWait reports, on members that leave, what the deletion of their target group waits for.
+// reportDeletionWait reports, on leaving members, what the deletion of their target group waits for.
 func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wait) {
 	owners := r.TargetGroupOwners(g.ARN)
 	for _, m := range r.Want.Leaving {

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// healthCheckChanges returns the differences between the desired and the live health check. Fields that are not set
-// are not compared.
+// healthCheckChanges returns the differences between the desired and the live health check. Fields that are not set in the
+// desired one are not compared.
 func healthCheckChanges(want, have model.HealthCheck) []plan.Change {
 	var out []plan.Change
 	text := func(path, w, h string) {
@@ -86,8 +86,8 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 	return done
 }
 
-// IsPlanned reports whether the plan keeps or creates a target group. It does not create one that only held rules
-// would use.
+// IsPlanned reports whether the plan keeps or creates a target group. A target group that only held rules would use is not
+// created.
 func (gp *Planner) IsPlanned(w model.TargetGroup) bool {
 	return gp.isUsed(w) || gp.LiveTargetGroupARNs[w.ID] != ""
 }
@@ -107,10 +107,10 @@ func (gp *Planner) isUsed(w model.TargetGroup) bool {
 // isMemberHeld reports whether everything that a member contributes is held.
 func (k *targetGroupIndexes) isMemberHeld(m finding.Ref) bool { return k.heldMembers[m] }
 
-// PlanTargetGroup plans a target group and its binding. During a handover, the binding carries the labels of a
-// Gateway only while its target group carries the tags of the Gateway. Otherwise a controller that does not know
-// handovers, and takes over in between, would delete the binding and deregister its targets. Such a controller does
-// not delete the bindings of Ingresses, because it fails before that at names that are taken in AWS.
+// PlanTargetGroup plans a target group and its binding. During a handover, the binding carries the labels of a Gateway only
+// while its target group carries the tags of the Gateway. Otherwise a controller without support for handovers, if it is
+// started in between, would delete the binding and deregister its targets. Such a controller does not delete the bindings of
+// Ingresses, because it fails earlier, when it creates resources whose names exist in AWS.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.TargetGroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
@@ -147,8 +147,8 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 	return last
 }
 
-// targetGroupImpact returns the impact of a new target group: ReplaceImpact if it belongs to the replacement of a load
-// balancer that serves.
+// targetGroupImpact returns the impact of creating a target group: ReplaceImpact if it is created for the replacement of a
+// load balancer.
 func (gp *Planner) targetGroupImpact(w model.TargetGroup) plan.Impact {
 	if w.Type != model.ALBTargets && gp.replacedLoadBalancer(w) != "" {
 		return plan.ReplaceImpact
@@ -156,8 +156,8 @@ func (gp *Planner) targetGroupImpact(w model.TargetGroup) plan.Impact {
 	return plan.NoImpact
 }
 
-// replacedLoadBalancer returns the name of the load balancer that is being replaced if a new target group is created
-// because the live one serves it; empty otherwise.
+// replacedLoadBalancer returns the name of the load balancer that is being replaced if a new target group is created because
+// the live target group belongs to that load balancer; empty otherwise.
 func (gp *Planner) replacedLoadBalancer(w model.TargetGroup) string {
 	if old := gp.LB.ShownPrevious(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
 		return old.Name

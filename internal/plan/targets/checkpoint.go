@@ -14,8 +14,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Annotations with hashes of a binding that was reconciled completely. The AWS Load Balancer Controller uses the same
-// format, so that a controller that takes over need not change anything.
+// Annotations that record which state of a binding was reconciled completely: a checkpoint with hashes, and its time. The
+// AWS Load Balancer Controller uses the same format, so that a controller that takes over need not change anything.
 const (
 	CheckpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	CheckpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp" // Unix seconds
@@ -58,7 +58,7 @@ func joinDigests(endpoints string, spec elbv2.TargetGroupBindingSpec) (string, e
 	return endpoints + "/" + digest(text), nil
 }
 
-// digest returns the hash of a text in a checkpoint.
+// digest returns the hash of a text, in the form that checkpoints contain.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -22,20 +22,21 @@ import (
 // RuleDemand has the rules that one binding needs in the security groups of its endpoints.
 type RuleDemand struct {
 	Ref finding.Ref // the binding
-	// PodDemands has the needs of endpoints that are pods.
+	// PodDemands has the rules that endpoints need which are pods.
 	PodDemands []EndpointDemand
 	// Nodes has the endpoints that are nodes. All of them need NodeRules.
 	Nodes     *NodeList
 	NodeRules []model.IngressRule
-	// Faulty is set if some rules cannot be determined. Then no rules may be removed from the
-	// security groups of the endpoints.
+	// Faulty is set if some rules cannot be determined until a user corrects the binding. Then no rules may be removed from
+	// the security groups of the endpoints.
 	Faulty bool
 	// ENIUnknown is set if the ENI of an endpoint cannot be determined.
 	ENIUnknown bool
 	Findings   finding.List
 }
 
-// EndpointDemand has the rules that one endpoint needs, and the ways to find its ENI. The first way that finds an ENI is used.
+// EndpointDemand has the rules that one endpoint needs, and the lookups by which its ENI can be found. The first lookup that
+// finds an ENI is used.
 type EndpointDemand struct {
 	Endpoint string // for messages
 	Lookups  []ENILookup
@@ -72,7 +73,7 @@ func RuleDemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution
 		return d
 	}
 	seen := make(map[string]bool, len(found.endpoints))
-	var rules []model.IngressRule // all pods share the rules unless a port has a name
+	var rules []model.IngressRule // all pods share these rules unless a networking rule has a port name
 	computed, named := false, hasNamedPorts(b)
 	d.PodDemands = make([]EndpointDemand, 0, len(found.endpoints))
 	for _, e := range found.endpoints {
@@ -133,7 +134,7 @@ func podChangedAt(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// eniLookups returns the ways to find the ENI of a pod; false if it has no ENI in the VPC.
+// eniLookups returns the lookups by which the ENI of a pod can be found; false if the pod has no ENI in the VPC.
 func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	switch {
 	case n.Labels[computeTypeLabel] == "fargate":
@@ -159,7 +160,7 @@ func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	return out, true
 }
 
-// branchENI returns the branch ENI of a pod that has security groups of its own, by its annotation.
+// branchENI returns the id of the branch ENI of a pod that has security groups of its own, from the annotation of the pod.
 func branchENI(e Endpoint) (string, bool) {
 	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
 	if text == "" {
@@ -181,7 +182,7 @@ func branchENI(e Endpoint) (string, bool) {
 	return "", false
 }
 
-// computeRules returns the rules of one endpoint; pod is nil for a node.
+// computeRules returns the security group rules that one endpoint needs; pod is nil for a node.
 func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	for i, in := range b.Spec.Networking.Ingress {
@@ -229,7 +230,7 @@ func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *RuleDemand) {
 	}
 }
 
-// portRangeRule returns a rule with the protocol and port range of a networking port.
+// portRangeRule returns a rule without a source, with the protocol and port range of a networking port.
 func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
 	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedRuleDescription}
 	if p.Protocol != nil {
@@ -274,7 +275,7 @@ func servingContainers(pod *corev1.Pod) []corev1.Container {
 	return containers
 }
 
-// setPeer sets the source of a rule to a networking peer.
+// setPeer sets the source of a rule to the security group or the address range of a networking peer.
 func setPeer(r *model.IngressRule, p elbv2.NetworkingPeer) error {
 	switch {
 	case p.SecurityGroup != nil:

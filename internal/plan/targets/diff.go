@@ -16,8 +16,8 @@ type MatchedPair struct {
 // Diff is the difference between the registered targets and the desired endpoints. All lists are ascending by identity.
 type Diff struct {
 	MatchedPairs []MatchedPair
-	// MatchedNodeTargets has the matched targets instead of MatchedPairs, if the endpoints are nodes and were compared in
-	// order.
+	// MatchedNodeTargets has the matched targets instead of MatchedPairs, if the endpoints are nodes and were compared by
+	// compareInOrder.
 	MatchedNodeTargets []*observed.Target
 	ToRegister         []Endpoint
 	ToDeregister       []*observed.Target
@@ -46,7 +46,7 @@ func (d Diff) MatchedTargets() []*observed.Target {
 // deregistered; if it is desired, it is registered again. limit is the maximum number of targets, including draining ones; 0
 // means no limit.
 func Compare(want []Endpoint, have []*observed.Target, limit int) Diff {
-	index := make(map[string]int, len(want)) // of the last endpoint with a key
+	index := make(map[string]int, len(want)) // indexes in want by canonical key; of several endpoints with a key, the last
 	for i, e := range want {
 		index[e.canonicalKey()] = i
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestCompareEqualsComparisonOfAllPairs compares the result of Compare with a comparison of all pairs, for random
+// TestCompareEqualsComparisonOfAllPairs checks that Compare has the same result as a comparison of all pairs, for random
 // endpoints and targets. Several of them may have the same identity in different forms.
 func TestCompareEqualsComparisonOfAllPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))

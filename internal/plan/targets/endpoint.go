@@ -92,15 +92,16 @@ func canonicalTargetKey(t *observed.Target) string {
 
 // Resolution has the endpoints of a binding in the cluster.
 type Resolution struct {
-	// endpoints is ascending by identity; empty if the endpoints are Nodes, and that list is in order.
+	// endpoints is ascending by identity. It is empty if the endpoints are nodes whose list is in order
+	// (NodeList.isInOrder).
 	endpoints []Endpoint
 	// Nodes has the endpoints that are nodes, nil if the endpoints are pods. NodePort is the port of each node.
 	Nodes    *NodeList
 	NodePort int32
 	// BackendMissing is set if the Service or its port does not exist. Then there are no endpoints.
 	BackendMissing bool
-	// Faulty is set if the endpoints cannot be determined, so that registered targets are retained. Nodes has possible
-	// endpoints, whose rules are retained.
+	// Faulty is set if the endpoints cannot be determined, so that registered targets are retained. In this case Nodes has
+	// the nodes that may be endpoints, whose security group rules are retained.
 	Faulty bool
 	// SourceMissing is set if there are no nodes or EndpointSlices at all, so that the endpoints
 	// are unknown. Registered targets are retained while their pod or node exists.
@@ -122,8 +123,8 @@ func (r Resolution) Endpoints() []Endpoint {
 	return r.endpoints
 }
 
-// setSourceMissing records that the endpoints are unknown, because their source is missing. An empty list of objects is
-// treated as desired state only if a user can have intended it.
+// setSourceMissing records that the endpoints are unknown, because their source is missing. An empty list of objects may be
+// a fault of the API server or of a controller, and is not treated as the desired state.
 func (r *Resolution) setSourceMissing(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.SourceMissing = true
 	r.Findings.Add(finding.Finding{
@@ -160,7 +161,7 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 	return r
 }
 
-// sortedBy sorts a list stably by a text that is slow to compute, and computes each text once.
+// sortedBy sorts a list stably by a text. It computes the text once for each element, because that is slow.
 func sortedBy[T any](list []T, text func(T) string) []T {
 	type item struct {
 		text  string

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// GatePrefix is the prefix of the type of a readiness gate and its pod condition. The name of the binding follows.
+// GatePrefix is the prefix of the type of a readiness gate and its pod condition. The name of the binding follows the
+// prefix.
 const GatePrefix = "target-health.elbv2.k8s.aws/"
 
 // GateType returns the type of the readiness gate of a binding by its name.
@@ -22,7 +23,7 @@ func HasGate(p *corev1.Pod, gate corev1.PodConditionType) bool {
 	return slices.ContainsFunc(p.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
 }
 
-// ReadinessCondition is the desired condition of a pod.
+// ReadinessCondition is the condition of a readiness gate in the status of a pod.
 type ReadinessCondition struct {
 	Status          corev1.ConditionStatus
 	Reason, Message string
@@ -31,16 +32,17 @@ type ReadinessCondition struct {
 // RegisteringCondition is the condition of a pod whose target was just registered.
 var RegisteringCondition = ReadinessCondition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
 
-// ReleasedCondition is the condition of a pod whose binding is deleted, so that its readiness gate is open.
+// ReleasedCondition is the condition of a pod whose binding is deleted. It opens the readiness gate, because the pod will
+// not become a target.
 var ReleasedCondition = ReadinessCondition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
 // NotInUseCondition is the condition of a pod whose readiness gate is open because no load balancer uses the target group.
 var NotInUseCondition = ReadinessCondition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
 
 // ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. If no
-// load balancer uses the target group any more, as before its deletion, the condition of a healthy pod is retained, because
-// AWS has not checked its target. A pod that is not ready gets Unknown; the transition time shows since when the target
-// group is known to be unused. The first health checks do not close the gates of pods with NotInUseCondition.
+// load balancer uses the target group any more, AWS does not check its targets. Then a condition that is True is retained,
+// and any other becomes Unknown; the transition time shows since when the target group is known to be unused. The first
+// health checks do not close the gates of pods with NotInUseCondition.
 func ConditionOf(t *observed.Target, current ReadinessCondition) ReadinessCondition {
 	switch {
 	case t.State == "":

@@ -13,16 +13,16 @@ import (
 // new set. Nil is the empty set.
 type IdentitySet struct {
 	list []identityParts // ascending, distinct
-	// addedParts has up to maxAddedParts further identities, ascending, so that list is not copied for each new one.
+	// addedParts has up to maxAddedParts further identities, ascending, so that list is not copied for each new identity.
 	addedParts []identityParts
 	// lastAddedTargets has the targets of the last call of WithTargets. Their identities are in the set.
 	lastAddedTargets []*observed.Target
 }
 
-// maxAddedParts bounds IdentitySet.addedParts.
+// maxAddedParts is the maximum length of IdentitySet.addedParts.
 const maxAddedParts = 64
 
-// identityParts is an identity in canonical form, whose parts are not joined, to save memory.
+// identityParts is an identity in canonical form. Its id, port and server id are not joined to a text, which saves memory.
 type identityParts struct {
 	id, server string
 	port       int32
@@ -85,9 +85,9 @@ func (s *IdentitySet) find(p identityParts) (at int, ok bool) {
 	return at, ok
 }
 
-// WithTargets returns the set with the identities of targets. It skips the targets at the beginning and the end of the list
-// that are the same as in the last call. For the others, it advances in both lists, because they are usually in the same
-// order.
+// WithTargets returns the set with the identities of the targets added. It skips the targets at the beginning and the end of
+// the list that are the same as in the last call. It compares the remaining targets with the set in order, because both
+// usually have the same order.
 func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
@@ -124,7 +124,7 @@ func trimCommon(old, list []*observed.Target) []*observed.Target {
 	return list
 }
 
-// WithEndpoints returns the set with the identities of endpoints.
+// WithEndpoints returns the set with the identities of the endpoints added.
 func (s *IdentitySet) WithEndpoints(endpoints []Endpoint) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
@@ -139,7 +139,7 @@ func (s *IdentitySet) WithEndpoints(endpoints []Endpoint) *IdentitySet {
 	return s.withParts(unknown)
 }
 
-// withParts returns the set with identities that are not in it.
+// withParts returns the set with additional identities, which must not be in it yet.
 func (s *IdentitySet) withParts(unknown []identityParts) *IdentitySet {
 	if len(unknown) == 0 {
 		return s

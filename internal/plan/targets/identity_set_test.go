@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestIdentitySetEqualsMap adds and removes identities at random, and compares the set with a map of canonical texts.
+// TestIdentitySetEqualsMap adds and removes identities at random, and checks that the set equals a map of canonical texts.
 func TestIdentitySetEqualsMap(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 4))

@@ -12,11 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// GoneTargets returns the registered targets that a binding of the namespace must not register any more:
-// an address that no pod of the namespace has, or that a newer pod of another namespace has,
-// and an instance that is not a node. A VPC assigns the address of a deleted pod to
-// another pod after about half a minute. Therefore these targets must be deregistered even if other facts are
-// unknown. The view subscribes to the pods, so that the end of a pod triggers another run.
+// GoneTargets returns the registered targets that a binding of the namespace must not register any more: addresses that no
+// pod of the namespace has or that a newer pod of another namespace has, and instances that are not nodes. A VPC assigns the
+// address of a deleted pod to another pod after about half a minute. Therefore these targets must be deregistered even if
+// other facts are unknown. The view subscribes to the pods, so that the end of a pod triggers another run.
 func GoneTargets(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
 	var instances map[string]bool
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
@@ -27,22 +26,23 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 			if instances == nil {
 				instances = nodeInstances(v)
 			}
-			// If there are no nodes, the view is not complete. An instance id is never reused.
+			// If there are no nodes, the view is not complete, and the instance is retained. EC2 does not reuse instance
+			// ids.
 			return len(instances) == 0 || instances[t.ID]
 		}
 		return true // a load balancer or a function
 	})
 }
 
-// namespaceHasAddress reports whether a pod of the namespace has an address, and no newer pod.
+// namespaceHasAddress reports whether a pod of the namespace has an address that no newer pod has.
 func namespaceHasAddress(v *cluster.View, namespace, address string) bool {
 	holders := podsWithAddress(v, address)
 	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlderThanAny(p, holders) }) ||
 		len(podsByIndexValue(v, "", cluster.HostAddressValue(namespace, address))) > 0
 }
 
-// ServingPodAt returns a pod of the namespace that serves at an address in canonical form, in its own network or in that of its
-// node; nil if there is none. If there are several, it returns the last by name.
+// ServingPodAt returns a ready pod of the namespace whose address, or whose node's address if it uses the host network, is
+// the given one in canonical form; nil if there is none. If there are several such pods, it returns the last by name.
 func ServingPodAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	var out *corev1.Pod
 	for _, value := range []string{address, cluster.HostAddressValue(namespace, address)} {
@@ -66,20 +66,21 @@ func podsByIndexValue(v *cluster.View, namespace, value string) []*corev1.Pod {
 	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }
 
-// isSuperseded reports whether a newer pod has the address of a pod.
+// isSuperseded reports whether a newer pod has the same address as p.
 func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
 	return !p.Spec.HostNetwork && isOlderThanAny(p, podsWithAddress(v, cluster.CanonicalIP(address)))
 }
 
-// isOlderThanAny reports whether a pod is older than one of others.
+// isOlderThanAny reports whether a pod is older than at least one of the other pods.
 func isOlderThanAny(p *corev1.Pod, others []*corev1.Pod) bool {
 	return slices.ContainsFunc(others, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
-// LeavingPodState is the state of the pods whose targets have to be deregistered.
+// LeavingPodState is the state of pods whose targets have to be deregistered. It determines how urgent the deregistration
+// is.
 type LeavingPodState int
 
-// The departures, in ascending order of urgency.
+// The states of these pods, in ascending order of urgency.
 const (
 	// PodsRunning: the pods still have their addresses.
 	PodsRunning LeavingPodState = iota

@@ -12,7 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestServingPodAtEqualsScan compares the result of the index with a scan of all pods of the namespace.
+// TestServingPodAtEqualsScan checks that ServingPodAt, which uses an index, has the same result as a scan of all pods of the
+// namespace.
 func TestServingPodAtEqualsScan(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	addresses := []string{"10.0.0.1", "10.0.0.2", "fd00::1"}

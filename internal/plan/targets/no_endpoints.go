@@ -31,9 +31,9 @@ type NoEndpointsReason struct {
 	HadEndpoints bool
 }
 
-// noEndpointsReason returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family;
-// nil if it has a ready endpoint, or if the reason is unknown. pod returns the pod of an endpoint by name, nil if it does
-// not exist.
+// noEndpointsReason returns the reason why a port of a Service has no ready endpoint. list has all EndpointSlices of the
+// Service of one address family. The result is nil if it has a ready endpoint, or if the reason is unknown. pod returns the
+// pod of an endpoint by name, nil if it does not exist.
 func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpointsReason {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
@@ -79,7 +79,7 @@ func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*dis
 		out.HadEndpoints, out.ReportDelay = false, durations.LongestWait
 		f = NoReadyPodsFinding(svc, endpoints)
 	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
-		return nil // a number fits each pod, so another client has written the EndpointSlices
+		return nil // each pod has a numeric port, so another client has written the EndpointSlices
 	case endpoints > 0:
 		out.HadEndpoints = false
 		f.Reason, f.Field = finding.TargetPortNotFound, targetPortField(svc, port)
@@ -96,7 +96,8 @@ func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*dis
 	return out
 }
 
-// NoEndpointsReasonOf is noEndpointsReason for the Service of a binding.
+// NoEndpointsReasonOf returns the reason why the Service port of a binding has no ready endpoint; nil if it has one, or if
+// the reason is unknown.
 func NoEndpointsReasonOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service) *NoEndpointsReason {
 	port, ok := portOf(svc, b.Spec.ServiceRef.Port)
 	if !ok {
@@ -110,7 +111,7 @@ func serviceRef(svc *corev1.Service) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindService), Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// noReadyEndpointsPrefix returns the beginning of the messages.
+// noReadyEndpointsPrefix returns the beginning of each message about a Service without ready endpoints.
 func noReadyEndpointsPrefix(svc *corev1.Service) string {
 	return fmt.Sprintf("Service %s/%s has no ready endpoints", svc.Namespace, svc.Name)
 }
@@ -124,13 +125,13 @@ func NoReadyPodsFinding(svc *corev1.Service, pods int) finding.Finding {
 	}
 }
 
-// targetPortField returns the field of the target port of a Service.
+// targetPortField returns, for findings, the path of the targetPort field of a Service port.
 func targetPortField(svc *corev1.Service, port corev1.ServicePort) string {
 	i := slices.IndexFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.Protocol == port.Protocol })
 	return fmt.Sprintf("spec.ports[%d].targetPort", max(i, 0))
 }
 
-// maxPortNames bounds the names of container ports that are compared with the target port of a Service.
+// maxPortNames is the maximum number of names of container ports that are compared with the target port of a Service.
 const maxPortNames = 20
 
 // portNamesHint returns the end of the message about a target port: a similar name of a container port, or all names.

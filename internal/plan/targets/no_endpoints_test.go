@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TestNoEndpointsReason tests the reasons for different EndpointSlices and pods.
+// TestNoEndpointsReason checks the reasons for different EndpointSlices and pods.
 func TestNoEndpointsReason(t *testing.T) {
 	yes, no := true, false
 	born := time.Unix(1_000_000, 0)

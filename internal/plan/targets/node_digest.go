@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// nodeDigest is the hash of the endpoints at a node port, which is a part of checkpoints.
+// nodeDigest is the hash of the endpoints at a node port, which checkpoints contain.
 type nodeDigest struct {
 	text string // empty until it is computed
 	// states has the state of the hash after each nodesPerState nodes, so that a list with the same first nodes can continue
@@ -28,7 +28,7 @@ func (l *NodeList) digest(port int32) string {
 	}
 	h, done := sha256.New(), 0
 	if n := len(d.states); n > 0 {
-		h, _ = d.states[n-1].Clone() // cannot fail for a clone
+		h, _ = d.states[n-1].Clone() // Clone does not fail for a hash that is a clone itself
 		done = n * nodesPerState
 	}
 	middle := ":" + strconv.FormatInt(int64(port), 10) + ":"
@@ -53,7 +53,7 @@ func (l *NodeList) digest(port int32) string {
 	return d.text
 }
 
-// copyHashStates copies the states of an old list that cover the same first nodes.
+// copyHashStates copies those hash states of an old list that cover only first nodes which both lists have in common.
 func (l *NodeList) copyHashStates(old *NodeList) {
 	same := 0
 	for same < min(len(l.nodes), len(old.nodes)) && l.nodes[same].node == old.nodes[same].node {

@@ -26,14 +26,14 @@ type NodeList struct {
 	digests map[int32]nodeDigest // by node port
 }
 
-// nodeTarget is a node that may be registered.
+// nodeTarget is a node that may be registered as a target.
 type nodeTarget struct {
 	id      string
 	created string // creation time in milliseconds
 	node    *corev1.Node
 }
 
-// newNodeTarget returns a node that may be registered.
+// newNodeTarget returns the nodeTarget of a node with this instance id.
 func newNodeTarget(id string, n *corev1.Node) nodeTarget {
 	return nodeTarget{id, strconv.FormatInt(n.CreationTimestamp.UnixMilli(), 10), n}
 }
@@ -58,13 +58,14 @@ func (l *NodeList) Len() int {
 	return len(l.nodes)
 }
 
-// At returns a node and the id of its instance.
+// At returns the node with index i and the id of its instance.
 func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id, l.nodes[i].node }
 
-// Selector identifies the selector of the nodes.
+// Selector returns a text that identifies the selector of the nodes.
 func (l *NodeList) Selector() string { return l.selector }
 
-// UnchangedNodes returns the indexes of the nodes that have not changed since an old list, and their indexes there.
+// UnchangedNodes returns the index of each node that has not changed since an old list, with the index of the node in that
+// list.
 func (l *NodeList) UnchangedNodes(old *NodeList) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		at := 0
@@ -98,8 +99,8 @@ func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error
 	return joinDigests(r.Nodes.digest(r.NodePort), spec)
 }
 
-// maxDifferences bounds the differences that compareInOrder finds. If there are more, as in a new target group, Compare is
-// faster.
+// maxDifferences is the maximum number of differences that compareInOrder finds. If there are more, as in a new target
+// group, Compare is faster.
 const maxDifferences = 32
 
 // endpointsAt returns the endpoints at a node port.
@@ -166,7 +167,7 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 	return d, true
 }
 
-// hasInstance reports whether the list has an instance.
+// hasInstance reports whether the list has a node with this instance id.
 func (l *NodeList) hasInstance(instance string) bool {
 	_, ok := slices.BinarySearchFunc(l.nodes, instance, func(t nodeTarget, id string) int { return compareBeforeColon(t.id, id) })
 	return ok

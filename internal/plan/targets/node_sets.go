@@ -14,7 +14,7 @@ import (
 )
 
 // NodeSets caches the nodes of each selector, so that bindings with the same selector share them, and only nodes that are
-// new or have changed are evaluated. The results are the same without the cache. It is safe for concurrent use.
+// new or have changed are evaluated. The cache does not change the results. It is safe for concurrent use.
 type NodeSets struct {
 	lastNodes cluster.LastListCache[*corev1.Node]
 
@@ -22,13 +22,14 @@ type NodeSets struct {
 	bySelector map[string]*nodeSet
 }
 
-// maxNodeSets bounds the cached selectors, because users choose them.
+// maxNodeSets is the maximum number of cached selectors. It is needed because users choose the selectors.
 const maxNodeSets = 32
 
-// nodeSet has the nodes of a list that a selector selects. It is immutable.
+// nodeSet has the nodes of the cluster that a selector selects. It is immutable.
 type nodeSet struct {
 	nodes []*corev1.Node // all nodes, ascending by name
-	// readyNodes and unknown have the selected nodes that may be registered, by the status of their Ready condition.
+	// readyNodes and unknownNodes have the selected nodes that may be registered and whose Ready condition is True or
+	// Unknown.
 	readyNodes, unknownNodes *NodeList
 	findings                 finding.List // about other selected nodes
 }
@@ -42,7 +43,7 @@ func (s *NodeSets) listNodes(v *cluster.View) []*corev1.Node {
 	return s.lastNodes.Read(v, q)
 }
 
-// nodeSetFor returns the set of a selector. A nil NodeSets computes it in full.
+// nodeSetFor returns the nodeSet of a selector. A nil NodeSets evaluates all nodes.
 func (s *NodeSets) nodeSetFor(selector *metav1.LabelSelector, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if s == nil {
 		return newNodeSet("", nil, match, nodes)
@@ -64,7 +65,8 @@ func (s *NodeSets) nodeSetFor(selector *metav1.LabelSelector, match labels.Selec
 	return out
 }
 
-// newNodeSet returns the nodes of a selector. It evaluates only those that have changed since an old set of the same selector.
+// newNodeSet returns the nodeSet of a selector. It evaluates only the nodes that have changed since old, an earlier set of
+// the same selector.
 func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if old == nil {
 		old = &nodeSet{readyNodes: newNodeList(selector, nil), unknownNodes: newNodeList(selector, nil)}
@@ -108,7 +110,7 @@ func changedNodes(old, nodes []*corev1.Node) (removed map[string]bool, changed [
 	return removed, changed
 }
 
-// withChanges returns the list without the removed nodes, by name, and with the added ones.
+// withChanges returns the list without the nodes whose names are in removed, and with the nodes in added.
 func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *NodeList {
 	retained := l.nodes
 	if len(removed) > 0 {
@@ -128,8 +130,8 @@ func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *Nod
 	return list
 }
 
-// compareByID orders nodes like the identities of their targets, in which a colon and the port follow the instance id. Nodes
-// with the same instance are in the order of their names.
+// compareByID orders nodes in the same way as the identities of their targets, in which a colon and the port follow the
+// instance id. Nodes with the same instance are in the order of their names.
 func compareByID(a, b nodeTarget) int {
 	return cmp.Or(compareBeforeColon(a.id, b.id), cmp.Compare(a.node.Name, b.node.Name))
 }

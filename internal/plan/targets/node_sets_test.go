@@ -71,7 +71,7 @@ func checkNodeList(t *testing.T, r *rand.Rand, got Resolution) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second from the cache
+	for range 2 { // the second result comes from the cache
 		if have, err := got.Checkpoint(spec); err != nil || have != full {
 			t.Fatalf("checkpoint %s, %v; want %s of\n%s", have, err, full, resolutionText(got))
 		}

@@ -61,8 +61,8 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	r.Nodes, r.NodePort = chosen, port.NodePort
 	if !r.Faulty && !o.UseEndpointsObjects {
-		// The targets do not depend on pods. Their events trigger runs only while a finding about missing pods has to be
-		// removed.
+		// The targets do not depend on pods. Events of pods trigger runs only while there is a finding about missing pods,
+		// so that it can be removed.
 		unsubscribed := v.Unsubscribed()
 		q := cluster.EndpointSlicesOf(svc.Namespace, svc.Name)
 		if r.NoEndpointsReason = noEndpointsReason(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podReader(unsubscribed, b.Namespace)); r.NoEndpointsReason != nil {
@@ -71,8 +71,8 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 }
 
-// nodeStatus returns the instance id and the Ready status of a node that may be registered, or a finding. All results are
-// empty for a node that is omitted.
+// nodeStatus returns the instance id and the Ready status of a node that may be registered, or a finding about the node. All
+// results are empty for a node that the selector does not select or that is about to be removed.
 func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
 	if !selector.Matches(labels.Set(n.Labels)) || isMarkedForRemoval(n) {
 		return "", "", nil
@@ -93,7 +93,7 @@ func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status cor
 	return id, status, nil
 }
 
-// nodeSelector returns the selector of a binding, which also excludes the nodes that are excluded from all load balancers.
+// nodeSelector returns the node selector of a binding. It also excludes nodes whose labels exclude them from load balancers.
 func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	all := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "node-role.kubernetes.io/master", Operator: metav1.LabelSelectorOpDoesNotExist},

@@ -2,16 +2,16 @@ package targets
 
 // Options has the settings of the controller for the choice of endpoints.
 type Options struct {
-	// FailOpen registers endpoints on nodes of unknown state if there are no others.
+	// FailOpen registers endpoints on nodes whose Ready condition is Unknown if there are no other endpoints.
 	FailOpen bool
 	// UseEndpointsObjects reads the Endpoints object of a Service instead of its EndpointSlices.
 	UseEndpointsObjects bool
-	// QUICVariable is the environment variable of containers with their QUIC server id;
-	// empty means DefaultQUICVariable.
+	// QUICVariable is the environment variable in which containers have their QUIC server id; empty means
+	// DefaultQUICVariable.
 	QUICVariable string
 	// NodeCache caches the nodes of each selector; nil means no cache.
 	NodeCache *NodeSets
 }
 
-// DefaultQUICVariable is the default environment variable of the QUIC server id.
+// DefaultQUICVariable is the default of Options.QUICVariable.
 const DefaultQUICVariable = "AWS_LBC_QUIC_SERVER_ID"

@@ -104,8 +104,8 @@ const (
 	endpointNodeUnknown               // the state of the node is unknown: see Options.FailOpen
 )
 
-// podOf returns the pod of an endpoint, and whether it has to be registered. An endpoint is omitted if its address is not
-// that of a pod in the namespace of the binding, because tenants can write EndpointSlices.
+// podOf returns the pod of an endpoint, and the state of the endpoint. An endpoint is omitted if its address is not that of
+// a pod in the namespace of the binding, because tenants can write EndpointSlices.
 func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, endpointState) {
 	ref := e.TargetRef
 	if ref == nil || ref.Kind != "Pod" || len(e.Addresses) == 0 {
@@ -157,7 +157,8 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 	return pod, endpointOmitted
 }
 
-// reportIgnoredEndpoint reports an endpoint that is not registered.
+// reportIgnoredEndpoint reports an endpoint that is not registered because its EndpointSlice does not agree with the pods of
+// the cluster.
 func reportIgnoredEndpoint(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
 	r.Findings.Add(finding.Finding{
 		Object: BindingRef(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,

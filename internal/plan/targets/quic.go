@@ -9,7 +9,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// QUICAnnotation is the annotation with the containers of a pod that serve QUIC, separated by commas.
+// QUICAnnotation is the annotation of a pod that names its containers with QUIC servers, separated by commas.
 const QUICAnnotation = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 
 // IsQUIC reports whether the targets of a binding need QUIC server ids, by which a load balancer
@@ -43,8 +43,8 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 	return first
 }
 
-// containerServerID returns the QUIC server id in the environment of a container. An id that is set at run time is not in
-// the pod.
+// containerServerID returns the QUIC server id in the environment of a container. An id that is set at run time does not
+// appear in the pod object.
 func containerServerID(c corev1.Container, variable string) string {
 	if variable == "" {
 		variable = DefaultQUICVariable

@@ -251,8 +251,8 @@ func (staleSource) Confirm(obj cluster.Object) error {
 	return cluster.StaleError{Ref: cluster.RefOf(obj)}
 }
 
-// TestMissingServiceIsConfirmed: the deletion of a Service or port may arrive before the edit by which its binding
-// references another Service or port. The targets are retained until the edit arrives.
+// TestMissingServiceIsConfirmed checks that targets are retained when the deletion of a Service or port arrives before the
+// edit by which its binding references another Service or port.
 func TestMissingServiceIsConfirmed(t *testing.T) {
 	t.Parallel()
 	m, err := cluster.MemoryFromYAML(nil, []byte(`

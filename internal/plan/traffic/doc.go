@@ -1,2 +1,3 @@
-// Package traffic moves requests from live to desired target groups when the targets of the desired ones are healthy.
+// Package traffic decides when requests move from live to desired target groups: when the targets of the desired target
+// groups are healthy.
 package traffic

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// ActionsServe reports whether live actions answer requests: they do not forward, or at least one of their target
-// groups has a healthy target.
+// ActionsServe reports whether live actions can answer requests: they do not forward, or at least one of their target groups
+// has a healthy target.
 func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	f := equal.ForwardOf(actions)
 	if f == nil {
@@ -52,14 +52,15 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {
 		c := t.healthCheck(g)
-		// The defaults of AWS.
+		// AWS uses these defaults.
 		interval, threshold := cmp.Or(c.IntervalSeconds, 30), cmp.Or(c.HealthyThreshold, 5)
 		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+durations.DeadlineMargin)
 	}
 	return min(deadline, durations.LongestWait)
 }
 
-// healthCheck returns interval and threshold of the health check of a target group, 0 where unknown.
+// healthCheck returns the interval and the healthy threshold of the health check of a target group; 0 for a value that is
+// unknown.
 func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
 	if w := t.DesiredTargetGroups[g.ID]; w != nil {
@@ -71,9 +72,9 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	return c
 }
 
-// AwaitTargets returns the wait until target groups have targets, or healthy targets: state is the text for what is awaited.
-// When its deadline has passed, it reports on of, or else on the first of members, that requests now go to target groups
-// without healthy targets. what names the part of the load balancer that forwards the requests.
+// AwaitTargets returns the wait until target groups have targets, or healthy targets; state is the text for which of the
+// two. When the deadline of the wait has passed, AwaitTargets reports on of, or else on the first of members, that requests
+// now go to target groups without healthy targets. what names the rule or default action that forwards the requests.
 func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
 	deadline := t.TargetsDeadline(groups)
 	wait := t.NewWait(key, state+" in "+plan.TargetGroupNamesText(groups), deadline)
@@ -92,8 +93,8 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 	return wait
 }
 
-// PendingTargetGroups returns the target groups to which actions send requests that are not among the live ones, by ARN, and
-// that are not ready.
+// PendingTargetGroups returns the target groups to which actions send requests, except those whose ARNs are in live, and
+// those that are ready.
 func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
 	for _, g := range model.ForwardedGroups(actions) {
 		if arn := t.TargetGroupARN(g.Group); equal.WeightOrDefault(g.Weight) > 0 && !slices.Contains(live, arn) && !ready(arn) {
@@ -103,15 +104,15 @@ func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, rea
 	return out
 }
 
-// IsReady reports whether a target group can take traffic: it has a healthy target, and no target whose first health checks
-// are not over. A target group that does not exist yet is not ready.
+// IsReady reports whether a target group is ready for requests: it has a healthy target, and no target is still in its first
+// health checks. A target group that does not exist yet is not ready.
 func (t *Traffic) IsReady(arn string) bool {
 	h := t.health(arn)
 	return h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0
 }
 
-// health returns the health of a target group. It has no targets if the target group does not exist yet, or if its health
-// is not known; then it asks for the health.
+// health returns the health of a target group. The result has no targets if the target group does not exist yet, or if its
+// health is not known; in that case the plan asks for the health.
 func (t *Traffic) health(arn string) observed.Health {
 	h, asked := t.Have.Facts.Health[arn]
 	if arn != "" && !asked && !t.reportUnavailableHealth(arn) {
@@ -134,11 +135,11 @@ func (t *Traffic) IsHealthKnown(groups []model.GroupRef) bool {
 }
 
 // maxHealthAsked is the maximum number of target groups whose health HasServingTargetGroup reads at once. If there are more,
-// it assumes that one serves.
+// it assumes that one of them has a healthy target.
 const maxHealthAsked = 5
 
-// HasServingTargetGroup reports whether one of the target groups has a healthy target, so that requests could be lost. As
-// long as the health is not known, it returns true.
+// HasServingTargetGroup reports whether one of the target groups has a healthy target, so that requests which move away from
+// it could fail. As long as the health is not known, it returns true.
 func (t *Traffic) HasServingTargetGroup(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {

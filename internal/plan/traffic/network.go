@@ -11,9 +11,9 @@ import (
 )
 
 // A listener of a network load balancer sends all new connections to its target groups. If the live and the desired target
-// groups have the same protocol and address type, AWS accepts both in one forward action, and the desired one is first
-// attached with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to them,
-// so that the change waits until targets are registered.
+// groups have the same protocol and address type, AWS accepts both in one forward action, and the desired target group is
+// first attached with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to
+// them, so that the change waits until targets are registered.
 
 // ForwardsToALB reports whether actions forward to a target group of type alb.
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
@@ -24,7 +24,7 @@ func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 }
 
 // FitsInOneAction reports whether AWS accepts the live and the desired target groups of a listener in one forward action.
-// Target groups that are not part of the stack are assumed to fit.
+// Target groups that do not belong to the stack are assumed to fit.
 func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 	type kind struct {
 		protocol string
@@ -46,8 +46,8 @@ func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 	return len(kinds) <= 1
 }
 
-// ShiftAfterRegistration returns the default action to set now. It is the live one as long as a desired target group
-// has no registered targets and the live ones serve.
+// ShiftAfterRegistration returns the default action to set now. The live default action is retained as long as a desired
+// target group has no registered targets and a live one has healthy targets.
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	var old []string
 	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })

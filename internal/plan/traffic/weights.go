@@ -16,7 +16,7 @@ import (
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxForwardTargetGroups = 5
 
-// Traffic decides which actions a rule or listener gets in this run, by the health of targets.
+// Traffic decides, by the health of targets, which actions a rule or listener gets in this run.
 type Traffic struct{ *owners.TargetGroups }
 
 // New returns the Traffic of a stack.
@@ -74,23 +74,23 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	return now, pending
 }
 
-// Attributes of target groups for sticky sessions, and the type of stickiness with a cookie of the application.
+// Attributes of target groups for sticky sessions, and the value of the type for sessions with a cookie of the application.
 const (
 	stickyAttribute     = "stickiness.enabled"
 	stickyTypeAttribute = "stickiness.type"
 	applicationCookie   = "app_cookie"
 )
 
-// briefStickiness returns target group stickiness with the shortest duration. AWS demands target group stickiness in
-// a forward action with several target groups if one of these has sticky sessions.
+// briefStickiness returns target group stickiness with the shortest duration. AWS requires target group stickiness in a
+// forward action with several target groups if one of them has sticky sessions.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
 func briefStickiness() *model.GroupStickiness {
 	on, second := true, int32(1)
 	return &model.GroupStickiness{Enabled: &on, Duration: &second}
 }
 
-// stickinessOf reports whether a target group of the forward actions has sticky sessions, desired or live, and whether
-// these use a cookie of the application. AWS refuses the latter in a rule with several target groups.
+// stickinessOf reports whether a target group of the forward actions has sticky sessions, desired or live, and whether these
+// use a cookie of the application. AWS refuses a rule with several target groups if one of them uses such a cookie.
 func (t *Traffic) stickinessOf(forwards ...*model.Forward) (any, application bool) {
 	for _, f := range forwards {
 		for _, g := range f.Groups {
